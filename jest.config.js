@@ -1,0 +1,21 @@
+// Two kinds of tests run here: `unit` mirrors src; `conformance` replays data measured on the real systems.
+// End-to-end tests (test/e2e) start a real containerd and have a runner of their own: see scripts/test.mjs.
+const common = {
+  rootDir: __dirname,
+  testEnvironment: 'node',
+  transform: { '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } }] },
+  setupFilesAfterEnv: ['<rootDir>/test/support/setup.ts'],
+};
+
+module.exports = {
+  projects: [
+    {
+      ...common,
+      displayName: 'unit',
+      testMatch: ['<rootDir>/test/**/*.test.ts'],
+      testPathIgnorePatterns: ['<rootDir>/test/e2e/', '<rootDir>/test/conformance/'],
+    },
+    { ...common, displayName: 'conformance', testMatch: ['<rootDir>/test/conformance/**/*.test.ts'] },
+    { ...common, displayName: 'e2e', testMatch: ['<rootDir>/test/e2e/**/*.test.ts'] },
+  ],
+};

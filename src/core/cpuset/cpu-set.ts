@@ -1,0 +1,160 @@
+/** The highest CPU id that a set may hold. Linux is built for at most 8,192 CPUs; the rest is room, and a bound. */
+export const MAX_CPU_ID = 65_535;
+
+/**
+ * An immutable set of CPU ids, as a bit set: one bit a CPU, 32 a word, no trailing zero words.
+ *
+ * Costs of all operations are linear in the highest id divided by 32.
+ */
+export class CpuSet implements Iterable<number> {
+  static readonly empty = new CpuSet(new Uint32Array(0));
+
+  private constructor(private readonly words: Uint32Array) {}
+
+  /** The set of the given ids; duplicates are fine. Throws RangeError for an id below 0 or above MAX_CPU_ID. */
+  static of(ids: Iterable<number>): CpuSet {
+    const list = [...ids];
+    if (list.length === 0) return CpuSet.empty;
+    let max = 0;
+    for (const id of list) {
+      if (!Number.isInteger(id) || id < 0 || id > MAX_CPU_ID) throw new RangeError(`not a CPU id: ${id}`);
+      if (id > max) max = id;
+    }
+    const words = new Uint32Array((max >>> 5) + 1);
+    for (const id of list) words[id >>> 5]! |= 1 << (id & 31);
+    return new CpuSet(words);
+  }
+
+  /** The set of all ids from first to last, both included. */
+  static range(first: number, last: number): CpuSet {
+    const ids: number[] = [];
+    for (let id = first; id <= last; id++) ids.push(id);
+    return CpuSet.of(ids);
+  }
+
+  static unionOf(sets: Iterable<CpuSet>): CpuSet {
+    let result = CpuSet.empty;
+    for (const set of sets) result = result.union(set);
+    return result;
+  }
+
+  get size(): number {
+    let count = 0;
+    for (const word of this.words) count += popCount(word);
+    return count;
+  }
+
+  get isEmpty(): boolean {
+    return this.words.length === 0;
+  }
+
+  has(id: number): boolean {
+    return ((this.words[id >>> 5] ?? 0) & (1 << (id & 31))) !== 0;
+  }
+
+  /** The lowest id, or undefined for the empty set. */
+  get first(): number | undefined {
+    for (const id of this) return id;
+    return undefined;
+  }
+
+  union(other: CpuSet): CpuSet {
+    if (other.isEmpty) return this;
+    if (this.isEmpty) return other;
+    const [long, short] = this.words.length >= other.words.length ? [this, other] : [other, this];
+    const words = Uint32Array.from(long.words);
+    for (let i = 0; i < short.words.length; i++) words[i]! |= short.words[i]!;
+    return new CpuSet(words);
+  }
+
+  intersect(other: CpuSet): CpuSet {
+    const length = Math.min(this.words.length, other.words.length);
+    const words = new Uint32Array(length);
+    for (let i = 0; i < length; i++) words[i] = this.words[i]! & other.words[i]!;
+    return CpuSet.trimmed(words);
+  }
+
+  /** The ids of this set that are not in the other. */
+  minus(other: CpuSet): CpuSet {
+    const words = Uint32Array.from(this.words);
+    const length = Math.min(words.length, other.words.length);
+    for (let i = 0; i < length; i++) words[i]! &= ~other.words[i]!;
+    return CpuSet.trimmed(words);
+  }
+
+  overlaps(other: CpuSet): boolean {
+    const length = Math.min(this.words.length, other.words.length);
+    for (let i = 0; i < length; i++) if ((this.words[i]! & other.words[i]!) !== 0) return true;
+    return false;
+  }
+
+  /** How many ids both sets have in common; the size of the intersection without making it. */
+  countIn(other: CpuSet): number {
+    const length = Math.min(this.words.length, other.words.length);
+    let count = 0;
+    for (let i = 0; i < length; i++) count += popCount(this.words[i]! & other.words[i]!);
+    return count;
+  }
+
+  isSubsetOf(other: CpuSet): boolean {
+    for (let i = 0; i < this.words.length; i++) if ((this.words[i]! & ~(other.words[i] ?? 0)) !== 0) return false;
+    return true;
+  }
+
+  equals(other: CpuSet): boolean {
+    if (this.words.length !== other.words.length) return false;
+    for (let i = 0; i < this.words.length; i++) if (this.words[i] !== other.words[i]) return false;
+    return true;
+  }
+
+  /** Ids in ascending order. */
+  *[Symbol.iterator](): Iterator<number> {
+    for (let i = 0; i < this.words.length; i++) {
+      let word = this.words[i]!;
+      while (word !== 0) {
+        const bit = 31 - Math.clz32(word & -word);
+        yield i * 32 + bit;
+        word &= word - 1;
+      }
+    }
+  }
+
+  /** Ids in ascending order. */
+  toArray(): number[] {
+    return [...this];
+  }
+
+  /** The kernel's list format in canonical form: ascending, ranges joined with `-`; the empty set is `""`. */
+  toString(): string {
+    const parts: string[] = [];
+    let start = -2;
+    let end = -2;
+    for (const id of this) {
+      if (id === end + 1) end = id;
+      else {
+        if (start >= 0) parts.push(start === end ? `${start}` : `${start}-${end}`);
+        start = end = id;
+      }
+    }
+    if (start >= 0) parts.push(start === end ? `${start}` : `${start}-${end}`);
+    return parts.join(',');
+  }
+
+  /** Sets appear in JSON in the kernel's list format. */
+  toJSON(): string {
+    return this.toString();
+  }
+
+  private static trimmed(words: Uint32Array): CpuSet {
+    let length = words.length;
+    while (length > 0 && words[length - 1] === 0) length--;
+    if (length === 0) return CpuSet.empty;
+    return new CpuSet(length === words.length ? words : words.slice(0, length));
+  }
+}
+
+function popCount(word: number): number {
+  let n = word - ((word >>> 1) & 0x55555555);
+  n = (n & 0x33333333) + ((n >>> 2) & 0x33333333);
+  return Math.imul((n + (n >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+}

@@ -1,0 +1,36 @@
+import { CpuSet, MAX_CPU_ID } from './cpu-set';
+
+/** A list that is not in the kernel's list format. The message names the input and what is wrong with it. */
+export class CpuListError extends Error {
+  override readonly name = 'CpuListError';
+}
+
+const PART = /^(\d{1,9})(?:-(\d{1,9}))?$/;
+
+/**
+ * Reads a list of CPUs or memory nodes in the kernel's list format, as in `/sys/devices/system/cpu/online`:
+ * decimal ids and ranges, separated by commas (`0-3,8`). White space around the list and its parts is allowed.
+ * The empty text is the empty set.
+ *
+ * Throws CpuListError for anything else: no signs, no open or reversed ranges, no strides, no empty parts.
+ */
+export function parseCpuList(text: string): CpuSet {
+  const trimmed = text.trim();
+  if (trimmed === '') return CpuSet.empty;
+  const ids: number[] = [];
+  for (const part of trimmed.split(',')) {
+    const match = PART.exec(part.trim());
+    if (!match) throw new CpuListError(`"${shorten(text)}" is not a CPU list: "${shorten(part)}" is not an id or a range; write it like 0-3,8`);
+    const first = Number(match[1]);
+    const last = match[2] === undefined ? first : Number(match[2]);
+    if (last < first) throw new CpuListError(`"${shorten(text)}" is not a CPU list: the range ${part.trim()} runs backwards`);
+    if (last > MAX_CPU_ID) throw new CpuListError(`"${shorten(text)}" is not a CPU list: ${last} is above the highest CPU id ${MAX_CPU_ID}`);
+    for (let id = first; id <= last; id++) ids.push(id);
+    if (ids.length > 4 * MAX_CPU_ID) throw new CpuListError(`"${shorten(text)}" is not a CPU list: it names too many CPUs`);
+  }
+  return CpuSet.of(ids);
+}
+
+function shorten(text: string): string {
+  return text.length <= 60 ? text.trim() : `${text.trim().slice(0, 57)}...`;
+}

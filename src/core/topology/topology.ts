@@ -1,0 +1,78 @@
+import { CpuSet } from '../cpuset';
+
+/** One online CPU and the units it lies in. */
+export interface CpuInfo {
+  /** The kernel's number of the CPU, as in /sys/devices/system/cpu/cpuN. */
+  readonly id: number;
+  /** Unique over the whole machine. The sysfs reader uses the lowest CPU id of the core; other sources may number otherwise. */
+  readonly core: number;
+  readonly socket: number;
+  readonly numaNode: number;
+  /** The group of CPUs behind one last-level cache; unique over the whole machine. */
+  readonly uncoreCache: number;
+}
+
+/** A core, socket, NUMA node or uncore cache, with all online CPUs that it has. Never empty. */
+export interface Unit {
+  readonly id: number;
+  readonly cpus: CpuSet;
+}
+
+/** The machine as far as it decides where containers run: online CPUs only. */
+export interface Topology {
+  readonly cpus: readonly CpuInfo[];
+  readonly online: CpuSet;
+  /** Each list is ascending by id. Units without an online CPU do not occur. */
+  readonly cores: readonly Unit[];
+  readonly sockets: readonly Unit[];
+  readonly numaNodes: readonly Unit[];
+  readonly uncoreCaches: readonly Unit[];
+  /** CPUs that the kernel keeps its scheduler away from (isolcpus=); a subset of online. */
+  readonly isolated: CpuSet;
+  /** What is known of memory, per memory node, nodes without CPUs included; ascending by id. Empty when unknown. */
+  readonly memoryNodes: readonly MemoryNode[];
+}
+
+export interface MemoryNode {
+  readonly id: number;
+  /** 0 for a node that has CPUs but no memory. */
+  readonly memoryBytes: number;
+  /** The kernel's distance from this node to node N at key N (10 = itself). */
+  readonly distances: ReadonlyMap<number, number>;
+}
+
+export interface TopologyInput {
+  readonly cpus: readonly CpuInfo[];
+  readonly isolated?: CpuSet;
+  readonly memoryNodes?: readonly MemoryNode[];
+}
+
+/** Groups CPUs into units. Throws Error for no CPU at all, or for a CPU that is named twice. */
+export function buildTopology({ cpus, isolated = CpuSet.empty, memoryNodes = [] }: TopologyInput): Topology {
+  if (cpus.length === 0) throw new Error('a machine needs at least one online CPU');
+  const sorted = [...cpus].sort((a, b) => a.id - b.id);
+  for (let i = 1; i < sorted.length; i++) {
+    if (sorted[i]!.id === sorted[i - 1]!.id) throw new Error(`CPU ${sorted[i]!.id} is named twice`);
+  }
+  const online = CpuSet.of(sorted.map((cpu) => cpu.id));
+  return {
+    cpus: sorted,
+    online,
+    cores: groupBy(sorted, (cpu) => cpu.core),
+    sockets: groupBy(sorted, (cpu) => cpu.socket),
+    numaNodes: groupBy(sorted, (cpu) => cpu.numaNode),
+    uncoreCaches: groupBy(sorted, (cpu) => cpu.uncoreCache),
+    isolated: isolated.intersect(online),
+    memoryNodes: [...memoryNodes].sort((a, b) => a.id - b.id),
+  };
+}
+
+function groupBy(cpus: readonly CpuInfo[], key: (cpu: CpuInfo) => number): Unit[] {
+  const groups = new Map<number, number[]>();
+  for (const cpu of cpus) {
+    const ids = groups.get(key(cpu));
+    if (ids) ids.push(cpu.id);
+    else groups.set(key(cpu), [cpu.id]);
+  }
+  return [...groups].sort(([a], [b]) => a - b).map(([id, ids]) => ({ id, cpus: CpuSet.of(ids) }));
+}
