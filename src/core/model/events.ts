@@ -1,0 +1,95 @@
+import type { CpuSet } from '../cpuset';
+
+/** A pod sandbox as the runtime describes it. Texts come from the pod and are not to be trusted as identity beyond `sandboxId` and `uid`. */
+export interface PodInfo {
+  readonly sandboxId: string;
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** The pod's cgroup as the kubelet names it; carries the QoS class. Empty when the kubelet runs without cgroups per QoS. */
+  readonly cgroupParent: string;
+  /** Sums over the pod as the kubelet announced them; absent when the runtime does not tell. */
+  readonly podResources?: CpuResources;
+}
+
+/** CPU and memory numbers of a CRI or NRI message. Absent means: not set. */
+export interface CpuResources {
+  readonly shares?: number;
+  /** µs per period; -1 = no limit. */
+  readonly quotaUs?: number;
+  readonly periodUs?: number;
+  readonly memoryLimitBytes?: number;
+  /** Kernel list format; absent when empty (which means "no change"). */
+  readonly cpus?: string;
+  readonly mems?: string;
+}
+
+/** What a container is doing, as far as it matters for its cgroup. */
+export type ContainerPhase =
+  | 'creating' // asked for; the runtime has not confirmed it
+  | 'created' // exists in the runtime; no process and, on containerd, no cgroup
+  | 'running' // its cgroup exists
+  | 'exited';
+
+export interface ContainerInfo {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly name: string;
+  readonly phase: ContainerPhase;
+  /** As in the OCI spec: `/kubepods/.../<id>` (cgroupfs driver) or `<slice>:<prefix>:<id>` (systemd driver); empty when unknown. */
+  readonly cgroupsPath: string;
+  readonly resources: CpuResources;
+  readonly oomScoreAdj?: number;
+}
+
+/** What the container runtime asks or tells, whether it came over NRI or through the CRI proxy. */
+export type RuntimeEvent =
+  | { readonly kind: 'synchronize'; readonly pods: readonly PodInfo[]; readonly containers: readonly ContainerInfo[] }
+  | { readonly kind: 'pod-started'; readonly pod: PodInfo }
+  | { readonly kind: 'pod-stopped'; readonly sandboxId: string }
+  | { readonly kind: 'pod-removed'; readonly sandboxId: string }
+  | { readonly kind: 'create-container'; readonly pod: PodInfo; readonly container: ContainerInfo }
+  | { readonly kind: 'container-created'; readonly pod: PodInfo; readonly container: ContainerInfo }
+  /** The cgroup exists and is set, the container's own process has not run yet. */
+  | { readonly kind: 'container-starting'; readonly pod: PodInfo; readonly container: ContainerInfo }
+  | { readonly kind: 'container-started'; readonly pod: PodInfo; readonly container: ContainerInfo }
+  /** Someone (the kubelet, or ourselves) changes resources of a container: fields that are absent stay as they are. */
+  | {
+      readonly kind: 'update-container';
+      readonly pod: PodInfo;
+      readonly container: ContainerInfo;
+      readonly resources: CpuResources;
+    }
+  | { readonly kind: 'container-updated'; readonly containerId: string }
+  /** The process is gone; its CPUs may be used again at once. */
+  | { readonly kind: 'container-stopped'; readonly containerId: string }
+  | { readonly kind: 'container-removed'; readonly containerId: string };
+
+/** What goes back to the runtime. Lists are never empty texts: an empty text means "no change" there. */
+export type RuntimeAnswer =
+  | { readonly kind: 'ok'; readonly adjust?: CpuAdjustment; readonly updates?: readonly ContainerCpuUpdate[] }
+  | { readonly kind: 'refuse'; readonly code: RefusalCode; readonly message: string };
+
+/** What the container under creation (or update) shall have; absent fields are left as asked. */
+export interface CpuAdjustment {
+  readonly cpus?: CpuSet;
+  readonly mems?: CpuSet;
+  /** µs per period; -1 lifts the limit. */
+  readonly quotaUs?: number;
+}
+
+/** A change of another container that the runtime shall carry out with the answer. */
+export interface ContainerCpuUpdate {
+  readonly containerId: string;
+  readonly cpus?: CpuSet;
+  readonly mems?: CpuSet;
+}
+
+/** Why a request was refused; named like gRPC status codes, which is what they become. */
+export type RefusalCode =
+  | 'RESOURCE_EXHAUSTED' // does not fit now
+  | 'FAILED_PRECONDITION' // can't fit by rule, or something must be put right first
+  | 'UNAVAILABLE' // try again: the promise could not be made durable
+  | 'INVALID_ARGUMENT'
+  | 'INTERNAL';
