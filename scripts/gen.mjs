@@ -3,10 +3,12 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-const root = new URL('..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('..', import.meta.url));
 const check = process.argv.includes('--check');
-const out = check ? mkdtempSync(join(tmpdir(), 'cpusetd-gen-')) : join(root, 'gen');
+const scratch = mkdtempSync(join(tmpdir(), 'cpusetd-gen-'));
+const out = join(check ? scratch : root, 'gen');
 
 // One option a line, so that a change of the generated code shows its cause here.
 const options = [
@@ -14,18 +16,17 @@ const options = [
   'forceLong=bigint', // 64-bit numbers keep every bit
   'outputServices=generic-definitions', // names and codecs of methods; transport is ours
   'outputJsonMethods=false',
-  'outputPartialMethods=false',
+  'outputPartialMethods=true', // create(), so that a sender names only the fields it means
   'useExactTypes=false',
   'esModuleInterop=true',
   'removeEnumPrefix=true',
   'importSuffix=',
 ];
-const template = join(mkdtempSync(join(tmpdir(), 'cpusetd-buf-')), 'buf.gen.yaml');
+const template = join(scratch, 'buf.gen.yaml');
 writeFileSync(
   template,
   JSON.stringify({
     version: 'v2',
-    clean: true,
     plugins: [{ local: join(root, 'node_modules/.bin/protoc-gen-ts_proto'), out, opt: options }],
   }),
 );
@@ -43,5 +44,5 @@ try {
   );
   process.exitCode = 1;
 } finally {
-  if (check) rmSync(out, { recursive: true, force: true });
+  rmSync(scratch, { recursive: true, force: true });
 }
