@@ -1,0 +1,38 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { listDescriptor, type FileDescriptorSet } from './list-descriptor';
+import { listFieldTable, type FieldTable } from './list-field-table';
+
+const root = join(__dirname, '../..');
+
+/** Everything proto/ declares, as the compiler that generates gen/ understands it. */
+const declared = listDescriptor(
+  JSON.parse(
+    execFileSync(
+      join(root, 'node_modules/.bin/buf'),
+      ['build', 'proto', '--as-file-descriptor-set', '-o', '-#format=json'],
+      {
+        cwd: root,
+        encoding: 'utf8',
+        maxBuffer: 1 << 26,
+      },
+    ),
+  ) as FileDescriptorSet,
+);
+
+test.each`
+  protocol            | prefix
+  ${'nri-v1alpha1'}   | ${'nri.pkg.api.v1alpha1.'}
+  ${'cri-v1'}         | ${'runtime.v1.'}
+  ${'grpc-health-v1'} | ${'grpc.health.v1.'}
+`(
+  'proto/ says what the table of $protocol says, no more and no less',
+  ({ protocol, prefix }: Record<string, string>) => {
+    const table = JSON.parse(readFileSync(join(root, `test/fixtures/wire/${protocol}.json`), 'utf8')) as FieldTable;
+    const ours = declared.filter((line) => line.split(' ')[1]!.startsWith(prefix!));
+    expect(ours).toEqual(listFieldTable(table));
+    expect(ours.length).toBeGreaterThan(5);
+  },
+);
