@@ -1,0 +1,37 @@
+// The configuration file of a private containerd, for both generations of its format.
+import { pauseImage } from './tiny-image.mjs';
+
+/**
+ * @param {object} options
+ * @param {number} options.major containerd's major version: 1 (format 2) or 2 (format 3)
+ * @param {boolean} options.nri whether plugins can connect
+ * @returns {string} TOML
+ */
+export function formatContainerdConfig({ major, nri }) {
+  // The native snapshotter copies files, so it works on whatever file system /tmp is on.
+  const shared = `
+[plugins.'io.containerd.nri.v1.nri']
+  disable = ${!nri}
+  socket_path = '/run/nri/nri.sock'
+`;
+  if (major >= 2) {
+    return `version = 3
+${shared}
+[plugins.'io.containerd.cri.v1.images']
+  snapshotter = 'native'
+[plugins.'io.containerd.cri.v1.images'.pinned_images]
+  sandbox = '${pauseImage}'
+[plugins.'io.containerd.cri.v1.runtime']
+  restrict_oom_score_adj = true
+`;
+  }
+  return `version = 2
+disabled_plugins = ['io.containerd.snapshotter.v1.btrfs', 'io.containerd.snapshotter.v1.zfs', 'io.containerd.snapshotter.v1.devmapper']
+${shared}
+[plugins.'io.containerd.grpc.v1.cri']
+  sandbox_image = '${pauseImage}'
+  restrict_oom_score_adj = true
+[plugins.'io.containerd.grpc.v1.cri'.containerd]
+  snapshotter = 'native'
+`;
+}

@@ -1,0 +1,152 @@
+// Finds, ends and counts what belongs to one private runtime: processes, cgroups, mounts.
+//
+// Processes of a runtime carry its folder in their environment (containerd hands it on to shims and runc); the
+// processes of containers do not, but they are in cgroups below the runtime's own.
+import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Names the runtime that a process belongs to. */
+export const runtimeVariable = 'CPUSETD_RUNTIME';
+/** Every folder of a runtime is called so, directly in the system's folder for temporary files. */
+export const workPrefix = 'cpusetd-rt-';
+/** In that folder: whose runtime it is. */
+export const ownerFile = 'owner.json';
+
+/** The cgroup that all pods of a runtime are below, in every hierarchy. */
+export const cgroupRootOf = (work) => `/${basename(work)}`;
+
+/** Start of a process in ticks since boot: with the pid it names one process for certain. Undefined when there is none. */
+export function readStartTime(pid) {
+  const stat = readOrEmpty(`/proc/${pid}/stat`);
+  return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+}
+
+/** Pids of containerd, shims and runc of one runtime. */
+export function findRuntimePids(work) {
+  const mark = `${runtimeVariable}=${work}`;
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => readOrEmpty(`/proc/${pid}/environ`).split('\0').includes(mark))
+    .map(Number);
+}
+
+/** Pids of all processes in a runtime's containers. */
+export function findContainerPids(work) {
+  const pids = findCgroups(work).flatMap((dir) => readOrEmpty(join(dir, 'cgroup.procs')).split('\n'));
+  return [...new Set(pids)].filter((pid) => pid !== '' && pid !== '0').map(Number);
+}
+
+/** Cgroup folders of a runtime in every mounted hierarchy, children before parents. */
+export function findCgroups(work) {
+  const listBelow = (dir) => [
+    ...readDirsOrNone(dir).flatMap((name) => listBelow(join(dir, name))),
+    ...(existsSync(dir) ? [dir] : []),
+  ];
+  return readMounts()
+    .filter(({ type }) => type === 'cgroup' || type === 'cgroup2')
+    .flatMap(({ point }) => listBelow(join(point, cgroupRootOf(work))));
+}
+
+/** What of a runtime still exists, a line each; empty when it is gone without a trace. */
+export function listLeftovers(work) {
+  return [
+    ...[...findRuntimePids(work), ...findContainerPids(work)].map((pid) => `process ${pid} (${readCommand(pid)})`),
+    ...findCgroups(work).map((dir) => `cgroup ${dir}`),
+    ...readMounts()
+      .filter(({ point, root }) => [point, root].some((path) => path === work || path.startsWith(`${work}/`)))
+      .map(({ point }) => `mount ${point}`),
+    ...(existsSync(work) ? [`folder ${work}`] : []),
+  ];
+}
+
+/** Ends containers, then shims and containerd, then removes cgroups and folder. Harmless when nothing is left. */
+export async function removeRuntime(work, deadlineMs = 10_000) {
+  const end = Date.now() + deadlineMs;
+  await killUntilGone(() => findContainerPids(work), end); // while shims live, they reap what they started
+  await killUntilGone(() => findRuntimePids(work), end);
+  await killUntilGone(() => findContainerPids(work), end); // a runc that was just starting one
+  await waitFor(() => findCgroups(work).every(removeCgroup), end);
+  // Without the namespace there is nothing mounted below the folder that a removal could reach into.
+  if (listLeftovers(work).every((line) => line.startsWith('folder'))) rmSync(work, { recursive: true, force: true });
+}
+
+/** Removes runtimes whose owner died without doing so. @returns {Promise<string[]>} their folders */
+export async function removeAbandonedRuntimes(dir = tmpdir()) {
+  const abandoned = readdirSync(dir)
+    .filter((name) => name.startsWith(workPrefix))
+    .map((name) => join(dir, name))
+    .filter((work) => existsSync(join(work, ownerFile)) && !isOwnerAlive(work));
+  for (const work of abandoned) await removeRuntime(work);
+  return abandoned;
+}
+
+function isOwnerAlive(work) {
+  try {
+    const { pid, startTime } = JSON.parse(readFileSync(join(work, ownerFile), 'utf8'));
+    return readStartTime(pid) === startTime;
+  } catch {
+    return true; // being written this very moment
+  }
+}
+
+async function killUntilGone(findPids, end) {
+  await waitFor(() => {
+    const pids = findPids();
+    for (const pid of pids) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It ended by itself in the meantime.
+      }
+    }
+    return pids.length === 0;
+  }, end);
+}
+
+/** The kernel refuses for some milliseconds after the last process has ended. */
+function removeCgroup(dir) {
+  try {
+    rmdirSync(dir);
+  } catch (error) {
+    return error.code === 'ENOENT';
+  }
+  return true;
+}
+
+async function waitFor(condition, end) {
+  while (!condition() && Date.now() < end) await delay(10);
+}
+
+/** Mounts of this process's namespace: `root` is the path inside the mounted file system. */
+function readMounts() {
+  return readFileSync('/proc/self/mountinfo', 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const [before, after] = line.split(' - ');
+      const fields = before.split(' ');
+      return { root: fields[3], point: fields[4], type: after.split(' ')[0] };
+    });
+}
+
+const readCommand = (pid) => readOrEmpty(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
+
+function readOrEmpty(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return ''; // processes and cgroups come and go while they are looked at
+  }
+}
+
+function readDirsOrNone(dir) {
+  try {
+    return readdirSync(dir, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name);
+  } catch {
+    return [];
+  }
+}

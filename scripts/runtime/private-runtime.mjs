@@ -1,0 +1,158 @@
+// A real containerd with a root, a state and sockets of its own, beside whatever else the machine runs.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { formatContainerdConfig } from './containerd-config.mjs';
+import { ensureRoot, readPackageVersions } from './debian-root.mjs';
+import {
+  cgroupRootOf,
+  listLeftovers,
+  ownerFile,
+  readStartTime,
+  removeAbandonedRuntimes,
+  removeRuntime,
+  runtimeVariable,
+  workPrefix,
+} from './leftovers.mjs';
+import { busyboxImage, packTinyImage, pauseImage } from './tiny-image.mjs';
+import { waitForCri } from './wait-for-cri.mjs';
+
+const longestSocketPath = 107;
+const enterScript = fileURLToPath(new URL('enter.sh', import.meta.url));
+
+/**
+ * Starts a runtime and waits until it takes pods.
+ *
+ * @param {object} options
+ * @param {string} options.suite Debian suite to take containerd from: `trixie` or `sid`
+ * @param {boolean} options.nri whether NRI plugins can connect
+ * @param {(line: string) => void} options.log progress for a person
+ * @returns the facts about it (JSON), and `kill`, `start` and `stop`
+ * @throws {Error} with the reason for the operator; nothing is left behind then
+ */
+export async function startPrivateRuntime({ suite, nri, log = () => {} }) {
+  const root = ensureRoot(suite, { log });
+  for (const old of await removeAbandonedRuntimes()) log(`removed what a killed run left in ${old}`);
+
+  const startedAt = Date.now();
+  const work = makeWorkFolder();
+  const facts = {
+    suite,
+    nri,
+    packages: readPackageVersions(root),
+    work,
+    criSocket: join(work, 'run/containerd/containerd.sock'),
+    nriSocket: join(work, 'run/nri/nri.sock'),
+    // The same folder has two names: one for the runtime, which writes pod logs there, and one for the host.
+    podLogs: { inRuntime: '/var/log/pods', onHost: join(work, 'pods') },
+    cgroupRoot: cgroupRootOf(work),
+    containerdLog: join(work, 'containerd.log'),
+    image: busyboxImage,
+  };
+  for (const path of [facts.criSocket, facts.nriSocket]) {
+    if (Buffer.byteLength(path) > longestSocketPath)
+      throw new Error(`too long for a unix socket: ${path} (set TMPDIR to a shorter one)`);
+  }
+  const major = Number.parseInt(facts.packages.containerd, 10);
+  writeFileSync(join(work, 'run/containerd.toml'), formatContainerdConfig({ major, nri }));
+
+  let containerd;
+  const holder = await enterNamespace(root, work);
+  const inside = (command, args, stdio) =>
+    spawn('nsenter', [`--mount=/proc/${holder.pid}/ns/mnt`, '--', command, ...args], {
+      stdio,
+      detached: true, // Ctrl-C is for the script that started us, which then ends things in order
+      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', [runtimeVariable]: work },
+    });
+
+  const runtime = {
+    facts,
+    /** Ends containerd at once, as a crash would; containers go on. */
+    async kill() {
+      if (containerd.exitCode !== null || containerd.signalCode !== null) return;
+      containerd.kill('SIGKILL');
+      await once(containerd, 'exit');
+    },
+    /** Starts containerd (again) on the state it has. @returns {Promise<number>} its pid */
+    async start() {
+      const logFile = openSync(facts.containerdLog, 'a');
+      containerd = inside('containerd', ['--config', '/run/containerd.toml'], ['ignore', logFile, logFile]);
+      closeSync(logFile);
+      const failed = once(containerd, 'exit').then(() => {
+        throw new Error('containerd ended');
+      });
+      failed.catch(() => {}); // also after the start, when nobody waits any more
+      const images = [pauseImage, busyboxImage];
+      await Promise.race([failed, importedOnce().then(() => waitForCri(facts.criSocket, images, 30_000))]);
+      return containerd.pid;
+    },
+    /** Ends everything. @returns {Promise<string[]>} what could not be removed, a line each */
+    async stop() {
+      await removeRuntime(work);
+      holder.stdin.end();
+      if (holder.exitCode === null) await once(holder, 'exit');
+      return listLeftovers(work);
+    },
+  };
+
+  let imported;
+  const importedOnce = () => (imported ??= importImage());
+  /** containerd takes the import as soon as its socket is there, before its CRI part is up. */
+  async function importImage() {
+    const archive = packTinyImage(join(root, 'usr/bin/busybox'));
+    const local = major >= 2 ? ['--local'] : []; // the newer transfer service does not know every snapshotter
+    await waitForCri(facts.criSocket, [], 30_000);
+    const ctr = inside('ctr', ['-n', 'k8s.io', 'images', 'import', ...local, '-'], ['pipe', 'ignore', 'pipe']);
+    let complaint = '';
+    ctr.stderr.on('data', (text) => (complaint += text));
+    ctr.stdin.on('error', () => {}); // ctr ended early; its exit tells why
+    ctr.stdin.end(archive);
+    const [status] = await once(ctr, 'close');
+    if (status !== 0) throw new Error(`importing the image failed: ${complaint.trim()}`);
+  }
+
+  try {
+    facts.containerdPid = await runtime.start();
+    facts.startedInMs = Date.now() - startedAt;
+    return runtime;
+  } catch (error) {
+    const complaints = findComplaints(facts.containerdLog);
+    await runtime.stop();
+    throw new Error(`${error.message}${complaints === '' ? '' : `; its log has: ${complaints}`}`, { cause: error });
+  }
+}
+
+function makeWorkFolder() {
+  const work = mkdtempSync(join(tmpdir(), workPrefix));
+  writeFileSync(join(work, ownerFile), JSON.stringify({ pid: process.pid, startTime: readStartTime(process.pid) }));
+  for (const dir of ['root', 'run', 'pods']) mkdirSync(join(work, dir));
+  return work;
+}
+
+/** Starts the process whose mount namespace the runtime lives in. It ends when its standard input does, so also when we die. */
+async function enterNamespace(root, work) {
+  const holder = spawn('unshare', ['--mount', '--propagation', 'private', 'sh', enterScript, root, work], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
+  let complaint = '';
+  holder.stderr.on('data', (text) => (complaint += text));
+  const ended = once(holder, 'close').then(([status]) => {
+    throw new Error(`no mount namespace for the runtime (exit ${status}): ${complaint.trim()}`);
+  });
+  ended.catch(() => {}); // at the regular end nobody waits for it
+  await Promise.race([once(holder.stdout, 'data'), ended]);
+  return holder;
+}
+
+/** What containerd itself complained of last; a part that fails to load does not make it end. */
+function findComplaints(logFile) {
+  const lines = readFileSync(logFile, 'utf8').split('\n');
+  return lines
+    .filter((line) => /level=(warning|error|fatal)|^containerd:|^panic:/.test(line))
+    .slice(-3)
+    .join(' / ');
+}

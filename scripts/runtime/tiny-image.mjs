@@ -1,0 +1,82 @@
+// An OCI image in a tar, made from one static busybox: what `ctr images import` takes, without a registry.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+/** What containerd is told to use for pod sandboxes. */
+export const pauseImage = 'localhost/pause:1';
+/** The same content under the name that workloads use. */
+export const busyboxImage = 'localhost/busybox:1';
+
+const mediaType = (kind) => `application/vnd.oci.image.${kind}`;
+
+/**
+ * Packs busybox, with a link for each of its applets, as an image that just sleeps.
+ * @param {string} busybox path of a statically linked busybox
+ * @returns {Buffer} the tar
+ */
+export function packTinyImage(busybox) {
+  const applets = execFileSync(busybox, ['--list'], { encoding: 'utf8' }).trim().split('\n');
+  const layer = packTar([
+    ...['bin/', 'dev/', 'etc/', 'proc/', 'sys/', 'tmp/'].map((name) => ({ name, mode: 0o755, type: '5' })),
+    { name: 'bin/busybox', mode: 0o755, content: readFileSync(busybox) },
+    ...applets
+      .filter((applet) => applet !== 'busybox')
+      .map((applet) => ({ name: `bin/${applet}`, mode: 0o777, type: '2', linkTo: 'busybox' })),
+  ]);
+  const config = toJson({
+    architecture: { x64: 'amd64', arm64: 'arm64' }[process.arch] ?? process.arch,
+    os: 'linux',
+    config: { Entrypoint: ['/bin/sleep', '2147483647'], Env: ['PATH=/bin'] },
+    rootfs: { type: 'layers', diff_ids: [digestOf(layer)] },
+  });
+  const manifest = toJson({
+    schemaVersion: 2,
+    mediaType: mediaType('manifest.v1+json'),
+    config: describe(config, 'config.v1+json'),
+    layers: [describe(layer, 'layer.v1.tar')],
+  });
+  const index = {
+    schemaVersion: 2,
+    manifests: [pauseImage, busyboxImage].map((name) => ({
+      ...describe(manifest, 'manifest.v1+json'),
+      annotations: { 'io.containerd.image.name': name }, // import refuses an image without a name
+    })),
+  };
+  return packTar([
+    { name: 'oci-layout', content: toJson({ imageLayoutVersion: '1.0.0' }) },
+    { name: 'index.json', content: toJson(index) },
+    ...[manifest, config, layer].map((content) => ({ name: `blobs/${digestOf(content).replace(':', '/')}`, content })),
+  ]);
+}
+
+const toJson = (value) => Buffer.from(JSON.stringify(value));
+const digestOf = (content) => `sha256:${createHash('sha256').update(content).digest('hex')}`;
+const describe = (content, kind) => ({ mediaType: mediaType(kind), digest: digestOf(content), size: content.length });
+
+/** A POSIX ustar archive: a header block of 512 bytes for each entry, contents padded to 512, two empty blocks at the end. */
+function packTar(entries) {
+  const blocks = entries.flatMap((entry) => {
+    const content = entry.content ?? Buffer.alloc(0);
+    return [packHeader(entry, content.length), content, Buffer.alloc((512 - (content.length % 512)) % 512)];
+  });
+  return Buffer.concat([...blocks, Buffer.alloc(1024)]);
+}
+
+function packHeader({ name, mode = 0o644, type = '0', linkTo = '' }, size) {
+  const header = Buffer.alloc(512);
+  const octal = (value, width) => value.toString(8).padStart(width - 1, '0');
+  header.write(name, 0, 100);
+  header.write(octal(mode, 8), 100);
+  header.write(octal(0, 8), 108); // uid
+  header.write(octal(0, 8), 116); // gid
+  header.write(octal(size, 12), 124);
+  header.write(octal(0, 12), 136); // modified in 1970: the same content gives the same digest
+  header.write(' '.repeat(8), 148); // the checksum counts as spaces
+  header.write(type, 156);
+  header.write(linkTo, 157, 100);
+  header.write('ustar\u000000', 257);
+  const checksum = header.reduce((sum, byte) => sum + byte, 0);
+  header.write(`${octal(checksum, 7)}\0 `, 148);
+  return header;
+}

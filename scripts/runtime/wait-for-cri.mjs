@@ -1,0 +1,47 @@
+// Waits until a runtime answers CRI calls and knows its images.
+import { fileURLToPath } from 'node:url';
+import { setTimeout as delay } from 'node:timers/promises';
+import { credentials, loadPackageDefinition } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+
+const proto = fileURLToPath(new URL('../../proto/cri/v1/cri.proto', import.meta.url));
+
+/**
+ * containerd opens its socket before its CRI part is ready, and tells that part of an imported image only afterwards.
+ * @param {string} socket
+ * @param {string[]} images names that must be known
+ * @param {number} deadlineMs
+ * @returns {Promise<{ runtimeName: string, runtimeVersion: string }>}
+ */
+export async function waitForCri(socket, images, deadlineMs) {
+  const { v1 } = loadPackageDefinition(loadSync(proto)).runtime;
+  const target = [`unix://${socket}`, credentials.createInsecure(), { 'grpc.max_reconnect_backoff_ms': 100 }];
+  const runtime = new v1.RuntimeService(...target);
+  const image = new v1.ImageService(...target);
+  const end = Date.now() + deadlineMs;
+  try {
+    for (;;) {
+      try {
+        const version = await call(runtime, 'Version', {});
+        for (const name of images) {
+          const known = await call(image, 'ImageStatus', { image: { image: name } });
+          if (!known.image) throw new Error(`image ${name} is not known yet`);
+        }
+        return version;
+      } catch (error) {
+        if (Date.now() > end) throw new Error(`the runtime is not ready after ${deadlineMs} ms: ${error.message}`);
+        await delay(20);
+      }
+    }
+  } finally {
+    runtime.close();
+    image.close();
+  }
+}
+
+const call = (client, method, request) =>
+  new Promise((resolve, reject) => {
+    client[method](request, { deadline: Date.now() + 2000 }, (error, answer) =>
+      error ? reject(error) : resolve(answer),
+    );
+  });
