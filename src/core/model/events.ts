@@ -29,7 +29,8 @@ export interface CpuResources {
 export type ContainerPhase =
   | 'creating' // asked for; the runtime has not confirmed it
   | 'created' // exists in the runtime; no process and, on containerd, no cgroup
-  | 'running' // its cgroup exists
+  | 'starting' // its cgroup exists, its own process has not run yet
+  | 'running'
   | 'exited';
 
 export interface ContainerInfo {

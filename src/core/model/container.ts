@@ -1,0 +1,51 @@
+import type { CpuSet } from '../cpuset';
+import type { ContainerPhase, CpuResources, PodInfo } from './events';
+
+/** What a container was told that it has. An empty `mems` means that memory nodes are left alone. */
+export interface CpuPromise {
+  readonly cpus: CpuSet;
+  readonly mems: CpuSet;
+}
+
+/**
+ * Where a container runs:
+ * `exclusive` on CPUs of its own, `shared` in the shared pool, `left-alone` where the runtime put it (policy none).
+ */
+export type Placement = 'exclusive' | 'shared' | 'left-alone';
+
+/** A pod sandbox that the runtime has. */
+export interface Pod extends PodInfo {
+  /** The sandbox was stopped; its CPUs are given back when its last container is gone. */
+  readonly stopped: boolean;
+}
+
+/** A container that the runtime has and that has not exited. */
+export interface Container {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly podUid: string;
+  readonly name: string;
+  readonly cgroupsPath: string;
+  readonly phase: ContainerPhase;
+  /** As the kubelet asked for them, all updates included; not what cpusetd answered. */
+  readonly resources: CpuResources;
+  readonly oomScoreAdj?: number;
+  readonly placement: Placement;
+  /** Whole CPUs that it is entitled to have alone; 0 for a container of the shared pool. */
+  readonly entitled: number;
+  /** Absent when left alone. */
+  readonly promise?: CpuPromise;
+  /** What the runtime or the kernel was given last; differs from the promise until a pending move is carried out. */
+  readonly told?: CpuPromise;
+  /** What the runtime's own record (the OCI spec) says, as far as known; it follows the promise in the background. */
+  readonly recorded?: CpuPromise;
+  /** The assignment was made for this very creation: a creation that fails gives it back. */
+  readonly freshAssignment: boolean;
+  /** Written for the operator: why it is placed as it is. */
+  readonly because: string;
+}
+
+export function samePromise(a: CpuPromise | undefined, b: CpuPromise | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.cpus.equals(b.cpus) && a.mems.equals(b.mems);
+}

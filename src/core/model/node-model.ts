@@ -1,0 +1,161 @@
+import { CpuSet } from '../cpuset';
+import type { Topology } from '../topology';
+import { keyOf, type Assignment, type AssignmentKey } from './assignment';
+import type { Container, Pod } from './container';
+import type { Settings } from './settings';
+
+/** One change of the model, as data. Applying a change gives the change that takes it back. */
+export type Change =
+  | { readonly kind: 'put-assignment'; readonly assignment: Assignment }
+  | { readonly kind: 'drop-assignment'; readonly key: AssignmentKey }
+  | { readonly kind: 'put-pod'; readonly pod: Pod }
+  | { readonly kind: 'drop-pod'; readonly sandboxId: string }
+  | { readonly kind: 'put-container'; readonly container: Container }
+  | { readonly kind: 'drop-container'; readonly id: string }
+  | { readonly kind: 'set-topology'; readonly topology: Topology }
+  | { readonly kind: 'set-settings'; readonly settings: Settings };
+
+/** What everyone but the owner of the model sees. */
+export interface NodeView {
+  readonly topology: Topology;
+  readonly settings: Settings;
+  readonly assignments: ReadonlyMap<AssignmentKey, Assignment>;
+  readonly pods: ReadonlyMap<string, Pod>;
+  readonly containers: ReadonlyMap<string, Container>;
+  /** Online CPUs that belong to someone alone. */
+  readonly exclusive: CpuSet;
+  /** Where containers without CPUs of their own run; never empty. */
+  readonly sharedPool: CpuSet;
+  /** What could be given out exclusively now, the floor of the shared pool not considered. */
+  readonly free: CpuSet;
+  assignmentsOf(podUid: string): Assignment[];
+}
+
+/** What cpusetd knows of the node: the machine, the rules, who has which CPUs, and what runs. */
+export class NodeModel implements NodeView {
+  private readonly assignmentByKey = new Map<AssignmentKey, Assignment>();
+  private readonly podById = new Map<string, Pod>();
+  private readonly containerById = new Map<string, Container>();
+  private derived: { exclusive: CpuSet; sharedPool: CpuSet; free: CpuSet } | undefined;
+
+  constructor(
+    private currentTopology: Topology,
+    private currentSettings: Settings,
+  ) {}
+
+  get topology(): Topology {
+    return this.currentTopology;
+  }
+
+  get settings(): Settings {
+    return this.currentSettings;
+  }
+
+  get assignments(): ReadonlyMap<AssignmentKey, Assignment> {
+    return this.assignmentByKey;
+  }
+
+  get pods(): ReadonlyMap<string, Pod> {
+    return this.podById;
+  }
+
+  get containers(): ReadonlyMap<string, Container> {
+    return this.containerById;
+  }
+
+  get exclusive(): CpuSet {
+    return this.derive().exclusive;
+  }
+
+  get sharedPool(): CpuSet {
+    return this.derive().sharedPool;
+  }
+
+  get free(): CpuSet {
+    return this.derive().free;
+  }
+
+  assignmentsOf(podUid: string): Assignment[] {
+    return [...this.assignmentByKey.values()].filter((assignment) => assignment.podUid === podUid);
+  }
+
+  /** Carries the change out and returns its inverse. */
+  apply(change: Change): Change {
+    switch (change.kind) {
+      case 'put-assignment': {
+        const key = keyOf(change.assignment);
+        const before = this.assignmentByKey.get(key);
+        this.assignmentByKey.set(key, change.assignment);
+        this.derived = undefined;
+        return before ? { kind: 'put-assignment', assignment: before } : { kind: 'drop-assignment', key };
+      }
+      case 'drop-assignment': {
+        const before = this.assignmentByKey.get(change.key);
+        this.assignmentByKey.delete(change.key);
+        this.derived = undefined;
+        return before ? { kind: 'put-assignment', assignment: before } : change;
+      }
+      case 'put-pod': {
+        const before = this.podById.get(change.pod.sandboxId);
+        this.podById.set(change.pod.sandboxId, change.pod);
+        return before ? { kind: 'put-pod', pod: before } : { kind: 'drop-pod', sandboxId: change.pod.sandboxId };
+      }
+      case 'drop-pod': {
+        const before = this.podById.get(change.sandboxId);
+        this.podById.delete(change.sandboxId);
+        return before ? { kind: 'put-pod', pod: before } : change;
+      }
+      case 'put-container': {
+        const before = this.containerById.get(change.container.id);
+        this.containerById.set(change.container.id, change.container);
+        return before
+          ? { kind: 'put-container', container: before }
+          : { kind: 'drop-container', id: change.container.id };
+      }
+      case 'drop-container': {
+        const before = this.containerById.get(change.id);
+        this.containerById.delete(change.id);
+        return before ? { kind: 'put-container', container: before } : change;
+      }
+      case 'set-topology': {
+        const before = this.currentTopology;
+        this.currentTopology = change.topology;
+        this.derived = undefined;
+        return { kind: 'set-topology', topology: before };
+      }
+      case 'set-settings': {
+        const before = this.currentSettings;
+        this.currentSettings = change.settings;
+        this.derived = undefined;
+        return { kind: 'set-settings', settings: before };
+      }
+    }
+  }
+
+  private derive(): { exclusive: CpuSet; sharedPool: CpuSet; free: CpuSet } {
+    return (this.derived ??= deriveSets(this.currentTopology, this.currentSettings, this.assignmentByKey.values()));
+  }
+}
+
+function deriveSets(topology: Topology, settings: Settings, assignments: Iterable<Assignment>) {
+  const owned: CpuSet[] = [];
+  for (const { cpus } of assignments) owned.push(cpus);
+  const exclusive = CpuSet.unionOf(owned).intersect(topology.online);
+  const notExclusive = topology.online.minus(exclusive);
+  const strictlyReserved = settings.options.strictCpuReservation ? settings.reserved : CpuSet.empty;
+  return {
+    exclusive,
+    sharedPool: firstNonEmpty(
+      notExclusive.minus(strictlyReserved),
+      // Only when CPUs went offline under us: shared containers must run somewhere, rather on reserved CPUs
+      // than on exclusive ones, and rather on those than nowhere. The reconciler reports it as violated.
+      notExclusive,
+      topology.online,
+    ),
+    free: notExclusive.minus(settings.reserved),
+  };
+}
+
+function firstNonEmpty(...sets: CpuSet[]): CpuSet {
+  return sets.find((set) => !set.isEmpty) ?? CpuSet.empty;
+}

@@ -1,0 +1,57 @@
+import type { CpuSet } from '../cpuset';
+import type { Rules } from './assignment';
+
+/** The options of the static policy, by the kubelet's names in camel case. All off by default. */
+export interface StaticPolicyOptions {
+  readonly fullPcpusOnly: boolean;
+  readonly distributeCpusAcrossNuma: boolean;
+  readonly alignBySocket: boolean;
+  readonly distributeCpusAcrossCores: boolean;
+  readonly strictCpuReservation: boolean;
+  readonly preferAlignCpusByUncorecache: boolean;
+}
+
+export const NO_OPTIONS: StaticPolicyOptions = {
+  fullPcpusOnly: false,
+  distributeCpusAcrossNuma: false,
+  alignBySocket: false,
+  distributeCpusAcrossCores: false,
+  strictCpuReservation: false,
+  preferAlignCpusByUncorecache: false,
+};
+
+/** What the operator chose, as far as it decides placements. */
+export interface Settings {
+  readonly cpuManagerPolicy: 'static' | 'none';
+  readonly options: StaticPolicyOptions;
+  /** Never allocated exclusively; part of the shared pool unless strict-cpu-reservation. */
+  readonly reserved: CpuSet;
+  /** The shared pool never gets smaller than this by an allocation. At least 1. */
+  readonly minSharedCpus: number;
+  readonly onInsufficientCpu: 'refuse' | 'share';
+  /** Lift the container's own CFS quota when it gets exclusive CPUs. */
+  readonly liftCpuQuota: boolean;
+}
+
+const OPTION_NAMES: readonly (readonly [keyof StaticPolicyOptions, string])[] = [
+  ['alignBySocket', 'align-by-socket'],
+  ['distributeCpusAcrossCores', 'distribute-cpus-across-cores'],
+  ['distributeCpusAcrossNuma', 'distribute-cpus-across-numa'],
+  ['fullPcpusOnly', 'full-pcpus-only'],
+  ['preferAlignCpusByUncorecache', 'prefer-align-cpus-by-uncorecache'],
+  ['strictCpuReservation', 'strict-cpu-reservation'],
+];
+
+/** The kubelet's names of the options that are on, sorted. */
+export function optionNames(options: StaticPolicyOptions): string[] {
+  return OPTION_NAMES.filter(([key]) => options[key]).map(([, name]) => name);
+}
+
+/** The rules as they are written beside a decision. */
+export function rulesOf(settings: Settings): Rules {
+  return {
+    policy: settings.cpuManagerPolicy,
+    options: optionNames(settings.options),
+    reserved: settings.reserved,
+  };
+}

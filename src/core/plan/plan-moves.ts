@@ -1,0 +1,76 @@
+import { CpuSet } from '../cpuset';
+import { keyOf } from '../model/assignment';
+import { samePromise, type Container, type CpuPromise } from '../model/container';
+import type { Change, NodeView } from '../model/node-model';
+
+/** One container that has to change its CPUs, as data. */
+export interface Move {
+  readonly containerId: string;
+  readonly cgroupsPath: string;
+  /** Where it is, as far as known. */
+  readonly from?: CpuPromise;
+  readonly to: CpuPromise;
+  readonly because: string;
+}
+
+/** The changes under way, as far as planning needs them (a Draft). */
+export interface Changing {
+  readonly model: NodeView;
+  readonly put: (change: Change) => void;
+  /** Containers whose promise may have changed. */
+  readonly affected: () => readonly Container[];
+}
+
+/**
+ * Brings every container's promise up to date with the model, and lists what has to move: those that leave CPUs
+ * first, those that only gain some last, so that no CPU ever has two owners on the way.
+ *
+ * Containers without a cgroup are not moved; their promise is kept and carried out when they start.
+ */
+export function planMoves({ model, put, affected }: Changing): Move[] {
+  const moves: Move[] = [];
+  for (const container of affected()) {
+    const promise = promiseOf(model, container);
+    let current = container;
+    if (promise && !samePromise(promise, container.promise)) {
+      current = {
+        ...container,
+        promise,
+        placement: container.placement === 'left-alone' ? 'shared' : container.placement,
+      };
+      put({ kind: 'put-container', container: current });
+    }
+    if (hasCgroup(current) && current.promise && !samePromise(current.told, current.promise)) {
+      moves.push({
+        containerId: current.id,
+        cgroupsPath: current.cgroupsPath,
+        ...(current.told && { from: current.told }),
+        to: current.promise,
+        because: current.placement === 'exclusive' ? current.because : 'the shared pool changed',
+      });
+    }
+  }
+  return moves.sort((a, b) => Number(onlyGrows(a)) - Number(onlyGrows(b)));
+}
+
+/** What the container shall have by the model as it is; undefined when it is left alone. */
+export function promiseOf(view: NodeView, container: Container): CpuPromise | undefined {
+  if (container.placement === 'exclusive') {
+    const assignment = view.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name }));
+    if (assignment?.containerId === container.id) {
+      const online = assignment.cpus.intersect(view.topology.online);
+      // All its CPUs are offline: it has to run somewhere. The verdict says so.
+      return { cpus: online.isEmpty ? view.sharedPool : online, mems: assignment.mems };
+    }
+  }
+  if (container.placement === 'left-alone' && view.exclusive.isEmpty) return undefined;
+  return { cpus: view.sharedPool, mems: CpuSet.empty };
+}
+
+export function hasCgroup({ phase }: Container): boolean {
+  return phase === 'starting' || phase === 'running';
+}
+
+function onlyGrows({ from, to }: Move): boolean {
+  return from !== undefined && from.cpus.isSubsetOf(to.cpus);
+}

@@ -1,0 +1,50 @@
+import { endContainer } from './container-life';
+import type { Draft } from './draft';
+import { releasePod } from './pods';
+import { removePod, stopPod } from './pod-life';
+
+/** All pods and containers of the runtime, as its list calls give them: complete, or not used at all. */
+export interface RuntimeListing {
+  readonly pods: readonly { readonly sandboxId: string; readonly uid: string; readonly ready: boolean }[];
+  readonly containers: readonly { readonly id: string; readonly sandboxId: string; readonly exited: boolean }[];
+}
+
+/** What the model knew when the list was asked for; what came later is not judged by an older list. */
+export interface KnownBefore {
+  readonly sandboxIds: ReadonlySet<string>;
+  readonly containerIds: ReadonlySet<string>;
+  readonly podUids: ReadonlySet<string>;
+}
+
+/**
+ * Ends what the runtime no longer has. After a restart of the runtime events of older pods never come, so the list is
+ * the only way to learn of their end.
+ *
+ * Returns ids of running containers that the model does not know: they need to be synchronized.
+ */
+export function compareListing(draft: Draft, listing: RuntimeListing, before: KnownBefore): string[] {
+  const { model } = draft;
+  const alive = new Set(listing.containers.filter(({ exited }) => !exited).map(({ id }) => id));
+  for (const container of [...model.containers.values()]) {
+    if (!before.containerIds.has(container.id) || container.phase === 'creating' || alive.has(container.id)) continue;
+    draft.note('info', 'container gone', {
+      containerId: container.id,
+      because: 'the runtime no longer lists it as running',
+    });
+    endContainer(draft, container.id);
+  }
+  const ready = new Map(listing.pods.map((pod) => [pod.sandboxId, pod.ready]));
+  for (const pod of [...model.pods.values()]) {
+    if (!before.sandboxIds.has(pod.sandboxId)) continue;
+    if (!ready.has(pod.sandboxId)) removePod(draft, pod.sandboxId);
+    else if (!ready.get(pod.sandboxId) && !pod.stopped) stopPod(draft, pod.sandboxId);
+  }
+  const uids = new Set([...listing.pods.map(({ uid }) => uid), ...[...model.pods.values()].map(({ uid }) => uid)]);
+  for (const uid of new Set([...model.assignments.values()].map(({ podUid }) => podUid))) {
+    if (before.podUids.has(uid) && !uids.has(uid)) releasePod(draft, uid, 'the runtime no longer lists the pod');
+  }
+  const readyPods = new Set(listing.pods.filter((pod) => pod.ready).map(({ sandboxId }) => sandboxId));
+  return listing.containers
+    .filter(({ id, sandboxId, exited }) => !exited && readyPods.has(sandboxId) && !model.containers.has(id))
+    .map(({ id }) => id);
+}

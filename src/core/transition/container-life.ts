@@ -1,0 +1,65 @@
+import { keyOf } from '../model/assignment';
+import type { Container } from '../model/container';
+import type { ContainerInfo, ContainerPhase, PodInfo } from '../model/events';
+import type { Draft } from './draft';
+import { describe, placeContainer } from './place-container';
+import { releaseWhenDone, rememberPod } from './pods';
+
+/**
+ * The runtime tells how far a container has come. One that was made without us (we were away, or registering) is
+ * placed now, before its process runs; a start that is told after the end is not believed.
+ */
+export function advanceContainer(draft: Draft, pod: PodInfo, container: ContainerInfo, phase: ContainerPhase): void {
+  const known = draft.model.containers.get(container.id);
+  if (known) {
+    draft.put({
+      kind: 'put-container',
+      container: { ...known, phase, cgroupsPath: container.cgroupsPath || known.cgroupsPath },
+    });
+    return;
+  }
+  if (phase === 'running') return;
+  adoptContainer(draft, pod, { ...container, phase });
+}
+
+/** Places a container that exists already. What it can't get it can't be refused: it shares. */
+export function adoptContainer(draft: Draft, pod: PodInfo, container: ContainerInfo): void {
+  rememberPod(draft, pod);
+  const placed = placeContainer(draft, pod, container);
+  draft.put({
+    kind: 'put-container',
+    container:
+      placed.kind === 'placed'
+        ? placed.container
+        : describe(pod, container, {
+            placement: 'shared',
+            entitled: 0,
+            because: `shares: ${placed.message}`,
+            freshAssignment: false,
+          }),
+  });
+}
+
+/** The process is gone. Its CPUs stay with the pod, idle, unless they were taken for a creation that failed. */
+export function endContainer(draft: Draft, containerId: string): void {
+  const container = draft.model.containers.get(containerId);
+  if (!container) return;
+  forgetContainer(draft, container);
+  releaseWhenDone(draft, container.sandboxId);
+}
+
+export function forgetContainer(draft: Draft, container: Container): void {
+  draft.put({ kind: 'drop-container', id: container.id });
+  const key = keyOf({ podUid: container.podUid, containerName: container.name });
+  const assignment = draft.model.assignments.get(key);
+  if (assignment?.containerId !== container.id) return;
+  const failedCreation = container.phase === 'creating' && container.freshAssignment;
+  const facts = { podUid: container.podUid, container: container.name, cpus: assignment.cpus.toString() };
+  if (failedCreation) {
+    draft.put({ kind: 'drop-assignment', key });
+    draft.note('info', 'released', { ...facts, because: 'the creation failed' });
+  } else {
+    draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null } });
+    draft.note('info', 'idle', { ...facts, because: 'the container exited; its CPUs stay with the pod' });
+  }
+}

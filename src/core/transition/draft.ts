@@ -1,0 +1,59 @@
+import type { Container } from '../model/container';
+import type { Change, NodeModel } from '../model/node-model';
+
+/** One line for the operator: constant text, facts as fields. */
+export interface Note {
+  readonly level: 'debug' | 'info' | 'warn';
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The changes of one event, made on the model at once and taken back whole by `rollback`.
+ *
+ * Who carries an event out saves first when `isDurable`, and rolls back when that fails: what was answered was on disk.
+ */
+export class Draft {
+  private readonly undo: Change[] = [];
+  private durable = false;
+  private readonly touchedIds = new Set<string>();
+  private everyone = false;
+  readonly notes: Note[] = [];
+
+  /** `now` is the time of the event, RFC 3339. */
+  constructor(
+    readonly model: NodeModel,
+    readonly now: string,
+  ) {}
+
+  /** True when assignments changed: what is kept on disk. */
+  get isDurable(): boolean {
+    return this.durable;
+  }
+
+  readonly put = (change: Change): void => {
+    this.undo.push(this.model.apply(change));
+    if (change.kind === 'put-container') this.touchedIds.add(change.container.id);
+    else if (change.kind === 'put-assignment' || change.kind === 'drop-assignment') this.durable = this.everyone = true;
+    else if (change.kind === 'set-topology' || change.kind === 'set-settings') this.everyone = true;
+  };
+
+  /** The containers whose promise may have changed: all of them when assignments, machine or rules did. */
+  readonly affected = (): Container[] => {
+    const { containers } = this.model;
+    if (this.everyone) return [...containers.values()];
+    return [...this.touchedIds].flatMap((id) => containers.get(id) ?? []);
+  };
+
+  note(level: Note['level'], message: string, fields: Note['fields'] = {}): void {
+    this.notes.push({ level, message, fields });
+  }
+
+  /** Takes every change back; what was noted stays (a refusal is worth a line although nothing changed). */
+  rollback(): void {
+    for (const change of this.undo.reverse()) this.model.apply(change);
+    this.undo.length = 0;
+    this.durable = this.everyone = false;
+    this.touchedIds.clear();
+  }
+}

@@ -1,0 +1,60 @@
+import type { RuntimeAnswer, RuntimeEvent } from '../model/events';
+import { planMoves, type Move } from '../plan/plan-moves';
+import { advanceContainer, endContainer } from './container-life';
+import { createContainer } from './create-container';
+import type { Draft } from './draft';
+import { removePod, stopPod } from './pod-life';
+import { rememberPod } from './pods';
+import { synchronize, type LiveCpusets } from './synchronize';
+import { updateContainer } from './update-container';
+
+/** What an event leads to: the moves to carry out first, then the answer. The changes are in the draft. */
+export interface Outcome {
+  readonly answer: RuntimeAnswer;
+  readonly moves: readonly Move[];
+}
+
+const OK: RuntimeAnswer = { kind: 'ok' };
+
+/** The one path of every runtime event. `live` is asked for only where the event needs what the kernel has. */
+export function handle(draft: Draft, event: RuntimeEvent, live: LiveCpusets = new Map()): Outcome {
+  const answer = decide(draft, event, live);
+  if (answer.kind === 'refuse') draft.rollback();
+  return { answer, moves: answer.kind === 'refuse' ? [] : planMoves(draft) };
+}
+
+function decide(draft: Draft, event: RuntimeEvent, live: LiveCpusets): RuntimeAnswer {
+  switch (event.kind) {
+    case 'synchronize':
+      synchronize(draft, event, live);
+      return OK;
+    case 'pod-started':
+      rememberPod(draft, event.pod);
+      return OK;
+    case 'pod-stopped':
+      stopPod(draft, event.sandboxId);
+      return OK;
+    case 'pod-removed':
+      removePod(draft, event.sandboxId);
+      return OK;
+    case 'create-container':
+      return createContainer(draft, event.pod, event.container);
+    case 'container-created':
+      advanceContainer(draft, event.pod, event.container, 'created');
+      return OK;
+    case 'container-starting':
+      advanceContainer(draft, event.pod, event.container, 'starting');
+      return OK;
+    case 'container-started':
+      advanceContainer(draft, event.pod, event.container, 'running');
+      return OK;
+    case 'update-container':
+      return updateContainer(draft, event.pod, event.container, event.resources);
+    case 'container-updated':
+      return OK;
+    case 'container-stopped':
+    case 'container-removed':
+      endContainer(draft, event.containerId);
+      return OK;
+  }
+}

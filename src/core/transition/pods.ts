@@ -1,0 +1,34 @@
+import { keyOf } from '../model/assignment';
+import type { PodInfo } from '../model/events';
+import type { Draft } from './draft';
+
+export function rememberPod(draft: Draft, pod: PodInfo): void {
+  const known = draft.model.pods.get(pod.sandboxId);
+  draft.put({ kind: 'put-pod', pod: { ...pod, stopped: known?.stopped ?? false } });
+}
+
+/** Gives the pod's CPUs back once it is stopped, no container of it is left, and no newer sandbox has taken its place. */
+export function releaseWhenDone(draft: Draft, sandboxId: string): void {
+  const { model } = draft;
+  const pod = model.pods.get(sandboxId);
+  if (!pod?.stopped) return;
+  for (const container of model.containers.values()) if (container.podUid === pod.uid) return;
+  for (const other of model.pods.values()) {
+    if (other.uid === pod.uid && other.sandboxId !== sandboxId && !other.stopped) return;
+  }
+  releasePod(draft, pod.uid, 'the pod is gone');
+}
+
+/** Drops every assignment of a pod. */
+export function releasePod(draft: Draft, podUid: string, because: string): void {
+  for (const assignment of draft.model.assignmentsOf(podUid)) {
+    draft.put({ kind: 'drop-assignment', key: keyOf(assignment) });
+    draft.note('info', 'released', {
+      podUid,
+      pod: `${assignment.podNamespace}/${assignment.podName}`,
+      container: assignment.containerName,
+      cpus: assignment.cpus.toString(),
+      because,
+    });
+  }
+}

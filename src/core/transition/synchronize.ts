@@ -1,0 +1,151 @@
+import { CpuSet, parseCpuList } from '../cpuset';
+import { inferCpuRequest } from '../inference';
+import { keyOf, type Assignment } from '../model/assignment';
+import type { CpuPromise } from '../model/container';
+import type { ContainerInfo, PodInfo, RuntimeEvent } from '../model/events';
+import { adoptContainer, forgetContainer } from './container-life';
+import type { Draft } from './draft';
+import { describe } from './place-container';
+import { assign } from './placement';
+import { releasePod, rememberPod } from './pods';
+
+/** What the kernel has for each running container now, by container id. */
+export type LiveCpusets = ReadonlyMap<string, CpuSet>;
+
+/**
+ * Merges what we remember with what the runtime has. Start-up and reconnection are this one comparison.
+ *
+ * Who is remembered and still there keeps its CPUs. What belonged to pods that are gone is released. Containers that
+ * we don't know are placed: first those that already sit on CPUs of their own (their state was lost, they stay where
+ * they are), then the others by the rules for new ones. Nobody who runs is ever refused.
+ */
+export function synchronize(
+  draft: Draft,
+  { pods, containers }: Extract<RuntimeEvent, { kind: 'synchronize' }>,
+  live: LiveCpusets,
+): void {
+  const podById = new Map(pods.map((pod) => [pod.sandboxId, pod]));
+  const present = containers
+    .filter((container) => container.phase !== 'exited' && podById.has(container.sandboxId))
+    .map(asAskedFor);
+  forgetAbsent(draft, podById, new Set(present.map(({ id }) => id)));
+  for (const pod of pods) rememberPod(draft, pod);
+
+  const strangers: { pod: PodInfo; container: ContainerInfo }[] = [];
+  for (const container of present) {
+    const pod = podById.get(container.sandboxId)!;
+    const assignment = draft.model.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }));
+    if (assignment && (assignment.containerId === container.id || assignment.containerId === null)) {
+      bind(draft, pod, container, assignment, live);
+    } else strangers.push({ pod, container });
+  }
+  const unplaced = strangers.filter(({ pod, container }) => !adoptAsItIs(draft, pod, container, live));
+  for (const { pod, container } of unplaced) {
+    const known = draft.model.containers.get(container.id);
+    if (!known) adoptContainer(draft, pod, container);
+    learnRecord(draft, container, live);
+  }
+  for (const { pod, container } of strangers) noteGap(draft, pod, container);
+}
+
+/** A lifted quota in the runtime's record is most likely our own doing: what the kubelet asked for can't be seen any more. */
+function asAskedFor(container: ContainerInfo): ContainerInfo {
+  if ((container.resources.quotaUs ?? 0) >= 0) return container;
+  const { quotaUs: _lifted, ...resources } = container.resources;
+  return { ...container, resources };
+}
+
+function forgetAbsent(draft: Draft, pods: ReadonlyMap<string, PodInfo>, present: ReadonlySet<string>): void {
+  const { model } = draft;
+  for (const container of [...model.containers.values()]) {
+    if (!present.has(container.id)) forgetContainer(draft, container);
+  }
+  for (const sandboxId of [...model.pods.keys()]) {
+    if (!pods.has(sandboxId)) draft.put({ kind: 'drop-pod', sandboxId });
+  }
+  const uids = new Set([...pods.values()].map(({ uid }) => uid));
+  const gone = new Set([...model.assignments.values()].map(({ podUid }) => podUid).filter((uid) => !uids.has(uid)));
+  for (const uid of gone) releasePod(draft, uid, 'the pod was gone when the runtime was asked');
+  for (const assignment of [...model.assignments.values()]) {
+    if (assignment.containerId !== null && !present.has(assignment.containerId)) {
+      draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null } });
+    }
+  }
+}
+
+/** A remembered container: its assignment is confirmed. */
+function bind(draft: Draft, pod: PodInfo, container: ContainerInfo, assignment: Assignment, live: LiveCpusets): void {
+  if (assignment.containerId !== container.id) {
+    draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: container.id } });
+  }
+  draft.put({
+    kind: 'put-container',
+    container: describe(pod, container, {
+      placement: 'exclusive',
+      entitled: assignment.requested,
+      because: assignment.because,
+      promise: { cpus: assignment.cpus, mems: assignment.mems },
+      freshAssignment: false,
+    }),
+  });
+  learnRecord(draft, container, live);
+}
+
+/**
+ * A container that is entitled to n CPUs and already sits on exactly n that nobody owns: state was lost, the promise
+ * was not. It stays where it is.
+ */
+function adoptAsItIs(draft: Draft, pod: PodInfo, container: ContainerInfo, live: LiveCpusets): boolean {
+  const { model } = draft;
+  if (model.settings.cpuManagerPolicy !== 'static') return false;
+  const request = inferCpuRequest(pod, container);
+  const cpus = live.get(container.id) ?? readList(container.resources.cpus);
+  if (request.kind !== 'exclusive' || cpus?.size !== request.count || !cpus.isSubsetOf(model.free)) return false;
+  if (model.sharedPool.size - cpus.size < model.settings.minSharedCpus) return false;
+  const because = 'state was rebuilt from the runtime: the container already ran on these CPUs';
+  const pin = { kind: 'pin', assignmentKind: 'static', cpus, because, steps: [] } as const;
+  const assignment = assign(draft, pod, container, request.count, pin);
+  bind(draft, pod, container, assignment, live);
+  draft.note('info', 'restored', { podUid: pod.uid, container: container.name, cpus: cpus.toString(), because });
+  return true;
+}
+
+/** What runtime and kernel have is learnt as it is; `planMoves` finds what differs from the promise. */
+function learnRecord(draft: Draft, container: ContainerInfo, live: LiveCpusets): void {
+  const known = draft.model.containers.get(container.id);
+  if (!known) return;
+  const recorded = toPromise(readList(container.resources.cpus));
+  const told = toPromise(live.get(container.id)) ?? recorded;
+  const { told: _told, recorded: _recorded, ...rest } = known;
+  draft.put({
+    kind: 'put-container',
+    container: { ...rest, phase: container.phase, ...(told && { told }), ...(recorded && { recorded }) },
+  });
+}
+
+/** Started without us: the runtime's record carries no cpuset at all, and ours always does. */
+function noteGap(draft: Draft, pod: PodInfo, container: ContainerInfo): void {
+  const known = draft.model.containers.get(container.id);
+  if (container.resources.cpus !== undefined || known?.placement === 'left-alone') return;
+  draft.note('warn', 'found unpinned', {
+    podUid: pod.uid,
+    pod: `${pod.namespace}/${pod.name}`,
+    container: container.name,
+    containerId: container.id,
+    placement: known?.placement,
+    because: 'it was created while cpusetd was not registered with the runtime',
+  });
+}
+
+function toPromise(cpus: CpuSet | undefined): CpuPromise | undefined {
+  return cpus && !cpus.isEmpty ? { cpus, mems: CpuSet.empty } : undefined;
+}
+
+function readList(list: string | undefined): CpuSet | undefined {
+  if (list === undefined) return undefined;
+  try {
+    return parseCpuList(list);
+  } catch {
+    return undefined; // written by someone else, in a form we don't read: it counts as not known
+  }
+}

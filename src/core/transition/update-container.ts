@@ -1,0 +1,56 @@
+import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../model/events';
+import { keyOf } from '../model/assignment';
+import { promiseOf } from '../plan/plan-moves';
+import { adoptContainer } from './container-life';
+import type { Draft } from './draft';
+import { adjustmentOf, placeContainer } from './place-container';
+
+/**
+ * Someone changes a container's resources: the promise goes along with the change, whatever cpuset it carried.
+ * Where the numbers that decide a placement changed (an in-place resize), it is decided anew; CPUs that the container
+ * has are kept first.
+ */
+export function updateContainer(
+  draft: Draft,
+  pod: PodInfo,
+  container: ContainerInfo,
+  changed: CpuResources,
+): RuntimeAnswer {
+  const { model } = draft;
+  const known = model.containers.get(container.id);
+  if (!known) adoptContainer(draft, pod, { ...container, resources: { ...container.resources, ...changed } });
+  else {
+    const { cpus: _cpus, mems: _mems, ...numbers } = changed;
+    const resources = { ...known.resources, ...numbers };
+    if (decidesPlacement(known.resources, resources)) {
+      const placed = placeContainer(draft, pod, {
+        ...container,
+        cgroupsPath: known.cgroupsPath,
+        phase: known.phase,
+        resources,
+      });
+      if (placed.kind === 'refuse') return placed;
+      draft.put({
+        kind: 'put-container',
+        container: { ...placed.container, ...(known.told && { told: known.told }), freshAssignment: false },
+      });
+    } else draft.put({ kind: 'put-container', container: { ...known, resources } });
+  }
+  const current = model.containers.get(container.id)!;
+  const promise = promiseOf(model, current);
+  if (!promise) return { kind: 'ok' };
+  const assignment = model.assignments.get(keyOf({ podUid: pod.uid, containerName: current.name }));
+  const liftQuota =
+    current.placement === 'exclusive' && (assignment?.quotaLifted ?? false) && (changed.quotaUs ?? 0) > 0;
+  draft.put({ kind: 'put-container', container: { ...current, promise, recorded: promise } });
+  return { kind: 'ok', adjust: adjustmentOf(promise, liftQuota) };
+}
+
+function decidesPlacement(before: CpuResources, after: CpuResources): boolean {
+  return (
+    before.shares !== after.shares ||
+    before.quotaUs !== after.quotaUs ||
+    before.periodUs !== after.periodUs ||
+    before.memoryLimitBytes !== after.memoryLimitBytes
+  );
+}
