@@ -1,0 +1,47 @@
+import { dirname } from 'node:path';
+import type { FsOps } from './fs-ops';
+
+/** Creates or truncates the file and returns when its content is durable; its name is not, before `syncDirectory`. */
+export function writeDurably(fs: FsOps, path: string, bytes: Uint8Array): void {
+  const fd = fs.openForWriting(path, 0o600);
+  try {
+    for (let offset = 0; offset < bytes.length;) offset += fs.write(fd, bytes, offset);
+    fs.fsync(fd);
+  } finally {
+    fs.close(fd);
+  }
+}
+
+/** Makes creations, renames and removals in the directory durable. */
+export function syncDirectory(fs: FsOps, dir: string): void {
+  const fd = fs.openDirectory(dir);
+  try {
+    fs.fsync(fd);
+  } finally {
+    fs.close(fd);
+  }
+}
+
+/**
+ * Makes the directory (an absolute path) and its parents when missing. What is made here must survive a power cut like
+ * the file in it, so each directory that got a new entry is synced.
+ */
+export function makeDirectoryDurably(fs: FsOps, dir: string): void {
+  const topmost = fs.mkdir(dir, 0o700);
+  if (topmost === undefined) return;
+  let made = dir;
+  while (made.length > topmost.length) {
+    made = dirname(made);
+    syncDirectory(fs, made);
+  }
+  syncDirectory(fs, dirname(topmost));
+}
+
+/** Removing is tidying up: whether it works changes nothing of what was promised. */
+export function tryToRemove(fs: FsOps, path: string): void {
+  try {
+    fs.unlink(path);
+  } catch {
+    // not there, or not removable
+  }
+}

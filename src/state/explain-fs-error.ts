@@ -1,0 +1,24 @@
+const REMEDIES: Readonly<Record<string, string>> = {
+  ENOSPC: 'the file system is full: free some space on it',
+  EDQUOT: 'a disk quota is used up: raise it or free some space',
+  EROFS: 'the file system is mounted read-only: mount it writable or choose another --state-dir',
+  EACCES: 'permission is denied: cpusetd must own the directory (mode 0700)',
+  EPERM: 'the operation is not permitted: look for an immutable attribute (lsattr) or a security module',
+  EIO: 'the device reported an input/output error: look into the kernel log',
+  ENOENT: 'the directory is gone: create it again or restart cpusetd',
+  ENOTDIR: 'a part of the path is not a directory: choose another --state-dir',
+  EEXIST: 'the path exists and is not a directory: choose another --state-dir',
+  EMFILE: 'cpusetd has too many files open: raise its limit (ulimit -n)',
+  ENFILE: 'the machine has too many files open',
+};
+
+/** Node's code of a failed file operation (`ENOSPC`), or `UNKNOWN`. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
+}
+
+/** A sentence for the operator: which path, what is wrong, what to do. `deed` completes "can't …", e.g. `write`. */
+export function explainFsError(deed: string, path: string, error: unknown): string {
+  const code = codeOf(error);
+  return `can't ${deed} ${path}: ${REMEDIES[code] ?? (error instanceof Error ? error.message : String(error))} (${code})`;
+}

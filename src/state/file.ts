@@ -1,0 +1,132 @@
+import { join, resolve } from 'node:path';
+import { makeDirectoryDurably, syncDirectory, tryToRemove, writeDurably } from './durable-write';
+import { codeOf, explainFsError } from './explain-fs-error';
+import { nodeFsOps, type FsOps } from './fs-ops';
+import { keepAs, setAside, type KeepOutcome, type SetAsideOutcome } from './set-aside';
+
+const FILE_NAME = 'state.json';
+/** 500 assignments take about 250 kB. */
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
+/** Faults of the process or the machine: the file may be perfectly good. */
+const TRANSIENT = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR']);
+
+/** Where the state lives, and through what it is reached. */
+export interface StateLocation {
+  readonly dir: string;
+  readonly fs?: FsOps;
+}
+
+export type SaveOutcome =
+  | { readonly ok: true }
+  | {
+      readonly ok: false;
+      /** Node's error code, e.g. `ENOSPC`. */
+      readonly code: string;
+      /** What a restart would read: the text before this save, or either of the two. */
+      readonly onDisk: 'old' | 'unknown';
+      /** Names the path, the fault and the remedy. */
+      readonly because: string;
+    };
+
+export type ReadOutcome =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'text'; readonly text: string }
+  /** Something is there that can't be read as a file of ours. */
+  | { readonly kind: 'unreadable'; readonly because: string }
+  /** Reading failed for a reason that has nothing to do with the file. */
+  | { readonly kind: 'failed'; readonly because: string };
+
+/** One text file that is replaced as a whole and survives a crash, of process or machine, at any instant. */
+export interface StateFile {
+  readonly path: string;
+  /** Why saves are going to fail, as far as that can be told beforehand; null when nothing speaks against them. */
+  readonly notWritable: string | null;
+  read(): ReadOutcome;
+  /** Returns when the text is durable, or with the reason why it is not. */
+  save(text: string): SaveOutcome;
+  /** Moves the file to `state.json.bad-<n>`. */
+  setAside(): SetAsideOutcome;
+  /** Keeps the present file as `state.json.<suffix>` beside the one that the next save writes. */
+  keepAs(suffix: string): KeepOutcome;
+}
+
+export type OpenFileOutcome =
+  { readonly ok: true; readonly file: StateFile } | { readonly ok: false; readonly because: string };
+
+/**
+ * Prepares the directory (made with mode 0700 when missing) and removes what a crashed save left there.
+ * A directory that can be read but not written is opened all the same: what was promised can still be guarded.
+ * At most one process may have the file open.
+ */
+export function openStateFile(location: StateLocation): OpenFileOutcome {
+  const { fs = nodeFsOps } = location;
+  const dir = resolve(location.dir);
+  const path = join(dir, FILE_NAME);
+  const tempPath = `${path}.tmp`;
+  try {
+    makeDirectoryDurably(fs, dir);
+  } catch (error) {
+    return { ok: false, because: explainFsError('use the state directory', dir, error) };
+  }
+  const notWritable = findWhyNotWritable(fs, dir);
+  if (notWritable === null) tryToRemove(fs, tempPath);
+  return {
+    ok: true,
+    file: {
+      path,
+      notWritable,
+      read: () => readStateFile({ dir, fs }),
+      save: (text) => save(fs, { dir, path, tempPath }, text),
+      setAside: () => setAside(fs, path),
+      keepAs: (suffix) => keepAs(fs, path, suffix),
+    },
+  };
+}
+
+/** Reads the state file and changes nothing on disk. Never throws. */
+export function readStateFile({ dir, fs = nodeFsOps }: StateLocation): ReadOutcome {
+  const path = join(dir, FILE_NAME);
+  try {
+    const { isFile, sizeBytes } = fs.stat(path);
+    if (!isFile) return { kind: 'unreadable', because: `${path} is not a regular file` };
+    if (sizeBytes > MAX_FILE_BYTES) {
+      return { kind: 'unreadable', because: `${path} has ${sizeBytes} bytes; at most ${MAX_FILE_BYTES} are read` };
+    }
+    return { kind: 'text', text: fs.readText(path) };
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'ENOENT') return { kind: 'none' };
+    return { kind: TRANSIENT.has(code) ? 'failed' : 'unreadable', because: explainFsError('read', path, error) };
+  }
+}
+
+interface Paths {
+  readonly dir: string;
+  readonly path: string;
+  readonly tempPath: string;
+}
+
+function save(fs: FsOps, { dir, path, tempPath }: Paths, text: string): SaveOutcome {
+  try {
+    writeDurably(fs, tempPath, Buffer.from(text, 'utf8'));
+    fs.rename(tempPath, path);
+  } catch (error) {
+    tryToRemove(fs, tempPath); // and if that fails too, the next save truncates it
+    return { ok: false, code: codeOf(error), onDisk: 'old', because: explainFsError('save', path, error) };
+  }
+  try {
+    syncDirectory(fs, dir);
+  } catch (error) {
+    return { ok: false, code: codeOf(error), onDisk: 'unknown', because: explainFsError('sync', dir, error) };
+  }
+  return { ok: true };
+}
+
+function findWhyNotWritable(fs: FsOps, dir: string): string | null {
+  try {
+    fs.assertWritable(dir);
+    return null;
+  } catch (error) {
+    return explainFsError('write to the state directory', dir, error);
+  }
+}

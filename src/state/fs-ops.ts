@@ -1,0 +1,45 @@
+import * as fs from 'node:fs';
+
+/**
+ * The file operations that the store needs, one system call each, so that a test can stand between any two of them.
+ * All are synchronous and throw Node's errors with `code`.
+ */
+export interface FsOps {
+  /** Makes the directory with its parents; returns the topmost one it had to make, if any. */
+  mkdir(path: string, mode: number): string | undefined;
+  readdir(path: string): string[];
+  stat(path: string): { readonly isFile: boolean; readonly sizeBytes: number };
+  /** Throws when the process may not write there, also when the file system is mounted read-only. */
+  assertWritable(path: string): void;
+  readText(path: string): string;
+  openForWriting(path: string, mode: number): number;
+  openDirectory(path: string): number;
+  /** Returns how many bytes were written, which may be fewer than given. */
+  write(fd: number, bytes: Uint8Array, offset: number): number;
+  fsync(fd: number): void;
+  close(fd: number): void;
+  rename(from: string, to: string): void;
+  link(from: string, to: string): void;
+  unlink(path: string): void;
+}
+
+const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = fs.constants;
+
+export const nodeFsOps: FsOps = {
+  mkdir: (path, mode) => fs.mkdirSync(path, { recursive: true, mode }),
+  readdir: (path) => fs.readdirSync(path),
+  stat: (path) => {
+    const stats = fs.statSync(path);
+    return { isFile: stats.isFile(), sizeBytes: stats.size };
+  },
+  assertWritable: (path) => fs.accessSync(path, fs.constants.W_OK | fs.constants.X_OK),
+  readText: (path) => fs.readFileSync(path, 'utf8'),
+  openForWriting: (path, mode) => fs.openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode),
+  openDirectory: (path) => fs.openSync(path, O_RDONLY | O_DIRECTORY),
+  write: (fd, bytes, offset) => fs.writeSync(fd, bytes, offset),
+  fsync: (fd) => fs.fsyncSync(fd),
+  close: (fd) => fs.closeSync(fd),
+  rename: (from, to) => fs.renameSync(from, to),
+  link: (from, to) => fs.linkSync(from, to),
+  unlink: (path) => fs.unlinkSync(path),
+};

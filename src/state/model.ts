@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import type { Assignment } from '../core/model/assignment';
+import { migrate } from './migrations';
+import { collectAssignments, type RejectedEntry } from './collect-assignments';
+
+/** The version of the document that this code writes. A change of what is in it takes a new number and a migration. */
+export const STATE_VERSION = 1;
+
+/** What a restart remembers. */
+export interface State {
+  /** The version of cpusetd that wrote it, e.g. `0.1.0`. */
+  readonly writtenBy: string;
+  /** Goes up by one with each decision that is saved. */
+  readonly generation: number;
+  readonly assignments: readonly Assignment[];
+}
+
+/** Why a text is not a state that can be used. `because` is written for the operator. */
+export type StateProblem =
+  | { readonly kind: 'empty'; readonly because: string }
+  /** Cut off or otherwise not JSON. */
+  | { readonly kind: 'torn'; readonly because: string }
+  /** JSON that cpusetd never wrote. */
+  | { readonly kind: 'foreign'; readonly because: string }
+  /** Ours, and changed since: the checksum does not fit, or the outer shape does not. */
+  | { readonly kind: 'garbled'; readonly because: string }
+  | { readonly kind: 'newer'; readonly version: number; readonly because: string }
+  /** As it was written, but entries contradict each other. `salvaged` holds those which nothing speaks against. */
+  | {
+      readonly kind: 'inconsistent';
+      readonly entries: readonly RejectedEntry[];
+      readonly salvaged: State;
+      readonly because: string;
+    };
+
+export type DecodedState =
+  | { readonly ok: true; readonly state: State; readonly version: number }
+  | { readonly ok: false; readonly problem: StateProblem };
+
+const MARKER = 'cpusetd ';
+
+/** An assignment never changes, a decision replaces one of them: the texts of the others are written again as they are. */
+const textOf = new WeakMap<Assignment, string>();
+
+/** The document as text, one assignment a line. Throws RangeError for a generation that is no count. */
+export function encodeState(state: {
+  writtenBy: string;
+  generation: number;
+  assignments: Iterable<Assignment>;
+}): string {
+  if (!Number.isSafeInteger(state.generation) || state.generation < 0) {
+    throw new RangeError(`not a generation: ${state.generation}`);
+  }
+  const lines: string[] = [];
+  for (const assignment of state.assignments) lines.push(encodeAssignment(assignment));
+  const writtenBy = JSON.stringify(MARKER + state.writtenBy);
+  const head = `{"version":${STATE_VERSION},"writtenBy":${writtenBy},"generation":${state.generation},"assignments":[`;
+  const checksum = checksumOf(`${head}${lines.join(',')}]}`);
+  const body = lines.length === 0 ? '' : `\n${lines.join(',\n')}\n`;
+  return `${head}${body}],"checksum":"${checksum}"}\n`;
+}
+
+/** The reverse of `encodeState`, for every version up to ours. Never throws, whatever the text. */
+export function decodeState(text: string): DecodedState {
+  if (text.trim() === '') return failed('empty', 'the file is empty');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return failed('torn', `not JSON, cut off or overwritten: ${(error as Error).message}`);
+  }
+  if (!isRecord(value)) return failed('foreign', 'JSON, but not an object');
+  const { checksum, ...content } = value;
+  const { version, writtenBy } = content;
+  if (typeof writtenBy !== 'string' || !writtenBy.startsWith(MARKER)) {
+    return failed('foreign', 'JSON that was not written by cpusetd: no "writtenBy" of ours');
+  }
+  if (checksum !== checksumOfParsed(content)) {
+    return failed('garbled', 'the checksum does not fit the content: the file was changed after it was written');
+  }
+  if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < 1) {
+    return failed('garbled', '"version" is not a version number');
+  }
+  if (version > STATE_VERSION) {
+    const because = `version ${version} was written by ${writtenBy}; this cpusetd reads up to ${STATE_VERSION}: start that one or a newer`;
+    return { ok: false, problem: { kind: 'newer', version, because } };
+  }
+  return readContent(migrate(content, version), version, writtenBy.slice(MARKER.length));
+}
+
+function readContent(content: Readonly<Record<string, unknown>>, version: number, writtenBy: string): DecodedState {
+  const { generation, assignments: entries } = content;
+  if (typeof generation !== 'number' || !Number.isSafeInteger(generation) || generation < 0) {
+    return failed('garbled', '"generation" is not a count');
+  }
+  if (!Array.isArray(entries)) return failed('garbled', '"assignments" is not a list');
+  const { assignments, rejected } = collectAssignments(entries);
+  const state: State = { writtenBy, generation, assignments };
+  if (rejected.length === 0) return { ok: true, state, version };
+  const because = `${rejected.length} of ${entries.length} assignments can't be: ${rejected[0]!.because}`;
+  return { ok: false, problem: { kind: 'inconsistent', entries: rejected, salvaged: state, because } };
+}
+
+function encodeAssignment(assignment: Assignment): string {
+  let text = textOf.get(assignment);
+  if (text === undefined) {
+    text = JSON.stringify(assignment);
+    textOf.set(assignment, text);
+  }
+  return text;
+}
+
+function checksumOf(compactJson: string): string {
+  return `sha256:${createHash('sha256').update(compactJson).digest('hex')}`;
+}
+
+/** JSON.parse keeps the order of keys, so writing the parsed value again gives the compact text that was hashed. */
+function checksumOfParsed(content: Readonly<Record<string, unknown>>): string | undefined {
+  try {
+    return checksumOf(JSON.stringify(content));
+  } catch {
+    return undefined; // nested deeper than the stack; we never write that
+  }
+}
+
+function failed(kind: 'empty' | 'torn' | 'foreign' | 'garbled', because: string): DecodedState {
+  return { ok: false, problem: { kind, because } };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

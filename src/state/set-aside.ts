@@ -1,0 +1,59 @@
+import { basename, dirname } from 'node:path';
+import { syncDirectory, tryToRemove } from './durable-write';
+import { codeOf, explainFsError } from './explain-fs-error';
+import type { FsOps } from './fs-ops';
+
+const MAX_BAD_FILES = 8;
+
+export type SetAsideOutcome = { readonly movedTo: string } | { readonly because: string };
+export type KeepOutcome = { readonly keptAs: string } | { readonly because: string };
+
+/**
+ * Renames the file to `<path>.bad-<n>`, n one above the highest there is, so that nothing is found at its place any more.
+ * The newest eight such files stay, for whoever wants to know what happened.
+ */
+export function setAside(fs: FsOps, path: string): SetAsideOutcome {
+  const dir = dirname(path);
+  try {
+    const numbers = badFileNumbers(fs.readdir(dir), basename(path));
+    const movedTo = `${path}.bad-${Math.max(0, ...numbers) + 1}`;
+    fs.rename(path, movedTo);
+    syncDirectory(fs, dir);
+    const surplus = numbers.sort((a, b) => b - a).slice(MAX_BAD_FILES - 1);
+    for (const number of surplus) tryToRemove(fs, `${path}.bad-${number}`);
+    return { movedTo };
+  } catch (error) {
+    return { because: explainFsError('set aside', path, error) };
+  }
+}
+
+/**
+ * Gives the file a second name, `<path>.<suffix>`, under which it stays when the next save replaces it. A hard link: at
+ * no instant is the file missing from its place.
+ */
+export function keepAs(fs: FsOps, path: string, suffix: string): KeepOutcome {
+  const keptAs = `${path}.${suffix}`;
+  try {
+    try {
+      fs.link(path, keptAs);
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+      // From an earlier migration, or from a start that did not come to its first save: the present one counts.
+      fs.unlink(keptAs);
+      fs.link(path, keptAs);
+    }
+    syncDirectory(fs, dirname(path));
+    return { keptAs };
+  } catch (error) {
+    return { because: explainFsError('keep a copy of', path, error) };
+  }
+}
+
+function badFileNumbers(names: readonly string[], name: string): number[] {
+  const prefix = `${name}.bad-`;
+  return names
+    .filter((candidate) => candidate.startsWith(prefix))
+    .map((candidate) => candidate.slice(prefix.length))
+    .filter((digits) => /^[1-9]\d{0,8}$/.test(digits))
+    .map(Number);
+}

@@ -1,0 +1,101 @@
+import type { Assignment } from '../core/model/assignment';
+import { openStateFile, readStateFile, type SaveOutcome, type StateLocation } from './file';
+import { decodeState, encodeState, STATE_VERSION, type State, type StateProblem } from './model';
+
+/** What was found at start. */
+export type LoadedState =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'loaded'; readonly state: State }
+  /** `keptAs` is null when the old file could not be kept; it is still at its place until the first save. */
+  | { readonly kind: 'migrated'; readonly state: State; readonly fromVersion: number; readonly keptAs: string | null }
+  /** Not usable: rebuild from the runtime. `movedTo` is null when the file could not be moved; a save will replace it. */
+  | { readonly kind: 'set-aside'; readonly problem: FileProblem; readonly movedTo: string | null };
+
+export type FileProblem = StateProblem | { readonly kind: 'unreadable'; readonly because: string };
+
+/** The daemon's memory. */
+export interface StateStore {
+  readonly path: string;
+  readonly loaded: LoadedState;
+  /** Faults that do not keep cpusetd from starting, for the log. */
+  readonly warnings: readonly string[];
+  /** Returns when the state is durable, or with the reason why it is not: then the decision must be refused. */
+  save(state: { readonly generation: number; readonly assignments: Iterable<Assignment> }): SaveOutcome;
+}
+
+export type OpenStoreOutcome =
+  | { readonly ok: true; readonly store: StateStore }
+  /** The start must be refused; nothing on disk was changed but for leftovers of a crashed save. */
+  | { readonly ok: false; readonly because: string };
+
+/**
+ * Opens the state directory for the one process that writes to it, and reads what is there.
+ *
+ * @param version of this cpusetd, as in package.json; goes into each document
+ */
+export function openStateStore({
+  version,
+  ...location
+}: StateLocation & { readonly version: string }): OpenStoreOutcome {
+  const opened = openStateFile(location);
+  if (!opened.ok) return opened;
+  const { file } = opened;
+  const warnings = file.notWritable === null ? [] : [file.notWritable];
+
+  const inspected = inspect(file.read());
+  let loaded: LoadedState;
+  switch (inspected.kind) {
+    case 'none':
+    case 'loaded':
+      loaded = inspected;
+      break;
+    case 'older': {
+      const kept = file.keepAs(`v${inspected.fromVersion}`);
+      if ('because' in kept) warnings.push(kept.because);
+      const { state, fromVersion } = inspected;
+      loaded = { kind: 'migrated', state, fromVersion, keptAs: 'keptAs' in kept ? kept.keptAs : null };
+      break;
+    }
+    case 'problem': {
+      const { problem } = inspected;
+      if (problem.kind === 'newer') return { ok: false, because: `${file.path}: ${problem.because}` };
+      const moved = file.setAside();
+      if ('because' in moved) warnings.push(moved.because);
+      loaded = { kind: 'set-aside', problem, movedTo: 'movedTo' in moved ? moved.movedTo : null };
+      break;
+    }
+    case 'failed':
+      return { ok: false, because: inspected.because };
+  }
+  const save: StateStore['save'] = (state) => file.save(encodeState({ writtenBy: version, ...state }));
+  return { ok: true, store: { path: file.path, loaded, warnings, save } };
+}
+
+/** What `inspectState` and the store find. */
+export type InspectedState =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'loaded'; readonly state: State }
+  | { readonly kind: 'older'; readonly state: State; readonly fromVersion: number }
+  | { readonly kind: 'problem'; readonly problem: FileProblem }
+  | { readonly kind: 'failed'; readonly because: string };
+
+/** Reads the state without changing anything on disk: safe beside a running daemon. Never throws. */
+export function inspectState(location: StateLocation): InspectedState {
+  return inspect(readStateFile(location));
+}
+
+function inspect(read: ReturnType<typeof readStateFile>): InspectedState {
+  switch (read.kind) {
+    case 'none':
+    case 'failed':
+      return read;
+    case 'unreadable':
+      return { kind: 'problem', problem: read };
+    case 'text': {
+      const decoded = decodeState(read.text);
+      if (!decoded.ok) return { kind: 'problem', problem: decoded.problem };
+      const { state, version } = decoded;
+      return version === STATE_VERSION ? { kind: 'loaded', state } : { kind: 'older', state, fromVersion: version };
+    }
+  }
+}
