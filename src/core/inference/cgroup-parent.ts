@@ -1,0 +1,50 @@
+import type { QosClass } from './qos';
+
+/** What the kubelet wrote into the name of a pod's cgroup. */
+export interface CgroupParent {
+  readonly qos: QosClass;
+  /** As the kubelet knows it, dashes included; 32 hex digits without dashes for a pod from a manifest file. */
+  readonly podUid: string;
+}
+
+const UID = '[0-9a-f]{8}[-_]?[0-9a-f]{4}[-_]?[0-9a-f]{4}[-_]?[0-9a-f]{4}[-_]?[0-9a-f]{12}';
+const MAX_LENGTH = 4096;
+
+/**
+ * Reads QoS class and pod UID out of a pod's cgroup parent, as the kubelet's two drivers write it:
+ * `/kubepods/burstable/pod<uid>` (cgroupfs), `kubepods-burstable-pod<uid_with_underscores>.slice` (systemd).
+ * What comes in front (a cgroup root, a nested kubelet) does not matter, and of a systemd path the last element is enough.
+ *
+ * `podUid`, when known, is accepted as the UID even if it does not look like one.
+ * Undefined for a parent that is not a pod cgroup of the kubelet, the empty one of `--cgroups-per-qos=false` included.
+ */
+export function parseCgroupParent(parent: string, podUid?: string): CgroupParent | undefined {
+  if (parent.length > MAX_LENGTH) return undefined;
+  const uid = podUid ? `${UID}|${escapeRegExp(podUid)}|${escapeRegExp(podUid.replaceAll('-', '_'))}` : UID;
+  const systemd = new RegExp(`^(?:.*-)?kubepods(?:-(burstable|besteffort))?-pod(${uid})\\.slice$`, 'i');
+  const cgroupfs = new RegExp(`^pod(${uid})$`, 'i');
+
+  const elements = parent.split('/').filter((element) => element !== '');
+  for (let i = elements.length - 1; i >= 0; i--) {
+    const slice = systemd.exec(elements[i]!);
+    if (slice) return { qos: qosNamed(slice[1]), podUid: slice[2]!.replaceAll('_', '-') };
+
+    const directory = cgroupfs.exec(elements[i]!);
+    if (!directory) continue;
+    const above = elements[i - 1];
+    if (above === 'kubepods') return { qos: 'Guaranteed', podUid: directory[1]! };
+    if (elements[i - 2] === 'kubepods' && (above === 'burstable' || above === 'besteffort')) {
+      return { qos: qosNamed(above), podUid: directory[1]! };
+    }
+  }
+  return undefined;
+}
+
+function qosNamed(text: string | undefined): QosClass {
+  if (text === undefined) return 'Guaranteed';
+  return text.toLowerCase() === 'burstable' ? 'Burstable' : 'BestEffort';
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}

@@ -1,0 +1,112 @@
+import type { ContainerInfo, CpuResources, PodInfo } from '../model/events';
+import { parseCgroupParent } from './cgroup-parent';
+import { MAX_SHARES, MIN_SHARES, milliOfShares, wholeCpusOfQuota, wholeCpusOfShares } from './cri-numbers';
+import { qosOfOomScore, type QosClass } from './qos';
+
+/** What a container is entitled to, as far as its creation request tells. `because` is written for the operator. */
+export type CpuRequest =
+  /** `count` whole CPUs of its own. */
+  | { readonly kind: 'exclusive'; readonly qos: QosClass; readonly count: number; readonly because: string }
+  /** The shared pool. A `doubt` is worth a warning: the numbers disagree with each other, or do not suffice to decide. */
+  | {
+      readonly kind: 'shared';
+      readonly qos: QosClass | 'unknown';
+      readonly because: string;
+      readonly doubt?: 'contradiction' | 'undecidable';
+    }
+  /** Someone else pins this container already; two managers cannot work on one node. */
+  | {
+      readonly kind: 'conflict';
+      readonly qos: QosClass;
+      readonly manager: 'kubelet-cpu-manager';
+      readonly because: string;
+    };
+
+/**
+ * Infers how many exclusive CPUs a container is entitled to from what the runtime was asked for.
+ *
+ * Exclusive are containers of Guaranteed pods whose CPU shares are those of a whole number of CPUs, unless quota, memory
+ * limit or the pod's sum contradict. In doubt a container is shared: too little isolation is repaired more easily than
+ * CPUs that were taken from others by mistake.
+ *
+ * Give it the resources as the kubelet asked for them: a quota that cpusetd itself has lifted reads as a conflict.
+ * `podResources` are compared too; leave them out after an in-place resize, when they may be older than the container's.
+ */
+export function inferCpuRequest(pod: PodInfo, container: ContainerInfo): CpuRequest {
+  const parent = parseCgroupParent(pod.cgroupParent, pod.uid);
+  const qos = parent?.qos ?? qosOfOomScore(container.oomScoreAdj);
+  if (qos === 'unknown') return { kind: 'shared', qos, doubt: 'undecidable', because: becauseUnknown(pod, container) };
+  if (qos !== 'Guaranteed')
+    return { kind: 'shared', qos, because: `the pod is ${qos}, and only Guaranteed pods have exclusive CPUs` };
+  return inferWithinGuaranteed(container.resources, pod.podResources);
+}
+
+function inferWithinGuaranteed(resources: CpuResources, podResources: CpuResources | undefined): CpuRequest {
+  const qos = 'Guaranteed';
+  const shares = resources.shares ?? 0;
+  const quotaUs = resources.quotaUs ?? 0;
+  const shared = (because: string, doubt?: 'contradiction' | 'undecidable'): CpuRequest => ({
+    kind: 'shared',
+    qos,
+    because,
+    ...(doubt && { doubt }),
+  });
+
+  if (shares <= MIN_SHARES) return shared('the container asks for no CPU of its own');
+  const ofQuota = quotaUs > 0 ? wholeCpusOfQuota(quotaUs, resources.periodUs) : undefined;
+  const atBound = shares >= MAX_SHARES;
+  if (atBound && quotaUs === 0) {
+    return shared(
+      `CPU shares ${shares} stand for 256 CPUs or more, and there is no quota that says how many`,
+      'undecidable',
+    );
+  }
+  const count = atBound ? ofQuota : wholeCpusOfShares(shares);
+
+  if (quotaUs < 0 && (atBound || count !== undefined)) {
+    return {
+      kind: 'conflict',
+      qos,
+      manager: 'kubelet-cpu-manager',
+      because:
+        'the CPU quota of a Guaranteed container was lifted before cpusetd saw it: the static CPU manager policy of the ' +
+        'kubelet pins it; set cpuManagerPolicy: none there',
+    };
+  }
+  if (count === undefined) {
+    if (atBound) return shared(`CPU quota ${describeQuota(resources)} is not a whole number of CPUs`);
+    return shared(`${milliOfShares(shares)}m CPU is not a whole number of CPUs`);
+  }
+  if (atBound && count < MAX_SHARES / 1024) {
+    return shared(`CPU shares stand for 256 CPUs or more, but the quota for ${count}`, 'contradiction');
+  }
+  if (quotaUs > 0 && ofQuota !== count) {
+    return shared(
+      `CPU shares stand for ${count} CPUs, but the quota is ${describeQuota(resources)}: request and limit differ, ` +
+        'as with resources of the pod as a whole',
+      'contradiction',
+    );
+  }
+  if ((resources.memoryLimitBytes ?? 0) <= 0) {
+    return shared('the container has no memory limit, so it is not Guaranteed by itself', 'contradiction');
+  }
+  const podShares = podResources?.shares ?? 0;
+  if (podShares > MIN_SHARES && podShares < Math.min(shares, MAX_SHARES)) {
+    return shared(
+      `the container asks for ${count} CPUs, but its whole pod only for ${milliOfShares(podShares)}m: ` +
+        'something changed the request on its way',
+      'contradiction',
+    );
+  }
+  return { kind: 'exclusive', qos, count, because: `Guaranteed pod, and ${count} whole CPUs requested` };
+}
+
+function describeQuota({ quotaUs = 0, periodUs }: CpuResources): string {
+  return `${quotaUs} µs per ${periodUs === undefined || periodUs <= 0 ? 'default period' : `${periodUs} µs`}`;
+}
+
+function becauseUnknown(pod: PodInfo, container: ContainerInfo): string {
+  const where = pod.cgroupParent === '' ? 'no cgroup parent' : "a cgroup parent that is not the kubelet's";
+  const score = container.oomScoreAdj === undefined ? 'no OOM score' : `OOM score ${container.oomScoreAdj}`;
+  return `the QoS class cannot be told from ${where} and ${score}`;
+}

@@ -1,0 +1,26 @@
+import type { QosClass } from './qos';
+
+/** How a container runs within its pod; a sidecar is an init container that is restarted for as long as the pod lives. */
+export type ContainerKind = 'init' | 'sidecar' | 'app';
+
+/** Exclusive CPUs that a container of a pod spec is entitled to: all of its CPU request if that is whole, else none. */
+export function exclusiveCpusOf(container: { readonly qos: QosClass; readonly requestMilliCpu: number }): number {
+  const cpus = container.requestMilliCpu / 1000;
+  return container.qos === 'Guaranteed' && Number.isSafeInteger(cpus) && cpus > 0 ? cpus : 0;
+}
+
+/**
+ * The most exclusive CPUs that a pod ever needs at one time: init containers run one after the other, before the app
+ * containers and beside the sidecars that were started before them. Containers in the order of the pod spec, init first.
+ */
+export function sumPodCpus(containers: readonly { readonly kind: ContainerKind; readonly cpus: number }[]): number {
+  let sidecars = 0;
+  let apps = 0;
+  let initPeak = 0;
+  for (const { kind, cpus } of containers) {
+    if (kind === 'sidecar') sidecars += cpus;
+    else if (kind === 'app') apps += cpus;
+    else initPeak = Math.max(initPeak, sidecars + cpus);
+  }
+  return Math.max(initPeak, apps + sidecars);
+}

@@ -1,0 +1,52 @@
+import fc from 'fast-check';
+import { parseCgroupParent } from '../../../src/core/inference';
+
+const UID = '8f3c1a52-0f7e-4d0e-9b0e-1c2d3e4f5a6b';
+const SLICE_UID = UID.replaceAll('-', '_');
+
+test.each([
+  ['a Guaranteed pod of the cgroupfs driver', `/kubepods/pod${UID}`, 'Guaranteed'],
+  ['a trailing slash', `/kubepods/pod${UID}/`, 'Guaranteed'],
+  ['a cgroup root in front', `/a/b/kubepods/burstable/pod${UID}`, 'Burstable'],
+  ['a root that is called burstable says nothing', `/burstable/kubepods/pod${UID}`, 'Guaranteed'],
+  ['the last element of a systemd path', `kubepods-besteffort-pod${SLICE_UID}.slice`, 'BestEffort'],
+  ['a root in front of a systemd slice', `/x.slice/x-kubepods.slice/x-kubepods-pod${SLICE_UID}.slice`, 'Guaranteed'],
+  ['something below the pod', `/kubepods/besteffort/pod${UID}/container`, 'BestEffort'],
+])('%s is read', (_name, parent, qos) => {
+  expect(parseCgroupParent(parent)).toEqual({ qos, podUid: UID });
+});
+
+test.each([
+  ['nothing', ''],
+  ['the root', '/'],
+  ['no pod in it', '/kubepods/burstable'],
+  ['a slice of the system', '/system.slice'],
+  ['a pod outside kubepods', `/pod${UID}`],
+  ['a pod beneath something else', `/libpod/pod${UID}`],
+  ['a class the kubelet does not have', `/kubepods/silver/pod${UID}`],
+  ['a class in another place', `/burstable/pod${UID}`],
+  ['text after the UID', `/kubepods/pod${UID}x`],
+  ['a UID too short', '/kubepods/pod8f3c1a52'],
+  ['a UID that is no UID', '/kubepods/podman'],
+  ['a slice that is no pod', '/kubepods.slice/kubepods-burstable.slice'],
+  ['a slice without its suffix', `kubepods-pod${SLICE_UID}`],
+  ['a slice of another prefix', `kube-pod${SLICE_UID}.slice`],
+  ['a slice of a class the kubelet does not have', `kubepods-silver-pod${SLICE_UID}.slice`],
+  ['a text that is far too long', `/${'a'.repeat(5000)}/kubepods/pod${UID}`],
+])('a parent with %s is not a pod of the kubelet', (_name, parent) => {
+  expect(parseCgroupParent(parent)).toBeUndefined();
+});
+
+test('a UID that is known is found even where it is not a usual one', () => {
+  expect(parseCgroupParent('/kubepods/podweb.1+x', 'web.1+x')).toEqual({ qos: 'Guaranteed', podUid: 'web.1+x' });
+  expect(parseCgroupParent('/kubepods/podwebX1+x', 'web.1+x')).toBeUndefined();
+});
+
+test('no text makes it throw', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.string(), (parent, uid) => {
+      expect(() => parseCgroupParent(parent, uid)).not.toThrow();
+    }),
+    { seed: 1 },
+  );
+});
