@@ -212,10 +212,10 @@ export interface ContainerStatus {
   placement: Placement;
   /** What the container was told that it has; unset when it was left alone. */
   promise:
-    | Promise
+    | CpuPromise
     | undefined;
   /** What the kernel has for it; unset when it was not read yet. */
-  observation: Observation | undefined;
+  observation: CpuObservation | undefined;
   verdict:
     | Verdict
     | undefined;
@@ -231,7 +231,7 @@ export interface ContainerStatus {
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
-export interface Promise {
+export interface CpuPromise {
   cpus: string;
   /** Empty: memory nodes are left alone. */
   mems: string;
@@ -240,7 +240,7 @@ export interface Promise {
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
-export interface Observation {
+export interface CpuObservation {
   cpus: string;
   /** What the kernel really lets it run on: cpus without those that are offline or that the parent does not have. */
   effectiveCpus: string;
@@ -1920,10 +1920,10 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
       writer.uint32(48).int32(message.placement);
     }
     if (message.promise !== undefined) {
-      Promise.encode(message.promise, writer.uint32(58).fork()).join();
+      CpuPromise.encode(message.promise, writer.uint32(58).fork()).join();
     }
     if (message.observation !== undefined) {
-      Observation.encode(message.observation, writer.uint32(66).fork()).join();
+      CpuObservation.encode(message.observation, writer.uint32(66).fork()).join();
     }
     if (message.verdict !== undefined) {
       Verdict.encode(message.verdict, writer.uint32(74).fork()).join();
@@ -2017,7 +2017,7 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
               break;
             }
 
-            message.promise = Promise.decode(reader, reader.uint32());
+            message.promise = CpuPromise.decode(reader, reader.uint32());
             continue;
           }
           case 8: {
@@ -2025,7 +2025,7 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
               break;
             }
 
-            message.observation = Observation.decode(reader, reader.uint32());
+            message.observation = CpuObservation.decode(reader, reader.uint32());
             continue;
           }
           case 9: {
@@ -2100,10 +2100,10 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
     message.container = object.container ?? "";
     message.placement = object.placement ?? 0;
     message.promise = (object.promise !== undefined && object.promise !== null)
-      ? Promise.fromPartial(object.promise)
+      ? CpuPromise.fromPartial(object.promise)
       : undefined;
     message.observation = (object.observation !== undefined && object.observation !== null)
-      ? Observation.fromPartial(object.observation)
+      ? CpuObservation.fromPartial(object.observation)
       : undefined;
     message.verdict = (object.verdict !== undefined && object.verdict !== null)
       ? Verdict.fromPartial(object.verdict)
@@ -2116,12 +2116,12 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
   },
 };
 
-function createBasePromise(): Promise {
+function createBaseCpuPromise(): CpuPromise {
   return { cpus: "", mems: "", quotaUs: undefined, _unknownFields: {} };
 }
 
-export const Promise: MessageFns<Promise> = {
-  encode(message: Promise, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const CpuPromise: MessageFns<CpuPromise> = {
+  encode(message: CpuPromise, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.cpus !== "") {
       writer.uint32(10).string(message.cpus);
     }
@@ -2145,7 +2145,7 @@ export const Promise: MessageFns<Promise> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Promise {
+  decode(input: BinaryReader | Uint8Array, length?: number): CpuPromise {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -2154,7 +2154,7 @@ export const Promise: MessageFns<Promise> = {
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBasePromise();
+      const message = createBaseCpuPromise();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
@@ -2202,11 +2202,11 @@ export const Promise: MessageFns<Promise> = {
     }
   },
 
-  create(base?: DeepPartial<Promise>): Promise {
-    return Promise.fromPartial(base ?? {});
+  create(base?: DeepPartial<CpuPromise>): CpuPromise {
+    return CpuPromise.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<Promise>): Promise {
-    const message = createBasePromise();
+  fromPartial(object: DeepPartial<CpuPromise>): CpuPromise {
+    const message = createBaseCpuPromise();
     message.cpus = object.cpus ?? "";
     message.mems = object.mems ?? "";
     message.quotaUs = (object.quotaUs !== undefined && object.quotaUs !== null) ? BigInt(object.quotaUs) : undefined;
@@ -2214,12 +2214,12 @@ export const Promise: MessageFns<Promise> = {
   },
 };
 
-function createBaseObservation(): Observation {
+function createBaseCpuObservation(): CpuObservation {
   return { cpus: "", effectiveCpus: "", mems: "", quotaUs: undefined, at: undefined, _unknownFields: {} };
 }
 
-export const Observation: MessageFns<Observation> = {
-  encode(message: Observation, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const CpuObservation: MessageFns<CpuObservation> = {
+  encode(message: CpuObservation, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.cpus !== "") {
       writer.uint32(10).string(message.cpus);
     }
@@ -2249,7 +2249,7 @@ export const Observation: MessageFns<Observation> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Observation {
+  decode(input: BinaryReader | Uint8Array, length?: number): CpuObservation {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -2258,7 +2258,7 @@ export const Observation: MessageFns<Observation> = {
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseObservation();
+      const message = createBaseCpuObservation();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
@@ -2322,11 +2322,11 @@ export const Observation: MessageFns<Observation> = {
     }
   },
 
-  create(base?: DeepPartial<Observation>): Observation {
-    return Observation.fromPartial(base ?? {});
+  create(base?: DeepPartial<CpuObservation>): CpuObservation {
+    return CpuObservation.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<Observation>): Observation {
-    const message = createBaseObservation();
+  fromPartial(object: DeepPartial<CpuObservation>): CpuObservation {
+    const message = createBaseCpuObservation();
     message.cpus = object.cpus ?? "";
     message.effectiveCpus = object.effectiveCpus ?? "";
     message.mems = object.mems ?? "";

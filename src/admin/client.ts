@@ -1,0 +1,131 @@
+import * as grpc from '@grpc/grpc-js';
+
+import {
+  CpuManagerDefinition,
+  type ExplainResponse,
+  GetStatusRequest,
+  type GetStatusResponse,
+  WatchStatusRequest,
+  type WatchStatusResponse,
+} from '../../gen/cpusetd/v1/cpusetd';
+import {
+  HealthCheckResponse_ServingStatus as Serving,
+  HealthDefinition,
+  HealthCheckRequest,
+  type HealthCheckResponse,
+} from '../../gen/grpc/health/v1/health';
+import { CpusetdError, type ErrorCode } from '../core/errors';
+import { probeSocket, type SocketPresence } from './claim-socket';
+import { decodeExplanation, encodeExplainQuery } from './codec/explain';
+import { decodeChange, decodeStatus } from './codec/status';
+import { toGrpcService } from './grpc-service';
+import type { ServingStatus } from './health-state';
+import type { ExplainQuery, Explanation, Status, StatusChange } from './status';
+
+const CALL_TIMEOUT_MS = 5_000;
+
+/** Asks a running daemon over its admin socket. Every method throws CpusetdError with a message for the operator. */
+export interface AdminClient {
+  status(): Promise<Status>;
+  /** The full status, then changes, until the signal aborts or the daemon ends it. */
+  watch(signal: AbortSignal): AsyncIterable<StatusChange>;
+  explain(query: ExplainQuery): Promise<Explanation>;
+  /** Undefined for a service that the daemon does not know. */
+  checkHealth(service: string): Promise<ServingStatus | undefined>;
+  close(): void;
+}
+
+/** Throws CpusetdError UNAVAILABLE when nobody answers on the socket, PERMISSION_DENIED when it may not be opened. */
+export async function connectAdmin(socketPath: string): Promise<AdminClient> {
+  const presence = await probeSocket(socketPath);
+  if (presence !== 'live') throw new CpusetdError(...UNREACHABLE[presence](socketPath));
+
+  const client = new grpc.Client(`unix:${socketPath}`, grpc.credentials.createInsecure(), {
+    'grpc.max_receive_message_length': 64 * 1024 * 1024, // thousands of containers
+  });
+  const methods = { ...toGrpcService(CpuManagerDefinition), ...toGrpcService(HealthDefinition) };
+
+  const call = <Response>(name: string, request: unknown): Promise<Response> =>
+    new Promise((resolve, reject) => {
+      const { path, requestSerialize, responseDeserialize } = methods[name]!;
+      const options = { deadline: Date.now() + CALL_TIMEOUT_MS };
+      client.makeUnaryRequest<unknown, Response>(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        options,
+        (error, response) => {
+          if (error) reject(toCpusetdError(error));
+          else resolve(response!);
+        },
+      );
+    });
+
+  return {
+    async status() {
+      const { status } = await call<GetStatusResponse>('getStatus', GetStatusRequest.create());
+      if (status) return decodeStatus(status);
+      throw new CpusetdError('DATA_LOSS', `what answers on ${socketPath} sent no status; is it cpusetd?`);
+    },
+    async *watch(signal) {
+      const { path, requestSerialize, responseDeserialize } = methods['watchStatus']!;
+      const stream = client.makeServerStreamRequest<WatchStatusRequest, WatchStatusResponse>(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        WatchStatusRequest.create(),
+      );
+      const cancel = (): void => stream.cancel();
+      signal.addEventListener('abort', cancel);
+      if (signal.aborted) cancel();
+      try {
+        for await (const event of stream as AsyncIterable<WatchStatusResponse>) {
+          const change = decodeChange(event);
+          if (change) yield change;
+        }
+      } catch (error) {
+        if (!signal.aborted) throw toCpusetdError(error as grpc.ServiceError);
+      } finally {
+        signal.removeEventListener('abort', cancel);
+        stream.cancel();
+      }
+    },
+    async explain(query) {
+      return decodeExplanation(await call<ExplainResponse>('explain', encodeExplainQuery(query)));
+    },
+    async checkHealth(service) {
+      try {
+        const { status } = await call<HealthCheckResponse>('check', HealthCheckRequest.create({ service }));
+        return status === Serving.SERVING ? 'SERVING' : 'NOT_SERVING';
+      } catch (error) {
+        if (error instanceof CpusetdError && error.code === 'NOT_FOUND') return undefined;
+        throw error;
+      }
+    },
+    close: () => client.close(),
+  };
+}
+
+const UNREACHABLE: Readonly<
+  Record<Exclude<SocketPresence, 'live'>, (path: string) => [code: ErrorCode, message: string]>
+> = {
+  absent: (path) => [
+    'UNAVAILABLE',
+    `no cpusetd at ${path}: there is no such socket; start cpusetd, or name its socket with --admin-socket`,
+  ],
+  stale: (path) => ['UNAVAILABLE', `no cpusetd at ${path}: nobody listens there any more; start cpusetd`],
+  denied: (path) => [
+    'PERMISSION_DENIED',
+    `can't open ${path}: only the user who runs cpusetd may ask it; try again as root`,
+  ],
+  foreign: (path) => [
+    'UNAVAILABLE',
+    `no cpusetd at ${path}: this is not a socket; name its socket with --admin-socket`,
+  ],
+};
+
+function toCpusetdError(error: grpc.ServiceError): CpusetdError {
+  const code = (grpc.status[error.code] ?? 'UNKNOWN') as ErrorCode;
+  return new CpusetdError(code, error.details || error.message, { cause: error });
+}

@@ -1,0 +1,116 @@
+import * as pb from '../../../gen/cpusetd/v1/cpusetd';
+import { parseCpuList } from '../../core/cpuset';
+import type { Placement } from '../../core/model/container';
+import type { ContainerStatus, IdleAssignment, VerdictKind } from '../status';
+import { decodeQuota, decodeRules, decodeTime, encodeQuota, encodeRules, encodeTime, keyOfValue } from './values';
+
+export function encodeContainer(container: ContainerStatus): pb.ContainerStatus {
+  const { promise, observation, verdict, rules } = container;
+  return pb.ContainerStatus.create({
+    id: container.id,
+    podUid: container.podUid,
+    namespace: container.namespace,
+    pod: container.pod,
+    container: container.container,
+    placement: PLACEMENTS[container.placement],
+    ...(promise && {
+      promise: { cpus: promise.cpus.toString(), mems: promise.mems.toString(), quotaUs: encodeQuota(promise.quotaUs) },
+    }),
+    ...(observation && {
+      observation: {
+        cpus: observation.cpus.toString(),
+        effectiveCpus: observation.effectiveCpus.toString(),
+        mems: observation.mems.toString(),
+        quotaUs: encodeQuota(observation.quotaUs),
+        at: encodeTime(observation.at),
+      },
+    }),
+    verdict: { kind: VERDICTS[verdict.kind], reason: verdict.reason, since: encodeTime(verdict.since) },
+    because: container.because,
+    since: encodeTime(container.since),
+    requested: container.requested,
+    ...(rules && { rules: encodeRules(rules) }),
+  });
+}
+
+export function decodeContainer(container: pb.ContainerStatus): ContainerStatus {
+  const { promise, observation, verdict, rules } = container;
+  return {
+    id: container.id,
+    podUid: container.podUid,
+    namespace: container.namespace,
+    pod: container.pod,
+    container: container.container,
+    placement: keyOfValue(PLACEMENTS, container.placement) ?? 'left-alone',
+    ...(promise && {
+      promise: {
+        cpus: parseCpuList(promise.cpus),
+        mems: parseCpuList(promise.mems),
+        ...decodeQuota(promise.quotaUs),
+      },
+    }),
+    ...(observation && {
+      observation: {
+        cpus: parseCpuList(observation.cpus),
+        effectiveCpus: parseCpuList(observation.effectiveCpus),
+        mems: parseCpuList(observation.mems),
+        ...decodeQuota(observation.quotaUs),
+        at: decodeTime(observation.at),
+      },
+    }),
+    verdict: {
+      kind: keyOfValue(VERDICTS, verdict?.kind) ?? 'unknown',
+      reason: verdict?.reason ?? '',
+      since: decodeTime(verdict?.since),
+    },
+    because: container.because,
+    since: decodeTime(container.since),
+    requested: container.requested,
+    ...(rules && { rules: decodeRules(rules) }),
+  };
+}
+
+export function encodeIdle(idle: IdleAssignment): pb.IdleAssignment {
+  return pb.IdleAssignment.create({
+    podUid: idle.podUid,
+    namespace: idle.namespace,
+    pod: idle.pod,
+    container: idle.container,
+    cpus: idle.cpus.toString(),
+    mems: idle.mems.toString(),
+    requested: idle.requested,
+    because: idle.because,
+    since: encodeTime(idle.since),
+    rules: encodeRules(idle.rules),
+  });
+}
+
+export function decodeIdle(idle: pb.IdleAssignment): IdleAssignment {
+  return {
+    podUid: idle.podUid,
+    namespace: idle.namespace,
+    pod: idle.pod,
+    container: idle.container,
+    cpus: parseCpuList(idle.cpus),
+    mems: parseCpuList(idle.mems),
+    requested: idle.requested,
+    because: idle.because,
+    since: decodeTime(idle.since),
+    rules: decodeRules(idle.rules ?? pb.Rules.create()),
+  };
+}
+
+const PLACEMENTS: Readonly<Record<Placement, pb.Placement>> = {
+  exclusive: pb.Placement.EXCLUSIVE,
+  shared: pb.Placement.SHARED,
+  'left-alone': pb.Placement.LEFT_ALONE,
+};
+
+const VERDICTS: Readonly<Record<VerdictKind, pb.VerdictKind>> = {
+  unknown: pb.VerdictKind.UNKNOWN,
+  kept: pb.VerdictKind.KEPT,
+  pending: pb.VerdictKind.PENDING,
+  drifted: pb.VerdictKind.DRIFTED,
+  violated: pb.VerdictKind.VIOLATED,
+  'held-under-old-rules': pb.VerdictKind.HELD_UNDER_OLD_RULES,
+};

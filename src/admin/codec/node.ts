@@ -1,0 +1,77 @@
+import * as pb from '../../../gen/cpusetd/v1/cpusetd';
+import { parseCpuList } from '../../core/cpuset';
+import type { Connection, ConnectionState, NodeStatus } from '../status';
+import { decodeTime, encodeTime, keyOfValue } from './values';
+
+export function encodeNode(node: NodeStatus): pb.NodeStatus {
+  const { gap } = node;
+  return pb.NodeStatus.create({
+    policy: node.policy,
+    policyOptions: [...node.policyOptions],
+    online: node.online.toString(),
+    reserved: node.reserved.toString(),
+    allocatable: node.allocatable.toString(),
+    sharedPool: node.sharedPool.toString(),
+    free: node.free.toString(),
+    isolated: node.isolated.toString(),
+    mode: node.mode === 'nri' ? pb.Mode.NRI : pb.Mode.CRI_PROXY,
+    runtimeName: node.runtimeName,
+    runtimeVersion: node.runtimeVersion,
+    nri: encodeConnection(node.nri),
+    cri: encodeConnection(node.cri),
+    generation: BigInt(node.generation),
+    startedAt: encodeTime(node.startedAt),
+    version: node.version,
+    ...(gap && {
+      gap: { from: encodeTime(gap.from), to: encodeTime(gap.to), containers: gap.containers },
+    }),
+  });
+}
+
+export function decodeNode(node: pb.NodeStatus): NodeStatus {
+  const { gap } = node;
+  return {
+    policy: node.policy,
+    policyOptions: node.policyOptions,
+    online: parseCpuList(node.online),
+    reserved: parseCpuList(node.reserved),
+    allocatable: parseCpuList(node.allocatable),
+    sharedPool: parseCpuList(node.sharedPool),
+    free: parseCpuList(node.free),
+    isolated: parseCpuList(node.isolated),
+    mode: node.mode === pb.Mode.CRI_PROXY ? 'cri-proxy' : 'nri',
+    runtimeName: node.runtimeName,
+    runtimeVersion: node.runtimeVersion,
+    nri: decodeConnection(node.nri),
+    cri: decodeConnection(node.cri),
+    generation: Number(node.generation),
+    startedAt: decodeTime(node.startedAt),
+    version: node.version,
+    ...(gap && {
+      gap: {
+        from: decodeTime(gap.from),
+        ...(gap.to && { to: decodeTime(gap.to) }),
+        containers: gap.containers,
+      },
+    }),
+  };
+}
+
+const CONNECTION_STATES: Readonly<Record<ConnectionState, pb.ConnectionState>> = {
+  off: pb.ConnectionState.OFF,
+  connecting: pb.ConnectionState.CONNECTING,
+  synchronizing: pb.ConnectionState.SYNCHRONIZING,
+  ready: pb.ConnectionState.READY,
+};
+
+function encodeConnection({ state, since, reason }: Connection): pb.Connection {
+  return pb.Connection.create({ state: CONNECTION_STATES[state], since: encodeTime(since), reason });
+}
+
+function decodeConnection(connection: pb.Connection | undefined): Connection {
+  return {
+    state: keyOfValue(CONNECTION_STATES, connection?.state) ?? 'off',
+    since: decodeTime(connection?.since),
+    reason: connection?.reason ?? '',
+  };
+}

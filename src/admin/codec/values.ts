@@ -1,0 +1,44 @@
+import * as pb from '../../../gen/cpusetd/v1/cpusetd';
+import type { AllocationStep } from '../../core/allocation/take';
+import { parseCpuList } from '../../core/cpuset';
+import type { Rules } from '../../core/model/assignment';
+
+export function encodeRules({ policy, options, reserved }: Rules): pb.Rules {
+  return pb.Rules.create({ policy, policyOptions: [...options], reserved: reserved.toString() });
+}
+
+export function decodeRules({ policy, policyOptions, reserved }: pb.Rules): Rules {
+  return { policy, options: policyOptions, reserved: parseCpuList(reserved) };
+}
+
+export function encodeStep({ rule, took, because }: AllocationStep): pb.AllocationStep {
+  return pb.AllocationStep.create({ rule, took: took.toString(), because });
+}
+
+export function decodeStep({ rule, took, because }: pb.AllocationStep): AllocationStep {
+  return { rule, took: parseCpuList(took), because };
+}
+
+export function encodeQuota(quotaUs: number | undefined): bigint | undefined {
+  return quotaUs === undefined ? undefined : BigInt(quotaUs);
+}
+
+export function decodeQuota(quotaUs: bigint | undefined): { quotaUs?: number } {
+  return quotaUs === undefined ? {} : { quotaUs: Number(quotaUs) };
+}
+
+/** RFC 3339. An unreadable or empty time is sent as none. */
+export function encodeTime(time: string | undefined): Date | undefined {
+  if (time === undefined) return undefined;
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
+export function decodeTime(time: Date | undefined): string {
+  return time?.toISOString() ?? '';
+}
+
+/** The key that stands for the value; undefined for a value that this version does not know. */
+export function keyOfValue<K extends string, V>(table: Readonly<Record<K, V>>, value: V | undefined): K | undefined {
+  return (Object.keys(table) as K[]).find((key) => table[key] === value);
+}

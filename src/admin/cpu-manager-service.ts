@@ -1,0 +1,46 @@
+import type * as grpc from '@grpc/grpc-js';
+
+import {
+  CpuManagerDefinition,
+  ExplainResponse,
+  GetStatusResponse,
+  ListAssignmentsResponse,
+  type ExplainRequest,
+  type WatchStatusRequest,
+  type WatchStatusResponse,
+} from '../../gen/cpusetd/v1/cpusetd';
+import { CpusetdError } from '../core/errors';
+import { decodeExplainQuery, encodeExplanation } from './codec/explain';
+import { encodeAssignments, encodeChange, encodeStatus } from './codec/status';
+import { answerUnary, toGrpcService, toServiceError, type AdminLog } from './grpc-service';
+import type { AdminBackend } from './status';
+import { streamLatest } from './stream-latest';
+
+/** Adds cpusetd.v1.CpuManager. */
+export function addCpuManagerService(
+  server: grpc.Server,
+  { backend, log, closing }: { readonly backend: AdminBackend; readonly log: AdminLog; readonly closing: AbortSignal },
+): void {
+  server.addService(toGrpcService(CpuManagerDefinition), {
+    getStatus: answerUnary(log, () => GetStatusResponse.create({ status: encodeStatus(backend.status()) })),
+    listAssignments: answerUnary(log, () =>
+      ListAssignmentsResponse.create({ assignments: encodeAssignments(backend.status()) }),
+    ),
+    explain: answerUnary(log, (request: ExplainRequest): ExplainResponse => {
+      const query = decodeExplainQuery(request);
+      if (query) return encodeExplanation(backend.explain(query));
+      throw new CpusetdError('INVALID_ARGUMENT', 'nothing to explain: name a pod or a number of CPUs');
+    }),
+    watchStatus: (call: grpc.ServerWritableStream<WatchStatusRequest, WatchStatusResponse>) => {
+      try {
+        streamLatest(call, {
+          snapshot: () => encodeChange({ kind: 'full', status: backend.status() }),
+          subscribe: (listener) => backend.watch((change) => listener(encodeChange(change))),
+          closing,
+        });
+      } catch (error) {
+        call.emit('error', toServiceError(error, log));
+      }
+    },
+  });
+}

@@ -1,0 +1,68 @@
+import * as grpc from '@grpc/grpc-js';
+import type { Logger } from 'pino';
+
+import { toErrorStatus } from '../core/errors';
+
+/** The log that the admin server needs. */
+export type AdminLog = Pick<Logger, 'error' | 'warn'>;
+
+interface Codec {
+  encode(message: unknown): { finish(): Uint8Array };
+  decode(bytes: Uint8Array): unknown;
+}
+
+/** A service as ts-proto describes it with `generic-definitions`. */
+interface GenericDefinition {
+  readonly fullName: string;
+  readonly methods: Readonly<
+    Record<
+      string,
+      {
+        readonly name: string;
+        readonly requestType: Codec;
+        readonly requestStream: boolean;
+        readonly responseType: Codec;
+        readonly responseStream: boolean;
+      }
+    >
+  >;
+}
+
+/** The same service as grpc-js wants it, under its own or under another name. */
+export function toGrpcService(definition: GenericDefinition, fullName = definition.fullName): grpc.ServiceDefinition {
+  return Object.fromEntries(
+    Object.entries(definition.methods).map(([key, method]) => [
+      key,
+      {
+        path: `/${fullName}/${method.name}`,
+        requestStream: method.requestStream,
+        responseStream: method.responseStream,
+        requestSerialize: (message: unknown) => Buffer.from(method.requestType.encode(message).finish()),
+        requestDeserialize: (bytes: Buffer) => method.requestType.decode(bytes),
+        responseSerialize: (message: unknown) => Buffer.from(method.responseType.encode(message).finish()),
+        responseDeserialize: (bytes: Buffer) => method.responseType.decode(bytes),
+      },
+    ]),
+  );
+}
+
+/** The handler of a unary method from a function that returns the answer or throws. */
+export function answerUnary<Request, Response>(
+  log: AdminLog,
+  answer: (request: Request) => Response,
+): grpc.handleUnaryCall<Request, Response> {
+  return (call, callback) => {
+    try {
+      callback(null, answer(call.request));
+    } catch (error) {
+      callback(toServiceError(error, log));
+    }
+  };
+}
+
+/** The status of an error as grpc-js sends it. What the peer must not see goes to the log instead. */
+export function toServiceError(error: unknown, log: AdminLog): { code: grpc.status; details: string } {
+  const { code, message } = toErrorStatus(error);
+  if (code === 'INTERNAL') log.error({ err: error }, 'admin call failed');
+  return { code: grpc.status[code], details: message };
+}

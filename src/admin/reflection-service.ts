@@ -1,0 +1,60 @@
+import * as grpc from '@grpc/grpc-js';
+
+import {
+  ServerReflectionDefinition,
+  ServerReflectionResponse,
+  type ServerReflectionRequest,
+} from '../../gen/grpc/reflection/v1/reflection';
+import type { DescriptorRegistry } from './descriptor-registry';
+import { toGrpcService, toServiceError, type AdminLog } from './grpc-service';
+
+type ReflectionCall = grpc.ServerDuplexStream<ServerReflectionRequest, ServerReflectionResponse>;
+
+/** Adds grpc.reflection under its present and its older name. Descriptors are read at the first question. */
+export function addReflectionService(server: grpc.Server, { log }: { readonly log: AdminLog }): void {
+  const serverReflectionInfo = (call: ReflectionCall): void => {
+    answerAll(call).catch((error: unknown) => call.emit('error', toServiceError(error, log)));
+  };
+  for (const name of ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection']) {
+    server.addService(toGrpcService(ServerReflectionDefinition, name), { serverReflectionInfo });
+  }
+}
+
+async function answerAll(call: ReflectionCall): Promise<void> {
+  const { readDescriptorRegistry } = await import('./descriptor-registry');
+  const registry = readDescriptorRegistry();
+  for await (const request of call as AsyncIterable<ServerReflectionRequest>) {
+    call.write(
+      ServerReflectionResponse.create({
+        validHost: request.host,
+        originalRequest: request,
+        ...answer(registry, request),
+      }),
+    );
+  }
+  call.end();
+}
+
+function answer(registry: DescriptorRegistry, request: ServerReflectionRequest): Partial<ServerReflectionResponse> {
+  const { fileByFilename, fileContainingSymbol, fileContainingExtension, allExtensionNumbersOfType } = request;
+  if (request.listServices !== undefined) {
+    return { listServicesResponse: { service: registry.services.map((name) => ({ name })) } };
+  }
+  if (fileByFilename !== undefined) return files(registry.filesOfFile(fileByFilename), 'file');
+  if (fileContainingSymbol !== undefined) return files(registry.filesOfSymbol(fileContainingSymbol), 'symbol');
+  if (fileContainingExtension !== undefined) return files(undefined, 'extension'); // proto3: we have none
+  if (allExtensionNumbersOfType === undefined) return failure(grpc.status.INVALID_ARGUMENT, 'the request asks nothing');
+  return registry.hasMessage(allExtensionNumbersOfType)
+    ? { allExtensionNumbersResponse: { baseTypeName: allExtensionNumbersOfType, extensionNumber: [] } }
+    : failure(grpc.status.NOT_FOUND, 'unknown type');
+}
+
+function files(found: Uint8Array[] | undefined, what: string): Partial<ServerReflectionResponse> {
+  return found
+    ? { fileDescriptorResponse: { fileDescriptorProto: found } }
+    : failure(grpc.status.NOT_FOUND, `unknown ${what}`);
+}
+
+function failure(errorCode: grpc.status, errorMessage: string): Partial<ServerReflectionResponse> {
+  return { errorResponse: { errorCode, errorMessage } };
+}

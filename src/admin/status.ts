@@ -1,0 +1,153 @@
+import type { AllocationStep } from '../core/allocation/take';
+import type { CpuSet } from '../core/cpuset';
+import type { Rules } from '../core/model/assignment';
+import type { CpuPromise, Placement } from '../core/model/container';
+
+/** What the daemon tells about itself. The admin server asks for nothing else. */
+export interface AdminBackend {
+  /** The whole, as of now. */
+  status(): Status;
+  /** Calls the listener at every change until the returned function is called. The listener never throws and must not be called inside `watch`. */
+  watch(listener: (change: StatusChange) => void): () => void;
+  /** Throws CpusetdError NOT_FOUND for an unknown pod or container, FAILED_PRECONDITION for an ambiguous one. */
+  explain(query: ExplainQuery): Explanation;
+}
+
+export interface Status {
+  readonly node: NodeStatus;
+  readonly containers: readonly ContainerStatus[];
+  readonly idle: readonly IdleAssignment[];
+}
+
+export type StatusChange =
+  | { readonly kind: 'full'; readonly status: Status }
+  | { readonly kind: 'node'; readonly node: NodeStatus }
+  | { readonly kind: 'container'; readonly container: ContainerStatus }
+  | { readonly kind: 'container-removed'; readonly id: string }
+  | { readonly kind: 'idle'; readonly idle: readonly IdleAssignment[] };
+
+export interface NodeStatus {
+  readonly policy: string;
+  /** Names of the policy options that are on. */
+  readonly policyOptions: readonly string[];
+  readonly online: CpuSet;
+  readonly reserved: CpuSet;
+  readonly allocatable: CpuSet;
+  readonly sharedPool: CpuSet;
+  readonly free: CpuSet;
+  readonly isolated: CpuSet;
+  readonly mode: 'nri' | 'cri-proxy';
+  /** Empty until the runtime has told. */
+  readonly runtimeName: string;
+  readonly runtimeVersion: string;
+  readonly nri: Connection;
+  readonly cri: Connection;
+  /** Counts the durable changes of the state. */
+  readonly generation: number;
+  /** RFC 3339, as all times here. */
+  readonly startedAt: string;
+  readonly version: string;
+  /** The last time that containers could start without cpusetd. */
+  readonly gap?: Gap;
+}
+
+export type ConnectionState = 'off' | 'connecting' | 'synchronizing' | 'ready';
+
+export interface Connection {
+  readonly state: ConnectionState;
+  readonly since: string;
+  /** Written for the operator: why it is not ready. Empty when there is nothing to say. */
+  readonly reason: string;
+}
+
+export interface Gap {
+  readonly from: string;
+  /** Absent while it lasts. */
+  readonly to?: string;
+  /** How many containers started meanwhile. */
+  readonly containers: number;
+}
+
+export interface ContainerStatus {
+  readonly id: string;
+  readonly podUid: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly placement: Placement;
+  /** Absent when left alone. */
+  readonly promise?: QuotaPromise;
+  /** Absent when it was not read yet. */
+  readonly observation?: Observation;
+  readonly verdict: Verdict;
+  readonly because: string;
+  readonly since: string;
+  /** Whole CPUs that it asked for; 0 for a container of the shared pool. */
+  readonly requested: number;
+  /** Only of exclusive CPUs. */
+  readonly rules?: Rules;
+}
+
+export interface QuotaPromise extends CpuPromise {
+  /** µs a period; -1 = no limit; absent = left alone. */
+  readonly quotaUs?: number;
+}
+
+export interface Observation {
+  readonly cpus: CpuSet;
+  /** What the kernel really lets it run on. */
+  readonly effectiveCpus: CpuSet;
+  readonly mems: CpuSet;
+  /** µs a period; -1 = no limit; absent = not known. */
+  readonly quotaUs?: number;
+  readonly at: string;
+}
+
+export type VerdictKind = 'unknown' | 'kept' | 'pending' | 'drifted' | 'violated' | 'held-under-old-rules';
+
+export interface Verdict {
+  readonly kind: VerdictKind;
+  readonly reason: string;
+  readonly since: string;
+}
+
+/** CPUs of a container that exited; they stay with its pod. */
+export interface IdleAssignment {
+  readonly podUid: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly cpus: CpuSet;
+  readonly mems: CpuSet;
+  readonly requested: number;
+  readonly because: string;
+  readonly since: string;
+  readonly rules: Rules;
+}
+
+export type ExplainQuery =
+  | {
+      readonly kind: 'pod';
+      /** Empty: any. */
+      readonly namespace: string;
+      readonly pod: string;
+      /** Empty: all. */
+      readonly container: string;
+    }
+  | { readonly kind: 'cpus'; readonly count: number };
+
+export type Explanation =
+  | { readonly kind: 'containers'; readonly containers: readonly ContainerExplanation[] }
+  | {
+      readonly kind: 'what-if';
+      readonly fits: boolean;
+      readonly cpus: CpuSet;
+      readonly because: string;
+      readonly steps: readonly AllocationStep[];
+    };
+
+export interface ContainerExplanation {
+  readonly container: ContainerStatus;
+  /** How the allocation went; empty when it is not remembered. */
+  readonly steps: readonly AllocationStep[];
+}

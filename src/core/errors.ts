@@ -1,0 +1,42 @@
+/** gRPC's status names; what became of a request, in the words that go over every wire. */
+export type ErrorCode =
+  | 'CANCELLED'
+  | 'UNKNOWN'
+  | 'INVALID_ARGUMENT'
+  | 'DEADLINE_EXCEEDED'
+  | 'NOT_FOUND'
+  | 'ALREADY_EXISTS'
+  | 'PERMISSION_DENIED'
+  | 'RESOURCE_EXHAUSTED'
+  | 'FAILED_PRECONDITION'
+  | 'ABORTED'
+  | 'OUT_OF_RANGE'
+  | 'UNIMPLEMENTED'
+  | 'INTERNAL'
+  | 'UNAVAILABLE'
+  | 'DATA_LOSS'
+  | 'UNAUTHENTICATED';
+
+/** A broken promise with a code. The message is written for the operator and may leave the process; the cause may not. */
+export class CpusetdError extends Error {
+  override readonly name = 'CpusetdError';
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    options?: { readonly cause?: unknown },
+  ) {
+    super(message, options);
+  }
+}
+
+export interface ErrorStatus {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+/** What the outside may know of an error. Of one that is not ours nothing of its text is told. */
+export function toErrorStatus(error: unknown): ErrorStatus {
+  if (error instanceof CpusetdError) return { code: error.code, message: error.message };
+  return { code: 'INTERNAL', message: 'internal error; see the log of cpusetd' };
+}
