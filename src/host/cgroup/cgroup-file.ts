@@ -1,0 +1,137 @@
+import { closeSync, existsSync, openSync, readSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** There is no such cgroup, or it is being removed. */
+export interface Missing {
+  readonly kind: 'missing';
+}
+
+/** The kernel said no to a read, or the file holds something unexpected. */
+export interface CgroupFailure {
+  readonly kind: 'error';
+  /** As the kernel names it: `EACCES`; `EBADMSG` for a file that cannot be understood. */
+  readonly errno: string;
+  /** For the operator. */
+  readonly because: string;
+}
+
+export type WriteOutcome =
+  | { readonly kind: 'ok'; readonly changed: boolean }
+  /** The cgroup is not there any more: the container ended. */
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'refused'; readonly errno: string; readonly because: string };
+
+export const MISSING: Missing = { kind: 'missing' };
+export const CHANGED: WriteOutcome = { kind: 'ok', changed: true };
+export const UNCHANGED: WriteOutcome = { kind: 'ok', changed: false };
+export const GONE: WriteOutcome = { kind: 'gone' };
+
+/** Enough for the list of every second CPU of 8,192, which is about the longest that one read gives. */
+const BUFFER_BYTES = 64 * 1024;
+
+/** Reads and writes control files. They are short, and one kernel call returns or takes all of a value. */
+export class CgroupFiles {
+  private readonly buffer = Buffer.allocUnsafe(BUFFER_BYTES);
+
+  /** The value without the line end. */
+  read(path: string): string | Missing | CgroupFailure {
+    let fd: number | undefined;
+    try {
+      fd = openSync(path, 'r');
+      return this.take(readSync(fd, this.buffer, 0, BUFFER_BYTES, 0));
+    } catch (error) {
+      return readFailure(path, error);
+    } finally {
+      if (fd !== undefined) closeSync(fd);
+    }
+  }
+
+  /** Whole lines of a file that may be long, at most `maxBytes` of it. */
+  readLines(
+    path: string,
+    maxBytes: number,
+  ): { readonly lines: string[]; readonly more: boolean } | Missing | CgroupFailure {
+    let fd: number | undefined;
+    let text = '';
+    try {
+      fd = openSync(path, 'r');
+      for (;;) {
+        const count = readSync(fd, this.buffer, 0, BUFFER_BYTES, null);
+        if (count === 0) return { lines: text.split('\n').filter((line) => line !== ''), more: false };
+        text += this.buffer.toString('latin1', 0, count);
+        if (text.length > maxBytes)
+          return { lines: text.slice(0, text.lastIndexOf('\n', maxBytes)).split('\n'), more: true };
+      }
+    } catch (error) {
+      return readFailure(path, error);
+    } finally {
+      if (fd !== undefined) closeSync(fd);
+    }
+  }
+
+  /** Writes the value in one call, as the kernel wants it. */
+  write(path: string, value: string): WriteOutcome {
+    let fd: number | undefined;
+    try {
+      fd = openSync(path, 'r+');
+      writeSync(fd, value);
+      return CHANGED;
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (isGone(path, errno)) return GONE;
+      return {
+        kind: 'refused',
+        errno,
+        because: `${path}: writing "${shorten(value)}" was refused: ${describe(errno)}`,
+      };
+    } finally {
+      if (fd !== undefined) closeSync(fd);
+    }
+  }
+
+  private take(count: number): string {
+    const end = count > 0 && this.buffer[count - 1] === 0x0a ? count - 1 : count;
+    return this.buffer.toString('latin1', 0, end);
+  }
+}
+
+export function malformed(path: string, text: string, rule: string): CgroupFailure {
+  return { kind: 'error', errno: 'EBADMSG', because: `${path}: read "${shorten(text)}"; ${rule}` };
+}
+
+export function errnoOf(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (typeof code !== 'string') throw error;
+  return code;
+}
+
+function readFailure(path: string, error: unknown): Missing | CgroupFailure {
+  const errno = errnoOf(error);
+  if (isGone(path, errno)) return MISSING;
+  return { kind: 'error', errno, because: `${path}: reading failed: ${describe(errno)}` };
+}
+
+/** A file can be absent from a cgroup that is there: then the controller is off, and nothing is gone. */
+function isGone(path: string, errno: string): boolean {
+  return errno === 'ENODEV' || errno === 'ENOTDIR' || (errno === 'ENOENT' && !existsSync(dirname(path)));
+}
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  ENOENT: 'the controller is not enabled for this cgroup (cgroup.subtree_control of its parent)',
+  EACCES: 'not permitted, or more than the parent cgroup has',
+  EPERM: 'not permitted',
+  EROFS: 'the cgroup file system is mounted read-only',
+  EBUSY: 'a child cgroup or a task still needs what would be taken away',
+  ENOSPC: 'tasks would be left without any CPU or memory node',
+  ERANGE: 'a number is higher than this kernel supports',
+  EINVAL: 'the kernel does not accept this value here',
+};
+
+function describe(errno: string): string {
+  const meaning = MEANINGS[errno];
+  return meaning === undefined ? errno : `${errno}, ${meaning}`;
+}
+
+function shorten(text: string): string {
+  return text.length <= 60 ? text : `${text.slice(0, 57)}...`;
+}

@@ -1,0 +1,117 @@
+import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
+import {
+  CHANGED,
+  malformed,
+  GONE,
+  UNCHANGED,
+  type CgroupFailure,
+  type CgroupFiles,
+  type Missing,
+  type WriteOutcome,
+} from './cgroup-file';
+import type { Hierarchies } from './find-hierarchies';
+
+/** What a sweep needs: two small files. */
+export type CpusReading =
+  | {
+      readonly kind: 'found';
+      /** As configured. Empty on version 2 means: whatever the parent has. */
+      readonly cpus: CpuSet;
+      /** Where tasks may really run. */
+      readonly effectiveCpus: CpuSet;
+    }
+  | Missing
+  | CgroupFailure;
+
+export type CpusetReading =
+  | {
+      readonly kind: 'found';
+      readonly cpus: CpuSet;
+      readonly effectiveCpus: CpuSet;
+      readonly mems: CpuSet;
+      readonly effectiveMems: CpuSet;
+    }
+  | Missing
+  | CgroupFailure;
+
+/** What to write; absent fields stay as they are. */
+export interface CpusetChange {
+  readonly cpus?: CpuSet;
+  readonly mems?: CpuSet;
+}
+
+export type ListName = 'cpus' | 'mems';
+
+const MAX_REMEMBERED = 1024;
+
+/** The cpuset files of cgroups, whose absolute paths are given. */
+export class CpusetFiles {
+  private readonly effectiveCpus: string;
+  private readonly effectiveMems: string;
+  /** Hundreds of containers have the same few values: each text is parsed once. */
+  private readonly parsed = new Map<string, CpuSet>();
+
+  constructor(
+    readonly files: CgroupFiles,
+    readonly hierarchies: Hierarchies,
+  ) {
+    const [cpus, mems] =
+      hierarchies.version === 1 ? ['effective_cpus', 'effective_mems'] : ['cpus.effective', 'mems.effective'];
+    this.effectiveCpus = `/cpuset.${cpus}`;
+    this.effectiveMems = `/cpuset.${mems}`;
+  }
+
+  readCpus(folder: string): CpusReading {
+    const cpus = this.readList(`${folder}/cpuset.cpus`);
+    if ('kind' in cpus) return cpus;
+    const effectiveCpus = this.readList(folder + this.effectiveCpus);
+    if ('kind' in effectiveCpus) return effectiveCpus;
+    return { kind: 'found', cpus, effectiveCpus };
+  }
+
+  readAll(folder: string): CpusetReading {
+    const reading = this.readCpus(folder);
+    if (reading.kind !== 'found') return reading;
+    const mems = this.readList(`${folder}/cpuset.mems`);
+    if ('kind' in mems) return mems;
+    const effectiveMems = this.readList(folder + this.effectiveMems);
+    if ('kind' in effectiveMems) return effectiveMems;
+    return { ...reading, mems, effectiveMems };
+  }
+
+  readList(path: string): CpuSet | Missing | CgroupFailure {
+    const text = this.files.read(path);
+    if (typeof text !== 'string') return text;
+    const known = this.parsed.get(text);
+    if (known !== undefined) return known;
+    try {
+      const list = parseCpuList(text);
+      if (this.parsed.size >= MAX_REMEMBERED) this.parsed.clear();
+      this.parsed.set(text, list);
+      return list;
+    } catch (error) {
+      if (!(error instanceof CpuListError)) throw error;
+      return malformed(path, text, 'a list like 0-3,8 is expected');
+    }
+  }
+
+  /** Writes a list unless it is there already. The empty list is refused: it would mean "no limit" or strand tasks. */
+  writeList(path: string, list: CpuSet, before: CpuSet): WriteOutcome {
+    if (list.isEmpty) return { kind: 'refused', errno: 'EINVAL', because: `${path}: an empty list is never written` };
+    return before.equals(list) ? UNCHANGED : this.files.write(path, list.toString());
+  }
+}
+
+export function isList(value: CpuSet | Missing | CgroupFailure): value is CpuSet {
+  return value instanceof CpuSet;
+}
+
+export function both(first: WriteOutcome, second: WriteOutcome): WriteOutcome {
+  if (first.kind !== 'ok') return first;
+  if (second.kind !== 'ok') return second;
+  return first.changed || second.changed ? CHANGED : UNCHANGED;
+}
+
+export function writeFailureOf(failure: Missing | CgroupFailure): WriteOutcome {
+  return failure.kind === 'missing' ? GONE : { ...failure, kind: 'refused' };
+}

@@ -1,0 +1,55 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export type CgroupVersion = 1 | 2;
+
+/** No usable cpuset hierarchy. The message names the path, what was found there and the remedy. */
+export class CgroupError extends Error {
+  override readonly name = 'CgroupError';
+}
+
+/** Where the controllers of interest are mounted. */
+export interface Hierarchies {
+  readonly version: CgroupVersion;
+  readonly cpusetRoot: string;
+  /** Undefined on version 1 when the cpu controller is not mounted. */
+  readonly cpuRoot: string | undefined;
+}
+
+/**
+ * Finds out where cpusets are controlled. Version 1 wins when its cpuset controller is mounted, also on hybrid hosts
+ * that have a version 2 hierarchy at `unified`: a controller lives in one hierarchy only, and it lives there.
+ *
+ * Throws CgroupError when neither version offers cpusets below the root.
+ */
+export function findHierarchies(cgroupRoot: string): Hierarchies {
+  const v1Root = join(cgroupRoot, 'cpuset');
+  if (existsSync(join(v1Root, 'cpuset.cpus')) && existsSync(join(v1Root, 'tasks'))) {
+    const names = ['cpu', 'cpu,cpuacct', 'cpuacct,cpu'];
+    const cpuRoot = names.map((name) => join(cgroupRoot, name)).find((path) => existsSync(join(path, 'cpu.shares')));
+    return { version: 1, cpusetRoot: v1Root, cpuRoot };
+  }
+  const path = join(cgroupRoot, 'cgroup.controllers');
+  const controllers = readIfThere(path)?.trim();
+  if (controllers === undefined) {
+    throw new CgroupError(
+      `${cgroupRoot}: neither cpuset/cpuset.cpus (cgroup version 1) nor cgroup.controllers (version 2) is there; ` +
+        `give the mount point of the node's cgroups with --cgroup-root`,
+    );
+  }
+  if (!controllers.split(' ').includes('cpuset')) {
+    throw new CgroupError(
+      `${path}: read "${controllers}" without "cpuset"; cpusetd needs the cpuset controller in the root of the hierarchy: ` +
+        `mount the node's own /sys/fs/cgroup into the pod, or enable CONFIG_CPUSETS in the kernel`,
+    );
+  }
+  return { version: 2, cpusetRoot: cgroupRoot, cpuRoot: cgroupRoot };
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,54 @@
+import type { CpuSet } from '../../core/cpuset';
+import { CgroupFiles, type WriteOutcome } from './cgroup-file';
+import { CpusetFiles, type CpusetChange, type CpusetReading, type CpusReading } from './cpuset-files';
+import { findHierarchies, type CgroupVersion } from './find-hierarchies';
+import { probeWritable, type Writability } from './probe-writable';
+import { readQuota, writeQuota, type QuotaReading } from './quota';
+import { listThreads, type ThreadsReading } from './threads';
+import { watchCpusets, type CpusetWatch, type CpusetWatchOptions } from './watch-cpusets';
+import { widenParents, writeCpuset } from './write-cpuset';
+
+/**
+ * The node's cgroups. `dir` is always a path below the root of the hierarchy that begins with a slash, as
+ * `cgroupPathOf` gives it. All operations are synchronous; none throws for what can happen to a container.
+ */
+export interface Cgroups {
+  readonly version: CgroupVersion;
+  /** CPUs, configured and effective: about 10 µs. */
+  readCpus(dir: string): CpusReading;
+  readCpuset(dir: string): CpusetReading;
+  /** About 30 µs for a changed value, 5 µs for the same one, which is not written. */
+  writeCpuset(dir: string, change: CpusetChange): WriteOutcome;
+  /** Lets the parents have these CPUs too, on version 1; see widenParents. */
+  widenParents(dir: string, cpus: CpuSet): WriteOutcome;
+  readQuota(dir: string): QuotaReading;
+  writeQuota(dir: string, quota: { readonly quotaUs: number; readonly periodUs?: number }): WriteOutcome;
+  listThreads(dir: string, options?: { readonly maxThreads?: number }): ThreadsReading;
+  probeWritable(): Writability;
+  watch(options: CpusetWatchOptions): CpusetWatch;
+}
+
+export interface OpenCgroupsOptions {
+  readonly cgroupRoot: string;
+  readonly procRoot?: string;
+}
+
+/** Finds the node's cgroup hierarchies. Throws CgroupError when there are no cpusets. */
+export function openCgroups({ cgroupRoot, procRoot = '/proc' }: OpenCgroupsOptions): Cgroups {
+  const hierarchies = findHierarchies(cgroupRoot);
+  const files = new CgroupFiles();
+  const cpusets = new CpusetFiles(files, hierarchies);
+  const root = hierarchies.cpusetRoot;
+  return {
+    version: hierarchies.version,
+    readCpus: (dir) => cpusets.readCpus(root + dir),
+    readCpuset: (dir) => cpusets.readAll(root + dir),
+    writeCpuset: (dir, change) => writeCpuset(cpusets, root + dir, change),
+    widenParents: (dir, cpus) => widenParents(cpusets, root + dir, cpus),
+    readQuota: (dir) => readQuota(files, hierarchies, dir),
+    writeQuota: (dir, quota) => writeQuota(files, hierarchies, dir, quota),
+    listThreads: (dir, { maxThreads = 1000 } = {}) => listThreads(files, hierarchies, dir, { maxThreads, procRoot }),
+    probeWritable: () => probeWritable(root),
+    watch: (options) => watchCpusets(root, options),
+  };
+}

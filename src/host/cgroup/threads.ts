@@ -1,0 +1,87 @@
+import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
+import { malformed, type CgroupFailure, type CgroupFiles, type Missing } from './cgroup-file';
+import { childrenOf } from './child-folders';
+import type { Hierarchies } from './find-hierarchies';
+
+export interface ThreadInfo {
+  readonly tid: number;
+  /** The process that the thread belongs to. */
+  readonly pid: number;
+  /** Where the kernel lets it run: the cpuset, cut by the thread's own affinity mask. */
+  readonly allowed: CpuSet;
+}
+
+export type ThreadsReading =
+  | {
+      readonly kind: 'found';
+      readonly threads: readonly ThreadInfo[];
+      /** There are more threads than were asked for. */
+      readonly more: boolean;
+      /** Threads of another PID namespace, which the kernel lists as 0: cpusetd runs without the node's PID namespace. */
+      readonly hidden: number;
+    }
+  | Missing
+  | CgroupFailure;
+
+export interface ThreadsQuery {
+  readonly maxThreads: number;
+  /** Where the proc file system is. */
+  readonly procRoot: string;
+}
+
+const MAX_FOLDERS = 1000;
+/** A thread id has at most 7 digits. */
+const BYTES_PER_THREAD = 8;
+
+/** The threads of a cgroup and of the cgroups below it, and what each may run on. Threads that end meanwhile are left out. */
+export function listThreads(
+  files: CgroupFiles,
+  { version, cpusetRoot }: Hierarchies,
+  dir: string,
+  { maxThreads, procRoot }: ThreadsQuery,
+): ThreadsReading {
+  const listFile = version === 1 ? 'tasks' : 'cgroup.threads';
+  const threads: ThreadInfo[] = [];
+  let hidden = 0;
+  let more = false;
+  const folders = [`${cpusetRoot}${dir}`];
+  for (let i = 0; i < folders.length && threads.length < maxThreads; i++) {
+    const folder = folders[i]!;
+    const list = files.readLines(`${folder}/${listFile}`, (maxThreads + 1) * BYTES_PER_THREAD);
+    if ('kind' in list) {
+      if (i === 0) return list;
+      continue; // a child that was removed meanwhile
+    }
+    more ||= list.more;
+    for (const tid of list.lines) {
+      if (tid === '0') hidden++;
+      else if (threads.length >= maxThreads) more = true;
+      else {
+        const thread = readThread(files, `${procRoot}/${tid}/status`, Number(tid));
+        if (thread.kind === 'error') return thread;
+        if (thread.kind === 'found') threads.push(thread.thread);
+      }
+    }
+    if (folders.length < MAX_FOLDERS) folders.push(...childrenOf(folder));
+  }
+  return { kind: 'found', threads, more, hidden };
+}
+
+function readThread(
+  files: CgroupFiles,
+  path: string,
+  tid: number,
+): { readonly kind: 'found'; readonly thread: ThreadInfo } | Missing | CgroupFailure {
+  const text = files.read(path);
+  // ESRCH: it ended between open and read.
+  if (typeof text !== 'string') return text.kind === 'error' && text.errno === 'ESRCH' ? { kind: 'missing' } : text;
+  const pid = /^Tgid:\t(\d+)$/m.exec(text)?.[1];
+  const list = /^Cpus_allowed_list:\t(.*)$/m.exec(text)?.[1];
+  if (pid === undefined || list === undefined) return malformed(path, text, 'Tgid and Cpus_allowed_list are expected');
+  try {
+    return { kind: 'found', thread: { tid, pid: Number(pid), allowed: parseCpuList(list) } };
+  } catch (error) {
+    if (!(error instanceof CpuListError)) throw error;
+    return malformed(path, list, 'Cpus_allowed_list must be a list like 0-3,8');
+  }
+}

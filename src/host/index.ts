@@ -1,0 +1,13 @@
+export { acquireHostLock, HostLockError, type HostLock, type HostLockOutcome } from './host-lock';
+export { cgroupPathOf, type CgroupPath } from './cgroup/cgroup-path';
+export type { CgroupFailure, WriteOutcome } from './cgroup/cgroup-file';
+export { CgroupError, type CgroupVersion } from './cgroup/find-hierarchies';
+export { openCgroups, type Cgroups } from './cgroup/open-cgroups';
+export type { CpusetChange, CpusReading, CpusetReading } from './cgroup/cpuset-files';
+export type { Writability } from './cgroup/probe-writable';
+export type { CpuQuota, QuotaReading } from './cgroup/quota';
+export type { ThreadInfo, ThreadsReading } from './cgroup/threads';
+export { type CpusetWatch, type WatchOutcome } from './cgroup/watch-cpusets';
+export { readOnline } from './sysfs/read-online';
+export { readTopology } from './sysfs/read-topology';
+export { SysfsError } from './sysfs/sysfs-error';

@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
+import { quote, SysfsError } from './sysfs-error';
+
+/** The text of a sysfs file without the white space around it, or undefined when there is no such file. Throws SysfsError. */
+export function readOptional(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    // ENODEV: the device went away after its file was opened.
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENODEV') return undefined;
+    throw new SysfsError(
+      path,
+      { found: `reading failed with ${code}`, rule: 'this file must be readable' },
+      { cause: error },
+    );
+  }
+}
+
+/** As readOptional, for a file that every machine has: its absence is a SysfsError. */
+export function readText(path: string): string {
+  const text = readOptional(path);
+  if (text === undefined)
+    throw new SysfsError(path, { found: 'no such file', rule: 'every online CPU and node has it' });
+  return text;
+}
+
+/** A list of CPUs or nodes; the kernel writes `(null)` for a list that was never set, which counts as empty. */
+export function parseList(path: string, text: string): CpuSet {
+  if (text === '(null)') return parseCpuList('');
+  try {
+    return parseCpuList(text);
+  } catch (error) {
+    if (!(error instanceof CpuListError)) throw error;
+    throw new SysfsError(
+      path,
+      { found: `read ${quote(text)}`, rule: 'a list like 0-3,8 is expected' },
+      { cause: error },
+    );
+  }
+}
+
+/** Reads a whole number of at least `min`. Throws SysfsError. */
+export function parseInteger(path: string, text: string, min: number): number {
+  const value = /^-?\d{1,10}$/.test(text) ? Number(text) : NaN;
+  if (!(value >= min)) {
+    throw new SysfsError(path, { found: `read ${quote(text)}`, rule: `a whole number of at least ${min} is expected` });
+  }
+  return value;
+}

@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import { CpuSet } from '../../core/cpuset';
+import { buildTopology, type CpuInfo, type Topology } from '../../core/topology';
+import { parseInteger, parseList, readOptional, readText } from './read-file';
+import { readNodes } from './read-nodes';
+import { readOnline } from './read-online';
+import { readUncoreCaches } from './read-uncore-caches';
+import { SysfsError } from './sysfs-error';
+
+const ATTEMPTS = 3;
+
+/**
+ * Reads the machine from sysfs.
+ *
+ * Core ids are the lowest online CPU of the core (the kernel's core_id repeats in every socket and die), socket ids
+ * the kernel's (0 where it does not know), node ids the kernel's (0 without NUMA). CPUs that are offline have no
+ * topology in sysfs and do not occur.
+ *
+ * Throws SysfsError when a file is missing, malformed or contradicts another.
+ */
+export function readTopology({ sysfsRoot }: { readonly sysfsRoot: string }): Topology {
+  for (let attempt = 1; ; attempt++) {
+    const online = readOnline(sysfsRoot);
+    try {
+      const topology = readOnce(sysfsRoot, online);
+      if (attempt === ATTEMPTS || readOnline(sysfsRoot).equals(online)) return topology;
+    } catch (error) {
+      // A CPU that goes offline while we read takes its files with it: that is no fault of the machine.
+      if (attempt === ATTEMPTS || readOnline(sysfsRoot).equals(online)) throw error;
+    }
+  }
+}
+
+function readOnce(sysfsRoot: string, online: CpuSet): Topology {
+  const cpuRoot = join(sysfsRoot, 'devices/system/cpu');
+  const nodes = readNodes(join(sysfsRoot, 'devices/system/node'), online);
+  const coreOf = readCores(cpuRoot, online);
+  const socketOf = readSockets(cpuRoot, online);
+  const cacheOf = readUncoreCaches(cpuRoot, online, socketOf);
+  const cpus: CpuInfo[] = [];
+  for (const id of online) {
+    cpus.push({
+      id,
+      core: coreOf.get(id)!,
+      socket: socketOf.get(id)!,
+      numaNode: nodes.nodeOf.get(id) ?? 0,
+      uncoreCache: cacheOf.get(id)!,
+    });
+  }
+  const isolatedPath = join(cpuRoot, 'isolated');
+  return buildTopology({
+    cpus,
+    isolated: parseList(isolatedPath, readOptional(isolatedPath) ?? ''),
+    memoryNodes: nodes.memoryNodes,
+  });
+}
+
+/** The core of each CPU. Siblings must agree about each other. */
+function readCores(cpuRoot: string, online: CpuSet): Map<number, number> {
+  const coreOf = new Map<number, number>();
+  const siblingsOf = new Map<number, CpuSet>();
+  for (const cpu of online) {
+    const { path, text } = readSiblings(join(cpuRoot, `cpu${cpu}/topology`));
+    const siblings = parseList(path, text).intersect(online);
+    if (!siblings.has(cpu)) {
+      throw new SysfsError(path, { found: `read "${text}"`, rule: `the list must contain CPU ${cpu} itself` });
+    }
+    const core = siblings.first!;
+    const first = siblingsOf.get(core);
+    if (core !== cpu && !first?.equals(siblings)) {
+      const rule = `CPU ${core} names "${first?.toString() ?? ''}" as the CPUs of its core, and siblings must agree`;
+      throw new SysfsError(path, { found: `read "${text}"`, rule });
+    }
+    siblingsOf.set(cpu, siblings);
+    coreOf.set(cpu, core);
+  }
+  return coreOf;
+}
+
+/** `thread_siblings_list` is the name of `core_cpus_list` before Linux 5.3. */
+function readSiblings(folder: string): { readonly path: string; readonly text: string } {
+  const path = join(folder, 'core_cpus_list');
+  const text = readOptional(path);
+  if (text !== undefined) return { path, text };
+  const oldPath = join(folder, 'thread_siblings_list');
+  return { path: oldPath, text: readText(oldPath) };
+}
+
+/** The package of each CPU. Some ARM machines and VMs say -1, "unknown": one socket, then, with id 0. */
+function readSockets(cpuRoot: string, online: CpuSet): Map<number, number> {
+  const socketOf = new Map<number, number>();
+  for (const cpu of online) {
+    const path = join(cpuRoot, `cpu${cpu}/topology/physical_package_id`);
+    socketOf.set(cpu, Math.max(0, parseInteger(path, readText(path), -1)));
+  }
+  return socketOf;
+}

@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import type { CpuSet } from '../../core/cpuset';
+import { parseInteger, parseList, readOptional, readText } from './read-file';
+import { SysfsError } from './sysfs-error';
+
+/** L1 data, L1 instruction, L2, L3 and room for more: `index0` ... */
+const MAX_INDEXES = 10;
+
+interface Group {
+  readonly cpus: CpuSet;
+  /** The kernel's id of the cache, or the socket's id; undefined where the kernel gives none. */
+  readonly id: number | undefined;
+}
+
+/**
+ * The uncore cache of each CPU: the group that shares one L3, or what is left of the socket for CPUs without L3.
+ *
+ * Groups are told apart by the CPUs that share them, not by the kernel's cache id: some virtual machines give every
+ * core an id of its own for the same cache. Ids are the kernel's if these are different for all groups, so that they
+ * stay when a CPU goes offline; else the lowest online CPU of each group.
+ */
+export function readUncoreCaches(
+  cpuRoot: string,
+  online: CpuSet,
+  socketOf: ReadonlyMap<number, number>,
+): Map<number, number> {
+  const groups: Group[] = [];
+  const grouped = new Set<number>();
+  const withoutL3 = new Map<number, number[]>();
+  let indexHint = 3;
+  for (const cpu of online) {
+    // One CPU answers for all that share its cache: a thousand CPUs would be a thousand folders else.
+    if (grouped.has(cpu)) continue;
+    const cacheFolder = join(cpuRoot, `cpu${cpu}/cache`);
+    const index = findL3(cacheFolder, indexHint);
+    if (index === undefined) {
+      const socket = socketOf.get(cpu)!;
+      withoutL3.set(socket, [...(withoutL3.get(socket) ?? []), cpu]);
+      continue;
+    }
+    indexHint = index;
+    const group = readGroup(join(cacheFolder, `index${index}`), cpu, online, grouped);
+    groups.push(group);
+    for (const member of group.cpus) grouped.add(member);
+  }
+  return numberGroups(groups, withoutL3);
+}
+
+/** The number of the folder that describes the CPU's L3. Tries first where the last CPU had it. */
+function findL3(cacheFolder: string, hint: number): number | undefined {
+  if (isL3(cacheFolder, hint)) return hint;
+  for (let index = 0; index < MAX_INDEXES; index++) {
+    const found = isL3(cacheFolder, index);
+    if (found === undefined) return undefined;
+    if (found) return index;
+  }
+  return undefined;
+}
+
+/** Undefined when there is no such folder. */
+function isL3(cacheFolder: string, index: number): boolean | undefined {
+  const path = join(cacheFolder, `index${index}/level`);
+  const text = readOptional(path);
+  return text === undefined ? undefined : parseInteger(path, text, 0) === 3;
+}
+
+function readGroup(folder: string, cpu: number, online: CpuSet, grouped: ReadonlySet<number>): Group {
+  const path = join(folder, 'shared_cpu_list');
+  const text = readText(path);
+  const cpus = parseList(path, text).intersect(online);
+  if (!cpus.has(cpu)) {
+    throw new SysfsError(path, { found: `read "${text}"`, rule: `the list must contain CPU ${cpu} itself` });
+  }
+  for (const member of cpus) {
+    if (grouped.has(member)) {
+      const rule = `CPU ${member} shares another L3 that CPU ${cpu} is not part of, and a CPU has one L3 only`;
+      throw new SysfsError(path, { found: `read "${text}"`, rule });
+    }
+  }
+  const idPath = join(folder, 'id');
+  const idText = readOptional(idPath);
+  return { cpus, id: idText === undefined ? undefined : parseInteger(idPath, idText, 0) };
+}
+
+function numberGroups(
+  groups: readonly Group[],
+  withoutL3: ReadonlyMap<number, readonly number[]>,
+): Map<number, number> {
+  const named: { readonly id: number | undefined; readonly cpus: readonly number[] }[] = [];
+  for (const [id, cpus] of withoutL3) named.push({ id, cpus });
+  for (const { id, cpus } of groups) named.push({ id, cpus: cpus.toArray() });
+  const distinct = new Set(named.map(({ id }) => id));
+  const useIds = distinct.size === named.length && !distinct.has(undefined);
+  const cacheOf = new Map<number, number>();
+  for (const { id, cpus } of named) for (const cpu of cpus) cacheOf.set(cpu, useIds ? id! : cpus[0]!);
+  return cacheOf;
+}

@@ -1,0 +1,280 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Topology, Unit } from '../../../src/core/topology';
+import { readOnline, readTopology, SysfsError } from '../../../src/host';
+import { changeTree, loadMachine, withSysfs, type SysfsTree } from '../../support/sysfs-tree';
+
+const read = (tree: SysfsTree): Topology => withSysfs(tree, (sysfsRoot) => readTopology({ sysfsRoot }));
+const show = (units: readonly Unit[]): string => units.map(({ id, cpus }) => `${id}=${cpus.toString()}`).join(' ');
+const showSets = (units: readonly Unit[]): string => units.map(({ cpus }) => cpus.toString()).join(' ');
+
+describe('captured machines', () => {
+  const machines = test.each`
+    machine                           | online                  | sockets                                        | cores | nodes                                          | caches                                         | isolated
+    ${'host-2cpu'}                    | ${'0-1'}                | ${'0=0-1'}                                     | ${2}  | ${'0=0-1'}                                     | ${'0=0-1'}                                     | ${''}
+    ${'1x4x1'}                        | ${'0-3'}                | ${'0=0-3'}                                     | ${4}  | ${'0=0-3'}                                     | ${'0=0-3'}                                     | ${''}
+    ${'1x4x2'}                        | ${'0-7'}                | ${'0=0-7'}                                     | ${4}  | ${'0=0-7'}                                     | ${'0=0-7'}                                     | ${''}
+    ${'1x8x1-2l2-modules'}            | ${'0-7'}                | ${'0=0-7'}                                     | ${8}  | ${'0=0-7'}                                     | ${'0=0-7'}                                     | ${''}
+    ${'1x2dx4x2-2l3'}                 | ${'0-15'}               | ${'0=0-15'}                                    | ${8}  | ${'0=0-15'}                                    | ${'0=0-7 1=8-15'}                              | ${''}
+    ${'1x16x2-4l3-ccx'}               | ${'0-31'}               | ${'0=0-31'}                                    | ${16} | ${'0=0-31'}                                    | ${'0=0-7 1=8-15 2=16-23 3=24-31'}              | ${''}
+    ${'2x4x1-memless-cpuless'}        | ${'0-7'}                | ${'0=0-3 1=4-7'}                               | ${8}  | ${'0=0-3 1=4-7'}                               | ${'0=0-3 1=4-7'}                               | ${''}
+    ${'2x4x2-2numa'}                  | ${'0-15'}               | ${'0=0-7 1=8-15'}                              | ${8}  | ${'0=0-7 1=8-15'}                              | ${'0=0-7 1=8-15'}                              | ${''}
+    ${'2x4x2-2numa-amd'}              | ${'0-15'}               | ${'0=0-7 1=8-15'}                              | ${8}  | ${'0=0-7 1=8-15'}                              | ${'0=0-7 8=8-15'}                              | ${''}
+    ${'2x4x2-2numa-bare-metal-order'} | ${'0-15'}               | ${'0=0-3,8-11 1=4-7,12-15'}                    | ${8}  | ${'0=0-3,8-11 1=4-7,12-15'}                    | ${'0=0-3,8-11 1=4-7,12-15'}                    | ${''}
+    ${'2x4x2-2numa-interleaved'}      | ${'0-15'}               | ${'0=0,2,4,6,8,10,12,14 1=1,3,5,7,9,11,13,15'} | ${8}  | ${'0=0,2,4,6,8,10,12,14 1=1,3,5,7,9,11,13,15'} | ${'0=0,2,4,6,8,10,12,14 1=1,3,5,7,9,11,13,15'} | ${''}
+    ${'2x4x2-2numa-isolcpus'}         | ${'0-15'}               | ${'0=0-7 1=8-15'}                              | ${8}  | ${'0=0-7 1=8-15'}                              | ${'0=0-7 1=8-15'}                              | ${'2-3,10-11'}
+    ${'2x4x2-2numa-nosmt'}            | ${'0,2,4,6,8,10,12,14'} | ${'0=0,2,4,6 1=8,10,12,14'}                    | ${8}  | ${'0=0,2,4,6 1=8,10,12,14'}                    | ${'0=0,2,4,6 1=8,10,12,14'}                    | ${''}
+    ${'2x4x2-2numa-offline'}          | ${'0-2,4-5,8-14'}       | ${'0=0-2,4-5 1=8-14'}                          | ${7}  | ${'0=0-2,4-5 1=8-14'}                          | ${'0=0-2,4-5 1=8-14'}                          | ${''}
+    ${'2x8x2-4numa-snc'}              | ${'0-31'}               | ${'0=0-15 1=16-31'}                            | ${16} | ${'0=0-7 1=8-15 2=16-23 3=24-31'}              | ${'0=0-15 1=16-31'}                            | ${''}
+    ${'4x8x2-4numa-64'}               | ${'0-63'}               | ${'0=0-15 1=16-31 2=32-47 3=48-63'}            | ${32} | ${'0=0-15 1=16-31 2=32-47 3=48-63'}            | ${'0=0-15 1=16-31 2=32-47 3=48-63'}            | ${''}
+  `;
+
+  const rows: string[] = [];
+  machines('$machine', ({ machine, online, sockets, cores, nodes, caches, isolated }) => {
+    rows.push(machine);
+    const topology = read(loadMachine(machine));
+    expect({
+      online: topology.online.toString(),
+      sockets: show(topology.sockets),
+      cores: topology.cores.length,
+      nodes: show(topology.numaNodes),
+      caches: show(topology.uncoreCaches),
+      isolated: topology.isolated.toString(),
+    }).toEqual({ online, sockets, cores, nodes, caches, isolated });
+  });
+
+  test('the table names every captured machine', () => {
+    const files = readdirSync(join(__dirname, '../../fixtures/sysfs')).filter((file) => file.endsWith('.json'));
+    expect([...rows].sort()).toEqual(files.map((file) => file.replace('.json', '')).sort());
+  });
+
+  test.each`
+    machine                           | cores
+    ${'1x4x1'}                        | ${'0=0 1=1 2=2 3=3'}
+    ${'1x4x2'}                        | ${'0=0-1 2=2-3 4=4-5 6=6-7'}
+    ${'2x4x1-memless-cpuless'}        | ${'0=0 1=1 2=2 3=3 4=4 5=5 6=6 7=7'}
+    ${'2x4x2-2numa'}                  | ${'0=0-1 2=2-3 4=4-5 6=6-7 8=8-9 10=10-11 12=12-13 14=14-15'}
+    ${'2x4x2-2numa-bare-metal-order'} | ${'0=0,8 1=1,9 2=2,10 3=3,11 4=4,12 5=5,13 6=6,14 7=7,15'}
+    ${'2x4x2-2numa-interleaved'}      | ${'0=0,8 1=1,9 2=2,10 3=3,11 4=4,12 5=5,13 6=6,14 7=7,15'}
+    ${'2x4x2-2numa-nosmt'}            | ${'0=0 2=2 4=4 6=6 8=8 10=10 12=12 14=14'}
+    ${'2x4x2-2numa-offline'}          | ${'0=0-1 2=2 4=4-5 8=8-9 10=10-11 12=12-13 14=14'}
+  `('cores of $machine are named by their lowest online CPU', ({ machine, cores }) => {
+    expect(show(read(loadMachine(machine)).cores)).toBe(cores);
+  });
+
+  test('every CPU agrees with its node link, its package and its core_id', () => {
+    for (const machine of rows) {
+      const tree = loadMachine(machine);
+      const text = (cpu: number, file: string): string => tree[`/sys/devices/system/cpu/cpu${cpu}/${file}`]!.trim();
+      const { cpus, cores } = read(tree);
+      for (const cpu of cpus) {
+        expect(tree).toHaveProperty([`/sys/devices/system/cpu/cpu${cpu.id}/node${cpu.numaNode}`]);
+        expect(`${cpu.socket}`).toBe(text(cpu.id, 'topology/physical_package_id'));
+      }
+      const place = (cpu: number): string =>
+        ['physical_package_id', 'die_id', 'core_id'].map((file) => text(cpu, `topology/${file}`)).join('/');
+      expect(new Set(cores.map((core) => new Set(core.cpus.toArray().map(place)).size))).toEqual(new Set([1]));
+      expect(new Set(cpus.map((cpu) => place(cpu.id))).size).toBe(cores.length);
+    }
+  });
+
+  test('memory nodes: one without memory, one without CPUs, with distances', () => {
+    const { memoryNodes } = read(loadMachine('2x4x1-memless-cpuless'));
+    expect(
+      memoryNodes.map(({ id, memoryBytes, distances }) => ({ id, memoryBytes, distances: [...distances] })),
+    ).toEqual([
+      {
+        id: 0,
+        memoryBytes: 992092 * 1024,
+        distances: [
+          [0, 10],
+          [1, 20],
+          [2, 20],
+        ],
+      },
+      {
+        id: 1,
+        memoryBytes: 0,
+        distances: [
+          [0, 20],
+          [1, 10],
+          [2, 20],
+        ],
+      },
+      {
+        id: 2,
+        memoryBytes: 1030584 * 1024,
+        distances: [
+          [0, 20],
+          [1, 20],
+          [2, 10],
+        ],
+      },
+    ]);
+  });
+
+  test('memory nodes: sub-NUMA clusters keep their own distances', () => {
+    const { memoryNodes } = read(loadMachine('2x8x2-4numa-snc'));
+    expect(memoryNodes.map(({ distances }) => [...distances.values()].join(' '))).toEqual([
+      '10 12 21 21',
+      '12 10 21 21',
+      '21 21 10 12',
+      '21 21 12 10',
+    ]);
+  });
+});
+
+describe('unusual machines', () => {
+  const numa = loadMachine('2x4x2-2numa');
+  const node1AsNode8 = {
+    'node/online': '0,8\n',
+    'node/node8/cpulist': '8-15\n',
+    'node/node8/distance': '21 10\n',
+    'node/node8/meminfo': 'Node 8 MemTotal:  1024 kB\n',
+  };
+
+  test.each`
+    name                                                | changes                                                                                         | part              | want
+    ${'ids of sockets may have gaps'}                   | ${sockets(8, 36)}                                                                               | ${'sockets'}      | ${'8=0-7 36=8-15'}
+    ${'an unknown package (-1) is socket 0'}            | ${{ 'cpu/cpuN*/topology/physical_package_id': '-1\n' }}                                         | ${'sockets'}      | ${'0=0-15'}
+    ${'without NUMA support all CPUs are on node 0'}    | ${{ 'node/online': null }}                                                                      | ${'numaNodes'}    | ${'0=0-15'}
+    ${'a CPU on no node is on node 0'}                  | ${{ 'node/node1/cpulist': '8-14\n' }}                                                           | ${'numaNodes'}    | ${'0=0-7,15 1=8-14'}
+    ${'ids of nodes may have gaps'}                     | ${node1AsNode8}                                                                                 | ${'numaNodes'}    | ${'0=0-7 8=8-15'}
+    ${'without L3 the socket is the cache group'}       | ${{ 'cpu/cpuN*/cache/index3/level': null }}                                                     | ${'uncoreCaches'} | ${'0=0-7 1=8-15'}
+    ${'without any cache folder too'}                   | ${{ 'cpu/cpuN*/cache/indexN*/level': null }}                                                    | ${'uncoreCaches'} | ${'0=0-7 1=8-15'}
+    ${'cores without L3 beside others are a group'}     | ${{ ...withoutL3(4, 5, 6, 7), ...l3('0-3', 0, 1, 2, 3) }}                                       | ${'uncoreCaches'} | ${'0=0-3 4=4-7 8=8-15'}
+    ${'cache ids that repeat per socket are replaced'}  | ${{ 'cpu/cpuN*/cache/index3/id': '0\n' }}                                                       | ${'uncoreCaches'} | ${'0=0-7 8=8-15'}
+    ${'without cache ids the lowest CPU names a group'} | ${{ 'cpu/cpuN*/cache/index3/id': null }}                                                        | ${'uncoreCaches'} | ${'0=0-7 8=8-15'}
+    ${'the L3 may be at another index'}                 | ${{ 'cpu/cpuN*/cache/index3/level': null, 'cpu/cpuN*/cache/index2/level': '3\n', ...lists(2) }} | ${'uncoreCaches'} | ${'0=0-7 4=8-15'}
+    ${'old kernels say thread_siblings_list'}           | ${{ 'cpu/cpuN*/topology/core_cpus_list': null }}                                                | ${'cores'}        | ${'0=0-1 2=2-3 4=4-5 6=6-7 8=8-9 10=10-11 12=12-13 14=14-15'}
+    ${'lists may still name CPUs that are offline'}     | ${{ 'cpu/online': '0-1,3-15\n' }}                                                               | ${'cores'}        | ${'0=0-1 3=3 4=4-5 6=6-7 8=8-9 10=10-11 12=12-13 14=14-15'}
+  `('$name', ({ changes, part, want }) => {
+    const topology = read(changeTree(numa, changes));
+    expect(show(topology[part as 'cores'])).toBe(want);
+  });
+
+  test('a cache keeps its id when its first CPU goes offline', () => {
+    const without8 = read(changeTree(numa, { 'cpu/online': '0-7,9-15\n' }));
+    expect(show(without8.uncoreCaches)).toBe('0=0-7 1=9-15');
+  });
+
+  test('"(null)" and a missing file of isolated CPUs are the empty set, offline ones are left out', () => {
+    const isolated = (text: string | null): string =>
+      read(changeTree(numa, { 'cpu/isolated': text })).isolated.toString();
+    expect([isolated('  (null)\n'), isolated(null), isolated('3,14-99\n')]).toEqual(['', '', '3,14-15']);
+  });
+
+  test('siblings and caches are told apart in sets that do not depend on ids', () => {
+    const topology = read(
+      changeTree(numa, { 'cpu/cpuN*/topology/core_id': '0\n', 'cpu/cpuN*/cache/index3/id': '7\n' }),
+    );
+    expect(topology.cores).toHaveLength(8);
+    expect(showSets(topology.uncoreCaches)).toBe('0-7 8-15');
+  });
+});
+
+describe('broken sysfs is refused with path, what was read, rule and remedy', () => {
+  const numa = loadMachine('2x4x2-2numa');
+
+  test.each`
+    name                                  | changes                                                  | path                                         | says
+    ${'no cpu/online'}                    | ${{ 'cpu/online': null }}                                | ${'cpu/online'}                              | ${'no such file; every online CPU and node has it; check that --sysfs-root'}
+    ${'an empty cpu/online'}              | ${{ 'cpu/online': '\n' }}                                | ${'cpu/online'}                              | ${'the list is empty; at least one CPU is online'}
+    ${'"(null)" as cpu/online'}           | ${{ 'cpu/online': '(null)\n' }}                          | ${'cpu/online'}                              | ${'the list is empty'}
+    ${'garbage in cpu/online'}            | ${{ 'cpu/online': 'all\n' }}                             | ${'cpu/online'}                              | ${'read "all"; a list like 0-3,8 is expected'}
+    ${'a backward range in cpu/online'}   | ${{ 'cpu/online': '7-0\n' }}                             | ${'cpu/online'}                              | ${'read "7-0"'}
+    ${'an absurd number in cpu/online'}   | ${{ 'cpu/online': '0-999999999\n' }}                     | ${'cpu/online'}                              | ${'read "0-999999999"'}
+    ${'an online CPU without topology'}   | ${{ 'cpu/online': '0-16\n' }}                            | ${'cpu/cpu16/topology/thread_siblings_list'} | ${'no such file'}
+    ${'a core that lacks the CPU itself'} | ${{ 'cpu/cpu3/topology/core_cpus_list': '0-1\n' }}       | ${'cpu/cpu3/topology/core_cpus_list'}        | ${'read "0-1"; the list must contain CPU 3 itself'}
+    ${'siblings that disagree'}           | ${{ 'cpu/cpu1/topology/core_cpus_list': '0-3\n' }}       | ${'cpu/cpu1/topology/core_cpus_list'}        | ${'read "0-3"; CPU 0 names "0-1" as the CPUs of its core, and siblings must agree'}
+    ${'a mask instead of a list'}         | ${{ 'cpu/cpu0/topology/core_cpus_list': 'ffff,0003\n' }} | ${'cpu/cpu0/topology/core_cpus_list'}        | ${'read "ffff,0003"; a list like 0-3,8 is expected'}
+    ${'an empty list of siblings'}        | ${{ 'cpu/cpu0/topology/core_cpus_list': '\n' }}          | ${'cpu/cpu0/topology/core_cpus_list'}        | ${'must contain CPU 0 itself'}
+    ${'a package that is no number'}      | ${{ 'cpu/cpu5/topology/physical_package_id': 'one\n' }}  | ${'cpu/cpu5/topology/physical_package_id'}   | ${'read "one"; a whole number of at least -1 is expected'}
+    ${'a package below -1'}               | ${{ 'cpu/cpu5/topology/physical_package_id': '-2\n' }}   | ${'cpu/cpu5/topology/physical_package_id'}   | ${'read "-2"'}
+    ${'an empty package'}                 | ${{ 'cpu/cpu5/topology/physical_package_id': '' }}       | ${'cpu/cpu5/topology/physical_package_id'}   | ${'read ""'}
+    ${'no package'}                       | ${{ 'cpu/cpu5/topology/physical_package_id': null }}     | ${'cpu/cpu5/topology/physical_package_id'}   | ${'no such file'}
+    ${'a CPU on two nodes'}               | ${{ 'node/node1/cpulist': '7-15\n' }}                    | ${'node/node1/cpulist'}                      | ${'CPU 7 is listed, and on node 0 too; a CPU is on one node only'}
+    ${'an online node without a folder'}  | ${{ 'node/online': '1-2\n' }}                            | ${'node/node2/cpulist'}                      | ${'no such file'}
+    ${'garbage in the list of nodes'}     | ${{ 'node/online': '0,,1\n' }}                           | ${'node/online'}                             | ${'read "0,,1"'}
+    ${'meminfo without MemTotal'}         | ${{ 'node/node0/meminfo': 'Node 0 MemFree: 1 kB\n' }}    | ${'node/node0/meminfo'}                      | ${'read "Node 0 MemFree: 1 kB"; a line "Node N MemTotal: ... kB" is expected'}
+    ${'memory in another unit'}           | ${{ 'node/node0/meminfo': 'Node 0 MemTotal: 1 MB\n' }}   | ${'node/node0/meminfo'}                      | ${'is expected'}
+    ${'a distance too few'}               | ${{ 'node/node0/distance': '10\n' }}                     | ${'node/node0/distance'}                     | ${'read "10"; one distance for each of the 2 online nodes is expected'}
+    ${'a distance that is no number'}     | ${{ 'node/node0/distance': '10 far\n' }}                 | ${'node/node0/distance'}                     | ${'read "far"; a whole number of at least 1 is expected'}
+    ${'garbage in isolated'}              | ${{ 'cpu/isolated': 'none\n' }}                          | ${'cpu/isolated'}                            | ${'read "none"'}
+    ${'a cache level that is no number'}  | ${{ 'cpu/cpu0/cache/index3/level': 'L3\n' }}             | ${'cpu/cpu0/cache/index3/level'}             | ${'read "L3"; a whole number of at least 0 is expected'}
+    ${'an L3 that lacks the CPU itself'}  | ${{ 'cpu/cpu0/cache/index3/shared_cpu_list': '1-7\n' }}  | ${'cpu/cpu0/cache/index3/shared_cpu_list'}   | ${'read "1-7"; the list must contain CPU 0 itself'}
+    ${'L3s that overlap'}                 | ${{ 'cpu/cpu8/cache/index3/shared_cpu_list': '7-15\n' }} | ${'cpu/cpu8/cache/index3/shared_cpu_list'}   | ${'CPU 7 shares another L3 that CPU 8 is not part of'}
+    ${'an L3 without its list'}           | ${{ 'cpu/cpu0/cache/index3/shared_cpu_list': null }}     | ${'cpu/cpu0/cache/index3/shared_cpu_list'}   | ${'no such file'}
+    ${'a cache id that is no number'}     | ${{ 'cpu/cpu0/cache/index3/id': '0x1\n' }}               | ${'cpu/cpu0/cache/index3/id'}                | ${'read "0x1"'}
+  `('$name', ({ changes, path, says }) => {
+    withSysfs(changeTree(numa, changes), (sysfsRoot) => {
+      const error = caught(() => readTopology({ sysfsRoot }));
+      expect(error).toBeInstanceOf(SysfsError);
+      expect(error).toMatchObject({ path: join(sysfsRoot, 'devices/system', path) });
+      expect(error.message).toContain(`${path}: `);
+      expect(error.message).toContain(says);
+      expect(error.message).toContain('--sysfs-root');
+    });
+  });
+
+  test('a folder where a file should be', () => {
+    withSysfs(changeTree(numa, { 'cpu/isolated': null, 'cpu/isolated/x': '1\n' }), (sysfsRoot) => {
+      expect(caught(() => readTopology({ sysfsRoot })).message).toMatch(/cpu\/isolated: reading failed with EISDIR;/);
+    });
+  });
+
+  test('a root that is not sysfs', () => {
+    expect(caught(() => readTopology({ sysfsRoot: '/nonexistent' })).message).toBe(
+      '/nonexistent/devices/system/cpu/online: no such file; every online CPU and node has it; ' +
+        'check that --sysfs-root is the sysfs of this node, mounted whole',
+    );
+  });
+
+  test('long contents are cut in the message', () => {
+    withSysfs(changeTree(numa, { 'cpu/online': 'x'.repeat(5000) }), (sysfsRoot) => {
+      expect(caught(() => readOnline(sysfsRoot)).message.length).toBeLessThan(sysfsRoot.length + 250);
+    });
+  });
+});
+
+test('readOnline sees CPUs come and go', () => {
+  const numa = loadMachine('2x4x2-2numa');
+  const online = (text: string): string =>
+    withSysfs(changeTree(numa, { 'cpu/online': text }), (sysfsRoot) => readOnline(sysfsRoot).toString());
+  expect([online('0-15\n'), online('0-2,4-15\n'), online('0-15\n')]).toEqual(['0-15', '0-2,4-15', '0-15']);
+});
+
+function caught(action: () => unknown): Error {
+  try {
+    action();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error('no error was thrown');
+}
+
+function sockets(first: number, second: number): Record<string, string> {
+  return Object.fromEntries(
+    Array.from({ length: 16 }, (_, cpu) => [
+      `cpu/cpu${cpu}/topology/physical_package_id`,
+      `${cpu < 8 ? first : second}\n`,
+    ]),
+  );
+}
+
+function withoutL3(...cpus: number[]): Record<string, null> {
+  return Object.fromEntries(cpus.map((cpu) => [`cpu/cpu${cpu}/cache/index3/level`, null]));
+}
+
+function l3(list: string, ...cpus: number[]): Record<string, string> {
+  return Object.fromEntries(cpus.map((cpu) => [`cpu/cpu${cpu}/cache/index3/shared_cpu_list`, `${list}\n`]));
+}
+
+function lists(index: number): Record<string, string> {
+  return Object.fromEntries(
+    Array.from({ length: 16 }, (_, cpu) => [
+      `cpu/cpu${cpu}/cache/index${index}/shared_cpu_list`,
+      cpu < 8 ? '0-7\n' : '8-15\n',
+    ]),
+  );
+}

@@ -1,0 +1,60 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+/** A machine's files: path -> content; a content that begins with `->` is a symbolic link. */
+export type SysfsTree = Readonly<Record<string, string>>;
+
+/** What the reader may look at; a tree is otherwise thousands of files. */
+const OF_INTEREST =
+  /^\/sys\/devices\/system\/(cpu\/(online|offline|isolated|cpu\d+\/(topology\/(core_id|die_id|physical_package_id|core_cpus_list|thread_siblings_list)|node\d|cache\/index\d\/(level|id|shared_cpu_list)))|node\/(online|node\d+\/(cpulist|distance|meminfo)))/;
+
+/** A captured machine of test/fixtures/sysfs, by its file name without `.json`. */
+export function loadMachine(name: string): SysfsTree {
+  const path = join(__dirname, '../fixtures/sysfs', `${name}.json`);
+  const all = JSON.parse(readFileSync(path, 'utf8')) as SysfsTree;
+  return Object.fromEntries(Object.entries(all).filter(([file]) => OF_INTEREST.test(file)));
+}
+
+/**
+ * The tree with other contents: a value replaces the file, null removes it. Keys are relative to
+ * /sys/devices/system, and an `N*` for a number stands for every file that matches.
+ */
+export function changeTree(tree: SysfsTree, changes: Readonly<Record<string, string | null>>): SysfsTree {
+  const result: Record<string, string> = { ...tree };
+  for (const [pattern, content] of Object.entries(changes)) {
+    const key = `/sys/devices/system/${pattern}`;
+    const regex = new RegExp(`^${key.replaceAll('N*', '\\d+')}$`);
+    const paths = pattern.includes('N*') ? Object.keys(tree).filter((path) => regex.test(path)) : [key];
+    for (const path of paths) {
+      if (content === null) Reflect.deleteProperty(result, path);
+      else result[path] = content;
+    }
+  }
+  return result;
+}
+
+/** Writes the tree into a new temporary folder, runs the body with the folder that stands for /sys, and removes it. */
+export function withSysfs<T>(tree: SysfsTree, body: (sysfsRoot: string) => T): T {
+  // A thousand small files: a memory file system takes them many times faster.
+  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'sysfs-'));
+  try {
+    writeTree(folder, tree);
+    return body(join(folder, 'sys'));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Writes the tree below a folder that exists. */
+export function writeTree(folder: string, tree: SysfsTree): void {
+  const made = new Set<string>();
+  for (const [path, content] of Object.entries(tree)) {
+    const target = join(folder, path);
+    const parent = dirname(target);
+    if (!made.has(parent)) mkdirSync(parent, { recursive: true });
+    made.add(parent);
+    if (content.startsWith('->')) symlinkSync(content.slice(2), target);
+    else writeFileSync(target, content);
+  }
+}
