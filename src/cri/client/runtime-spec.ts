@@ -1,0 +1,49 @@
+import type { CpuResources } from '../../core/model/events';
+
+/** What is of use here in the OCI runtime spec of a container or sandbox. */
+export interface RuntimeSpec {
+  readonly cgroupsPath: string;
+  readonly resources: CpuResources;
+  readonly oomScoreAdj?: number;
+}
+
+/**
+ * Finds the OCI spec in the answer to a verbose status call: containerd and CRI-O both put a JSON text under `info` that
+ * has it as `runtimeSpec`. The format is nobody's contract, so anything unexpected counts as absent.
+ */
+export function readRuntimeSpec(info: Readonly<Record<string, string>>): RuntimeSpec | undefined {
+  const spec = asObject(asObject(parseJson(info.info))?.runtimeSpec);
+  const linux = asObject(spec?.linux);
+  if (linux === undefined) return undefined;
+  const cpu = asObject(asObject(linux.resources)?.cpu);
+  const memory = asObject(asObject(linux.resources)?.memory);
+  const oomScoreAdj = asInteger(asObject(spec?.process)?.oomScoreAdj);
+  return {
+    cgroupsPath: asText(linux.cgroupsPath) ?? '',
+    resources: {
+      ...present('shares', asInteger(cpu?.shares)),
+      ...present('quotaUs', asInteger(cpu?.quota)),
+      ...present('periodUs', asInteger(cpu?.period)),
+      ...present('memoryLimitBytes', asInteger(memory?.limit)),
+      ...present('cpus', asText(cpu?.cpus)),
+      ...present('mems', asText(cpu?.mems)),
+    },
+    ...present('oomScoreAdj', oomScoreAdj),
+  };
+}
+
+function parseJson(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? 'null') as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+const asObject = (value: unknown): Readonly<Record<string, unknown>> | undefined =>
+  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
+const asText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+const asInteger = (value: unknown): number | undefined => (Number.isSafeInteger(value) ? (value as number) : undefined);
+
+const present = <Key extends string, Value>(key: Key, value: Value | undefined): Partial<Record<Key, Value>> =>
+  value === undefined ? {} : ({ [key]: value } as Record<Key, Value>);

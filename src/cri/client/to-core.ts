@@ -1,0 +1,87 @@
+import {
+  type Container,
+  ContainerState,
+  type ContainerStatusResponse,
+  type LinuxContainerResources,
+  type PodSandbox,
+  type PodSandboxStatusResponse,
+} from '../../../gen/cri/v1/cri';
+import type { ContainerInfo, ContainerPhase, CpuResources, PodInfo } from '../../core/model/events';
+import { readRuntimeSpec } from './runtime-spec';
+
+/** A pod of a list. Lists do not tell the cgroup: see {@link toPodInfoOfStatus}. */
+export const toPodInfo = (pod: PodSandbox): PodInfo => ({
+  sandboxId: pod.id,
+  uid: pod.metadata?.uid ?? '',
+  namespace: pod.metadata?.namespace ?? '',
+  name: pod.metadata?.name ?? '',
+  annotations: pod.annotations,
+  cgroupParent: '',
+});
+
+/** A listed pod, with its cgroup from the verbose status. */
+export const toPodInfoOfStatus = (pod: PodSandbox, { info }: PodSandboxStatusResponse): PodInfo => ({
+  ...toPodInfo(pod),
+  cgroupParent: parentOf(readRuntimeSpec(info)?.cgroupsPath ?? ''),
+});
+
+/** A container of a list: no cgroup and no resources. */
+export const toContainerInfo = (container: Container): ContainerInfo => ({
+  id: container.id,
+  sandboxId: container.podSandboxId,
+  name: container.metadata?.name ?? '',
+  phase: toPhase(container.state),
+  cgroupsPath: '',
+  resources: {},
+});
+
+/**
+ * A listed container with what its verbose status adds. The runtime's spec wins over the CRI resources: a CPU set that an
+ * NRI plugin gave at creation shows only there.
+ */
+export function toContainerInfoOfStatus(
+  container: Container,
+  { status, info }: ContainerStatusResponse,
+): ContainerInfo {
+  const spec = readRuntimeSpec(info);
+  const linux = status?.resources?.linux;
+  const oomScoreAdj = spec?.oomScoreAdj ?? (linux === undefined ? undefined : Number(linux.oomScoreAdj));
+  return {
+    ...toContainerInfo(container),
+    phase: toPhase(status?.state ?? container.state),
+    cgroupsPath: spec?.cgroupsPath ?? '',
+    resources: { ...(linux === undefined ? {} : toCpuResources(linux)), ...spec?.resources },
+    ...(oomScoreAdj === undefined ? {} : { oomScoreAdj }),
+  };
+}
+
+/** CRI's zero and empty mean "not set". */
+export function toCpuResources(linux: LinuxContainerResources): CpuResources {
+  return {
+    ...(linux.cpuShares === 0n ? {} : { shares: Number(linux.cpuShares) }),
+    ...(linux.cpuQuota === 0n ? {} : { quotaUs: Number(linux.cpuQuota) }),
+    ...(linux.cpuPeriod === 0n ? {} : { periodUs: Number(linux.cpuPeriod) }),
+    ...(linux.memoryLimitInBytes === 0n ? {} : { memoryLimitBytes: Number(linux.memoryLimitInBytes) }),
+    ...(linux.cpusetCpus === '' ? {} : { cpus: linux.cpusetCpus }),
+    ...(linux.cpusetMems === '' ? {} : { mems: linux.cpusetMems }),
+  };
+}
+
+function toPhase(state: ContainerState): ContainerPhase {
+  switch (state) {
+    case ContainerState.CONTAINER_CREATED:
+      return 'created';
+    case ContainerState.CONTAINER_EXITED:
+      return 'exited';
+    // Unknown to the runtime may still have processes: nobody else gets its CPUs.
+    default:
+      return 'running';
+  }
+}
+
+/** The cgroup above: `/kubepods/podU/<id>` gives `/kubepods/podU`, `<slice>:<prefix>:<id>` gives the slice. */
+function parentOf(cgroupsPath: string): string {
+  const [slice, prefix] = cgroupsPath.split(':');
+  if (slice !== undefined && prefix !== undefined) return slice;
+  return cgroupsPath.slice(0, Math.max(0, cgroupsPath.lastIndexOf('/')));
+}
