@@ -1,0 +1,188 @@
+import type { Duplex } from 'node:stream';
+
+import type { ByteChannel, CloseReason, Receiver } from './channel';
+import { FrameDecoder, FrameError, frameHeaderBytes, maxFirstFrameBytes, writeFrameHeader } from './frame';
+import { SocketChannel, type SocketChannelOptions } from './socket-channel';
+
+export interface MuxOptions extends SocketChannelOptions {
+  /** Longest frame that is accepted from the peer. Default 16 MiB, the most that any release of NRI writes. */
+  readonly maxFrameBytes?: number | undefined;
+}
+
+/**
+ * Several byte streams over one socket, in the frames of NRI. Owns the socket.
+ *
+ * The format has no open, no close and no flow control: a connection exists when both sides know its id, and a
+ * receiver that pauses holds up the whole socket. Frames of connections that nobody opened are dropped and counted.
+ */
+export class Mux {
+  readonly closed: Promise<CloseReason>;
+  private readonly socket: SocketChannel;
+  private readonly decoder: FrameDecoder;
+  private readonly channels = new Map<number, MuxChannel>();
+  /** Whose frame is being read; undefined when nobody opened it. */
+  private current: MuxChannel | undefined;
+  /** What of a chunk could not be delivered yet. While there is some, the socket is not read. */
+  private rest: { readonly chunk: Buffer; readonly at: number; readonly end: number } | undefined;
+  private decoding = false;
+  private reason: CloseReason | undefined;
+  private dropped = 0;
+
+  constructor(socket: Duplex, options: MuxOptions = {}) {
+    this.decoder = new FrameDecoder(
+      {
+        onFrame: (connectionId) => {
+          this.current = this.channels.get(connectionId);
+          if (!this.current) this.dropped++;
+        },
+        onPayload: (chunk, start, end) => this.current?.deliver(chunk, start, end) ?? true,
+      },
+      options.maxFrameBytes ?? 16 << 20,
+    );
+    this.socket = new SocketChannel(socket, options);
+    this.closed = this.socket.closed.then((reason) => this.reason ?? reason);
+    this.socket.receive({
+      onBytes: (chunk, start, end) => this.decode(chunk, start, end),
+      onDrain: () => {
+        for (const channel of this.channels.values()) channel.drained();
+      },
+      onClose: (reason) => this.end(reason),
+    });
+  }
+
+  /** Frames that belonged to no open connection. */
+  get droppedFrames(): number {
+    return this.dropped;
+  }
+
+  /**
+   * Begins one of the connections both sides know of. An id can be opened once: nobody could tell the bytes of its
+   * first life from those of a second.
+   */
+  open(connectionId: number): ByteChannel {
+    if (!Number.isInteger(connectionId) || connectionId < 1 || connectionId > 0xffffffff) {
+      throw new RangeError(`${connectionId} is no connection id; 0 is reserved, the rest is an unsigned 32-bit number`);
+    }
+    if (this.channels.has(connectionId)) throw new Error(`connection ${connectionId} was opened before`);
+    const channel = new MuxChannel(connectionId, this.socket, () => this.goOn());
+    this.channels.set(connectionId, channel);
+    if (this.reason) channel.end(this.reason);
+    return channel;
+  }
+
+  /** Closes the socket and every connection, after what was sent has gone out. Closing twice is harmless. */
+  close(because: string): void {
+    this.socket.close(because);
+  }
+
+  private decode(chunk: Buffer, start: number, end: number): void {
+    this.decoding = true;
+    try {
+      const at = this.decoder.feed(chunk, start, end);
+      const isHeld = at < end && !this.reason;
+      if (isHeld) this.socket.pause();
+      else if (this.rest) this.socket.resume();
+      this.rest = isHeld ? { chunk, at, end } : undefined;
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      this.socket.fail(error.message);
+    } finally {
+      this.decoding = false;
+    }
+  }
+
+  private goOn(): void {
+    if (this.rest && !this.decoding) this.decode(this.rest.chunk, this.rest.at, this.rest.end);
+  }
+
+  private end(reason: CloseReason): void {
+    const isTruncated = reason.by === 'peer' && !this.decoder.isBetweenFrames;
+    this.reason = isTruncated ? { ...reason, because: `${reason.because} in the middle of a frame` } : reason;
+    this.rest = undefined;
+    for (const channel of this.channels.values()) channel.end(this.reason);
+  }
+}
+
+/** One connection of a mux. */
+class MuxChannel implements ByteChannel {
+  readonly headroom = frameHeaderBytes;
+  readonly closed: Promise<CloseReason>;
+  private receiver: Receiver | undefined;
+  private isPaused = false;
+  private reason: CloseReason | undefined;
+  private settle: (reason: CloseReason) => void = () => undefined;
+
+  constructor(
+    private readonly id: number,
+    private readonly socket: SocketChannel,
+    private readonly goOn: () => void,
+  ) {
+    this.closed = new Promise((resolve) => {
+      this.settle = resolve;
+    });
+  }
+
+  get queuedBytes(): number {
+    return this.socket.queuedBytes;
+  }
+
+  get maxQueuedBytes(): number {
+    return this.socket.maxQueuedBytes;
+  }
+
+  receive(receiver: Receiver): void {
+    if (this.receiver) throw new Error('a channel has one receiver');
+    this.receiver = receiver;
+    if (this.reason) receiver.onClose(this.reason);
+    else this.goOn();
+  }
+
+  /** One frame, or two: exactly the first 4096 bytes, then all the rest. See {@link maxFirstFrameBytes}. */
+  send(packet: Buffer): void {
+    if (this.reason) return;
+    const length = packet.length - frameHeaderBytes;
+    if (length <= maxFirstFrameBytes) {
+      writeFrameHeader(packet, 0, this.id, length);
+      this.socket.send(packet);
+      return;
+    }
+    const cut = frameHeaderBytes + maxFirstFrameBytes;
+    const secondHeader = Buffer.allocUnsafe(frameHeaderBytes);
+    writeFrameHeader(packet, 0, this.id, maxFirstFrameBytes);
+    writeFrameHeader(secondHeader, 0, this.id, length - maxFirstFrameBytes);
+    this.socket.sendParts([packet.subarray(0, cut), secondHeader, packet.subarray(cut)]);
+  }
+
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+    this.goOn();
+  }
+
+  close(because: string): void {
+    this.end({ by: 'us', because });
+    this.goOn();
+  }
+
+  /** False when nobody wants the bytes now. After the end they are taken and forgotten. */
+  deliver(chunk: Buffer, start: number, end: number): boolean {
+    if (this.reason) return true;
+    if (this.isPaused || !this.receiver) return false;
+    this.receiver.onBytes(chunk, start, end);
+    return true;
+  }
+
+  drained(): void {
+    this.receiver?.onDrain();
+  }
+
+  end(reason: CloseReason): void {
+    if (this.reason) return;
+    this.reason = reason;
+    this.receiver?.onClose(reason);
+    this.settle(reason);
+  }
+}
