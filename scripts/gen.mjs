@@ -29,7 +29,7 @@ const view = 'proto/nri/view';
 try {
   if (!check) rmSync(out, { recursive: true, force: true });
   generate(lossless, ['--exclude-path', view]);
-  generate(options, ['--path', view]);
+  generate([...options, 'emitImportedFiles=false'], ['--path', view]);
   writeDescriptors();
   if (check) execFileSync('diff', ['-r', join(root, 'gen'), out], { stdio: 'inherit' });
 } catch {

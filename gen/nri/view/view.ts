@@ -6,25 +6,24 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
+import { ContainerState, Event } from "../v1alpha1/nri";
 
 export const protobufPackage = "cpusetd.nri.view";
 
 export const protobufFileName = "nri/view/view.proto";
 
-/** RunPodSandbox, StopPodSandbox, RemovePodSandbox and kin. */
-export interface PodRequest {
-  pod: PodSandbox | undefined;
-}
-
-/** CreateContainer, StopContainer and all others about a container; linux_resources comes with UpdateContainer only. */
-export interface ContainerRequest {
+/**
+ * All requests about a pod or a container but StateChange: those about a pod have no container, and linux_resources comes
+ * with UpdateContainer only.
+ */
+export interface EventRequest {
   pod: PodSandbox | undefined;
   container: Container | undefined;
   linuxResources: LinuxResources | undefined;
 }
 
 export interface StateChangeEvent {
-  event: number;
+  event: Event;
   pod: PodSandbox | undefined;
   container: Container | undefined;
 }
@@ -58,7 +57,7 @@ export interface Container {
   id: string;
   podSandboxId: string;
   name: string;
-  state: number;
+  state: ContainerState;
   linux: LinuxContainer | undefined;
 }
 
@@ -97,67 +96,12 @@ export interface OptionalUInt64 {
   value: bigint;
 }
 
-function createBasePodRequest(): PodRequest {
-  return { pod: undefined };
-}
-
-export const PodRequest: MessageFns<PodRequest> = {
-  encode(message: PodRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.pod !== undefined) {
-      PodSandbox.encode(message.pod, writer.uint32(10).fork()).join();
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): PodRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBasePodRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.pod = PodSandbox.decode(reader, reader.uint32());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<PodRequest>): PodRequest {
-    return PodRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<PodRequest>): PodRequest {
-    const message = createBasePodRequest();
-    message.pod = (object.pod !== undefined && object.pod !== null) ? PodSandbox.fromPartial(object.pod) : undefined;
-    return message;
-  },
-};
-
-function createBaseContainerRequest(): ContainerRequest {
+function createBaseEventRequest(): EventRequest {
   return { pod: undefined, container: undefined, linuxResources: undefined };
 }
 
-export const ContainerRequest: MessageFns<ContainerRequest> = {
-  encode(message: ContainerRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+export const EventRequest: MessageFns<EventRequest> = {
+  encode(message: EventRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.pod !== undefined) {
       PodSandbox.encode(message.pod, writer.uint32(10).fork()).join();
     }
@@ -170,7 +114,7 @@ export const ContainerRequest: MessageFns<ContainerRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ContainerRequest {
+  decode(input: BinaryReader | Uint8Array, length?: number): EventRequest {
     const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
     const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
     if (previousRecursionDepth >= 100) {
@@ -179,7 +123,7 @@ export const ContainerRequest: MessageFns<ContainerRequest> = {
     (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseContainerRequest();
+      const message = createBaseEventRequest();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
@@ -219,11 +163,11 @@ export const ContainerRequest: MessageFns<ContainerRequest> = {
     }
   },
 
-  create(base?: DeepPartial<ContainerRequest>): ContainerRequest {
-    return ContainerRequest.fromPartial(base ?? {});
+  create(base?: DeepPartial<EventRequest>): EventRequest {
+    return EventRequest.fromPartial(base ?? {});
   },
-  fromPartial(object: DeepPartial<ContainerRequest>): ContainerRequest {
-    const message = createBaseContainerRequest();
+  fromPartial(object: DeepPartial<EventRequest>): EventRequest {
+    const message = createBaseEventRequest();
     message.pod = (object.pod !== undefined && object.pod !== null) ? PodSandbox.fromPartial(object.pod) : undefined;
     message.container = (object.container !== undefined && object.container !== null)
       ? Container.fromPartial(object.container)
@@ -271,7 +215,7 @@ export const StateChangeEvent: MessageFns<StateChangeEvent> = {
               break;
             }
 
-            message.event = reader.int32();
+            message.event = reader.int32() as any;
             continue;
           }
           case 2: {
@@ -725,7 +669,7 @@ export const Container: MessageFns<Container> = {
               break;
             }
 
-            message.state = reader.int32();
+            message.state = reader.int32() as any;
             continue;
           }
           case 11: {

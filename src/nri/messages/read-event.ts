@@ -1,0 +1,111 @@
+import type { BinaryReader } from '@bufbuild/protobuf/wire';
+
+import { Event } from '../../../gen/nri/v1alpha1/nri';
+import * as view from '../../../gen/nri/view/view';
+import { CpusetdError } from '../../core/errors';
+import type { RuntimeEvent } from '../../core/model/events';
+import { LeanReader } from './lean-reader';
+import { toContainerInfo, toCpuResources, toPodInfo } from './to-core';
+
+/** Runtimes up to NRI 0.11 tell most events with StateChange, later ones with a method of their own. */
+const EVENT_OF_METHOD: ReadonlyMap<string, Event> = new Map([
+  ['RunPodSandbox', Event.RUN_POD_SANDBOX],
+  ['StopPodSandbox', Event.STOP_POD_SANDBOX],
+  ['RemovePodSandbox', Event.REMOVE_POD_SANDBOX],
+  ['CreateContainer', Event.CREATE_CONTAINER],
+  ['PostCreateContainer', Event.POST_CREATE_CONTAINER],
+  ['StartContainer', Event.START_CONTAINER],
+  ['PostStartContainer', Event.POST_START_CONTAINER],
+  ['UpdateContainer', Event.UPDATE_CONTAINER],
+  ['PostUpdateContainer', Event.POST_UPDATE_CONTAINER],
+  ['StopContainer', Event.STOP_CONTAINER],
+  ['RemoveContainer', Event.REMOVE_CONTAINER],
+]);
+
+/**
+ * All methods that tell an event. Any other must be answered with UNIMPLEMENTED: a runtime that tries a newer method
+ * first falls back to StateChange on that code, and on no other.
+ */
+export const EVENT_METHODS: readonly string[] = ['StateChange', ...EVENT_OF_METHOD.keys()];
+
+/**
+ * What the call of one of EVENT_METHODS means. `ignored` is a StateChange about something we have no use for. Throws CpusetdError INVALID_ARGUMENT for what can't be understood.
+ */
+export function readEvent(method: string, payload: Uint8Array): RuntimeEvent | 'ignored' {
+  if (method === 'StateChange') {
+    const request = decode(view.StateChangeEvent, payload, method);
+    return toRuntimeEvent(request.event, request, method);
+  }
+  return toRuntimeEvent(
+    EVENT_OF_METHOD.get(method) ?? Event.UNKNOWN,
+    decode(view.EventRequest, payload, method),
+    method,
+  );
+}
+
+/** One piece of a Synchronize request. Throws CpusetdError INVALID_ARGUMENT. */
+export function readSynchronize(payload: Uint8Array): view.SynchronizeRequest {
+  return decode(view.SynchronizeRequest, payload, 'Synchronize');
+}
+
+interface Subject {
+  readonly pod: view.PodSandbox | undefined;
+  readonly container: view.Container | undefined;
+  readonly linuxResources?: view.LinuxResources | undefined;
+}
+
+function toRuntimeEvent(event: Event, subject: Subject, method: string): RuntimeEvent | 'ignored' {
+  const pod = () => toPodInfo(present(subject.pod, 'pod', method));
+  const sandboxId = () => present(subject.pod, 'pod', method).id;
+  const container = () => present(subject.container, 'container', method);
+  const containerId = () => container().id;
+  switch (event) {
+    case Event.RUN_POD_SANDBOX:
+      return { kind: 'pod-started', pod: pod() };
+    case Event.STOP_POD_SANDBOX:
+      return { kind: 'pod-stopped', sandboxId: sandboxId() };
+    case Event.REMOVE_POD_SANDBOX:
+      return { kind: 'pod-removed', sandboxId: sandboxId() };
+    case Event.CREATE_CONTAINER:
+      return { kind: 'create-container', pod: pod(), container: toContainerInfo(container(), 'creating') };
+    case Event.POST_CREATE_CONTAINER:
+      return { kind: 'container-created', pod: pod(), container: toContainerInfo(container(), 'created') };
+    case Event.START_CONTAINER:
+      // The state still says "created", but the cgroup is there and set, which is what `running` means to the core.
+      return { kind: 'container-starting', pod: pod(), container: toContainerInfo(container(), 'running') };
+    case Event.POST_START_CONTAINER:
+      return { kind: 'container-started', pod: pod(), container: toContainerInfo(container(), 'running') };
+    case Event.UPDATE_CONTAINER:
+      return {
+        kind: 'update-container',
+        pod: pod(),
+        container: toContainerInfo(container()),
+        resources: toCpuResources(subject.linuxResources),
+      };
+    case Event.POST_UPDATE_CONTAINER:
+      return { kind: 'container-updated', containerId: containerId() };
+    case Event.STOP_CONTAINER:
+      return { kind: 'container-stopped', containerId: containerId() };
+    case Event.REMOVE_CONTAINER:
+      return { kind: 'container-removed', containerId: containerId() };
+    default:
+      return 'ignored';
+  }
+}
+
+function decode<T>(type: { decode(input: BinaryReader): T }, payload: Uint8Array, method: string): T {
+  try {
+    return type.decode(new LeanReader(payload));
+  } catch (error) {
+    throw new CpusetdError('INVALID_ARGUMENT', `${method}: the request is not a message of this method`, {
+      cause: error,
+    });
+  }
+}
+
+/** The id is what everything is kept under: a message without one says nothing about anything. */
+function present<T extends { readonly id: string }>(part: T | undefined, name: string, method: string): T {
+  if (part === undefined || part.id === '')
+    throw new CpusetdError('INVALID_ARGUMENT', `${method}: the request names no ${name}`);
+  return part;
+}

@@ -1,0 +1,75 @@
+import type * as view from '../../../gen/nri/view/view';
+import { ContainerState } from '../../../gen/nri/v1alpha1/nri';
+import type { ContainerInfo, ContainerPhase, CpuResources, PodInfo } from '../../core/model/events';
+
+/** A pod sandbox in the core's words. Nothing is checked here: absent parts become empty texts. */
+export function toPodInfo(pod: view.PodSandbox): PodInfo {
+  const podResources = toCpuResources(pod.linux?.podResources);
+  return {
+    sandboxId: pod.id,
+    uid: pod.uid,
+    namespace: pod.namespace,
+    name: pod.name,
+    annotations: pod.annotations,
+    cgroupParent: pod.linux?.cgroupParent ?? '',
+    ...(hasAny(podResources) && { podResources }),
+  };
+}
+
+/** A container in the core's words, in the given phase or else in the one its `state` tells. */
+export function toContainerInfo(container: view.Container, phase = phaseOf(container.state)): ContainerInfo {
+  const { linux } = container;
+  return {
+    id: container.id,
+    sandboxId: container.podSandboxId,
+    name: container.name,
+    phase,
+    cgroupsPath: linux?.cgroupsPath ?? '',
+    resources: toCpuResources(linux?.resources),
+    ...(linux?.oomScoreAdj && { oomScoreAdj: Number(linux.oomScoreAdj.value) }),
+  };
+}
+
+/**
+ * CPU and memory of a message. A wrapper that is present with the value 0 means "not set", like an absent one: runtimes
+ * send all wrappers of an update request, and of a pod overhead nobody asked for.
+ */
+export function toCpuResources(resources: view.LinuxResources | undefined): CpuResources {
+  const cpu = resources?.cpu;
+  const shares = numberOf(cpu?.shares);
+  const quotaUs = numberOf(cpu?.quota);
+  const periodUs = numberOf(cpu?.period);
+  const memoryLimitBytes = numberOf(resources?.memory?.limit);
+  return {
+    ...(shares !== 0 && { shares }),
+    ...(quotaUs !== 0 && { quotaUs }),
+    ...(periodUs !== 0 && { periodUs }),
+    ...(memoryLimitBytes !== 0 && { memoryLimitBytes }),
+    ...(cpu?.cpus && { cpus: cpu.cpus }),
+    ...(cpu?.mems && { mems: cpu.mems }),
+  };
+}
+
+/** Numbers beyond 2^53 lose their low bits; only "no limit" is ever that large. */
+function numberOf(wrapper: { readonly value: bigint } | undefined): number {
+  return wrapper === undefined ? 0 : Number(wrapper.value);
+}
+
+function phaseOf(state: ContainerState): ContainerPhase {
+  switch (state) {
+    case ContainerState.CONTAINER_CREATED:
+      return 'created';
+    case ContainerState.CONTAINER_RUNNING:
+    case ContainerState.CONTAINER_PAUSED:
+      return 'running';
+    case ContainerState.CONTAINER_STOPPED:
+      return 'exited';
+    default:
+      return 'creating';
+  }
+}
+
+function hasAny(resources: CpuResources): boolean {
+  for (const _ in resources) return true;
+  return false;
+}

@@ -1,0 +1,119 @@
+import {
+  ContainerAdjustment,
+  ContainerUpdate,
+  CreateContainerResponse,
+  StopContainerResponse,
+  SynchronizeResponse,
+  UpdateContainerResponse,
+} from '../../../gen/nri/v1alpha1/nri';
+import type { CpuSet } from '../../core/cpuset';
+import type { ContainerCpuUpdate, CpuAdjustment, RuntimeAnswer, RuntimeEvent } from '../../core/model/events';
+
+/** An answer of kind `ok`; refusals become a status instead of a message. */
+export type OkAnswer = Extract<RuntimeAnswer, { kind: 'ok' }>;
+
+/** The whole message of an answer that has nothing to say. */
+const EMPTY = new Uint8Array(0);
+
+/**
+ * The response message to an event. Events of the past tense, and those of pods, have no room for changes: what the
+ * answer asks for there is left out.
+ *
+ * Throws RangeError for an empty CPU set, which on the wire would read as "leave it as it is".
+ */
+export function writeAnswer(event: RuntimeEvent, answer: OkAnswer): Uint8Array {
+  const { adjust, updates = [] } = answer;
+  switch (event.kind) {
+    case 'create-container':
+      return writeCreation(event.container.id, adjust, updates);
+    case 'update-container':
+      return writeUpdate(event.container.id, adjust, updates);
+    case 'container-stopped':
+      return writeUpdates(StopContainerResponse, byContainer(updates, event.containerId));
+    case 'synchronize':
+      return writeUpdates(SynchronizeResponse, byContainer(updates));
+    default:
+      return EMPTY;
+  }
+}
+
+/** The answer to a piece of a Synchronize request that has more to come: updates would end the session here. */
+export function writeMoreToCome(): Uint8Array {
+  return SynchronizeResponse.encode({ update: [], more: true }).finish();
+}
+
+/** True when the event's response message has a place for what the answer asks. */
+export function canCarry(event: RuntimeEvent, { adjust, updates = [] }: OkAnswer): boolean {
+  switch (event.kind) {
+    case 'create-container':
+    case 'update-container':
+      return true;
+    case 'container-stopped':
+    case 'synchronize':
+      return adjust === undefined;
+    default:
+      return adjust === undefined && updates.length === 0;
+  }
+}
+
+function writeCreation(id: string, adjust: CpuAdjustment | undefined, updates: readonly ContainerCpuUpdate[]) {
+  // An update of the very container that is being created fails the creation.
+  const update = byContainer(updates, id);
+  if (adjust === undefined && update.length === 0) return EMPTY;
+  const resources = adjust && { cpu: cpuOf(adjust) };
+  return CreateContainerResponse.encode({
+    adjust: resources && ContainerAdjustment.create({ linux: { resources } }),
+    update,
+    evict: [],
+  }).finish();
+}
+
+function writeUpdate(id: string, adjust: CpuAdjustment | undefined, updates: readonly ContainerCpuUpdate[]) {
+  const others = byContainer(updates, id);
+  // There is no "adjust" here: what the container itself shall have is one more update, under its own id.
+  const own = adjust && ContainerUpdate.create({ containerId: id, linux: { resources: { cpu: cpuOf(adjust) } } });
+  return writeUpdates(UpdateContainerResponse, own ? [own, ...others] : others);
+}
+
+type WithUpdates = typeof UpdateContainerResponse | typeof StopContainerResponse | typeof SynchronizeResponse;
+
+function writeUpdates(type: WithUpdates, update: ContainerUpdate[]): Uint8Array {
+  return update.length === 0 ? EMPTY : type.encode({ update, evict: [], more: false }).finish();
+}
+
+/**
+ * One update a container, whatever the list says: twice the same id counts as a conflict of the plugin with itself and
+ * fails the whole request. The last one wins, field by field.
+ *
+ * Failures are to be ignored by the runtime: a container that has just exited must not fail the creation of another
+ * (CRI-O would). Whether an update arrived is seen in the container's cgroup, not here.
+ */
+function byContainer(updates: readonly ContainerCpuUpdate[], except?: string): ContainerUpdate[] {
+  const merged = new Map<string, ContainerCpuUpdate>();
+  for (const update of updates) {
+    if (update.containerId === except) continue;
+    merged.set(update.containerId, { ...merged.get(update.containerId), ...update });
+  }
+  return Array.from(merged.values(), (update) =>
+    ContainerUpdate.create({
+      containerId: update.containerId,
+      linux: { resources: { cpu: cpuOf(update) } },
+      ignoreFailure: true,
+    }),
+  );
+}
+
+/** Only what is set: each field that is present is claimed against all other plugins. */
+function cpuOf({ cpus, mems, quotaUs }: CpuAdjustment) {
+  return {
+    ...(cpus && { cpus: formatSet(cpus) }),
+    ...(mems && { mems: formatSet(mems) }),
+    ...(quotaUs !== undefined && { quota: { value: BigInt(quotaUs) } }),
+  };
+}
+
+function formatSet(set: CpuSet): string {
+  if (set.isEmpty)
+    throw new RangeError('an empty set was about to be sent to the runtime, which reads it as "no change"');
+  return set.toString();
+}

@@ -1,0 +1,155 @@
+import {
+  CreateContainerResponse,
+  StopContainerResponse,
+  SynchronizeResponse,
+  UpdateContainerResponse,
+} from '../../../gen/nri/v1alpha1/nri';
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { RuntimeEvent } from '../../../src/core/model/events';
+import { canCarry, writeAnswer, writeMoreToCome, type OkAnswer } from '../../../src/nri/messages/write-answer';
+
+const cpus = parseCpuList('0-3,8');
+const mems = parseCpuList('0');
+const none = parseCpuList('');
+
+const about = {
+  pod: {},
+  container: { id: 'own' },
+  containerId: 'own',
+  sandboxId: 'p',
+  pods: [],
+  containers: [],
+  resources: {},
+};
+const event = (kind: string) => ({ ...about, kind }) as unknown as RuntimeEvent;
+const write = (kind: string, answer: Omit<OkAnswer, 'kind'>) => writeAnswer(event(kind), { kind: 'ok', ...answer });
+
+/** What a runtime would read in it, without what is not set. */
+function updatesIn(
+  update: readonly {
+    containerId: string;
+    linux: { resources: { cpu: object | undefined } | undefined } | undefined;
+    ignoreFailure: boolean;
+  }[],
+) {
+  return update.map((each) => [each.containerId, each.linux?.resources?.cpu, each.ignoreFailure]);
+}
+
+const unset = {
+  _unknownFields: {},
+  shares: undefined,
+  quota: undefined,
+  period: undefined,
+  realtimeRuntime: undefined,
+  realtimePeriod: undefined,
+  cpus: '',
+  mems: '',
+};
+
+test('a creation is adjusted, and others make room', () => {
+  const bytes = write('create-container', {
+    adjust: { cpus, mems },
+    updates: [{ containerId: 'a', cpus: parseCpuList('4-7') }],
+  });
+  const { adjust, update, evict } = CreateContainerResponse.decode(bytes);
+  expect(adjust?.linux?.resources?.cpu).toEqual({ ...unset, cpus: '0-3,8', mems: '0' });
+  expect(updatesIn(update)).toEqual([['a', { ...unset, cpus: '4-7' }, true]]);
+  expect(evict).toEqual([]);
+});
+
+test('nothing but what is meant is claimed against other plugins', () => {
+  const { adjust } = CreateContainerResponse.decode(write('create-container', { adjust: { cpus } }));
+  expect(adjust).toMatchObject({ annotations: {}, mounts: [], env: [], hooks: undefined, rlimits: [], args: [] });
+  expect(adjust?.linux).toMatchObject({
+    devices: [],
+    cgroupsPath: '',
+    oomScoreAdj: undefined,
+    resources: { memory: undefined, pids: undefined },
+  });
+});
+
+test.each([
+  [-1, -1n],
+  [0, 0n],
+  [150_000, 150_000n],
+])('a quota of %d is sent as it is', (quotaUs, value) => {
+  const { adjust } = CreateContainerResponse.decode(write('create-container', { adjust: { quotaUs } }));
+  expect(adjust?.linux?.resources?.cpu).toMatchObject({ ...unset, quota: { value } });
+});
+
+test('an update of the container itself goes under its own id, in front of the others', () => {
+  const { update } = UpdateContainerResponse.decode(
+    write('update-container', { adjust: { cpus }, updates: [{ containerId: 'a', mems }] }),
+  );
+  expect(updatesIn(update)).toEqual([
+    ['own', { ...unset, cpus: '0-3,8' }, false],
+    ['a', { ...unset, mems: '0' }, true],
+  ]);
+});
+
+test('an exit lets others grow', () => {
+  const { update } = StopContainerResponse.decode(
+    write('container-stopped', { updates: [{ containerId: 'a', cpus }] }),
+  );
+  expect(updatesIn(update)).toEqual([['a', { ...unset, cpus: '0-3,8' }, true]]);
+});
+
+test('a synchronization ends with the updates, and with no more to come', () => {
+  const { update, more } = SynchronizeResponse.decode(write('synchronize', { updates: [{ containerId: 'a', cpus }] }));
+  expect(more).toBe(false);
+  expect(update).toHaveLength(1);
+});
+
+test('a piece of a synchronization is answered with more, and nothing else', () => {
+  expect(SynchronizeResponse.decode(writeMoreToCome())).toMatchObject({ update: [], more: true });
+});
+
+test('a container that is named twice is updated once, field by field with the last word', () => {
+  const updates = [
+    { containerId: 'a', cpus: parseCpuList('9'), mems },
+    { containerId: 'b', cpus },
+    { containerId: 'a', cpus },
+  ];
+  const { update } = CreateContainerResponse.decode(write('create-container', { updates }));
+  expect(updatesIn(update)).toEqual([
+    ['a', { ...unset, cpus: '0-3,8', mems: '0' }, true],
+    ['b', { ...unset, cpus: '0-3,8' }, true],
+  ]);
+});
+
+test.each(['create-container', 'container-stopped'])('%s never updates the very container it is about', (kind) => {
+  expect(write(kind, { updates: [{ containerId: 'own', cpus }] })).toHaveLength(0);
+});
+
+test.each`
+  what                 | answer
+  ${'adjusted cpus'}   | ${{ adjust: { cpus: none } }}
+  ${'adjusted mems'}   | ${{ adjust: { cpus, mems: none } }}
+  ${'cpus of another'} | ${{ updates: [{ containerId: 'a', cpus: none }] }}
+`('an empty set of $what never leaves the process', ({ answer }) => {
+  expect(() => write('create-container', answer)).toThrow(RangeError);
+});
+
+test.each([
+  'create-container',
+  'update-container',
+  'container-stopped',
+  'synchronize',
+  'pod-started',
+  'container-started',
+])('an answer to %s that asks nothing has no bytes', (kind) => {
+  expect(write(kind, {})).toHaveLength(0);
+});
+
+test.each`
+  kind                   | answer                                       | fits
+  ${'create-container'}  | ${{ adjust: { cpus } }}                      | ${true}
+  ${'container-stopped'} | ${{ updates: [] }}                           | ${true}
+  ${'container-stopped'} | ${{ adjust: { cpus } }}                      | ${false}
+  ${'synchronize'}       | ${{ adjust: { cpus } }}                      | ${false}
+  ${'container-started'} | ${{}}                                        | ${true}
+  ${'container-started'} | ${{ updates: [{ containerId: 'a', cpus }] }} | ${false}
+  ${'pod-stopped'}       | ${{ adjust: { cpus } }}                      | ${false}
+`('whether an answer to $kind has room for $answer: $fits', ({ kind, answer, fits }) => {
+  expect(canCarry(event(kind), { kind: 'ok', ...answer })).toBe(fits);
+});
