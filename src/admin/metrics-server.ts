@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 import { CpusetdError } from '../core/errors';
 import type { AdminLog } from './grpc-service';
+import { formatHostPort, type HostPort } from './host-port';
 import type { Metrics } from './metrics';
 
 export interface MetricsServer {
@@ -17,19 +18,17 @@ export interface MetricsServer {
  * Throws CpusetdError FAILED_PRECONDITION when the address can't be had.
  */
 export async function startMetricsServer({
-  host,
-  port,
+  address,
   metrics,
   log,
 }: {
-  readonly host: string;
-  readonly port: number;
+  readonly address: HostPort;
   readonly metrics: Metrics;
   readonly log: AdminLog;
 }): Promise<MetricsServer> {
   const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://metrics');
-    if (pathname !== '/metrics') return void response.writeHead(404).end('not found; metrics are at /metrics\n');
+    const [path] = (request.url ?? '').split('?');
+    if (path !== '/metrics') return void response.writeHead(404).end('not found; metrics are at /metrics\n');
     if (request.method !== 'GET') return void response.writeHead(405, { allow: 'GET' }).end();
     metrics.expose().then(
       (text) => response.writeHead(200, { 'content-type': metrics.contentType }).end(text),
@@ -41,9 +40,9 @@ export async function startMetricsServer({
   });
   server.maxConnections = 32;
   try {
-    await listen(server, host, port);
+    await listen(server, address);
   } catch (error) {
-    const message = `can't listen on ${host}:${port} for metrics: it is in use, or no address of this machine; choose another --metrics-address`;
+    const message = `can't listen on ${formatHostPort(address)} for metrics: it is in use, or no address of this machine; choose another --metrics-address`;
     throw new CpusetdError('FAILED_PRECONDITION', message, { cause: error });
   }
   metrics.addProcessFigures();
@@ -57,7 +56,7 @@ export async function startMetricsServer({
   };
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+function listen(server: Server, { host, port }: HostPort): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);

@@ -2,7 +2,8 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 
 import type { RefusalCode } from '../core/model/events';
 import type { Topology } from '../core/topology';
-import type { ConnectionState, Status, VerdictKind } from './status';
+import type { VerdictKind } from '../core/verdict/judge';
+import type { ConnectionState, Status } from './status';
 
 /** Seconds. From a decision in memory to a write that waits for a slow disk. */
 const BUCKETS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];

@@ -6,13 +6,14 @@ import { addCpuManagerService } from './cpu-manager-service';
 import type { AdminLog } from './grpc-service';
 import { addHealthService } from './health-service';
 import type { HealthState } from './health-state';
+import { formatHostPort, type HostPort } from './host-port';
 import { addReflectionService } from './reflection-service';
 import type { AdminBackend } from './status';
 
 export interface AdminServerOptions {
   readonly socketPath: string;
-  /** `host:port` for health alone, over TCP; absent = off. */
-  readonly healthAddress?: string;
+  /** For health alone, over TCP; absent = off. */
+  readonly healthAddress?: HostPort | undefined;
   readonly backend: AdminBackend;
   readonly health: HealthState;
   readonly log: AdminLog;
@@ -54,13 +55,13 @@ export async function startAdminServer(options: AdminServerOptions): Promise<Adm
   if (tcp && healthAddress !== undefined) {
     addHealthService(tcp, shared);
     try {
-      healthPort = await bind(tcp, healthAddress);
+      healthPort = await bind(tcp, formatHostPort(healthAddress));
     } catch (error) {
       server.forceShutdown();
       removeSocket();
       throw new CpusetdError(
         'FAILED_PRECONDITION',
-        `can't listen on ${healthAddress} for health: it is in use, or no address of this machine; choose another --health-address`,
+        `can't listen on ${formatHostPort(healthAddress)} for health: it is in use, or no address of this machine; choose another --health-address`,
         { cause: error },
       );
     }

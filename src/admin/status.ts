@@ -2,6 +2,7 @@ import type { AllocationStep } from '../core/allocation/take';
 import type { CpuSet } from '../core/cpuset';
 import type { Rules } from '../core/model/assignment';
 import type { CpuPromise, Placement } from '../core/model/container';
+import type { VerdictKind } from '../core/verdict/judge';
 
 /** What the daemon tells about itself. The admin server asks for nothing else. */
 export interface AdminBackend {
@@ -102,8 +103,6 @@ export interface Observation {
   readonly quotaUs?: number;
   readonly at: string;
 }
-
-export type VerdictKind = 'unknown' | 'kept' | 'pending' | 'drifted' | 'violated' | 'held-under-old-rules';
 
 export interface Verdict {
   readonly kind: VerdictKind;

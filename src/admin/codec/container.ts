@@ -1,7 +1,8 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
 import { parseCpuList } from '../../core/cpuset';
 import type { Placement } from '../../core/model/container';
-import type { ContainerStatus, IdleAssignment, VerdictKind } from '../status';
+import type { VerdictKind } from '../../core/verdict/judge';
+import type { ContainerStatus, IdleAssignment } from '../status';
 import { decodeQuota, decodeRules, decodeTime, encodeQuota, encodeRules, encodeTime, keyOfValue } from './values';
 
 export function encodeContainer(container: ContainerStatus): pb.ContainerStatus {

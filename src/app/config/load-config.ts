@@ -1,0 +1,67 @@
+import { nameOf, OPTIONS, type Config, type OptionKey } from './options';
+import { readEnv } from './read-env';
+import { readFlags } from './read-flags';
+import { describePlace, type Setting } from './setting';
+
+export interface ConfigInput {
+  /** Values of each flag that was given, by its name without dashes; `config` names the file. */
+  readonly flags: Readonly<Record<string, readonly string[]>>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export type LoadedConfig =
+  | { readonly ok: true; readonly config: Config }
+  /** All that is wrong, each in a line of its own that names input, rule and remedy. */
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+/** Puts the options together: flags win over the environment, that over the file, that over the defaults. */
+export async function loadConfig({
+  flags: { config: configFlags = [], ...flags },
+  env,
+}: ConfigInput): Promise<LoadedConfig> {
+  const fromFlags = readFlags(flags);
+  const fromEnv = readEnv(env);
+  const problems = [...fromFlags.problems, ...fromEnv.problems];
+  if (configFlags.length > 1) problems.push(`--config: is given ${configFlags.length} times; give it once`);
+
+  const path = configFlags[0] ?? fromEnv.configPath;
+  const fromFile =
+    path === undefined ? { settings: [], problems: [] } : (await import('./read-file')).readConfigFile(path);
+  problems.push(...fromFile.problems);
+
+  const chosen = new Map<string, Setting>();
+  for (const { settings } of [fromFile, fromEnv, fromFlags])
+    for (const setting of settings) chosen.set(setting.name, setting);
+  const config = Object.fromEntries(
+    (Object.keys(OPTIONS) as OptionKey[]).map((key) => [key, readValue(key, chosen.get(nameOf(key)), problems)]),
+  ) as Config;
+  problems.push(...checkTogether(config, chosen));
+  return problems.length === 0 ? { ok: true, config } : { ok: false, problems };
+}
+
+/** The value of one option; adds to the problems when its text is wrong. */
+function readValue(key: OptionKey, setting: Setting | undefined, problems: string[]): unknown {
+  const { type, default: fallback } = OPTIONS[key];
+  const text = setting?.text ?? fallback;
+  if (text === undefined) return undefined;
+  const parsed = type.parse(text);
+  if (parsed.ok) return parsed.value;
+  problems.push(`${setting ? describePlace(setting) : nameOf(key)}: "${text}" ${parsed.problem}; ${parsed.remedy}`);
+  return undefined;
+}
+
+/** Rules over more than one option. */
+function* checkTogether(config: Config, chosen: ReadonlyMap<string, Setting>): Generator<string> {
+  const list = chosen.get('reserved-cpus');
+  const count = chosen.get('reserved-cpu-count');
+  if (list && count) {
+    yield `${describePlace(list)} and ${describePlace(count)}: both say what is reserved; set only one of them`;
+  }
+  if (!list && !count && config.cpuManagerPolicy === 'static') {
+    yield 'no CPU is reserved, and the static policy needs at least one for the system; set --reserved-cpus or --reserved-cpu-count';
+  }
+  const options = chosen.get('cpu-manager-policy-options');
+  if (options && config.cpuManagerPolicy === 'none' && config.cpuManagerPolicyOptions?.size) {
+    yield `${describePlace(options)}: the policy none has no options; remove them, or set --cpu-manager-policy static`;
+  }
+}

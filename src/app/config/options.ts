@@ -1,0 +1,211 @@
+import { cpuList, cpuQuantity, keyValues } from './cpu-types';
+import { absolutePath, durationMs, hostPort, socketPath } from './system-types';
+import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './value-type';
+
+/** One option of `cpusetd run`, wherever it is set. */
+export interface Option<T> {
+  readonly type: ValueType<T>;
+  /** As a user would write it; undefined = not set. */
+  readonly default: string | undefined;
+  /** For the help, in one line. */
+  readonly description: string;
+  /** Whether it can be set: an option without effect yet is not offered, and always has its default. */
+  readonly offered: boolean;
+}
+
+function option<T>(spec: Option<T> & { readonly default: string }): Option<T>;
+function option<T>(spec: Option<T>): Option<T | undefined>;
+function option<T>(spec: Option<T>): Option<T> {
+  return spec;
+}
+
+/** All options, in the order of the help. Their names, flags and environment variables follow from the keys. */
+export const OPTIONS = {
+  mode: option({
+    type: oneOf('nri'),
+    default: 'nri',
+    description: 'how cpusetd stands between kubelet and runtime',
+    offered: true,
+  }),
+  cpuManagerPolicy: option({
+    type: oneOf('static', 'none'),
+    default: 'static',
+    description: 'who gets CPUs of its own: static = whole-CPU containers of Guaranteed pods',
+    offered: true,
+  }),
+  cpuManagerPolicyOptions: option({
+    type: keyValues,
+    default: '',
+    description: "options of the static policy, by the kubelet's names",
+    offered: true,
+  }),
+  reservedCpus: option({
+    type: cpuList,
+    default: undefined,
+    description: 'CPUs kept for the system, never given out exclusively',
+    offered: true,
+  }),
+  reservedCpuCount: option({
+    type: cpuQuantity,
+    default: undefined,
+    description: 'how many CPUs are kept for the system, chosen by the policy; instead of --reserved-cpus',
+    offered: true,
+  }),
+  minSharedCpus: option({
+    type: wholeNumber({ min: 1, max: 65_535 }),
+    default: '1',
+    description: 'allocations leave at least so many CPUs in the shared pool',
+    offered: true,
+  }),
+  onInsufficientCpu: option({
+    type: oneOf('refuse', 'share'),
+    default: 'refuse',
+    description: 'what becomes of a container whose exclusive CPUs do not fit',
+    offered: true,
+  }),
+  liftCpuQuota: option({
+    type: onOff,
+    default: 'on',
+    description: 'lift the CFS quota of containers that have exclusive CPUs',
+    offered: true,
+  }),
+  memoryNodes: option({
+    type: oneOf('follow', 'off'),
+    default: 'off',
+    description: 'whether memory nodes follow exclusive CPUs',
+    offered: true,
+  }),
+  topologyManagerPolicy: option({
+    type: oneOf('none', 'best-effort', 'restricted', 'single-numa-node'),
+    default: 'none',
+    description: 'how strictly CPUs must lie in one NUMA node',
+    offered: false,
+  }),
+  topologyManagerScope: option({
+    type: oneOf('container', 'pod'),
+    default: 'container',
+    description: 'whether containers or whole pods are aligned',
+    offered: false,
+  }),
+  topologyManagerPolicyOptions: option({
+    type: keyValues,
+    default: '',
+    description: "options of the topology manager, by the kubelet's names",
+    offered: false,
+  }),
+  reconcilePeriod: option({
+    type: durationMs({ minMs: 100, maxMs: 24 * 3_600_000 }),
+    default: '10s',
+    description: 'how often every promise is compared with the kernel',
+    offered: true,
+  }),
+  stateDir: option({
+    type: absolutePath,
+    default: '/var/lib/cpusetd',
+    description: 'where assignments are remembered',
+    offered: true,
+  }),
+  sysfsRoot: option({
+    type: absolutePath,
+    default: '/sys',
+    description: 'where the machine is described',
+    offered: true,
+  }),
+  cgroupRoot: option({
+    type: absolutePath,
+    default: '/sys/fs/cgroup',
+    description: 'where cgroups are mounted',
+    offered: true,
+  }),
+  cgroupWrites: option({
+    type: onOff,
+    default: 'on',
+    description: 'move containers by writing their cgroups; off = only through the runtime, slower',
+    offered: true,
+  }),
+  nriSocket: option({
+    type: socketPath,
+    default: '/var/run/nri/nri.sock',
+    description: "the runtime's NRI socket",
+    offered: true,
+  }),
+  nriPluginName: option({
+    type: matching(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/, 'name', {
+      problem: 'is not a plugin name',
+      remedy: 'use at most 63 letters, digits, dots, dashes',
+    }),
+    default: 'cpusetd',
+    description: 'our name as an NRI plugin',
+    offered: true,
+  }),
+  nriPluginIndex: option({
+    type: matching(/^\d\d$/, 'nn', { problem: 'is not a plugin index', remedy: 'write two digits, 00 to 99' }),
+    default: '50',
+    description: 'our place among NRI plugins: lower is asked earlier',
+    offered: true,
+  }),
+  criEndpoint: option({
+    type: orOff(socketPath),
+    default: '/run/containerd/containerd.sock',
+    description: "the runtime's CRI socket, for the runtime's own records to follow",
+    offered: true,
+  }),
+  adminSocket: option({
+    type: socketPath,
+    default: '/run/cpusetd/cpusetd.sock',
+    description: 'where health, status and the other commands are answered',
+    offered: true,
+  }),
+  healthAddress: option({
+    type: orOff(hostPort),
+    default: 'off',
+    description: 'gRPC health over TCP too',
+    offered: true,
+  }),
+  metricsAddress: option({
+    type: orOff(hostPort),
+    default: 'off',
+    description: 'Prometheus metrics over HTTP',
+    offered: true,
+  }),
+  logLevel: option({
+    type: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'),
+    default: 'info',
+    description: 'the least severity that is logged',
+    offered: true,
+  }),
+  logFormat: option({
+    type: oneOf('json', 'pretty'),
+    default: 'json',
+    description: 'one JSON object or one readable line per event',
+    offered: true,
+  }),
+} as const;
+
+export type OptionKey = keyof typeof OPTIONS;
+
+/** What the daemon runs with, by the keys of the table. */
+export type Config = {
+  readonly [Key in OptionKey]: (typeof OPTIONS)[Key] extends Option<infer T> ? T : never;
+};
+
+/** `cpuManagerPolicy` → `cpu-manager-policy`: the flag without its dashes, and the key in the file. */
+export function nameOf(key: OptionKey): string {
+  return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** `cpuManagerPolicy` → `CPUSETD_CPU_MANAGER_POLICY`. */
+export function envNameOf(key: OptionKey): string {
+  return `CPUSETD_${nameOf(key).replaceAll('-', '_').toUpperCase()}`;
+}
+
+/** What the help says of an option after its description. */
+export function describeDefault(key: OptionKey): string {
+  const { default: text } = OPTIONS[key];
+  return [...(text ? [`default ${text}`] : []), envNameOf(key)].join(', ');
+}
+
+/** The options that can be set. */
+export function listOffered(): readonly OptionKey[] {
+  return (Object.keys(OPTIONS) as OptionKey[]).filter((key) => OPTIONS[key].offered);
+}

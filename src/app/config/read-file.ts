@@ -1,0 +1,90 @@
+import { readFileSync, statSync } from 'node:fs';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Node } from 'yaml';
+
+import { listOffered, nameOf } from './options';
+import type { Setting, Source } from './setting';
+
+const MAX_BYTES = 1 << 20;
+
+/**
+ * The settings of a YAML or JSON file: one mapping from option names to values. Lists are joined with commas, mappings
+ * become `k=v`, and a scalar is taken as it is written, so that `05` and `1e3` stay what they are.
+ */
+export function readConfigFile(path: string): Source {
+  const text = readText(path);
+  return typeof text === 'string' ? readSettings(path, text) : { settings: [], problems: [text.problem] };
+}
+
+function readText(path: string): string | { problem: string } {
+  try {
+    if (statSync(path).size <= MAX_BYTES) return readFileSync(path, 'utf8');
+    return { problem: `--config ${path}: the file is larger than 1 MiB; is it the right one?` };
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    return { problem: `--config ${path}: ${UNREADABLE[code] ?? `can't be read (${code})`}; check the path` };
+  }
+}
+
+const UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  EACCES: 'permission denied',
+  EISDIR: 'is a folder, not a file',
+};
+
+function readSettings(path: string, text: string): Source {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const lineAt = (offset: number | undefined): number => lines.linePos(offset ?? 0).line;
+
+  const broken = document.errors.map(
+    ({ code, message, pos }) => `${path}:${lineAt(pos[0])}: ${REASONS[code] ?? message}; correct the file`,
+  );
+  if (broken.length > 0) return { settings: [], problems: broken };
+  if (document.contents === null) return { settings: [], problems: [] };
+  if (!isMap(document.contents)) {
+    return { settings: [], problems: [`${path}:1: is not a mapping; write lines like reserved-cpus: 0-1`] };
+  }
+
+  const known = new Set(listOffered().map(nameOf));
+  const settings: Setting[] = [];
+  const problems: string[] = [];
+  for (const { key, value } of document.contents.items) {
+    const name = isScalar(key) ? String(key.value) : '(a key that is not a word)';
+    const line = lineAt((key as Node).range?.[0]);
+    const resolved = isAlias(value) ? value.resolve(document) : value;
+    const written = writeAsText(resolved);
+    if (!known.has(name)) {
+      problems.push(`${path}:${line}: ${name}: no such option; remove it, or see cpusetd run --help for the names`);
+    } else if (written === undefined) {
+      problems.push(`${path}:${line}: ${name}: has no value that can be read; write one text, list or mapping`);
+    } else settings.push({ name, text: written, origin: { kind: 'file', path, line } });
+  }
+  return { settings, problems };
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  DUPLICATE_KEY: 'an option is set twice',
+  MULTIPLE_DOCS: 'holds more than one document',
+};
+
+/** Undefined for null and for nested collections. */
+function writeAsText(value: unknown): string | undefined {
+  if (isScalar(value)) {
+    if (value.value === null) return undefined;
+    return value.type === 'PLAIN' && value.source !== undefined
+      ? value.source
+      : String(value.value as string | number | boolean);
+  }
+  if (isSeq(value)) return joinAll(value.items.map((item) => (isScalar(item) ? writeAsText(item) : undefined)));
+  if (!isMap(value)) return undefined;
+  return joinAll(
+    value.items.map(({ key, value: of }) => {
+      const [name, text] = [key, of].map((part) => (isScalar(part) ? writeAsText(part) : undefined));
+      return name === undefined || text === undefined ? undefined : `${name}=${text}`;
+    }),
+  );
+}
+
+function joinAll(parts: readonly (string | undefined)[]): string | undefined {
+  return parts.includes(undefined) ? undefined : parts.join(',');
+}

@@ -1,0 +1,29 @@
+/** A text that somebody gave for an option, and where: it is named in every message about it. */
+export interface Setting {
+  readonly name: string;
+  readonly text: string;
+  readonly origin: Origin;
+}
+
+export type Origin =
+  | { readonly kind: 'flag' }
+  | { readonly kind: 'env'; readonly variable: string }
+  | { readonly kind: 'file'; readonly path: string; readonly line: number };
+
+/** Names the place as the operator knows it: `--mode`, `CPUSETD_MODE`, `/etc/cpusetd.yaml:3: mode`. */
+export function describePlace({ name, origin }: Pick<Setting, 'name' | 'origin'>): string {
+  switch (origin.kind) {
+    case 'flag':
+      return `--${name}`;
+    case 'env':
+      return origin.variable;
+    case 'file':
+      return `${origin.path}:${origin.line}: ${name}`;
+  }
+}
+
+/** What was found in one source: settings, and what is wrong with the source itself, in words for the operator. */
+export interface Source {
+  readonly settings: readonly Setting[];
+  readonly problems: readonly string[];
+}

@@ -1,0 +1,69 @@
+/** What an option's text may be, and what it means. The same for flags, environment and file. */
+export interface ValueType<T> {
+  /** How the value is named in the help, e.g. `host:port`. */
+  readonly placeholder: string;
+  readonly parse: (text: string) => Parsed<T>;
+}
+
+export type Parsed<T> =
+  | { readonly ok: true; readonly value: T }
+  /** `problem` goes on from the quoted text ("is not a duration"), `remedy` says what to write instead. */
+  | { readonly ok: false; readonly problem: string; readonly remedy: string };
+
+export function accept<T>(value: T): Parsed<T> {
+  return { ok: true, value };
+}
+
+export function reject(problem: string, remedy: string): Parsed<never> {
+  return { ok: false, problem, remedy };
+}
+
+/** `off` is no value; everything else is of the given type. */
+export function orOff<T>(type: ValueType<T>): ValueType<T | undefined> {
+  return {
+    placeholder: `${type.placeholder}|off`,
+    parse: (text) => (text === 'off' ? accept(undefined) : type.parse(text)),
+  };
+}
+
+/** One of a few words. */
+export function oneOf<const Word extends string>(...words: readonly Word[]): ValueType<Word> {
+  return {
+    placeholder: words.join('|'),
+    parse: (text) => {
+      const word = words.find((candidate) => candidate === text);
+      return word === undefined
+        ? reject('is not a known value', words.length === 1 ? `write ${words[0]}` : `choose one of ${words.join(', ')}`)
+        : accept(word);
+    },
+  };
+}
+
+/** `on` or `off`. */
+export const onOff: ValueType<boolean> = {
+  placeholder: 'on|off',
+  parse: (text) =>
+    text === 'on' || text === 'off' ? accept(text === 'on') : reject('is not a switch', 'write on or off'),
+};
+
+/** A whole number from `min` to `max`. */
+export function wholeNumber({ min, max }: { readonly min: number; readonly max: number }): ValueType<number> {
+  return {
+    placeholder: 'n',
+    parse: (text) => {
+      const remedy = `write a whole number from ${min} to ${max}`;
+      if (!/^\d{1,15}$/.test(text)) return reject('is not a whole number', remedy);
+      const value = Number(text);
+      return value >= min && value <= max ? accept(value) : reject('is out of range', remedy);
+    },
+  };
+}
+
+/** Text of a certain form. */
+export function matching(
+  pattern: RegExp,
+  placeholder: string,
+  { problem, remedy }: { readonly problem: string; readonly remedy: string },
+): ValueType<string> {
+  return { placeholder, parse: (text) => (pattern.test(text) ? accept(text) : reject(problem, remedy)) };
+}
