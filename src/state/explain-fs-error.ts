@@ -14,11 +14,12 @@ const REMEDIES: Readonly<Record<string, string>> = {
 
 /** Node's code of a failed file operation (`ENOSPC`), or `UNKNOWN`. */
 export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
+  const code = (error as { readonly code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : 'UNKNOWN';
 }
 
 /** A sentence for the operator: which path, what is wrong, what to do. `deed` completes "can't …", e.g. `write`. */
 export function explainFsError(deed: string, path: string, error: unknown): string {
   const code = codeOf(error);
-  return `can't ${deed} ${path}: ${REMEDIES[code] ?? (error instanceof Error ? error.message : String(error))} (${code})`;
+  return `can't ${deed} ${path}: ${REMEDIES[code] ?? String(error)} (${code})`;
 }

@@ -6,21 +6,21 @@ import * as fs from 'node:fs';
  */
 export interface FsOps {
   /** Makes the directory with its parents; returns the topmost one it had to make, if any. */
-  mkdir(path: string, mode: number): string | undefined;
-  readdir(path: string): string[];
-  stat(path: string): { readonly isFile: boolean; readonly sizeBytes: number };
+  readonly mkdir: (path: string, mode: number) => string | undefined;
+  readonly readdir: (path: string) => string[];
+  readonly stat: (path: string) => { readonly isFile: boolean; readonly sizeBytes: number };
   /** Throws when the process may not write there, also when the file system is mounted read-only. */
-  assertWritable(path: string): void;
-  readText(path: string): string;
-  openForWriting(path: string, mode: number): number;
-  openDirectory(path: string): number;
+  readonly assertWritable: (path: string) => void;
+  readonly readText: (path: string) => string;
+  readonly openForWriting: (path: string, mode: number) => number;
+  readonly openDirectory: (path: string) => number;
   /** Returns how many bytes were written, which may be fewer than given. */
-  write(fd: number, bytes: Uint8Array, offset: number): number;
-  fsync(fd: number): void;
-  close(fd: number): void;
-  rename(from: string, to: string): void;
-  link(from: string, to: string): void;
-  unlink(path: string): void;
+  readonly write: (fd: number, bytes: Uint8Array, offset: number) => number;
+  readonly fsync: (fd: number) => void;
+  readonly close: (fd: number) => void;
+  readonly rename: (from: string, to: string) => void;
+  readonly link: (from: string, to: string) => void;
+  readonly unlink: (path: string) => void;
 }
 
 const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = fs.constants;

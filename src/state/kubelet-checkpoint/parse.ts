@@ -119,10 +119,9 @@ function toCheckpoint(file: GoObject, withPods: boolean): GoCheckpoint {
 }
 
 function toHead(file: GoObject): { policyName: string; defaultCpuSet: string } {
-  const policyName = file.text('policyName');
   // Without this any JSON object would pass as a v2 state without checksum; the kubelet stops over the policy then.
-  if (policyName === '') throw new GoShapeError('there is no "policyName": not a state of the CPU manager');
-  return { policyName, defaultCpuSet: file.text('defaultCpuSet') };
+  if (!file.has('policyName')) throw new GoShapeError('there is no "policyName": not a state of the CPU manager');
+  return { policyName: file.text('policyName'), defaultCpuSet: file.text('defaultCpuSet') };
 }
 
 function accept(format: 'v2' | 'v3' | 'v4', checkpoint: GoCheckpoint): ParsedKubeletState {

@@ -1,0 +1,270 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { nodeFsOps, openStateFile, type FsOps, type StateFile } from '../../src/state';
+import { fsError, watchOps } from './support/fs-doubles';
+import { useTempDirs } from './support/temp-dir';
+
+const makeDir = useTempDirs();
+
+function open(dir: string, fs?: FsOps): StateFile {
+  const opened = openStateFile(fs ? { dir, fs } : { dir });
+  if (!opened.ok) throw new Error(opened.because);
+  return opened.file;
+}
+
+describe('openStateFile', () => {
+  test('makes the directory with its parents, for its owner alone', () => {
+    const dir = join(makeDir(), 'lib/cpusetd');
+    const file = open(dir);
+    expect(statSync(dir).mode & 0o777).toBe(0o700);
+    expect(file).toMatchObject({ path: join(dir, 'state.json'), notWritable: null });
+    expect(file.read()).toEqual({ kind: 'none' });
+  });
+
+  test('syncs each directory that got a new entry, and none when all was there', () => {
+    const dir = join(makeDir(), 'a/b');
+    const synced = (): string[] => {
+      const paths: string[] = [];
+      open(dir, { ...nodeFsOps, openDirectory: (path) => (paths.push(path), nodeFsOps.openDirectory(path)) });
+      return paths;
+    };
+    expect(synced()).toEqual([join(dir, '..'), join(dir, '../..')]);
+    expect(synced()).toEqual([]);
+  });
+
+  test('takes a directory given with a slash or relative to the working directory', () => {
+    const dir = join(makeDir(), 'state');
+    expect(open(`${dir}/`).path).toBe(join(dir, 'state.json'));
+    expect(open('.').path).toBe(join(process.cwd(), 'state.json'));
+  });
+
+  test('reports a file where the directory should be', () => {
+    const path = join(makeDir(), 'file');
+    writeFileSync(path, '');
+    expect(openStateFile({ dir: path })).toEqual({
+      ok: false,
+      because: `can't use the state directory ${path}: the path exists and is not a directory: choose another --state-dir (EEXIST)`,
+    });
+    expect(openStateFile({ dir: join(path, 'below') })).toMatchObject({ because: expect.stringContaining('ENOTDIR') });
+  });
+
+  test('opens a directory that can only be read, and says so', () => {
+    const dir = makeDir();
+    open(dir).save('kept');
+    const readOnly: FsOps = {
+      ...nodeFsOps,
+      assertWritable: () => {
+        throw fsError('EROFS');
+      },
+    };
+    const file = open(dir, readOnly);
+    expect(file.notWritable).toContain('mounted read-only: mount it writable or choose another --state-dir (EROFS)');
+    expect(file.read()).toEqual({ kind: 'text', text: 'kept' });
+  });
+});
+
+describe('save', () => {
+  test('is read back, by the owner alone, with no other file left', () => {
+    const dir = makeDir();
+    const file = open(dir);
+    expect(file.save('one')).toEqual({ ok: true });
+    expect(file.save('zwei 💡')).toEqual({ ok: true });
+    expect(open(dir).read()).toEqual({ kind: 'text', text: 'zwei 💡' });
+    expect(statSync(file.path).mode & 0o777).toBe(0o600);
+    expect(readdirSync(dir)).toEqual(['state.json']);
+  });
+
+  test('does each thing in the order that makes it durable', () => {
+    const ops: string[] = [];
+    const file = open(
+      makeDir(),
+      watchOps((op) => void ops.push(op)),
+    );
+    ops.length = 0;
+    file.save('text');
+    const order = ['openForWriting', 'write', 'fsync', 'close', 'rename', 'openDirectory', 'fsync', 'close'];
+    expect(ops).toEqual(order);
+  });
+
+  const FAULTS = ['openForWriting', 'write', 'fsync', 'close', 'rename'] as const;
+  const CODES = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE', 'ESTALE'];
+  test.each(FAULTS.flatMap((op) => CODES.map((code) => [op, code] as const)))(
+    'a failing %s (%s) is told and leaves the old text, no leftover, and no harm to the next save',
+    (failing, code) => {
+      const dir = makeDir();
+      let armed = false;
+      const file = open(
+        dir,
+        watchOps((op) => {
+          if (armed && op === failing) throw fsError(code);
+        }),
+      );
+      file.save('old');
+      armed = true;
+      const outcome = file.save('new');
+      armed = false;
+      expect(outcome).toMatchObject({ ok: false, code, onDisk: 'old' });
+      expect(outcome).toHaveProperty(
+        'because',
+        expect.stringMatching(new RegExp(`^can't save ${file.path}: .+ \\(${code}\\)$`)),
+      );
+      expect(file.read()).toEqual({ kind: 'text', text: 'old' });
+      expect(readdirSync(dir)).toEqual(['state.json']);
+      expect(file.save('newer')).toEqual({ ok: true });
+    },
+  );
+
+  test('when only the sync of the directory fails, it is said that either text may be on disk', () => {
+    let syncs = 0;
+    const file = open(makeDir(), {
+      ...nodeFsOps,
+      fsync: (fd) => {
+        if (++syncs === 2) throw fsError('EIO');
+        nodeFsOps.fsync(fd);
+      },
+    });
+    expect(file.save('new')).toMatchObject({ ok: false, code: 'EIO', onDisk: 'unknown' });
+  });
+
+  test('a temporary file that can be neither written to the end nor removed does not stand in the way later', () => {
+    const dir = makeDir();
+    let broken = true;
+    const file = open(
+      dir,
+      watchOps((op) => {
+        if (broken && (op === 'fsync' || op === 'unlink')) throw fsError('EIO');
+      }),
+    );
+    expect(file.save('a long text that fails')).toMatchObject({ ok: false });
+    expect(existsSync(join(dir, 'state.json.tmp'))).toBe(true);
+    broken = false;
+    expect(file.save('short')).toEqual({ ok: true });
+    expect(file.read()).toEqual({ kind: 'text', text: 'short' });
+  });
+
+  test('does not write through a link that someone put in its way', () => {
+    const dir = makeDir();
+    const victim = join(makeDir(), 'victim');
+    writeFileSync(victim, 'untouched');
+    const file = open(dir);
+    symlinkSync(victim, join(dir, 'state.json.tmp'));
+    expect(file.save('text')).toMatchObject({ ok: false, code: 'ELOOP' });
+    expect(readFileSync(victim, 'utf8')).toBe('untouched');
+    expect(file.save('text')).toEqual({ ok: true }); // the failed save has removed the link
+  });
+
+  test('a directory removed while running is reported', () => {
+    const dir = join(makeDir(), 'state');
+    const file = open(dir);
+    execFileSync('rm', ['-r', dir]);
+    expect(file.save('text')).toMatchObject({ ok: false, code: 'ENOENT', onDisk: 'old' });
+  });
+});
+
+describe('read', () => {
+  test.each`
+    name                          | make                                                                         | because
+    ${'a directory'}              | ${(path: string) => mkdirSync(path)}                                         | ${'is not a regular file'}
+    ${'a pipe nobody writes to'}  | ${(path: string) => execFileSync('mkfifo', [path])}                          | ${'is not a regular file'}
+    ${'a file beyond all bounds'} | ${(path: string) => writeFileSync(path, Buffer.alloc(16 * 1024 * 1024 + 1))} | ${'has 16777217 bytes; at most 16777216 are read'}
+    ${'a link in a circle'}       | ${(path: string) => symlinkSync(path, path)}                                 | ${'(ELOOP)'}
+  `(
+    '$name is not a state, and can be set aside',
+    ({ make, because }: { make: (path: string) => void; because: string }) => {
+      const file = open(makeDir());
+      make(file.path);
+      expect(file.read()).toMatchObject({ kind: 'unreadable', because: expect.stringContaining(because) });
+      expect(file.setAside()).toEqual({ movedTo: `${file.path}.bad-1` });
+      expect(file.read()).toEqual({ kind: 'none' });
+    },
+  );
+
+  test.each(['EMFILE', 'ENFILE', 'ENOMEM'])('%s says nothing about the file', (code) => {
+    const file = open(makeDir(), {
+      ...nodeFsOps,
+      readText: () => {
+        throw fsError(code);
+      },
+    });
+    file.save('good');
+    expect(file.read()).toMatchObject({ kind: 'failed' });
+  });
+});
+
+describe('setAside', () => {
+  test('keeps the newest eight', () => {
+    const dir = makeDir();
+    const file = open(dir);
+    for (let n = 1; n <= 11; n++) {
+      file.save(`bad ${n}`);
+      expect(file.setAside()).toEqual({ movedTo: `${file.path}.bad-${n}` });
+    }
+    const kept = readdirSync(dir).map((name) => readFileSync(join(dir, name), 'utf8'));
+    expect(kept.sort()).toEqual([4, 5, 6, 7, 8, 9, 10, 11].map((n) => `bad ${n}`).sort());
+  });
+
+  test('leaves alone what only looks like one of its files', () => {
+    const dir = makeDir();
+    const others = [
+      'state.json.bad-',
+      'state.json.bad-0',
+      'state.json.bad-x',
+      'state.json.bad-1.old',
+      'xstate.json.bad-7',
+    ];
+    for (const name of others) writeFileSync(join(dir, name), '');
+    const file = open(dir);
+    file.save('bad');
+    expect(file.setAside()).toEqual({ movedTo: `${file.path}.bad-1` });
+    expect(readdirSync(dir).sort()).toEqual([...others, 'state.json.bad-1'].sort());
+  });
+});
+
+test('keepAs keeps the present text through later saves, and the latest one of two', () => {
+  const file = open(makeDir());
+  for (const text of ['first', 'second']) {
+    file.save(text);
+    expect(file.keepAs('v1')).toEqual({ keptAs: `${file.path}.v1` });
+    file.save('after');
+    expect(readFileSync(`${file.path}.v1`, 'utf8')).toBe(text);
+  }
+});
+
+describe('on real file systems', () => {
+  const mount = (dir: string, options: string): boolean =>
+    spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', dir]).status === 0;
+  const canMount = ((): boolean => {
+    const dir = makeDir();
+    return mount(dir, 'size=4k') && spawnSync('umount', [dir]).status === 0;
+  })();
+  const testWithMount = canMount ? test : test.skip;
+
+  const mounted: string[] = [];
+  afterEach(() => mounted.splice(0).forEach((dir) => execFileSync('umount', [dir])));
+  const mountAt = (options: string): string => {
+    const dir = makeDir();
+    expect(mount(dir, options)).toBe(true);
+    mounted.push(dir);
+    return dir;
+  };
+
+  testWithMount('a full one refuses the save and keeps the old text', () => {
+    const file = open(mountAt('size=64k'));
+    expect(file.save('x'.repeat(20_000))).toEqual({ ok: true });
+    expect(file.save('y'.repeat(60_000))).toMatchObject({ ok: false, code: 'ENOSPC', onDisk: 'old' });
+    expect(file.read()).toEqual({ kind: 'text', text: 'x'.repeat(20_000) });
+    expect(file.save('z'.repeat(20_000))).toEqual({ ok: true });
+  });
+
+  testWithMount('a read-only one is read, and reported before the first save', () => {
+    const dir = mountAt('size=64k');
+    open(dir).save('kept');
+    execFileSync('mount', ['-o', 'remount,ro', dir]);
+    const file = open(dir);
+    expect(file.notWritable).toContain('EROFS');
+    expect(file.read()).toEqual({ kind: 'text', text: 'kept' });
+    expect(file.save('new')).toMatchObject({ ok: false, code: 'EROFS', onDisk: 'old' });
+    expect(file.setAside()).toMatchObject({ because: expect.stringContaining('EROFS') });
+  });
+});

@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { decodeState, encodeState } from '../../src/state';
+import { formatKubeletState, formatKubeletStateV1, parseKubeletState } from '../../src/state/kubelet-checkpoint';
+import { VECTORS } from './kubelet-checkpoint/vectors';
+
+const SEED = 20261121;
+const RUNS = 20_000;
+/** An input of a few kilobytes takes well under a millisecond; this is far from it and far from a hang. */
+const MAX_MS = 500;
+
+const OURS = [
+  'v1-empty',
+  'v1-one',
+  'v1-many',
+  'v1-pretty-printed',
+  'inconsistent-cpu-twice',
+  'newer-v2',
+  'broken-torn-in-a-string',
+].map((name) => readFileSync(join(__dirname, `../fixtures/state/${name}.json`), 'utf8'));
+const KUBELETS = VECTORS.map(({ file }) => file);
+
+/** Pieces which parsers stumble over. */
+const anyPiece = fc.oneof(
+  fc.constantFrom(
+    'null',
+    '{}',
+    '[]',
+    '"',
+    '\\',
+    '\\ud800',
+    '"__proto__":',
+    '0-65535',
+    '1e999',
+    '-',
+    ',',
+    '}',
+    '{',
+    '[',
+    '\u0000',
+    '\ufeff',
+    '99999999999',
+  ),
+  fc.constant('['.repeat(5_000)),
+  fc.constant('0-65535,'.repeat(50)),
+  fc.string({ unit: 'binary', maxLength: 8 }),
+  fc.json({ maxDepth: 3 }),
+);
+
+/** A good file with a few cuts, insertions and replacements, or garbage. */
+function anyInput(files: readonly string[]): fc.Arbitrary<string> {
+  const anyEdit = fc.record({
+    at: fc.double({ min: 0, max: 1, noNaN: true }),
+    drop: fc.nat(40),
+    insert: fc.oneof(fc.constant(''), anyPiece),
+  });
+  const mutated = fc
+    .tuple(fc.constantFrom(...files), fc.array(anyEdit, { minLength: 1, maxLength: 4 }))
+    .map(([file, edits]) =>
+      edits.reduce((text, { at, drop, insert }) => {
+        const index = Math.floor(at * text.length);
+        return text.slice(0, index) + insert + text.slice(index + drop);
+      }, file),
+    );
+  return fc.oneof({ weight: 8, arbitrary: mutated }, anyPiece, fc.string({ unit: 'binary' }), fc.json());
+}
+
+function slowest(files: readonly string[], decode: (text: string) => void): number {
+  let maxMs = 0;
+  fc.assert(
+    fc.property(anyInput(files), (text) => {
+      const start = performance.now();
+      decode(text);
+      maxMs = Math.max(maxMs, performance.now() - start);
+    }),
+    { seed: SEED, numRuns: RUNS },
+  );
+  return maxMs;
+}
+
+test(`decodeState takes ${RUNS} damaged texts without throwing, and believes none that it would not write itself`, () => {
+  const outcomes = new Map<string, number>();
+  const count = (outcome: string): unknown => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+  const maxMs = slowest(OURS, (text) => {
+    const decoded = decodeState(text);
+    if (!decoded.ok) return count(decoded.problem.kind);
+    expect(decodeState(encodeState(decoded.state))).toEqual(decoded);
+    return count('ok');
+  });
+  expect([...outcomes.keys()]).toEqual(expect.arrayContaining(['torn', 'foreign', 'garbled', 'empty']));
+  expect(maxMs).toBeLessThan(MAX_MS);
+}, 60_000);
+
+test(`parseKubeletState takes ${RUNS} damaged texts without throwing, and what it believes is written and read as the same`, () => {
+  const outcomes = new Set<string>();
+  const maxMs = slowest(KUBELETS, (text) => {
+    const parsed = parseKubeletState(text);
+    outcomes.add(parsed.ok ? parsed.format : parsed.problem);
+    if (!parsed.ok) return;
+    const again =
+      parsed.format === 'v1' ? formatKubeletStateV1(parsed.state) : formatKubeletState(parsed.state, parsed.format);
+    expect(parseKubeletState(again)).toMatchObject({ ok: true });
+  });
+  expect([...outcomes]).toEqual(expect.arrayContaining(['not-json', 'shape', 'corrupted', 'v2']));
+  expect(maxMs).toBeLessThan(MAX_MS);
+}, 60_000);

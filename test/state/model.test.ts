@@ -1,0 +1,184 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { CpuSet } from '../../src/core/cpuset';
+import { decodeState, encodeState, type State } from '../../src/state';
+import { migrate } from '../../src/state/migrations';
+import { assignmentOf } from './support/assignments';
+
+const FIXTURES = join(__dirname, '../fixtures/state');
+const read = (name: string): string => readFileSync(join(FIXTURES, name), 'utf8');
+const show = (text: string): string => {
+  const decoded = decodeState(text);
+  return decoded.ok
+    ? `generation ${decoded.state.generation}, ${decoded.state.assignments.length} assignments`
+    : decoded.problem.kind;
+};
+
+const GOLDEN: [name: string, outcome: string, because: string][] = [
+  ['v1-empty.json', 'generation 0, 0 assignments', ''],
+  ['v1-one.json', 'generation 1, 1 assignments', ''],
+  ['v1-many.json', 'generation 4711, 4 assignments', ''],
+  ['v1-pretty-printed.json', 'generation 4711, 4 assignments', ''],
+  ['v1-unknown-fields.json', 'generation 4711, 4 assignments', ''],
+  ['newer-v2.json', 'newer', 'version 2 was written by cpusetd 9.0.0; this cpusetd reads up to 1'],
+  ['broken-empty.json', 'empty', 'the file is empty'],
+  ['broken-whitespace.json', 'empty', 'the file is empty'],
+  ['broken-torn-in-the-head.json', 'torn', 'not JSON'],
+  ['broken-torn-between-entries.json', 'torn', 'not JSON'],
+  ['broken-torn-in-a-string.json', 'torn', 'not JSON'],
+  ['broken-torn-before-the-checksum.json', 'torn', 'not JSON'],
+  ['broken-torn-last-brace.json', 'torn', 'not JSON'],
+  ['broken-two-documents.json', 'torn', 'not JSON'],
+  ['broken-nul-bytes.json', 'torn', 'not JSON'],
+  ['broken-binary.json', 'torn', 'not JSON'],
+  ['broken-foreign-kubelet.json', 'foreign', 'not written by cpusetd'],
+  ['broken-foreign-other-program.json', 'foreign', 'not written by cpusetd'],
+  ['broken-foreign-array.json', 'foreign', 'not an object'],
+  ['broken-foreign-text.json', 'foreign', 'not an object'],
+  ['broken-foreign-null.json', 'foreign', 'not an object'],
+  ['broken-invalid-utf8.json', 'garbled', 'checksum'],
+  ['broken-changed-cpu.json', 'garbled', 'checksum'],
+  ['broken-changed-version.json', 'garbled', 'checksum'],
+  ['broken-no-checksum.json', 'garbled', 'checksum'],
+  ['broken-crc.json', 'garbled', 'checksum'],
+  ['broken-deep.json', 'garbled', 'checksum'],
+  ['broken-version-text.json', 'garbled', '"version"'],
+  ['broken-version-zero.json', 'garbled', '"version"'],
+  ['broken-no-generation.json', 'garbled', '"generation"'],
+  ['broken-generation-negative.json', 'garbled', '"generation"'],
+  ['broken-assignments-object.json', 'garbled', '"assignments"'],
+  ['inconsistent-cpu-twice.json', 'inconsistent', 'CPU 3 belongs to'],
+  ['inconsistent-container-twice.json', 'inconsistent', 'has two assignments'],
+  ['inconsistent-no-cpus.json', 'inconsistent', '"cpus" is empty'],
+  ['inconsistent-cpus-reversed.json', 'inconsistent', 'runs backwards'],
+  ['inconsistent-cpus-huge.json', 'inconsistent', 'is not a CPU list'],
+  ['inconsistent-cpus-number.json', 'inconsistent', '"cpus" is not a text'],
+  ['inconsistent-unknown-kind.json', 'inconsistent', '"kind" is "toString"'],
+  ['inconsistent-no-rules.json', 'inconsistent', '"rules" is not an object'],
+  ['inconsistent-options-numbers.json', 'inconsistent', '"options" is not a list of texts'],
+  ['inconsistent-no-container-id.json', 'inconsistent', '"containerId" is not a text'],
+  ['inconsistent-requested-text.json', 'inconsistent', '"requested" is not a number'],
+  ['inconsistent-quota-text.json', 'inconsistent', '"quotaLifted" is neither'],
+  ['inconsistent-null-entry.json', 'inconsistent', 'entry 0: the entry is not an object'],
+];
+
+describe('golden files', () => {
+  test.each(GOLDEN)('%s is read as: %s', (name, outcome, because) => {
+    const decoded = decodeState(read(name));
+    expect(show(read(name))).toBe(outcome);
+    expect(decoded.ok ? '' : decoded.problem.because).toContain(because);
+  });
+
+  test('each file of the folder has a row', () => {
+    const files = readdirSync(FIXTURES).filter((name) => name !== 'README.md');
+    expect(files.sort()).toEqual(GOLDEN.map(([name]) => name).sort());
+  });
+
+  test.each(['v1-empty.json', 'v1-one.json', 'v1-many.json'])('%s is written again byte for byte', (name) => {
+    const decoded = decodeState(read(name));
+    expect(decoded.ok && encodeState(decoded.state)).toBe(read(name));
+  });
+
+  test('a pretty-printed file says the same as the original', () => {
+    expect(decodeState(read('v1-pretty-printed.json'))).toEqual(decodeState(read('v1-many.json')));
+  });
+
+  test('a file cut at any byte is never believed', () => {
+    const text = read('v1-many.json').trimEnd();
+    const believed = Array.from({ length: text.length }, (_, i) => text.slice(0, i)).filter(
+      (cut) => decodeState(cut).ok,
+    );
+    expect(believed).toEqual([]);
+  });
+
+  test('a file with any one bit turned is never believed', () => {
+    const bytes = readFileSync(join(FIXTURES, 'v1-one.json'));
+    const original = decodeState(bytes.toString('utf8'));
+    const kinds = new Set<string>();
+    for (let bit = 0; bit < (bytes.length - 1) * 8; bit++) {
+      const turned = Buffer.from(bytes);
+      turned[bit >> 3]! ^= 1 << (bit & 7);
+      const decoded = decodeState(turned.toString('utf8'));
+      // White space may turn into other white space; then the content is the same.
+      if (decoded.ok) expect(decoded).toEqual(original);
+      else kinds.add(decoded.problem.kind);
+    }
+    expect([...kinds].sort()).toEqual(['foreign', 'garbled', 'torn']);
+  });
+});
+
+describe('entries that contradict each other', () => {
+  test.each`
+    name                                            | cpus                          | believed      | rejected
+    ${'both sides of an overlap are rejected'}      | ${['1-2', '2-3', '4']}        | ${['4']}      | ${[0, 1]}
+    ${'a chain of overlaps is rejected as a whole'} | ${['1-2', '2-3', '3-4', '9']} | ${['9']}      | ${[0, 1, 2]}
+    ${'an entry without CPUs is rejected alone'}    | ${['1', '', '3']}             | ${['1', '3']} | ${[1]}
+  `('$name', ({ cpus, believed, rejected }: { cpus: string[]; believed: string[]; rejected: number[] }) => {
+    const assignments = cpus.map((list, i) => assignmentOf(`c${i}`, list));
+    const decoded = decodeState(encodeState({ writtenBy: '0.1.0', generation: 1, assignments }));
+    if (decoded.ok || decoded.problem.kind !== 'inconsistent') throw new Error('taken for consistent');
+    expect(decoded.problem.salvaged.assignments.map(({ cpus: set }) => set.toString())).toEqual(believed);
+    expect(decoded.problem.entries.map(({ index }) => index)).toEqual(rejected);
+  });
+
+  test('the rejected entry is named by pod and container', () => {
+    const assignments = [assignmentOf('a', '1', { podUid: 'u' }), assignmentOf('b', '1', { podUid: 'u' })];
+    const decoded = decodeState(encodeState({ writtenBy: '0.1.0', generation: 1, assignments }));
+    expect(decoded).toMatchObject({
+      problem: { entries: [{ key: 'u/a', because: 'CPU 1 belongs to u/a and u/b' }, { key: 'u/b' }] },
+    });
+  });
+});
+
+describe('encodeState', () => {
+  test('whatever disjoint state is encoded, decoding gives it back', () => {
+    const anyText = fc.string({ unit: 'binary' });
+    const anyState = fc
+      .record({
+        writtenBy: fc.string(),
+        generation: fc.nat(),
+        texts: fc.array(fc.record({ a: anyText, b: anyText, idle: fc.boolean() })),
+      })
+      .map(({ writtenBy, generation, texts }): State => ({
+        writtenBy,
+        generation,
+        assignments: texts.map(({ a, b, idle }, i) =>
+          assignmentOf(`${i}${a}`, `${3 * i}-${3 * i + 1}`, { podUid: b, because: a, containerId: idle ? null : b }),
+        ),
+      }));
+    fc.assert(
+      fc.property(anyState, (state) => {
+        const decoded = decodeState(encodeState(state));
+        expect(decoded).toEqual({ ok: true, state, version: 1 });
+      }),
+      { seed: 20261121, numRuns: 300 },
+    );
+  });
+
+  test('lone surrogates in a name come back as they were', () => {
+    const state = { writtenBy: '0', generation: 1, assignments: [assignmentOf('\ud800x', '1')] };
+    expect(decodeState(Buffer.from(encodeState(state), 'utf8').toString('utf8'))).toMatchObject({ ok: true, state });
+  });
+
+  test('an assignment that was replaced is written anew, the others as before', () => {
+    const [a, b] = [assignmentOf('a', '1'), assignmentOf('b', '2')];
+    const first = encodeState({ writtenBy: '0', generation: 1, assignments: [a, b] });
+    const second = encodeState({ writtenBy: '0', generation: 1, assignments: [a, { ...b, cpus: CpuSet.of([7]) }] });
+    expect(second.split('\n')[1]).toBe(first.split('\n')[1]);
+    expect(second.split('\n')[2]).toBe(first.split('\n')[2]!.replace('"cpus":"2"', '"cpus":"7"'));
+  });
+
+  test.each([-1, 0.5, NaN, 2 ** 53])('generation %p is a broken promise', (generation) => {
+    expect(() => encodeState({ writtenBy: '0', generation, assignments: [] })).toThrow(RangeError);
+  });
+});
+
+test('migrations run from the version of the file to the present one, in order', () => {
+  const steps = ['1to2', '2to3', '3to4'].map((step) => (content: Readonly<Record<string, unknown>>) => ({
+    ...content,
+    steps: [...((content['steps'] ?? []) as string[]), step],
+  }));
+  expect(migrate({ kept: true }, 2, steps)).toEqual({ kept: true, steps: ['2to3', '3to4'] });
+  expect(migrate({ kept: true }, 4, steps)).toEqual({ kept: true });
+});

@@ -1,0 +1,127 @@
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inspectState, nodeFsOps, openStateStore, type StateStore } from '../../src/state';
+import { assignmentOf } from './support/assignments';
+import { fsError } from './support/fs-doubles';
+import { useTempDirs } from './support/temp-dir';
+
+const FIXTURES = join(__dirname, '../fixtures/state');
+const makeDir = useTempDirs();
+const version = '0.1.0';
+
+function dirWith(fixture: string): string {
+  const dir = makeDir();
+  copyFileSync(join(FIXTURES, fixture), join(dir, 'state.json'));
+  return dir;
+}
+
+function open(dir: string): StateStore {
+  const opened = openStateStore({ dir, version });
+  if (!opened.ok) throw new Error(opened.because);
+  return opened.store;
+}
+
+test('what was saved is there after a restart', () => {
+  const dir = join(makeDir(), 'new');
+  const assignments = [assignmentOf('a', '2-3'), assignmentOf('b', '4', { containerId: null })];
+  const store = open(dir);
+  expect(store.loaded).toEqual({ kind: 'none' });
+  expect(store.save({ generation: 7, assignments: new Map(assignments.entries()).values() })).toEqual({ ok: true });
+  expect(open(dir).loaded).toEqual({ kind: 'loaded', state: { writtenBy: version, generation: 7, assignments } });
+});
+
+test.each`
+  fixture                           | problem
+  ${'broken-empty.json'}            | ${'empty'}
+  ${'broken-torn-in-a-string.json'} | ${'torn'}
+  ${'broken-binary.json'}           | ${'torn'}
+  ${'broken-foreign-kubelet.json'}  | ${'foreign'}
+  ${'broken-changed-cpu.json'}      | ${'garbled'}
+  ${'inconsistent-cpu-twice.json'}  | ${'inconsistent'}
+`(
+  '$fixture is moved aside unchanged, and the next start finds nothing',
+  ({ fixture, problem }: Record<string, string>) => {
+    const dir = dirWith(fixture!);
+    const store = open(dir);
+    expect(store.loaded).toMatchObject({
+      kind: 'set-aside',
+      problem: { kind: problem },
+      movedTo: `${store.path}.bad-1`,
+    });
+    expect(readFileSync(`${store.path}.bad-1`)).toEqual(readFileSync(join(FIXTURES, fixture!)));
+    expect(open(dir).loaded).toEqual({ kind: 'none' });
+  },
+);
+
+test('what nothing speaks against in an inconsistent file comes along', () => {
+  expect(open(dirWith('inconsistent-cpu-twice.json')).loaded).toMatchObject({
+    problem: {
+      salvaged: { generation: 4711, assignments: [{ containerName: 'side.car' }, { containerName: '__proto__' }] },
+    },
+  });
+});
+
+test('a file of a newer version refuses the start and stays as it is', () => {
+  const dir = dirWith('newer-v2.json');
+  expect(openStateStore({ dir, version })).toEqual({
+    ok: false,
+    because: `${join(dir, 'state.json')}: version 2 was written by cpusetd 9.0.0; this cpusetd reads up to 1: start that one or a newer`,
+  });
+  expect(readdirSync(dir)).toEqual(['state.json']);
+  expect(readFileSync(join(dir, 'state.json'))).toEqual(readFileSync(join(FIXTURES, 'newer-v2.json')));
+});
+
+test('a file that can not be opened is moved aside', () => {
+  const dir = dirWith('v1-one.json');
+  const fs = {
+    ...nodeFsOps,
+    readText: () => {
+      throw fsError('EACCES');
+    },
+  };
+  const opened = openStateStore({ dir, version, fs });
+  expect(opened).toMatchObject({ ok: true, store: { loaded: { kind: 'set-aside', problem: { kind: 'unreadable' } } } });
+  expect(readdirSync(dir)).toEqual(['state.json.bad-1']);
+});
+
+test('too many open files refuse the start, and the good file stays', () => {
+  const dir = dirWith('v1-one.json');
+  const fs = {
+    ...nodeFsOps,
+    readText: () => {
+      throw fsError('EMFILE');
+    },
+  };
+  expect(openStateStore({ dir, version, fs })).toMatchObject({ ok: false, because: expect.stringContaining('EMFILE') });
+  expect(open(dir).loaded).toMatchObject({ kind: 'loaded' });
+});
+
+test('a broken file that can not be moved is reported and replaced by the next save', () => {
+  const dir = dirWith('broken-empty.json');
+  let readOnly = true;
+  const opened = openStateStore({
+    dir,
+    version,
+    fs: {
+      ...nodeFsOps,
+      rename: (from, to) => {
+        if (readOnly) throw fsError('EPERM');
+        nodeFsOps.rename(from, to);
+      },
+    },
+  });
+  if (!opened.ok) throw new Error(opened.because);
+  expect(opened.store.loaded).toMatchObject({ kind: 'set-aside', movedTo: null });
+  expect(opened.store.warnings).toEqual([expect.stringContaining("can't set aside")]);
+  readOnly = false;
+  expect(opened.store.save({ generation: 1, assignments: [] })).toEqual({ ok: true });
+  expect(open(dir).loaded).toMatchObject({ kind: 'loaded' });
+});
+
+test('inspectState tells the same and touches nothing', () => {
+  const dir = dirWith('broken-changed-cpu.json');
+  writeFileSync(join(dir, 'state.json.tmp'), 'being written');
+  expect(inspectState({ dir })).toMatchObject({ kind: 'problem', problem: { kind: 'garbled' } });
+  expect(readdirSync(dir).sort()).toEqual(['state.json', 'state.json.tmp']);
+  expect(inspectState({ dir: join(dir, 'nowhere') })).toEqual({ kind: 'none' });
+});

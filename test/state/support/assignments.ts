@@ -1,0 +1,33 @@
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { Assignment } from '../../../src/core/model/assignment';
+
+/** An assignment as the daemon makes them; the container and its CPUs are what tests look at. */
+export function assignmentOf(containerName: string, cpus: string, more: Partial<Assignment> = {}): Assignment {
+  return {
+    podUid: '7d5c9a52-1a63-4a71-9f3e-6f0f5f1f2b11',
+    podNamespace: 'default',
+    podName: 'web-0',
+    containerName,
+    kind: 'static',
+    cpus: parseCpuList(cpus),
+    mems: parseCpuList('0'),
+    requested: parseCpuList(cpus).size,
+    containerId: `id-of-${containerName}`,
+    quotaLifted: true,
+    rules: { policy: 'static', options: ['full-pcpus-only'], reserved: parseCpuList('0') },
+    because: 'Guaranteed pod asks for whole CPUs: whole cores of NUMA node 0',
+    since: '2026-11-21T09:30:00Z',
+    ...more,
+  };
+}
+
+/** So many assignments of one CPU each, in pods of their own. */
+export function manyAssignments(count: number): Assignment[] {
+  return Array.from({ length: count }, (_, i) =>
+    assignmentOf('main', String(i + 1), {
+      podUid: `pod-${i}`,
+      podName: `web-${i}`,
+      containerId: i.toString(16).padStart(64, '0'),
+    }),
+  );
+}

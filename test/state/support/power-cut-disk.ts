@@ -1,0 +1,97 @@
+import type { FsOps } from '../../../src/state';
+import { fsError } from './fs-doubles';
+
+interface Inode {
+  text: string;
+  /** What a power cut leaves for certain; undefined while nothing was synced. */
+  synced: string | undefined;
+}
+
+type Names = ReadonlyMap<string, Inode>;
+
+/**
+ * A directory on a disk which keeps, at a power cut, no more than POSIX promises: content that was not synced may be
+ * missing, cut or there; changes of names that were not synced may have happened in any combination, each one atomic.
+ */
+export class PowerCutDisk {
+  private names: Names = new Map();
+  private syncedNames: Names = new Map();
+  private pending: ((names: Names) => Names)[] = [];
+  private readonly open = new Map<number, Inode | 'directory'>();
+  private nextFd = 3;
+
+  static holding(path: string, text: string): PowerCutDisk {
+    const disk = new PowerCutDisk();
+    disk.names = disk.syncedNames = new Map([[path, { text, synced: text }]]);
+    return disk;
+  }
+
+  /** Every content the file may have after a power cut now; undefined: there is no such file. */
+  textsAfterPowerCut(path: string): Set<string | undefined> {
+    const texts = new Set<string | undefined>();
+    for (let mask = 0; mask < 1 << this.pending.length; mask++) {
+      const names = this.pending.reduce((left, change, i) => (mask & (1 << i) ? change(left) : left), this.syncedNames);
+      const inode = names.get(path);
+      if (!inode) texts.add(undefined);
+      else if (inode.synced === inode.text) texts.add(inode.text);
+      else for (const length of [0, inode.text.length >> 1, inode.text.length]) texts.add(inode.text.slice(0, length));
+    }
+    return texts;
+  }
+
+  readonly fs: FsOps = {
+    mkdir: () => undefined,
+    assertWritable: () => undefined,
+    readdir: () => [...this.names.keys()],
+    stat: (path) => ({ isFile: true, sizeBytes: this.inodeAt(path).text.length }),
+    readText: (path) => this.inodeAt(path).text,
+    openForWriting: (path) => {
+      const inode = this.names.get(path) ?? { text: '', synced: undefined };
+      inode.text = '';
+      if (!this.names.has(path)) this.change((names) => new Map(names).set(path, inode));
+      return this.remember(inode);
+    },
+    openDirectory: () => this.remember('directory'),
+    write: (fd, bytes, offset) => {
+      const inode = this.open.get(fd) as Inode;
+      inode.text += Buffer.from(bytes.subarray(offset)).toString('utf8');
+      return bytes.length - offset;
+    },
+    fsync: (fd) => {
+      const target = this.open.get(fd)!;
+      if (target === 'directory') {
+        this.syncedNames = this.names;
+        this.pending = [];
+      } else target.synced = target.text;
+    },
+    close: (fd) => void this.open.delete(fd),
+    rename: (from, to) => {
+      const inode = this.inodeAt(from);
+      this.change((names) => new Map([...names].filter(([name]) => name !== from)).set(to, inode));
+    },
+    link: (from, to) => {
+      const inode = this.inodeAt(from);
+      this.change((names) => new Map(names).set(to, inode));
+    },
+    unlink: (path) => {
+      this.inodeAt(path);
+      this.change((names) => new Map([...names].filter(([name]) => name !== path)));
+    },
+  };
+
+  private inodeAt(path: string): Inode {
+    const inode = this.names.get(path);
+    if (!inode) throw fsError('ENOENT');
+    return inode;
+  }
+
+  private change(change: (names: Names) => Names): void {
+    this.names = change(this.names);
+    this.pending.push(change);
+  }
+
+  private remember(target: Inode | 'directory'): number {
+    this.open.set(this.nextFd, target);
+    return this.nextFd++;
+  }
+}
