@@ -1,5 +1,12 @@
-import type { CpuSet } from '../cpuset';
+import { CpuSet } from '../cpuset';
 import type { Topology } from '../topology';
+import type { AllocationStep } from './allocation-step';
+import { takeDistributed } from './distributed';
+import { freeCpusOf } from './free-cpus';
+import { takePacked } from './packed';
+import { startRun } from './run';
+
+export type { AllocationStep } from './allocation-step';
 
 /** One question to the allocation routine: which `count` of the available CPUs? */
 export interface TakeRequest {
@@ -16,15 +23,33 @@ export interface TakeRequest {
   readonly cpuGroupSize: number;
 }
 
-/** One step that led to an allocation, in order. Data for `explain`, `allocate` and the log. */
-export interface AllocationStep {
-  /** Which rule acted, e.g. `whole-socket`, `whole-core`, `uncore-cache`, `single-cpu`, `distribute`. */
-  readonly rule: string;
-  readonly took: CpuSet;
-  /** Written for the operator: what matched, what was passed over. */
-  readonly because: string;
-}
-
 export type TakeResult =
   | { readonly ok: true; readonly cpus: CpuSet; readonly steps: readonly AllocationStep[] }
   | { readonly ok: false; readonly error: string; readonly steps: readonly AllocationStep[] };
+
+/**
+ * Takes exactly `count` of the available CPUs, as the kubelet's static policy would choose them, or says that there
+ * are too few. The same request always gives the same answer. A count below 1 takes nothing.
+ *
+ * Throws RangeError for a count or a group size that is not a whole number.
+ */
+export function take(request: TakeRequest): TakeResult {
+  const { count, cpuGroupSize, strategy } = request;
+  if (!Number.isSafeInteger(count)) throw new RangeError(`not a number of CPUs: ${count}`);
+  if (!Number.isSafeInteger(cpuGroupSize) || cpuGroupSize < 1)
+    throw new RangeError(`not a group size: ${cpuGroupSize}`);
+  if (count < 1) return { ok: true, cpus: CpuSet.empty, steps: [] };
+
+  const free = freeCpusOf(request.topology.index, request.available);
+  if (count > free.size) {
+    return {
+      ok: false,
+      error: `not enough cpus available to satisfy request: requested=${count}, available=${request.available.size}`,
+      steps: [],
+    };
+  }
+  const run = startRun(free, count);
+  if (request.algorithm === 'distributed') takeDistributed(run, strategy, cpuGroupSize);
+  else takePacked(run, strategy, request.preferAlignByUncoreCache);
+  return { ok: true, cpus: CpuSet.of(run.taken), steps: run.steps };
+}

@@ -13,7 +13,7 @@ export class CpuSet implements Iterable<number> {
 
   /** The set of the given ids; duplicates are fine. Throws RangeError for an id below 0 or above MAX_CPU_ID. */
   static of(ids: Iterable<number>): CpuSet {
-    const list = [...ids];
+    const list: ArrayLike<number> & Iterable<number> = isList(ids) ? ids : [...ids];
     if (list.length === 0) return CpuSet.empty;
     let max = 0;
     for (const id of list) {
@@ -119,6 +119,13 @@ export class CpuSet implements Iterable<number> {
     }
   }
 
+  /** Calls back for each id, in ascending order. Faster than iterating where that counts. */
+  forEach(visit: (id: number) => void): void {
+    for (let i = 0; i < this.words.length; i++) {
+      for (let word = this.words[i]!; word !== 0; word &= word - 1) visit(i * 32 + 31 - Math.clz32(word & -word));
+    }
+  }
+
   /** Ids in ascending order. */
   toArray(): number[] {
     return [...this];
@@ -151,6 +158,10 @@ export class CpuSet implements Iterable<number> {
     if (length === 0) return CpuSet.empty;
     return new CpuSet(length === words.length ? words : words.slice(0, length));
   }
+}
+
+function isList(ids: Iterable<number>): ids is readonly number[] | Int32Array {
+  return Array.isArray(ids) || ids instanceof Int32Array;
 }
 
 function popCount(word: number): number {

@@ -20,13 +20,19 @@ export function parseCpuList(text: string): CpuSet {
   const ids: number[] = [];
   for (const part of trimmed.split(',')) {
     const match = PART.exec(part.trim());
-    if (!match) throw new CpuListError(`"${shorten(text)}" is not a CPU list: "${shorten(part)}" is not an id or a range; write it like 0-3,8`);
+    if (!match)
+      throw new CpuListError(
+        `"${shorten(text)}" is not a CPU list: "${shorten(part)}" is not an id or a range; write it like 0-3,8`,
+      );
     const first = Number(match[1]);
     const last = match[2] === undefined ? first : Number(match[2]);
-    if (last < first) throw new CpuListError(`"${shorten(text)}" is not a CPU list: the range ${part.trim()} runs backwards`);
-    if (last > MAX_CPU_ID) throw new CpuListError(`"${shorten(text)}" is not a CPU list: ${last} is above the highest CPU id ${MAX_CPU_ID}`);
+    if (last < first)
+      throw new CpuListError(`"${shorten(text)}" is not a CPU list: the range ${part.trim()} runs backwards`);
+    if (last > MAX_CPU_ID)
+      throw new CpuListError(`"${shorten(text)}" is not a CPU list: ${last} is above the highest CPU id ${MAX_CPU_ID}`);
     for (let id = first; id <= last; id++) ids.push(id);
-    if (ids.length > 4 * MAX_CPU_ID) throw new CpuListError(`"${shorten(text)}" is not a CPU list: it names too many CPUs`);
+    if (ids.length > 4 * MAX_CPU_ID)
+      throw new CpuListError(`"${shorten(text)}" is not a CPU list: it names too many CPUs`);
   }
   return CpuSet.of(ids);
 }

@@ -1,2 +1,3 @@
 export { buildTopology } from './topology';
 export type { CpuInfo, MemoryNode, Topology, TopologyInput, Unit } from './topology';
+export type { Nesting, TopologyIndex, UnitIndex } from './topology-index';

@@ -1,4 +1,5 @@
 import { CpuSet } from '../cpuset';
+import { indexTopology, type TopologyIndex } from './topology-index';
 
 /** One online CPU and the units it lies in. */
 export interface CpuInfo {
@@ -31,6 +32,8 @@ export interface Topology {
   readonly isolated: CpuSet;
   /** What is known of memory, per memory node, nodes without CPUs included; ascending by id. Empty when unknown. */
   readonly memoryNodes: readonly MemoryNode[];
+  /** The same CPUs and units once more, as flat numbers for routines that have to be fast. */
+  readonly index: TopologyIndex;
 }
 
 export interface MemoryNode {
@@ -64,6 +67,7 @@ export function buildTopology({ cpus, isolated = CpuSet.empty, memoryNodes = [] 
     uncoreCaches: groupBy(sorted, (cpu) => cpu.uncoreCache),
     isolated: isolated.intersect(online),
     memoryNodes: [...memoryNodes].sort((a, b) => a.id - b.id),
+    index: indexTopology(sorted),
   };
 }
 

@@ -1,0 +1,140 @@
+import { createHandOut, type HandOut } from './hand-out';
+
+/** What the distributed algorithm has to choose from. NUMA nodes are known by their place in `free`. */
+export interface NodeChoice {
+  /** Free CPUs of each node, in the order in which earlier nodes win ties. */
+  readonly free: readonly number[];
+  readonly count: number;
+  /** CPUs are handed out in groups of this size; `count` is a multiple of it. */
+  readonly groupSize: number;
+  readonly minNodes: number;
+  readonly maxNodes: number;
+}
+
+export interface ChosenNodes {
+  readonly nodes: readonly number[];
+  /** CPUs that each of the nodes gives. */
+  readonly share: number;
+  /** Nodes that give a group more each, in rounds, until the count is reached. */
+  readonly extra: readonly number[];
+  /** The search was ended by its bound: there may be a better balanced choice. */
+  readonly bounded: boolean;
+}
+
+/** Steps of the search before it ends with the best that it has found; some 10 ms. */
+const MAX_EFFORT = 100_000;
+
+/**
+ * As few nodes as possible that can give the count in equal shares; of those combinations the one that leaves the
+ * free CPUs of all nodes most evenly spread, by the kubelet's measure: the standard deviation, rounded to three decimals.
+ * Of equals the first in order wins. Undefined when no number of nodes up to `maxNodes` will do.
+ *
+ * The kubelet scores every combination, and every set of nodes for what is left over within each. Here a combination is
+ * left out when it must score like an earlier one, or when not even the best way to hand out the rest (one group at a
+ * time, from the fullest node) could make it win.
+ */
+export function chooseNodes(choice: NodeChoice): ChosenNodes | undefined {
+  for (let size = Math.max(1, choice.minNodes); size <= choice.maxNodes; size++) {
+    const chosen = searchCombinations(choice, size);
+    if (chosen) return chosen;
+  }
+  return undefined;
+}
+
+interface Combination {
+  readonly nodes: readonly number[];
+  readonly share: number;
+  readonly handOut: HandOut;
+}
+
+function searchCombinations(choice: NodeChoice, size: number): ChosenNodes | undefined {
+  const { free, count, groupSize } = choice;
+  const score = createScore(free, count);
+  const effort = { left: MAX_EFFORT };
+  const share = Math.floor(Math.floor(count / size) / groupSize) * groupSize;
+
+  const combine = (nodes: readonly number[]): Combination | undefined => {
+    let wholeGroups = 0;
+    for (const node of nodes) {
+      if (free[node]! < share) return undefined;
+      wholeGroups += Math.floor(free[node]! / groupSize);
+    }
+    if (wholeGroups * groupSize < count) return undefined;
+    const rest = nodes.map((node) => free[node]! - share);
+    const shared = nodes.reduce((sum, node) => sum + free[node]! ** 2 - (free[node]! - share) ** 2, 0);
+    return {
+      nodes,
+      share,
+      handOut: createHandOut({ rest, groups: (count - share * size) / groupSize, groupSize, shared, score, effort }),
+    };
+  };
+
+  // The fullest nodes can do it if any can, and as a first guess they let most other combinations be left out.
+  const guess = combine(fullestNodes(free, size));
+  if (!guess) return undefined;
+  const ceiling = guess.handOut.guessScore();
+  let best = guess;
+  let bestScore = Infinity;
+  for (const nodes of combinationsOf(free, size)) {
+    if (bestScore === 0 || effort.left-- <= 0) break;
+    const combination = combine(nodes);
+    if (!combination) continue;
+    const bound = combination.handOut.boundScore();
+    if (bound >= bestScore || bound > ceiling) continue;
+    const found = combination.handOut.bestScore(Math.min(bestScore, ceiling + 0.0005));
+    if (found < bestScore) {
+      best = combination;
+      bestScore = found;
+    }
+  }
+  const extra = best.handOut.firstWith(bestScore);
+  return {
+    nodes: best.nodes,
+    share: best.share,
+    extra: extra.map((i) => best.nodes[i]!),
+    bounded: effort.left <= 0,
+  };
+}
+
+/**
+ * Combinations of `size` places in lexicographic order. Of those with the same values in the same order only the first.
+ */
+export function* combinationsOf(values: readonly number[], size: number): Generator<readonly number[]> {
+  const chosen: number[] = [];
+  function* extend(from: number): Generator<readonly number[]> {
+    if (chosen.length === size) {
+      yield [...chosen];
+      return;
+    }
+    for (let i = from; i <= values.length - (size - chosen.length); i++) {
+      // The same value was tried at this place, with more left to follow it.
+      if (values.indexOf(values[i]!, from) < i) continue;
+      chosen.push(i);
+      yield* extend(i + 1);
+      chosen.pop();
+    }
+  }
+  yield* extend(0);
+}
+
+function fullestNodes(free: readonly number[], size: number): number[] {
+  return free
+    .map((cpus, node) => ({ cpus, node }))
+    .sort((a, b) => b.cpus - a.cpus || a.node - b.node)
+    .slice(0, size)
+    .map(({ node }) => node)
+    .sort((a, b) => a - b);
+}
+
+/** How unevenly the free CPUs are spread after an allocation; depends only on by how much the sum of their squares sinks. */
+function createScore(free: readonly number[], count: number): (sunkSquares: number) => number {
+  const sum = free.reduce((total, cpus) => total + cpus, 0) - count;
+  const squares = free.reduce((total, cpus) => total + cpus ** 2, 0);
+  const mean = roundTo3(sum / free.length);
+  const rest = free.length * mean ** 2 - 2 * mean * sum;
+  return (sunkSquares) => roundTo3(Math.sqrt(Math.max(0, squares - sunkSquares + rest) / free.length));
+}
+
+function roundTo3(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}

@@ -1,0 +1,56 @@
+import { chooseNodes, type ChosenNodes } from './choose-nodes';
+import { stepOf } from './allocation-step';
+import { takePacked, type Strategy } from './packed';
+import { joinRun, startRunInNode, type Run } from './run';
+import { sequenceNodes } from './sequences';
+
+/**
+ * The kubelet's distributed algorithm (distribute-cpus-across-numa): as few NUMA nodes as possible, in equal shares, so
+ * that the machine stays balanced. A count that is no multiple of the group size, or that cannot be shared out, is packed.
+ */
+export function takeDistributed(run: Run, strategy: Strategy, groupSize: number): void {
+  const { free, need } = run;
+  if (need % groupSize !== 0) return takePacked(run, strategy, false);
+
+  const nodes = sequenceNodes(free);
+  const groupsPerNode = Math.ceil(Math.ceil(free.index.cpuIds.length / groupSize) / free.index.numaNode.ids.length);
+  const groups = Math.ceil(need / groupSize);
+  const chosen = chooseNodes({
+    free: nodes.map((node) => free.count.numaNode[node]!),
+    count: need,
+    groupSize,
+    minNodes: Math.ceil(groups / groupsPerNode),
+    maxNodes: Math.min(groups, nodes.length),
+  });
+  if (!chosen) return takePacked(run, strategy, false);
+
+  const before = run.taken.length;
+  const takeFrom = (place: number, count: number): void => {
+    const part = startRunInNode(run, nodes[place]!, count);
+    takePacked(part, strategy, false);
+    joinRun(run, part);
+  };
+  for (const place of chosen.nodes) takeFrom(place, chosen.share);
+  while (run.need > 0) {
+    const givers = chosen.extra.filter((place) => free.count.numaNode[nodes[place]!]! >= groupSize);
+    if (givers.length === 0) break;
+    for (const place of givers) {
+      if (run.need > 0) takeFrom(place, groupSize);
+    }
+  }
+  const ids = run.taken.slice(before);
+  const nodeIds = (places: readonly number[]) => places.map((place) => free.index.numaNode.ids[nodes[place]!]!);
+  run.steps.push(stepOf('distribute', ids, () => describeChoice(chosen, nodeIds, groupSize)));
+}
+
+function describeChoice(
+  { nodes, share, extra, bounded }: ChosenNodes,
+  nodeIds: (places: readonly number[]) => readonly number[],
+  groupSize: number,
+): string {
+  const count =
+    nodes.length === 1 ? 'one NUMA node suffices' : `${nodes.length} NUMA nodes are the fewest that suffice`;
+  const rest = extra.length === 0 ? '' : `, the rest in groups of ${groupSize} from ${nodeIds(extra).join(', ')}`;
+  const end = bounded ? '; the search for the best balance was ended by its bound' : '';
+  return `${count}: ${share} CPUs each of ${nodeIds(nodes).join(', ')}${rest}${end}`;
+}

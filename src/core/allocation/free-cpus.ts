@@ -1,0 +1,83 @@
+import type { CpuSet } from '../cpuset';
+import type { TopologyIndex, UnitIndex } from '../topology';
+
+export type UnitKind = 'core' | 'socket' | 'numaNode' | 'uncoreCache';
+
+/** What is still free while one allocation runs: a flag per CPU, and how many are free in each unit. Changes as CPUs are taken. */
+export interface FreeCpus {
+  readonly index: TopologyIndex;
+  readonly isFree: Uint8Array;
+  readonly count: Readonly<Record<UnitKind, Int32Array>>;
+  size: number;
+}
+
+/** The free CPUs of a set; ids that the topology does not have are left out. */
+export function freeCpusOf(index: TopologyIndex, available: CpuSet): FreeCpus {
+  const free = nothingFree(index);
+  available.forEach((id) => {
+    const cpu = index.placeOf[id] ?? -1;
+    if (cpu >= 0) put(free, cpu);
+  });
+  return free;
+}
+
+/** The part of what is free that lies in one NUMA node. */
+export function freeCpusInNode(free: FreeCpus, node: number): FreeCpus {
+  const part = nothingFree(free.index);
+  for (const cpu of free.index.numaNode.cpus[node]!) if (free.isFree[cpu] === 1) put(part, cpu);
+  return part;
+}
+
+function nothingFree(index: TopologyIndex): FreeCpus {
+  const counters = (units: UnitIndex) => new Int32Array(units.ids.length);
+  return {
+    index,
+    isFree: new Uint8Array(index.cpuIds.length),
+    count: {
+      core: counters(index.core),
+      socket: counters(index.socket),
+      numaNode: counters(index.numaNode),
+      uncoreCache: counters(index.uncoreCache),
+    },
+    size: 0,
+  };
+}
+
+function put(free: FreeCpus, cpu: number): void {
+  free.isFree[cpu] = 1;
+  change(free, cpu, 1);
+}
+
+/** Takes a free CPU out. */
+export function remove(free: FreeCpus, cpu: number): void {
+  free.isFree[cpu] = 0;
+  change(free, cpu, -1);
+}
+
+function change(free: FreeCpus, cpu: number, by: 1 | -1): void {
+  const { count, index } = free;
+  count.core[index.core.of[cpu]!]! += by;
+  count.socket[index.socket.of[cpu]!]! += by;
+  count.numaNode[index.numaNode.of[cpu]!]! += by;
+  count.uncoreCache[index.uncoreCache.of[cpu]!]! += by;
+  free.size += by;
+}
+
+/**
+ * The units of an order: fewest free CPUs first, then lowest id. Units without a free CPU do not occur.
+ * `candidates` are ascending.
+ */
+export function orderUnits(free: FreeCpus, kind: UnitKind, candidates: ArrayLike<number>): number[] {
+  const counts = free.count[kind];
+  const units: number[] = [];
+  const largest = free.index[kind].largest;
+  if (largest <= 8) {
+    // Counting instead of comparing keeps the order of many cores linear.
+    for (let size = 1; size <= largest; size++) {
+      for (let i = 0; i < candidates.length; i++) if (counts[candidates[i]!] === size) units.push(candidates[i]!);
+    }
+    return units;
+  }
+  for (let i = 0; i < candidates.length; i++) if (counts[candidates[i]!]! > 0) units.push(candidates[i]!);
+  return units.sort((a, b) => counts[a]! - counts[b]! || a - b);
+}

@@ -1,0 +1,2 @@
+export { take } from './take';
+export type { AllocationStep, TakeRequest, TakeResult } from './take';

@@ -1,0 +1,81 @@
+import type { Nesting } from '../topology';
+import { orderUnits, type FreeCpus, type UnitKind } from './free-cpus';
+
+/*
+ * In which order units are looked at. Always the fullest first, so that what is broken already is used up before
+ * something whole is broken; and inner units by way of the outer ones, so that neighbours are taken together.
+ * Outermost are NUMA nodes, or sockets where a socket has several nodes.
+ */
+
+/** NUMA nodes with free CPUs. */
+export function sequenceNodes(free: FreeCpus): number[] {
+  const { index } = free;
+  if (index.numaFirst) return orderUnits(free, 'numaNode', everyUnit(index.numaNode.ids.length));
+  return sequenceWithin(free, sequenceSockets(free), 'socket', index.nodesOfSocket, 'numaNode');
+}
+
+/** Sockets with free CPUs. */
+export function sequenceSockets(free: FreeCpus): number[] {
+  const { index } = free;
+  if (!index.numaFirst) return orderUnits(free, 'socket', everyUnit(index.socket.ids.length));
+  return sequenceWithin(free, sequenceNodes(free), 'numaNode', index.socketsOfNode, 'socket');
+}
+
+/** Cores with free CPUs. */
+export function sequenceCores(free: FreeCpus): number[] {
+  const { index } = free;
+  if (index.numaFirst) return sequenceWithin(free, sequenceSockets(free), 'socket', index.coresOfSocket, 'core');
+  return sequenceWithin(free, sequenceNodes(free), 'numaNode', index.coresOfNode, 'core');
+}
+
+/** Uncore caches with free CPUs. */
+export function sequenceCaches(free: FreeCpus): number[] {
+  return sequenceWithin(free, sequenceNodes(free), 'numaNode', free.index.cachesOfNode, 'uncoreCache');
+}
+
+/** Units of any kind that are larger than a core, or cores. */
+export function sequenceUnits(free: FreeCpus, kind: UnitKind): number[] {
+  switch (kind) {
+    case 'numaNode':
+      return sequenceNodes(free);
+    case 'socket':
+      return sequenceSockets(free);
+    case 'core':
+      return sequenceCores(free);
+    case 'uncoreCache':
+      return sequenceCaches(free);
+  }
+}
+
+/** An inner unit that reaches into two outer ones comes with the first of them. */
+function sequenceWithin(
+  free: FreeCpus,
+  outerUnits: readonly number[],
+  outerKind: UnitKind,
+  nesting: Nesting,
+  kind: UnitKind,
+): number[] {
+  const sequence: number[] = [];
+  if (!nesting.crosses) {
+    for (const outer of outerUnits)
+      for (const unit of orderUnits(free, kind, nesting.within[outer]!)) sequence.push(unit);
+    return sequence;
+  }
+  const outerOf = free.index[outerKind].of;
+  const cpusOf = free.index[kind].cpus;
+  const seen = new Set<number>();
+  for (const outer of outerUnits) {
+    const inside = nesting.within[outer]!.filter((unit) =>
+      cpusOf[unit]!.some((cpu) => free.isFree[cpu] === 1 && outerOf[cpu] === outer),
+    );
+    for (const unit of orderUnits(free, kind, inside)) {
+      if (!seen.has(unit)) sequence.push(unit);
+      seen.add(unit);
+    }
+  }
+  return sequence;
+}
+
+function everyUnit(length: number): number[] {
+  return Array.from({ length }, (_, unit) => unit);
+}

@@ -1,0 +1,48 @@
+import { noteStep, takeCpu, type Run } from './run';
+import { sequenceCaches } from './sequences';
+import { takeWholeUnits } from './whole-units';
+
+/**
+ * prefer-align-cpus-by-uncorecache: takes whole caches as long as they fit, then the rest from one cache alone, if one
+ * has it in its lowest cores. A preference: what is not found is left to the steps that follow.
+ */
+export function takeFromCaches(run: Run): void {
+  if (run.need < 1) return;
+  const { free } = run;
+  const { cpuIds, uncoreCache, core } = free.index;
+  const caches = sequenceCaches(free);
+  if (run.need >= Math.floor(cpuIds.length / uncoreCache.ids.length)) takeWholeUnits(run, 'uncoreCache');
+  if (run.need < 1) return;
+
+  const threadsPerCore = Math.floor(cpuIds.length / core.ids.length);
+  const maxCores = Math.ceil(run.need / threadsPerCore);
+  for (const cache of caches) {
+    const cpus = freeCpusOfLowestCores(run, cache, maxCores);
+    // A thread too many is left out when an odd number is wanted; one only.
+    if (run.need % 2 === 1 && threadsPerCore > 1 && cpus.length > run.need) cpus.pop();
+    if (cpus.length !== run.need) continue;
+
+    const before = run.taken.length;
+    for (const cpu of cpus) takeCpu(run, cpu);
+    noteStep(
+      run,
+      'uncore-cache',
+      before,
+      (count) => `uncore cache ${uncoreCache.ids[cache]} has all ${count} CPUs still wanted`,
+    );
+    return;
+  }
+}
+
+/** Free CPUs of the cores, lowest first, that have a free CPU in the cache; ascending. Nothing more is counted than needed. */
+function freeCpusOfLowestCores({ free }: Run, cache: number, maxCores: number): number[] {
+  const { core, uncoreCache } = free.index;
+  const cores: number[] = [];
+  for (const cpu of uncoreCache.cpus[cache]!) {
+    if (free.isFree[cpu] === 1) cores.push(core.of[cpu]!);
+  }
+  const lowest = [...new Set(cores)].sort((a, b) => a - b).slice(0, maxCores);
+  return lowest
+    .flatMap((unit) => Array.from(core.cpus[unit]!).filter((cpu) => free.isFree[cpu] === 1))
+    .sort((a, b) => a - b);
+}

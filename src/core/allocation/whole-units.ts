@@ -1,0 +1,34 @@
+import type { UnitKind } from './free-cpus';
+import { noteStep, takeCpu, type Run } from './run';
+import { sequenceUnits } from './sequences';
+
+const RULES: Readonly<Record<UnitKind, { readonly rule: string; readonly one: string; readonly many: string }>> = {
+  numaNode: { rule: 'whole-numa-node', one: 'NUMA node', many: 'NUMA nodes' },
+  socket: { rule: 'whole-socket', one: 'socket', many: 'sockets' },
+  uncoreCache: { rule: 'whole-uncore-cache', one: 'uncore cache', many: 'uncore caches' },
+  core: { rule: 'whole-core', one: 'core', many: 'cores' },
+};
+
+/** Takes units that are wholly free and not larger than what is needed. A unit is whole by its own size, not by the mean. */
+export function takeWholeUnits(run: Run, kind: UnitKind): void {
+  const { free } = run;
+  const { cpus: cpusOf, ids } = free.index[kind];
+  if (run.need < 1) return;
+  const before = run.taken.length;
+  const wanted = run.need;
+  const units: number[] = [];
+  for (const unit of sequenceUnits(free, kind)) {
+    const cpus = cpusOf[unit]!;
+    if (free.count[kind][unit] !== cpus.length || cpus.length > run.need) continue;
+    for (const cpu of cpus) takeCpu(run, cpu);
+    units.push(ids[unit]!);
+    if (run.need < 1) break;
+  }
+  const { rule, one, many } = RULES[kind];
+  noteStep(run, rule, before, (count) => `${wanted} CPUs wanted: ${name(units, one, many)} wholly free, ${count} CPUs`);
+}
+
+function name(ids: readonly number[], one: string, many: string): string {
+  const shown = ids.length > 12 ? [...ids.slice(0, 12), '...'] : ids;
+  return ids.length === 1 ? `${one} ${shown[0]} is` : `${many} ${shown.join(', ')} are`;
+}

@@ -1,0 +1,91 @@
+import type { CpuInfo } from './topology';
+
+/** All units of one kind, known by their place in the ascending list of ids; CPUs likewise. */
+export interface UnitIndex {
+  readonly ids: readonly number[];
+  /** Unit of each CPU. */
+  readonly of: Int32Array;
+  /** CPUs of each unit, ascending. */
+  readonly cpus: readonly Int32Array[];
+  /** CPUs in the largest unit. */
+  readonly largest: number;
+}
+
+/** Which inner units have a CPU in an outer unit. */
+export interface Nesting {
+  /** Inner units of each outer unit, ascending. */
+  readonly within: readonly Int32Array[];
+  /** Some inner unit lies in more than one outer unit. */
+  readonly crosses: boolean;
+}
+
+/**
+ * The machine as flat numbers, for routines that count and sort on every request: CPUs and units are known by their
+ * place in the ascending list of their ids, so that counters are plain arrays.
+ */
+export interface TopologyIndex {
+  readonly cpuIds: Int32Array;
+  /** Place of each CPU id; -1 for an id that is not online. */
+  readonly placeOf: Int32Array;
+  readonly core: UnitIndex;
+  readonly socket: UnitIndex;
+  readonly numaNode: UnitIndex;
+  readonly uncoreCache: UnitIndex;
+  readonly socketsOfNode: Nesting;
+  readonly nodesOfSocket: Nesting;
+  readonly coresOfSocket: Nesting;
+  readonly coresOfNode: Nesting;
+  readonly cachesOfNode: Nesting;
+  /** At least as many sockets as NUMA nodes: nodes are the larger units then, as the kubelet sees it. */
+  readonly numaFirst: boolean;
+}
+
+/** Numbers CPUs and units. The CPUs must be ascending by id. Linear in CPUs but for the sorting of unit ids. */
+export function indexTopology(cpus: readonly CpuInfo[]): TopologyIndex {
+  const cpuIds = Int32Array.from(cpus, ({ id }) => id);
+  const placeOf = new Int32Array((cpuIds.at(-1) ?? -1) + 1).fill(-1);
+  cpuIds.forEach((id, place) => (placeOf[id] = place));
+
+  const core = indexUnits(cpus, (cpu) => cpu.core);
+  const socket = indexUnits(cpus, (cpu) => cpu.socket);
+  const numaNode = indexUnits(cpus, (cpu) => cpu.numaNode);
+  const uncoreCache = indexUnits(cpus, (cpu) => cpu.uncoreCache);
+  return {
+    cpuIds,
+    placeOf,
+    core,
+    socket,
+    numaNode,
+    uncoreCache,
+    socketsOfNode: nest(numaNode, socket),
+    nodesOfSocket: nest(socket, numaNode),
+    coresOfSocket: nest(socket, core),
+    coresOfNode: nest(numaNode, core),
+    cachesOfNode: nest(numaNode, uncoreCache),
+    numaFirst: socket.ids.length >= numaNode.ids.length,
+  };
+}
+
+function indexUnits(cpus: readonly CpuInfo[], idOf: (cpu: CpuInfo) => number): UnitIndex {
+  const ids = [...new Set(cpus.map(idOf))].sort((a, b) => a - b);
+  const placeOf = new Map(ids.map((id, place) => [id, place]));
+  const of = Int32Array.from(cpus, (cpu) => placeOf.get(idOf(cpu))!);
+  const lists: number[][] = ids.map(() => []);
+  of.forEach((unit, cpu) => lists[unit]!.push(cpu));
+  return {
+    ids,
+    of,
+    cpus: lists.map((list) => Int32Array.from(list)),
+    largest: lists.reduce((most, { length }) => Math.max(most, length), 0),
+  };
+}
+
+function nest(outer: UnitIndex, inner: UnitIndex): Nesting {
+  let pairs = 0;
+  const within = outer.cpus.map((cpus) => {
+    const units = Int32Array.from(new Set(Array.from(cpus, (cpu) => inner.of[cpu]!))).sort();
+    pairs += units.length;
+    return units;
+  });
+  return { within, crosses: pairs > inner.ids.length };
+}
