@@ -1,0 +1,119 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { cpusetDirOf, Daemon, poll, printMaskThenSleep, requireRuntime, startRuntime } from './rig';
+import { parseContainerLog } from './rig/container-log';
+import { classify, nameCgroupParent, toContainerResources, toPodResources } from './rig/kubelet-numbers';
+
+jest.setTimeout(60_000);
+
+const mi = 1 << 20;
+const numbersOf = ({ cpuShares, cpuQuota, cpuPeriod, memoryLimitInBytes, oomScoreAdj }: Record<string, unknown>) =>
+  [cpuShares, cpuQuota, cpuPeriod, memoryLimitInBytes, oomScoreAdj].map(String).join(' ');
+
+test.each`
+  name                              | spec                                             | qos             | want
+  ${'two whole CPUs'}               | ${{ cpus: 2 }}                                   | ${'guaranteed'} | ${`2048 200000 100000 ${64 * mi} -997`}
+  ${'a fraction, all limits equal'} | ${{ cpuLimitMilli: 1500, memoryLimitBytes: mi }} | ${'guaranteed'} | ${`1536 150000 100000 ${mi} -997`}
+  ${'a CPU limit but no memory'}    | ${{ cpuLimitMilli: 1000 }}                       | ${'burstable'}  | ${'1024 100000 100000 0 999'}
+  ${'a request below the limit'}    | ${{ cpuRequestMilli: 1, cpuLimitMilli: 5 }}      | ${'burstable'}  | ${'2 1000 100000 0 999'}
+  ${'nothing asked for'}            | ${{}}                                            | ${'besteffort'} | ${'2 0 100000 0 1000'}
+  ${'more than shares can tell'}    | ${{ cpus: 300 }}                                 | ${'guaranteed'} | ${`262144 30000000 100000 ${64 * mi} -997`}
+`('a container with $name carries the numbers a kubelet sends', ({ spec, qos, want }) => {
+  expect(classify([spec])).toBe(qos);
+  expect(numbersOf({ ...toContainerResources(spec, qos) })).toBe(want);
+});
+
+test('a pod carries sums, and a limit only where every container has one', () => {
+  expect(numbersOf({ ...toPodResources([{ cpus: 1 }, { cpus: 2 }]) })).toBe(`3072 300000 100000 ${128 * mi} 0`);
+  expect(numbersOf({ ...toPodResources([{ cpus: 1 }, { cpuRequestMilli: 500 }]) })).toBe('1536 0 100000 0 0');
+  expect(classify([{ cpus: 1 }, {}])).toBe('burstable');
+  expect(nameCgroupParent('/r', 'burstable', 'u')).toBe('/r/kubepods/burstable/podu');
+  expect(nameCgroupParent('', 'guaranteed', 'u')).toBe('/kubepods/podu');
+});
+
+test.each`
+  name                       | text                                           | want
+  ${'nothing'}               | ${''}                                          | ${[]}
+  ${'a line being written'}  | ${'T stdout F half'}                           | ${[]}
+  ${'lines of both streams'} | ${'T stdout F a b\nT stderr F c\n'}            | ${['a b', 'c']}
+  ${'a line in parts'}       | ${'T stdout P a\nT stdout F b\nT stdout F \n'} | ${['ab', '']}
+`('a container log with $name', ({ text, want }) => {
+  expect(parseContainerLog(text)).toEqual(want);
+});
+
+describe('a daemon under the rig', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'rig-'));
+  const script = join(dir, 'daemon.js');
+  let daemon: Daemon;
+  beforeEach(() => {
+    writeFileSync(
+      script,
+      `console.log(JSON.stringify({ level: 30, msg: 'started', argv: process.argv.slice(2) }));
+       process.on('SIGTERM', () => { console.log(JSON.stringify({ msg: 'stopping' })); process.exit(0); });
+       if (process.env.CRASH) setTimeout(() => { throw new Error('on purpose'); }, 10);
+       setInterval(() => {}, 1000);`,
+    );
+  });
+  afterEach(() => daemon.dispose());
+  afterAll(() => rmSync(dir, { recursive: true }));
+
+  test('gets its folders and sockets, logs, and stops in order', async () => {
+    const runtime = { nriSocket: '/nri.sock', criSocket: '/cri.sock' };
+    daemon = new Daemon({ args: ['--reserved-cpus', '0'], bundle: script, runtime });
+    daemon.start();
+    const { argv } = await daemon.waitForLog('started');
+    expect(argv).toEqual(expect.arrayContaining(['run', '--state-dir', daemon.stateDir, '/nri.sock', '/cri.sock']));
+    expect((argv as string[]).slice(-2)).toEqual(['--reserved-cpus', '0']);
+    expect(await daemon.stop()).toBe(0);
+    expect(daemon.log.lines.at(-1)).toEqual({ msg: 'stopping' });
+  });
+
+  test('is crashed and started again in the same folder', async () => {
+    daemon = new Daemon({ args: [], bundle: script });
+    daemon.start();
+    await daemon.waitForLog('started');
+    expect(await daemon.kill()).toBe('SIGKILL');
+    const from = daemon.mark();
+    daemon.start();
+    expect((await daemon.waitForLog('started', { from })).argv).toContain(daemon.stateDir);
+  });
+
+  test('that dies on its own ends every wait with its last words', async () => {
+    daemon = new Daemon({ args: [], bundle: script, env: { CRASH: '1' } });
+    daemon.start();
+    await expect(daemon.waitForLog('never written')).rejects.toThrow(/has ended \(1\)[^]*on purpose/);
+  });
+
+  test('that says nothing ends a wait with its deadline', async () => {
+    daemon = new Daemon({ args: [], bundle: script });
+    daemon.start();
+    await expect(daemon.waitForLog('never written', { deadlineMs: 50 })).rejects.toThrow('not within 50 ms');
+  });
+});
+
+requireRuntime('trixie')('a test run that is killed', () => {
+  // A folder of its own: a runtime that another test starts at the same time would do the removing.
+  const parent = mkdtempSync(join(tmpdir(), 'rig-'));
+  afterAll(() => rmSync(parent, { recursive: true }));
+
+  test('leaves a runtime behind that the next run removes, containers included', async () => {
+    const killed = await startRuntime({ suite: 'trixie', nri: false, parent });
+    const pod = await killed.kubelet.runPod({ containers: [{ name: 'main', command: printMaskThenSleep }] });
+    const container = await pod.startContainer('main');
+    await container.firstLine();
+    const { pid } = JSON.parse(readFileSync(join(killed.work, 'owner.json'), 'utf8')) as { pid: number };
+    process.kill(pid, 'SIGKILL');
+    await poll('the owner is gone', () => (existsSync(`/proc/${pid}`) ? undefined : true));
+    killed.kubelet.close();
+    expect(existsSync(cpusetDirOf(container.cgroupPath))).toBe(true);
+
+    const next = await startRuntime({ suite: 'trixie', nri: false, parent });
+    try {
+      expect(existsSync(killed.work)).toBe(false);
+      expect(existsSync(cpusetDirOf(killed.cgroupRoot))).toBe(false);
+    } finally {
+      await next.stop();
+    }
+  });
+});

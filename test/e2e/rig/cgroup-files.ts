@@ -1,0 +1,35 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Where the hierarchy with the cpuset controller is mounted: cgroup v1 has one of its own, v2 one for all. */
+const cpusetMount = (): string =>
+  existsSync('/sys/fs/cgroup/cgroup.controllers') ? '/sys/fs/cgroup' : '/sys/fs/cgroup/cpuset';
+
+/** The kernel's word on a cgroup's CPUs. */
+export interface CpusetFiles {
+  /** `cpuset.cpus`: what was written; on v2 empty means as the parent. */
+  readonly cpus: string;
+  /** What its processes can really run on. */
+  readonly effectiveCpus: string;
+  readonly mems: string;
+}
+
+/** The folder of a cgroup in the hierarchy that has the cpuset controller. */
+export const cpusetDirOf = (cgroupPath: string): string => join(cpusetMount(), cgroupPath);
+
+/** @throws ENOENT when the cgroup does not exist: on containerd until StartContainer */
+export function readCpuset(cgroupPath: string): CpusetFiles {
+  const dir = cpusetDirOf(cgroupPath);
+  const read = (name: string) => readFileSync(join(dir, name), 'utf8').trim();
+  const isV1 = existsSync(join(dir, 'cpuset.effective_cpus'));
+  return {
+    cpus: read('cpuset.cpus'),
+    effectiveCpus: read(isV1 ? 'cpuset.effective_cpus' : 'cpuset.cpus.effective'),
+    mems: read('cpuset.mems'),
+  };
+}
+
+/** Writes as a stranger would: what cpusetd has to notice and repair. */
+export function writeCpuset(cgroupPath: string, cpus: string): void {
+  writeFileSync(join(cpusetDirOf(cgroupPath), 'cpuset.cpus'), cpus);
+}

@@ -1,0 +1,130 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { patienceMs, within } from './deadline';
+import { LineLog } from './line-log';
+
+/** A line of the daemon's log; one that is no JSON (a crash, say) comes as `{ msg, raw: true }`. */
+export interface LogLine {
+  readonly level?: number | string;
+  readonly msg?: string;
+  readonly raw?: true;
+  readonly [fact: string]: unknown;
+}
+
+export interface DaemonOptions {
+  /** What comes after `cpusetd run`, besides the folders and sockets below. */
+  readonly args: readonly string[];
+  /** Whose sockets it gets; none: the caller names them in `args`. */
+  readonly runtime?: { readonly nriSocket: string; readonly criSocket: string };
+  readonly env?: Readonly<Record<string, string>>;
+  /** Another build than dist/cpusetd.js: an earlier version, say. */
+  readonly bundle?: string;
+}
+
+export const bundle = join(__dirname, '../../../dist/cpusetd.js');
+
+/**
+ * The built daemon as a process of its own, with state and sockets in a folder of its own. It can be crashed and started
+ * again on the same state as often as a test likes.
+ */
+export class Daemon {
+  readonly log = new LineLog<LogLine>();
+  readonly dir = mkdtempSync(join(tmpdir(), 'cpusetd-d-'));
+  readonly stateDir = join(this.dir, 'state');
+  readonly adminSocket = join(this.dir, 'admin.sock');
+  readonly criListen = join(this.dir, 'cri.sock');
+  #child: ChildProcess | undefined;
+  #closed: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: DaemonOptions) {}
+
+  get pid(): number {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error('the daemon was not started');
+    return pid;
+  }
+
+  /** How it ended: exit status, or the name of the signal. Undefined while it runs. */
+  get outcome(): number | string | undefined {
+    return this.#child?.exitCode ?? this.#child?.signalCode ?? undefined;
+  }
+
+  /** Starts the process; what it does then is in the log. */
+  start(): void {
+    if (this.#child !== undefined && this.outcome === undefined) throw new Error('the daemon runs already');
+    const file = this.options.bundle ?? bundle;
+    if (!existsSync(file)) throw new Error(`${file} is missing: run \`npm run build\` first`);
+    this.log.resume();
+    const child = spawn(process.execPath, [file, 'run', ...this.#ownArgs(), ...this.options.args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env.PATH, ...this.options.env },
+    });
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface({ input: stream }).on('line', (line) => this.log.push(parseLogLine(line)));
+    }
+    this.#child = child;
+    this.#closed = once(child, 'close').then(() => this.log.end(`the daemon has ended (${String(this.outcome)})`));
+  }
+
+  /** Waits for a log line, also one already written; `from` (see `mark`) leaves out what was before. */
+  waitForLog(
+    accepts: string | ((line: LogLine) => boolean),
+    options: { deadlineMs?: number; from?: number } = {},
+  ): Promise<LogLine> {
+    const matches = typeof accepts === 'string' ? ({ msg }: LogLine) => msg === accepts : accepts;
+    return this.log.waitFor(typeof accepts === 'string' ? `log line "${accepts}"` : 'log line', matches, options);
+  }
+
+  /** The place in the log where the next line will be. */
+  mark(): number {
+    return this.log.lines.length;
+  }
+
+  /** Sends the signal and waits for the end. Harmless when it has ended already. @returns exit status or signal name */
+  async stop(signal: NodeJS.Signals = 'SIGTERM', deadlineMs = patienceMs): Promise<number | string | undefined> {
+    if (this.outcome === undefined) this.#child?.kill(signal);
+    await within(`the daemon's end after ${signal}`, this.#closed, deadlineMs);
+    return this.outcome;
+  }
+
+  /** Ends it as a crash does. */
+  kill(): Promise<number | string | undefined> {
+    return this.stop('SIGKILL');
+  }
+
+  /** Ends it in whatever way works and removes its folder. */
+  async dispose(): Promise<void> {
+    await this.stop('SIGTERM', 5000).catch(() => this.kill());
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  #ownArgs(): string[] {
+    const { runtime } = this.options;
+    return [
+      ...['--state-dir', this.stateDir, '--admin-socket', this.adminSocket, '--cri-listen', this.criListen],
+      ...(runtime === undefined ? [] : ['--nri-socket', runtime.nriSocket, '--cri-endpoint', runtime.criSocket]),
+      ...['--log-format', 'json'],
+    ];
+  }
+}
+
+/** A started daemon; see {@link Daemon}. */
+export function startDaemon(options: DaemonOptions): Daemon {
+  const daemon = new Daemon(options);
+  daemon.start();
+  return daemon;
+}
+
+function parseLogLine(line: string): LogLine {
+  try {
+    const parsed: unknown = JSON.parse(line);
+    if (typeof parsed === 'object' && parsed !== null) return parsed as LogLine;
+  } catch {
+    // Not JSON: see below.
+  }
+  return { msg: line, raw: true };
+}

@@ -1,0 +1,10 @@
+export { cpusetDirOf, type CpusetFiles, readCpuset, writeCpuset } from './cgroup-files';
+export { burnCpu, printMaskThenExit, printMaskThenSleep } from './commands';
+export { RunningContainer } from './container';
+export { bundle, Daemon, type DaemonOptions, type LogLine, startDaemon } from './daemon';
+export { patienceMs, poll, within } from './deadline';
+export { type ContainerSpec, Kubelet, type PodSpec } from './kubelet';
+export type { Qos, ResourceSpec } from './kubelet-numbers';
+export { RunningPod } from './pod';
+export { requireRuntime, type Suite } from './require-runtime';
+export { type Runtime, type RuntimeFacts, startRuntime } from './runtime';

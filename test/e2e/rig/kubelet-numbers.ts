@@ -1,0 +1,88 @@
+import { totalmem } from 'node:os';
+import { LinuxContainerResources } from '../../../gen/cri/v1/cri';
+
+export type Qos = 'guaranteed' | 'burstable' | 'besteffort';
+
+/** What a pod spec says of one container. Requests default to limits, as the API server does it. */
+export interface ResourceSpec {
+  /** Whole CPUs, request and limit, with 64 MiB of memory: what makes a container Guaranteed. Short for the rest. */
+  readonly cpus?: number;
+  readonly cpuRequestMilli?: number;
+  readonly cpuLimitMilli?: number;
+  readonly memoryRequestBytes?: number;
+  readonly memoryLimitBytes?: number;
+}
+
+interface Amounts {
+  readonly cpuRequest: number | undefined;
+  readonly cpuLimit: number | undefined;
+  readonly memoryRequest: number | undefined;
+  readonly memoryLimit: number | undefined;
+}
+
+const periodUs = 100_000;
+const defaultMemoryBytes = 64 * 1024 * 1024;
+
+/** cpu.shares of a request in thousandths of a CPU: 2 … 262144. */
+export const toShares = (milli: number): number => Math.min(Math.max(Math.trunc((milli * 1024) / 1000), 2), 262_144);
+
+/** CFS quota in µs per 100 ms of a limit in thousandths of a CPU; 0 = not set. */
+export const toQuotaUs = (milli: number): number => (milli === 0 ? 0 : Math.max((milli * periodUs) / 1000, 1000));
+
+/** The QoS class that Kubernetes gives a pod with these containers. */
+export function classify(containers: readonly ResourceSpec[]): Qos {
+  const all = containers.map(resolve);
+  if (all.every((amounts) => Object.values(amounts).every((amount) => amount === undefined))) return 'besteffort';
+  const isExact = ({ cpuRequest, cpuLimit, memoryRequest, memoryLimit }: Amounts) =>
+    cpuLimit !== undefined && memoryLimit !== undefined && cpuRequest === cpuLimit && memoryRequest === memoryLimit;
+  return all.every(isExact) ? 'guaranteed' : 'burstable';
+}
+
+/** The cgroup of a pod as a kubelet with the cgroupfs driver and `--cgroup-root` names it. */
+export function nameCgroupParent(cgroupRoot: string, qos: Qos, uid: string): string {
+  return `${cgroupRoot}/kubepods/${qos === 'guaranteed' ? '' : `${qos}/`}pod${uid}`;
+}
+
+/** What CreateContainer carries for a container of a pod of this class. */
+export function toContainerResources(spec: ResourceSpec, qos: Qos): LinuxContainerResources {
+  const { cpuRequest, cpuLimit, memoryRequest, memoryLimit } = resolve(spec);
+  return LinuxContainerResources.create({
+    cpuShares: BigInt(toShares(cpuRequest ?? 0)),
+    cpuQuota: BigInt(toQuotaUs(cpuLimit ?? 0)),
+    cpuPeriod: BigInt(periodUs),
+    memoryLimitInBytes: BigInt(memoryLimit ?? 0),
+    oomScoreAdj: BigInt(toOomScoreAdj(qos, memoryRequest ?? 0)),
+  });
+}
+
+/** What RunPodSandbox carries for the pod: sums of its containers; a limit only where every container has one. */
+export function toPodResources(containers: readonly ResourceSpec[]): LinuxContainerResources {
+  const all = containers.map(resolve);
+  const sum = (amounts: readonly (number | undefined)[]) =>
+    amounts.reduce<number>((total, one) => total + (one ?? 0), 0);
+  const sumOfLimits = (limits: readonly (number | undefined)[]) => (limits.includes(undefined) ? 0 : sum(limits));
+  return LinuxContainerResources.create({
+    cpuShares: BigInt(toShares(sum(all.map((one) => one.cpuRequest)))),
+    cpuQuota: BigInt(toQuotaUs(sumOfLimits(all.map((one) => one.cpuLimit)))),
+    cpuPeriod: BigInt(periodUs),
+    memoryLimitInBytes: BigInt(sumOfLimits(all.map((one) => one.memoryLimit))),
+  });
+}
+
+function resolve(spec: ResourceSpec): Amounts {
+  const cpuLimit = spec.cpuLimitMilli ?? (spec.cpus === undefined ? undefined : spec.cpus * 1000);
+  const memoryLimit = spec.memoryLimitBytes ?? (spec.cpus === undefined ? undefined : defaultMemoryBytes);
+  return {
+    cpuRequest: spec.cpuRequestMilli ?? cpuLimit,
+    cpuLimit,
+    memoryRequest: spec.memoryRequestBytes ?? memoryLimit,
+    memoryLimit,
+  };
+}
+
+function toOomScoreAdj(qos: Qos, memoryRequestBytes: number): number {
+  if (qos === 'guaranteed') return -997;
+  if (qos === 'besteffort') return 1000;
+  const score = 1000 - Math.trunc((1000 * memoryRequestBytes) / totalmem());
+  return Math.min(Math.max(score, 3), 999);
+}

@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { NamespaceMode, PodSandboxConfig, RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { type Channel, openChannel } from '../../../src/cri/client';
+import { classify, nameCgroupParent, type Qos, type ResourceSpec, toPodResources } from './kubelet-numbers';
+import { RunningPod } from './pod';
+import type { RuntimeFacts } from './runtime';
+
+const { methods } = RuntimeServiceDefinition;
+
+export interface ContainerSpec extends ResourceSpec {
+  readonly name: string;
+  readonly command?: readonly string[];
+  /** The kubelet's own CPU manager may fill it; empty text is what it sends otherwise. */
+  readonly cpusetCpus?: string;
+}
+
+export interface PodSpec {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** All containers the pod will have: they decide its QoS class and its sums. */
+  readonly containers: readonly ContainerSpec[];
+  /** Overrides the class that follows from the containers. */
+  readonly qos?: Qos;
+}
+
+/** Plays the kubelet's part: pods and containers over CRI, with the numbers, names and labels a kubelet sends. */
+export class Kubelet {
+  readonly channel: Channel;
+  readonly #facts: RuntimeFacts;
+  #pods = 0;
+
+  constructor(criSocket: string, facts: RuntimeFacts) {
+    this.channel = openChannel(criSocket, RuntimeServiceDefinition.fullName);
+    this.#facts = facts;
+  }
+
+  /** Runs the sandbox of a pod; its containers are created one by one on the answer. */
+  async runPod(spec: PodSpec): Promise<RunningPod> {
+    const uid = randomUUID();
+    const name = spec.name ?? `pod-${++this.#pods}`;
+    const namespace = spec.namespace ?? 'default';
+    const qos = spec.qos ?? classify(spec.containers);
+    const logFolder = `${namespace}_${name}_${uid}`;
+    const config = PodSandboxConfig.create({
+      metadata: { name, uid, namespace, attempt: 0 },
+      logDirectory: join(this.#facts.podLogs.inRuntime, logFolder),
+      labels: {
+        ...spec.labels,
+        'io.kubernetes.pod.name': name,
+        'io.kubernetes.pod.namespace': namespace,
+        'io.kubernetes.pod.uid': uid,
+      },
+      annotations: {
+        ...spec.annotations,
+        'kubernetes.io/config.seen': new Date().toISOString(),
+        'kubernetes.io/config.source': 'api',
+      },
+      linux: {
+        cgroupParent: nameCgroupParent(this.#facts.cgroupRoot, qos, uid),
+        // The node's network needs no network plugin; the kubelet gives such a pod no hostname.
+        securityContext: { namespaceOptions: { network: NamespaceMode.NODE, pid: NamespaceMode.CONTAINER } },
+        overhead: {},
+        resources: toPodResources(spec.containers),
+      },
+    });
+    const { podSandboxId } = await this.channel.call(methods.runPodSandbox, { config, runtimeHandler: '' });
+    const logsOnHost = join(this.#facts.podLogs.onHost, logFolder);
+    return new RunningPod(
+      this.channel,
+      { id: podSandboxId, uid, name, namespace, qos, logsOnHost },
+      config,
+      spec,
+      this.#facts.image,
+    );
+  }
+
+  close(): void {
+    this.channel.close();
+  }
+}

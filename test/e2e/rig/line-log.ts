@@ -1,0 +1,63 @@
+import { patienceMs, within } from './deadline';
+
+/** Lines that arrive over time: kept, and announced to who waits for one. */
+export class LineLog<Line> {
+  readonly #lines: Line[] = [];
+  readonly #listeners = new Set<() => void>();
+  #ended: string | undefined;
+
+  get lines(): readonly Line[] {
+    return this.#lines;
+  }
+
+  push(line: Line): void {
+    this.#lines.push(line);
+    this.#announce();
+  }
+
+  /** No more lines will come; `why` becomes the error of those who still wait. */
+  end(why: string): void {
+    this.#ended = why;
+    this.#announce();
+  }
+
+  /** Lines are coming (again). */
+  resume(): void {
+    this.#ended = undefined;
+  }
+
+  /** The first line, from position `from` on, that the predicate accepts; also one that is already there. */
+  async waitFor(
+    what: string,
+    accepts: (line: Line) => boolean,
+    { deadlineMs = patienceMs, from = 0 } = {},
+  ): Promise<Line> {
+    const followed = this.follow(from);
+    const find = async (): Promise<Line> => {
+      for await (const line of followed) if (accepts(line)) return line;
+      throw new Error(`${what}: ${this.#ended ?? 'ended'}`);
+    };
+    try {
+      return await within(what, find(), deadlineMs);
+    } catch (error) {
+      const last = this.#lines.slice(-15).map((line) => JSON.stringify(line));
+      throw new Error([(error as Error).message, 'last lines:', ...last].join('\n  '), { cause: error });
+    }
+  }
+
+  /** All lines from a position on, then those to come, until the end. */
+  async *follow(from = 0): AsyncGenerator<Line, void> {
+    for (let next = from; ; next++) {
+      while (next >= this.#lines.length) {
+        if (this.#ended !== undefined) return;
+        await new Promise<void>((resolve) => this.#listeners.add(resolve));
+      }
+      yield this.#lines[next] as Line;
+    }
+  }
+
+  #announce(): void {
+    for (const wake of this.#listeners) wake();
+    this.#listeners.clear();
+  }
+}

@@ -1,0 +1,110 @@
+import { join } from 'node:path';
+import {
+  ContainerConfig,
+  CreateContainerRequest,
+  LinuxContainerResources,
+  NamespaceMode,
+  type PodSandboxConfig,
+  RuntimeServiceDefinition,
+} from '../../../gen/cri/v1/cri';
+import type { Channel } from '../../../src/cri/client';
+import { RunningContainer } from './container';
+import { makeLogFolder } from './container-log';
+import type { ContainerSpec, PodSpec } from './kubelet';
+import { type Qos, toContainerResources } from './kubelet-numbers';
+
+const { methods } = RuntimeServiceDefinition;
+
+export interface PodFacts {
+  /** Of the sandbox. */
+  readonly id: string;
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly qos: Qos;
+  readonly logsOnHost: string;
+}
+
+export class RunningPod {
+  readonly id: string;
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly qos: Qos;
+  readonly cgroupParent: string;
+  readonly #attempts = new Map<string, number>();
+
+  constructor(
+    private readonly channel: Channel,
+    private readonly facts: PodFacts,
+    private readonly config: PodSandboxConfig,
+    private readonly spec: PodSpec,
+    private readonly image: string,
+  ) {
+    ({ id: this.id, uid: this.uid, name: this.name, namespace: this.namespace, qos: this.qos } = facts);
+    this.cgroupParent = config.linux?.cgroupParent ?? '';
+  }
+
+  /** Creates a container of the spec by name (again: a restart, as the kubelet does it), without starting it. */
+  async createContainer(name: string): Promise<RunningContainer> {
+    const spec = this.spec.containers.find((container) => container.name === name);
+    if (spec === undefined) throw new Error(`pod ${this.name} has no container ${name} in its spec`);
+    const attempt = this.#attempts.get(name) ?? 0;
+    this.#attempts.set(name, attempt + 1);
+    const logFile = join(this.facts.logsOnHost, name, `${attempt}.log`);
+    makeLogFolder(logFile);
+    const request = CreateContainerRequest.create({
+      podSandboxId: this.id,
+      config: this.#configOf(spec, attempt),
+      sandboxConfig: this.config,
+    });
+    const { containerId } = await this.channel.call(methods.createContainer, request);
+    return new RunningContainer(this.channel, containerId, name, `${this.cgroupParent}/${containerId}`, logFile);
+  }
+
+  /** Creates and starts a container of the spec. */
+  async startContainer(name: string): Promise<RunningContainer> {
+    const container = await this.createContainer(name);
+    await container.start();
+    return container;
+  }
+
+  /** Ends all of its containers. */
+  async stop(): Promise<void> {
+    await this.channel.call(methods.stopPodSandbox, { podSandboxId: this.id });
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    await this.channel.call(methods.removePodSandbox, { podSandboxId: this.id });
+  }
+
+  #configOf(spec: ContainerSpec, attempt: number): ContainerConfig {
+    const resources = LinuxContainerResources.create({
+      ...toContainerResources(spec, this.qos),
+      cpusetCpus: spec.cpusetCpus ?? '',
+    });
+    return ContainerConfig.create({
+      metadata: { name: spec.name, attempt },
+      image: { image: this.image },
+      command: [...(spec.command ?? ['sleep', '2147483647'])],
+      labels: {
+        'io.kubernetes.container.name': spec.name,
+        'io.kubernetes.pod.name': this.name,
+        'io.kubernetes.pod.namespace': this.namespace,
+        'io.kubernetes.pod.uid': this.uid,
+      },
+      annotations: {
+        'io.kubernetes.container.restartCount': String(attempt),
+        'io.kubernetes.container.terminationMessagePath': '/dev/termination-log',
+        'io.kubernetes.container.terminationMessagePolicy': 'File',
+        'io.kubernetes.pod.terminationGracePeriod': '30',
+      },
+      logPath: `${spec.name}/${attempt}.log`,
+      linux: {
+        resources,
+        securityContext: { namespaceOptions: { network: NamespaceMode.NODE, pid: NamespaceMode.CONTAINER } },
+      },
+    });
+  }
+}

@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Kubelet } from './kubelet';
+import { LineLog } from './line-log';
+import { runtimeScripts, type Suite } from './require-runtime';
+
+/** What scripts/runtime/run.mjs tells of a runtime that is ready. */
+export interface RuntimeFacts {
+  readonly suite: Suite;
+  readonly nri: boolean;
+  /** Debian's versions, by package: `containerd`, `runc`, … */
+  readonly packages: Readonly<Record<string, string>>;
+  readonly work: string;
+  readonly criSocket: string;
+  readonly nriSocket: string;
+  /** One folder under two names: the runtime writes pod logs there, the tests read them. */
+  readonly podLogs: { readonly inRuntime: string; readonly onHost: string };
+  /** All pods are in cgroups below this one, so that two runtimes do not meet. */
+  readonly cgroupRoot: string;
+  readonly containerdLog: string;
+  readonly image: string;
+  readonly startedInMs: number;
+}
+
+export interface Runtime extends RuntimeFacts {
+  readonly kubelet: Kubelet;
+  /** A kubelet that talks to another socket, such as a CRI proxy in front of this runtime. */
+  kubeletAt(criSocket: string): Kubelet;
+  /** Crashes containerd (SIGKILL); containers go on. */
+  kill(): Promise<void>;
+  /** Starts containerd again on the state it had, and waits until it takes pods. */
+  start(): Promise<void>;
+  /** Ends containers, shims and containerd. @throws when a process, cgroup, mount or folder is left */
+  stop(): Promise<void>;
+}
+
+export interface RuntimeOptions {
+  readonly suite: Suite;
+  /** Whether NRI plugins can connect. */
+  readonly nri: boolean;
+  /** The folder that its own goes into, and that is searched for what killed runs left; short, because of the sockets. */
+  readonly parent?: string;
+}
+
+/** Events that run.mjs prints, a JSON line each. */
+type RuntimeEvent =
+  | ({ readonly event: 'ready' } & RuntimeFacts)
+  | { readonly event: 'killed' | 'started' }
+  | { readonly event: 'stopped'; readonly leftovers: readonly string[] }
+  | { readonly event: 'failed'; readonly reason: string };
+
+const startDeadlineMs = 60_000;
+
+/**
+ * Starts a containerd of its own for a test. It is run by a process that ends everything when this one is gone, however
+ * that came about.
+ */
+export async function startRuntime({ suite, nri, parent = tmpdir() }: RuntimeOptions): Promise<Runtime> {
+  const args = [join(runtimeScripts, 'run.mjs'), '--attached', '--suite', suite, '--nri', nri ? 'on' : 'off'];
+  const child = spawn(process.execPath, args, {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, TMPDIR: parent },
+  });
+  const events = new LineLog<RuntimeEvent>();
+  createInterface({ input: child.stdout }).on('line', (line) => events.push(JSON.parse(line) as RuntimeEvent));
+  const closed = once(child, 'close').then(() => events.end('the runtime has ended'));
+
+  const expectEvent = async <Name extends RuntimeEvent['event']>(name: Name, from: number) => {
+    const isAnswer = ({ event }: RuntimeEvent) => event === name || event === 'failed';
+    const got = await events.waitFor(`runtime ${name}`, isAnswer, { deadlineMs: startDeadlineMs, from });
+    if (got.event === 'failed') throw new Error(`the runtime failed: ${got.reason}`);
+    return got as Extract<RuntimeEvent, { event: Name }>;
+  };
+  const command = async (line: string, answer: 'killed' | 'started') => {
+    const from = events.lines.length;
+    child.stdin.write(`${line}\n`);
+    await expectEvent(answer, from);
+  };
+
+  const facts = await expectEvent('ready', 0);
+  const kubelets: Kubelet[] = [];
+  const kubeletAt = (criSocket: string) => {
+    const kubelet = new Kubelet(criSocket, facts);
+    kubelets.push(kubelet);
+    return kubelet;
+  };
+
+  return {
+    ...facts,
+    kubelet: kubeletAt(facts.criSocket),
+    kubeletAt,
+    kill: () => command('kill', 'killed'),
+    start: () => command('start', 'started'),
+    async stop() {
+      for (const kubelet of kubelets) kubelet.close();
+      child.stdin.end();
+      await closed;
+      const last = events.lines.at(-1);
+      if (last?.event !== 'stopped') throw new Error(`the runtime did not end in order: ${JSON.stringify(last)}`);
+      if (last.leftovers.length > 0) throw new Error(`left behind by the runtime:\n  ${last.leftovers.join('\n  ')}`);
+    },
+  };
+}
