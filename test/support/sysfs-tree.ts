@@ -34,15 +34,19 @@ export function changeTree(tree: SysfsTree, changes: Readonly<Record<string, str
   return result;
 }
 
-/** Writes the tree into a new temporary folder, runs the body with the folder that stands for /sys, and removes it. */
+/** Writes the tree into a new temporary folder, runs the body (which may return a promise) with the folder that stands for /sys, and removes it. */
 export function withSysfs<T>(tree: SysfsTree, body: (sysfsRoot: string) => T): T {
   // A thousand small files: a memory file system takes them many times faster.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'sysfs-'));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  let pending = false;
   try {
     writeTree(folder, tree);
-    return body(join(folder, 'sys'));
+    const result = body(join(folder, 'sys'));
+    pending = result instanceof Promise;
+    return pending ? ((result as Promise<unknown>).finally(remove) as T) : result;
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    if (!pending) remove();
   }
 }
 

@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, existsSync, openSync, readdirSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { errnoOf } from './cgroup-file';
 
@@ -14,24 +14,38 @@ export type Writability = { readonly writable: true } | { readonly writable: fal
  * without any child the root directory is asked.
  */
 export function probeWritable(cpusetRoot: string): Writability {
-  const path = findProbe(cpusetRoot);
+  for (const folder of listChildren(cpusetRoot)) {
+    const path = join(cpusetRoot, folder, 'cpuset.cpus');
+    const errno = errnoOfTrying(() => closeSync(openSync(path, 'r+')));
+    // Cgroups come and go, and version 2 has some without the controller: neither says anything about writing.
+    if (errno !== 'ENOENT' && errno !== 'ENODEV') return toWritability(path, errno);
+  }
+  return toWritability(
+    cpusetRoot,
+    errnoOfTrying(() => accessSync(cpusetRoot, constants.W_OK)),
+  );
+}
+
+/** The kubelet's first. */
+function listChildren(cpusetRoot: string): string[] {
+  const folders = readdirSync(cpusetRoot, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const isKubelets = (name: string): number => Number(name.startsWith('kubepods'));
+  return folders.map(({ name }) => name).sort((a, b) => isKubelets(b) - isKubelets(a));
+}
+
+function errnoOfTrying(action: () => void): string | undefined {
   try {
-    if (path === undefined) accessSync(cpusetRoot, constants.W_OK);
-    else closeSync(openSync(path, 'r+'));
-    return { writable: true };
+    action();
+    return undefined;
   } catch (error) {
-    const errno = errnoOf(error);
-    return {
-      writable: false,
-      because: `${path ?? cpusetRoot} cannot be opened for writing (${errno}): mount the node's cgroups writable and run as root, or set --cgroup-writes off`,
-    };
+    return errnoOf(error);
   }
 }
 
-function findProbe(cpusetRoot: string): string | undefined {
-  const folders = readdirSync(cpusetRoot, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name)
-    .sort((a, b) => Number(b.startsWith('kubepods')) - Number(a.startsWith('kubepods')));
-  return folders.map((name) => join(cpusetRoot, name, 'cpuset.cpus')).find((path) => existsSync(path));
+function toWritability(path: string, errno: string | undefined): Writability {
+  if (errno === undefined) return { writable: true };
+  return {
+    writable: false,
+    because: `${path} cannot be opened for writing (${errno}): mount the node's cgroups writable and run as root, or set --cgroup-writes off`,
+  };
 }

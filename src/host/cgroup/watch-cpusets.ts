@@ -31,11 +31,11 @@ export interface CpusetWatchOptions {
 export function watchCpusets(cpusetRoot: string, { onChange, onDegraded }: CpusetWatchOptions): CpusetWatch {
   const watchers = new Map<string, FSWatcher>();
   const changed = new Set<string>();
-  let flush: NodeJS.Immediate | undefined;
+  let scheduled = false;
   let degraded = false;
 
   const tell = (): void => {
-    flush = undefined;
+    scheduled = false;
     const dirs = [...changed];
     changed.clear();
     for (const dir of dirs) if (watchers.has(dir)) onChange(dir);
@@ -62,7 +62,8 @@ export function watchCpusets(cpusetRoot: string, { onChange, onDegraded }: Cpuse
       try {
         const watcher = watch(`${cpusetRoot}${dir}/cpuset.cpus`, { persistent: false }, () => {
           changed.add(dir);
-          flush ??= setImmediate(tell);
+          if (!scheduled) setImmediate(tell);
+          scheduled = true;
         });
         watcher.on('error', () => remove(dir));
         watchers.set(dir, watcher);
@@ -75,7 +76,6 @@ export function watchCpusets(cpusetRoot: string, { onChange, onDegraded }: Cpuse
     remove,
     close() {
       for (const dir of [...watchers.keys()]) remove(dir);
-      clearImmediate(flush);
     },
   };
 }

@@ -1,3 +1,5 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Topology, Unit } from '../../../src/core/topology';
@@ -234,6 +236,21 @@ describe('broken sysfs is refused with path, what was read, rule and remedy', ()
     withSysfs(changeTree(numa, { 'cpu/online': 'x'.repeat(5000) }), (sysfsRoot) => {
       expect(caught(() => readOnline(sysfsRoot)).message.length).toBeLessThan(sysfsRoot.length + 250);
     });
+  });
+});
+
+test('a machine that loses CPUs while it is read is read again', async () => {
+  const numa = changeTree(loadMachine('2x4x2-2numa'), { 'cpu/isolated': null });
+  // A pipe stands for cpu/isolated: it opens when the reader has come to it, and only then CPUs 8-15 go.
+  const script = 'cd "$0" && exec 3> isolated && rm isolated && echo 0-7 > online && echo 3 >&3';
+  await withSysfs(numa, async (sysfsRoot) => {
+    const cpuRoot = join(sysfsRoot, 'devices/system/cpu');
+    spawnSync('mkfifo', [join(cpuRoot, 'isolated')]);
+    const hotplug = spawn('sh', ['-c', script, cpuRoot], { stdio: 'ignore' });
+    const topology = readTopology({ sysfsRoot });
+    expect(topology.online.toString()).toBe('0-7');
+    expect(show(topology.sockets)).toBe('0=0-7');
+    expect(await once(hotplug, 'exit')).toEqual([0, null]);
   });
 });
 

@@ -1,0 +1,232 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import { openCgroups, type Cgroups, type ThreadsReading, type WriteOutcome } from '../../../src/host';
+import { until } from '../until';
+import { describeOnKernel, TestCgroup } from './test-cgroup';
+
+const cpus = (list: string): { readonly cpus: CpuSet } => ({ cpus: parseCpuList(list) });
+const ok = (changed: boolean): WriteOutcome => ({ kind: 'ok', changed });
+const allowed = (reading: ThreadsReading): string[] =>
+  reading.kind === 'found' ? [...new Set(reading.threads.map((thread) => thread.allowed.toString()))] : [reading.kind];
+
+let group: TestCgroup;
+let cgroups: Cgroups;
+beforeEach(() => {
+  group = new TestCgroup('rw');
+  cgroups = group.cgroups;
+});
+afterEach(() => group.remove());
+
+describeOnKernel('cgroups of this kernel', 'any', () => {
+  test('a value that was written is in the file and moves the process', async () => {
+    const dir = group.make('/c1');
+    const child = await group.run('/c1', 'sleep', '60');
+    expect(allowed(cgroups.listThreads(dir))).toEqual(['0-1']);
+    expect(cgroups.writeCpuset(dir, cpus('1'))).toEqual(ok(true));
+    expect(group.text('/c1', 'cpuset.cpus')).toBe('1');
+    expect(cgroups.listThreads(dir)).toEqual({
+      kind: 'found',
+      threads: [{ tid: child.pid, pid: child.pid, allowed: CpuSet.of([1]) }],
+      more: false,
+      hidden: 0,
+    });
+  });
+
+  test('reading gives what is configured and what is in effect, as sets', () => {
+    const dir = group.make('/c1', '1');
+    const show = (value: object): unknown => JSON.parse(JSON.stringify(value));
+    expect(show(cgroups.readCpuset(dir))).toEqual({
+      kind: 'found',
+      cpus: '1',
+      effectiveCpus: '1',
+      mems: '0',
+      effectiveMems: '0',
+    });
+    expect(show(cgroups.readCpus(dir))).toEqual({ kind: 'found', cpus: '1', effectiveCpus: '1' });
+  });
+
+  test('the same value is not written again, and the answer says so', () => {
+    const dir = group.make('/c1');
+    expect(cgroups.writeCpuset(dir, cpus('1'))).toEqual(ok(true));
+    expect(cgroups.writeCpuset(dir, cpus('1'))).toEqual(ok(false));
+    expect(cgroups.writeCpuset(dir, { mems: CpuSet.of([0]) })).toEqual(ok(false));
+    expect(cgroups.writeCpuset(dir, { ...cpus('0'), mems: CpuSet.of([0]) })).toEqual(ok(true));
+    expect(cgroups.writeCpuset(dir, {})).toEqual(ok(false));
+  });
+
+  test('an empty set is never written', () => {
+    const dir = group.make('/c1', '1');
+    expect(cgroups.writeCpuset(dir, { cpus: CpuSet.empty })).toMatchObject({ kind: 'refused', errno: 'EINVAL' });
+    expect(cgroups.writeCpuset(dir, { mems: CpuSet.empty })).toMatchObject({ kind: 'refused', errno: 'EINVAL' });
+    expect([group.text('/c1', 'cpuset.cpus'), group.text('/c1', 'cpuset.mems')]).toEqual(['1', '0']);
+  });
+
+  test.each`
+    name                                 | change                             | errno
+    ${'a CPU that no kernel has'}        | ${cpus('60000')}                   | ${'ERANGE'}
+    ${'a memory node that is not there'} | ${{ mems: parseCpuList('60000') }} | ${'ERANGE'}
+  `('the kernel refuses $name, and the reason names file and value', ({ change, errno }) => {
+    const dir = group.make('/c1', '1');
+    expect(cgroups.writeCpuset(dir, change)).toEqual({
+      kind: 'refused',
+      errno,
+      because: expect.stringMatching(
+        /c1\/cpuset\.(cpus|mems): writing "60000" was refused: ERANGE, a number is higher/,
+      ),
+    });
+    expect(group.text('/c1', 'cpuset.cpus')).toBe('1');
+  });
+
+  test('a cgroup that is not there is missing, gone, and no error', () => {
+    const dir = group.make('/c1');
+    group.removeDir('/c1');
+    expect(cgroups.readCpus(dir)).toEqual({ kind: 'missing' });
+    expect(cgroups.readCpuset(dir)).toEqual({ kind: 'missing' });
+    expect(cgroups.writeCpuset(dir, cpus('1'))).toEqual({ kind: 'gone' });
+    expect(cgroups.readQuota(dir)).toEqual({ kind: 'missing' });
+    expect(cgroups.writeQuota(dir, { quotaUs: -1 })).toEqual({ kind: 'gone' });
+    expect(cgroups.listThreads(dir)).toEqual({ kind: 'missing' });
+  });
+
+  test('threads of a process are listed with their process, not more than asked for', async () => {
+    const dir = group.make('/c1', '0');
+    const child = await group.run('/c1', process.execPath, '-e', 'setInterval(() => {}, 1000)');
+    const list = (maxThreads?: number): ThreadsReading & { kind: 'found' } => {
+      const reading = cgroups.listThreads(dir, maxThreads === undefined ? {} : { maxThreads });
+      if (reading.kind !== 'found') throw new Error(JSON.stringify(reading));
+      return reading;
+    };
+    await until('Node has started its threads', () => list().threads.length > 4);
+    expect(new Set(list().threads.map(({ pid }) => pid))).toEqual(new Set([child.pid]));
+    expect(allowed(list())).toEqual(['0']);
+    expect(list().more).toBe(false);
+    const few = list(2);
+    expect(few.threads).toHaveLength(2);
+    expect(few.more).toBe(true);
+  });
+
+  test('threads in cgroups below the container are listed too', async () => {
+    const dir = group.make('/c1');
+    const child = await group.run('/c1', 'sleep', '60');
+    group.make('/c1/inner');
+    if (cgroups.version === 2) return; // with controllers on, a process is in a leaf only
+    const inner = await group.run('/c1/inner', 'sleep', '60');
+    const reading = cgroups.listThreads(dir);
+    expect(reading.kind === 'found' && reading.threads.map(({ pid }) => pid)).toEqual([child.pid, inner.pid]);
+  });
+
+  test("a thread's own affinity shows in what it is allowed", async () => {
+    const dir = group.make('/c1');
+    await group.run('/c1', 'taskset', '-c', '1', 'sleep', '60');
+    await until('taskset has set the affinity', () => allowed(cgroups.listThreads(dir)).join() === '1');
+  });
+
+  test('the quota is lifted and set again, for container and pod', () => {
+    const pod = group.make('/pod');
+    const container = group.make('/pod/c1');
+    const set = (quotaUs: number, periodUs?: number): WriteOutcome[] =>
+      [pod, container].map((dir) => cgroups.writeQuota(dir, { quotaUs, ...(periodUs ? { periodUs } : {}) }));
+    const read = (): unknown[] => [cgroups.readQuota(pod), cgroups.readQuota(container)];
+    const both = (quotaUs: number, periodUs: number): unknown[] => Array(2).fill({ kind: 'found', quotaUs, periodUs });
+    expect(read()).toEqual(both(-1, 100000));
+    expect([set(150000, 50000), read()]).toEqual([[ok(true), ok(true)], both(150000, 50000)]);
+    expect([set(150000), read()]).toEqual([[ok(false), ok(false)], both(150000, 50000)]);
+    expect([set(-1), read()]).toEqual([[ok(true), ok(true)], both(-1, 50000)]);
+    expect(cgroups.writeQuota(container, { quotaUs: 1 })).toMatchObject({ kind: 'refused', errno: 'EINVAL' });
+  });
+});
+
+describeOnKernel('nested cgroups of version 1', 1, () => {
+  test.each`
+    name                                            | before   | children                          | list     | after
+    ${'one that had all shrinks with it'}           | ${'0-1'} | ${{ '/a': '0-1' }}                | ${'0'}   | ${{ '/a': '0' }}
+    ${'one that had all grows with it'}             | ${'0'}   | ${{ '/a': '0' }}                  | ${'0-1'} | ${{ '/a': '0-1' }}
+    ${'one that had all moves to other CPUs'}       | ${'0'}   | ${{ '/a': '0' }}                  | ${'1'}   | ${{ '/a': '1' }}
+    ${'one with a part keeps it'}                   | ${'0-1'} | ${{ '/a': '1' }}                  | ${'1'}   | ${{ '/a': '1' }}
+    ${'one whose part is taken gets what there is'} | ${'0-1'} | ${{ '/a': '1' }}                  | ${'0'}   | ${{ '/a': '0' }}
+    ${'one that had all among others with a part'}  | ${'0-1'} | ${{ '/a': '0-1', '/b': '0' }}     | ${'1'}   | ${{ '/a': '1', '/b': '1' }}
+    ${'grandchildren shrink first'}                 | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '0-1' }} | ${'1'}   | ${{ '/a': '1', '/a/b': '1' }}
+    ${'grandchildren grow last'}                    | ${'0'}   | ${{ '/a': '0', '/a/b': '0' }}     | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '0-1' }}
+    ${'grandchildren with a part keep it'}          | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '1' }}   | ${'1'}   | ${{ '/a': '1', '/a/b': '1' }}
+    ${'one with a part does not grow'}              | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '1' }}   | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '1' }}
+  `('$name', async ({ before, children, list, after }) => {
+    const dir = group.make('/c1', before);
+    for (const [below, value] of Object.entries(children as Record<string, string>)) {
+      group.make(`/c1${below}`, value);
+      await group.run(`/c1${below}`, 'sleep', '60');
+    }
+    expect(cgroups.writeCpuset(dir, cpus(list))).toEqual(ok(before !== list));
+    expect(group.text('/c1', 'cpuset.cpus')).toBe(list);
+    const now = Object.keys(children as object).map((below) => [below, group.text(`/c1${below}`, 'cpuset.cpus')]);
+    expect(Object.fromEntries(now)).toEqual(after);
+  });
+
+  test('a child that was never set up is left alone', () => {
+    const dir = group.make('/c1', '0');
+    mkdirSync(group.file('/c1', 'new'));
+    expect(cgroups.writeCpuset(dir, cpus('1'))).toEqual(ok(true));
+    expect(group.text('/c1/new', 'cpuset.cpus')).toBe('');
+  });
+
+  test('what the parent lacks is refused by name, and granted after widening the parents', () => {
+    group.make('/pod', '0-1');
+    const dir = group.make('/pod/c1', '0');
+    writeFileSync(group.file('/pod', 'cpuset.cpus'), '0');
+    const outcome = cgroups.writeCpuset(dir, cpus('0-1'));
+    expect(outcome).toMatchObject({ kind: 'refused', errno: 'EACCES' });
+    expect(outcome.kind === 'refused' && outcome.because).toMatch(/-test-rw-\d+\/pod has "0" only\)$/);
+    expect(cgroups.widenParents(dir, parseCpuList('0-1'))).toEqual(ok(true));
+    expect(cgroups.widenParents(dir, parseCpuList('0-1'))).toEqual(ok(false));
+    expect(cgroups.writeCpuset(dir, cpus('0-1'))).toEqual(ok(true));
+    expect(cgroups.widenParents(`${group.dir}/gone/c1`, parseCpuList('0-1'))).toEqual({ kind: 'gone' });
+  });
+
+  test('more cgroups below than are gone through is a refusal, not a hang', () => {
+    const dir = group.make('/c1', '0');
+    for (let i = 0; i <= 1000; i++) mkdirSync(group.file('/c1', `n${i}`));
+    expect(cgroups.writeCpuset(dir, cpus('0-1'))).toMatchObject({ kind: 'refused', errno: 'E2BIG' });
+  });
+});
+
+describeOnKernel('probing', 1, () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'cgroup-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  test('a writable hierarchy is found to be one, and nothing changes', () => {
+    group.make('/c1', '1');
+    expect(cgroups.probeWritable()).toEqual({ writable: true });
+    expect(group.text('/c1', 'cpuset.cpus')).toBe('1');
+  });
+
+  test('a hierarchy that is mounted read-only is not', () => {
+    mkdirSync(join(folder, 'cpuset'));
+    const run = (command: string, ...args: string[]): void => {
+      const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' });
+      if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`);
+    };
+    run('mount', '--bind', '/sys/fs/cgroup/cpuset', join(folder, 'cpuset'));
+    try {
+      run('mount', '-o', 'remount,bind,ro', join(folder, 'cpuset'));
+      const readOnly = openCgroups({ cgroupRoot: folder });
+      expect(readOnly.probeWritable()).toEqual({
+        writable: false,
+        because: expect.stringMatching(
+          /cpuset\.cpus cannot be opened for writing \(EROFS\): mount .* --cgroup-writes off$/,
+        ),
+      });
+      expect(readOnly.writeCpuset(group.dir, cpus('0'))).toMatchObject({
+        kind: 'refused',
+        errno: 'EROFS',
+        because: expect.stringContaining('the cgroup file system is mounted read-only'),
+      });
+    } finally {
+      run('umount', join(folder, 'cpuset'));
+    }
+  });
+});

@@ -1,0 +1,111 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openCgroups, type Cgroups } from '../../../src/host';
+import { until } from '../until';
+
+const CGROUP_ROOT = '/sys/fs/cgroup';
+
+/**
+ * A cgroup of this machine's kernel, for one test: everything below it goes with `remove`.
+ * On version 2 its children get the controllers too.
+ */
+export class TestCgroup {
+  readonly cgroups: Cgroups = openCgroups({ cgroupRoot: CGROUP_ROOT });
+  readonly dir: string;
+  private readonly roots: readonly string[];
+  private readonly children: ChildProcess[] = [];
+
+  constructor(name: string) {
+    this.dir = `/cpusetd-test-${name}-${process.pid}`;
+    this.roots = this.cgroups.version === 1 ? [join(CGROUP_ROOT, 'cpuset'), join(CGROUP_ROOT, 'cpu')] : [CGROUP_ROOT];
+    if (this.cgroups.version === 2) writeFileSync(join(CGROUP_ROOT, 'cgroup.subtree_control'), '+cpuset +cpu');
+    this.make('');
+    if (this.cgroups.version === 2) writeFileSync(this.file('', 'cgroup.subtree_control'), '+cpuset +cpu');
+  }
+
+  /** Makes a cgroup below this one (`/a/b`, or empty for itself) and returns its dir. */
+  make(below: string, cpus = '0-1'): string {
+    const dir = this.dir + below;
+    for (const root of this.roots) mkdirSync(root + dir);
+    writeFileSync(this.file(below, 'cpuset.mems'), '0');
+    writeFileSync(this.file(below, 'cpuset.cpus'), cpus);
+    return dir;
+  }
+
+  file(below: string, name: string): string {
+    const root = name.startsWith('cpu.') ? this.roots.at(-1)! : this.roots[0]!;
+    return `${root}${this.dir}${below}/${name}`;
+  }
+
+  text(below: string, name: string): string {
+    return readFileSync(this.file(below, name), 'utf8').trim();
+  }
+
+  /** Starts a process and moves it into the cgroup. */
+  async run(below: string, command: string, ...args: string[]): Promise<ChildProcess> {
+    const child = spawn(command, args, { stdio: 'ignore' });
+    this.children.push(child);
+    await once(child, 'spawn');
+    writeFileSync(this.file(below, 'cgroup.procs'), `${child.pid!}`);
+    return child;
+  }
+
+  removeDir(below: string): void {
+    for (const root of this.roots) removeTree(`${root}${this.dir}${below}`);
+  }
+
+  async remove(): Promise<void> {
+    for (const child of this.children.splice(0)) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
+    // A process is out of its cgroup a moment after its parent was told of its end.
+    await until('the test cgroup is empty', () => {
+      try {
+        this.removeDir('');
+        return true;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'EBUSY') return false;
+        throw error;
+      }
+    });
+  }
+}
+
+function removeTree(folder: string): void {
+  if (!existsSync(folder)) return;
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeTree(join(folder, entry.name));
+  }
+  rmdirSync(folder);
+}
+
+/**
+ * `describe` for tests that need root, two CPUs and a cpuset hierarchy: they fail where they cannot run in CI, and are
+ * skipped with a warning elsewhere.
+ */
+export function describeOnKernel(name: string, version: 'any' | 1, body: () => void): void {
+  const obstacle = findObstacle(version);
+  if (obstacle === undefined) describe(name, body);
+  else if (process.env['CI'] && version === 'any')
+    test(name, () => Promise.reject(new Error(`cannot run in CI: ${obstacle}`)));
+  else {
+    console.warn(`SKIPPED ${name}: ${obstacle}`);
+    describe.skip(name, body);
+  }
+}
+
+function findObstacle(version: 'any' | 1): string | undefined {
+  if (process.getuid?.() !== 0) return 'root is needed to make cgroups';
+  try {
+    const cgroups = openCgroups({ cgroupRoot: CGROUP_ROOT });
+    const writability = cgroups.probeWritable();
+    if (!writability.writable) return writability.because;
+    return version === 'any' || cgroups.version === version ? undefined : `cgroup version ${version} is needed`;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}

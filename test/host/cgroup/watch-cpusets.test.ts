@@ -1,0 +1,162 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { CpusetWatch } from '../../../src/host';
+import { bundleModule } from '../bundle-module';
+import { until } from '../until';
+import { describeOnKernel, TestCgroup } from './test-cgroup';
+
+describeOnKernel('watching cpusets', 'any', () => {
+  let group: TestCgroup;
+  let watch: CpusetWatch;
+  let told: string[];
+  let warnings: string[];
+  beforeEach(() => {
+    group = new TestCgroup('watch');
+    told = [];
+    warnings = [];
+    watch = group.cgroups.watch({ onChange: (dir) => told.push(dir), onDegraded: (because) => warnings.push(because) });
+  });
+  afterEach(async () => {
+    watch.close();
+    expect(warnings).toEqual([]);
+    await group.remove();
+  });
+
+  test('a write of another process is told', async () => {
+    const dir = group.make('/c1');
+    expect(watch.add(dir)).toEqual({ kind: 'watched' });
+    const writer = spawn('sh', ['-c', `echo 1 > ${group.file('/c1', 'cpuset.cpus')}`], { stdio: 'ignore' });
+    await once(writer, 'exit');
+    await until('the write is told', () => told.length > 0);
+    expect(new Set(told)).toEqual(new Set([dir])); // the shell truncates, then writes: once or twice
+  });
+
+  test('writes in one turn are told once for each cgroup', async () => {
+    const [a, b] = [group.make('/a'), group.make('/b')];
+    for (const dir of [a, b]) watch.add(dir);
+    for (const list of ['0', '1', '0']) {
+      for (const dir of [a, b]) group.cgroups.writeCpuset(dir, { cpus: parseCpuList(list) });
+    }
+    await until('both are told', () => told.length >= 2);
+    expect([...told].sort()).toEqual([a, b]);
+  });
+
+  test('what is not watched, or not any more, is not told', async () => {
+    const [removed, kept, never] = [group.make('/removed'), group.make('/kept'), group.make('/never')];
+    watch.add(removed);
+    watch.add(kept);
+    watch.remove(removed);
+    watch.remove(never);
+    for (const dir of [removed, never, kept]) group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
+    await until('the watched one is told', () => told.includes(kept));
+    expect(told).toEqual([kept]);
+  });
+
+  test('removing between event and telling drops the telling', async () => {
+    const [a, b] = [group.make('/a'), group.make('/b')];
+    watch.close();
+    watch = group.cgroups.watch({
+      onChange: (dir) => {
+        told.push(dir);
+        for (const other of [a, b]) if (other !== dir) watch.remove(other);
+      },
+      onDegraded: (because) => warnings.push(because),
+    });
+    for (const dir of [a, b]) watch.add(dir);
+    for (const dir of [a, b]) group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
+    await until('one is told', () => told.length > 0);
+    group.cgroups.writeCpuset(told[0]!, { cpus: parseCpuList('1') });
+    await until('it is told again', () => told.length > 1);
+    expect(told).toEqual([told[0], told[0]]);
+  });
+
+  test('adding twice watches once; adding what is not there says so', async () => {
+    const dir = group.make('/c1');
+    expect([watch.add(dir), watch.add(dir), watch.add(`${group.dir}/nope`)]).toEqual([
+      { kind: 'watched' },
+      { kind: 'watched' },
+      { kind: 'gone' },
+    ]);
+    group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
+    await until('it is told', () => told.length > 0);
+    expect(told).toEqual([dir]);
+  });
+
+  test('a cgroup that vanishes troubles nobody, and one of the same name is watched anew', async () => {
+    const dir = group.make('/c1');
+    watch.add(dir);
+    group.removeDir('/c1');
+    expect(watch.add(dir)).toEqual({ kind: 'watched' });
+    watch.remove(dir);
+    expect(watch.add(dir)).toEqual({ kind: 'gone' });
+    group.make('/c1');
+    expect(watch.add(dir)).toEqual({ kind: 'watched' });
+    group.cgroups.writeCpuset(dir, { cpus: parseCpuList('1') });
+    await until('it is told', () => told.length > 0);
+    expect(told).toEqual([dir]);
+  });
+
+  test('after close nothing is told; closing twice is harmless', async () => {
+    const dir = group.make('/c1');
+    watch.add(dir);
+    group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
+    watch.close();
+    watch.close();
+    const second: string[] = [];
+    const other = group.cgroups.watch({ onChange: (changed) => second.push(changed), onDegraded: () => undefined });
+    other.add(dir);
+    group.cgroups.writeCpuset(dir, { cpus: parseCpuList('1') });
+    await until('another watch is told', () => second.length > 0);
+    other.close();
+    expect(told).toEqual([]);
+  });
+});
+
+describeOnKernel('watching beyond the limit of inotify', 'any', () => {
+  // The limit is lowered in a user namespace of its own: nobody else on the machine notices.
+  test('one warning, watches that there were go on, a freed one can be used again', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'watch-'));
+    const bundle = bundleModule('cgroup/watch-cpusets.ts');
+    try {
+      for (const name of ['a', 'b', 'c', 'd']) {
+        mkdirSync(join(folder, name));
+        writeFileSync(join(folder, name, 'cpuset.cpus'), '0-1\n');
+      }
+      const script = `
+        const { watchCpusets } = require(${JSON.stringify(bundle.file)});
+        const fs = require('fs');
+        const root = ${JSON.stringify(folder)};
+        const log = [];
+        const watch = watchCpusets(root, {
+          onChange: (dir) => { log.push('change ' + dir); console.log(JSON.stringify(log)); watch.close(); clearTimeout(alive); },
+          onDegraded: (because) => log.push(because.replace(root, '')),
+        });
+        for (const dir of ['/a', '/b', '/c', '/d']) log.push(watch.add(dir).kind);
+        watch.remove('/b');
+        log.push(watch.add('/d').kind);
+        fs.writeFileSync(root + '/a/cpuset.cpus', '1');
+        const alive = setTimeout(() => process.exit(1), 5000);
+      `;
+      const shell = 'echo 2 > /proc/sys/user/max_inotify_watches && exec "$0" -e "$1"';
+      const run = spawnSync('unshare', ['-Ur', 'sh', '-c', shell, process.execPath, script], { encoding: 'utf8' });
+      expect(run.stderr).toBe('');
+      expect(JSON.parse(run.stdout)).toEqual([
+        'watched',
+        'watched',
+        '/c/cpuset.cpus cannot be watched (ENOSPC): foreign writes are noticed by the periodic sweep only; ' +
+          'raise fs.inotify.max_user_watches and fs.inotify.max_user_instances',
+        'unwatched',
+        'unwatched',
+        'watched',
+        'change /a',
+      ]);
+    } finally {
+      bundle.remove();
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

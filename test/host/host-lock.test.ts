@@ -1,0 +1,153 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { acquireHostLock, HostLockError } from '../../src/host';
+import { bundleModule } from './bundle-module';
+
+let folder: string;
+let path: string;
+let bundle: ReturnType<typeof bundleModule>;
+const pids = new Set<number>();
+
+beforeAll(() => {
+  bundle = bundleModule('host-lock.ts');
+});
+afterAll(() => bundle.remove());
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lock-'));
+  path = join(folder, 'cpusetd.lock');
+});
+afterEach(() => {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // ended by itself
+    }
+  }
+  pids.clear();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const lockInChild = (then: string): string =>
+  `const outcome = require(${JSON.stringify(bundle.file)}).acquireHostLock(${JSON.stringify(path)}); ${then}`;
+
+/** A process that takes the lock and lives on; resolves with its first line of output. */
+async function startHolder(then: string): Promise<{ child: ChildProcess; said: string }> {
+  const child = spawn(process.execPath, ['-e', lockInChild(then)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  pids.add(child.pid!);
+  const [data] = (await once(child.stdout, 'data')) as [Buffer];
+  return { child, said: data.toString().trim() };
+}
+
+function acquire(): { release(): void } {
+  const outcome = acquireHostLock(path);
+  if (outcome.kind !== 'acquired') throw new Error(outcome.because);
+  return outcome.lock;
+}
+
+test('the first takes the lock and leaves its pid, in a file and folder of its own', () => {
+  path = join(folder, 'new/cpusetd.lock');
+  const lock = acquire();
+  expect(readFileSync(path, 'utf8')).toBe(`${process.pid}\n`);
+  expect((statSync(path).mode & 0o777).toString(8)).toBe('600');
+  lock.release();
+});
+
+test('the second is told who holds it', () => {
+  const lock = acquire();
+  expect(acquireHostLock(path)).toEqual({
+    kind: 'held',
+    holderPid: process.pid,
+    because: `${path} is locked by process ${process.pid}; only one cpusetd may run on a node: stop that one first`,
+  });
+  lock.release();
+});
+
+test('another process is kept off, and after release let in; releasing twice is harmless', () => {
+  const tryInChild = (): string =>
+    spawnSync(process.execPath, ['-e', lockInChild('console.log(outcome.kind, outcome.holderPid)')], {
+      encoding: 'utf8',
+    }).stdout.trim();
+  const lock = acquire();
+  expect(tryInChild()).toBe(`held ${process.pid}`);
+  lock.release();
+  expect(tryInChild()).toBe('acquired undefined');
+  const second = acquire();
+  lock.release();
+  expect(tryInChild()).toBe(`held ${process.pid}`);
+  second.release();
+});
+
+test('a holder that is killed loses the lock, even when a process that it started lives on', async () => {
+  const { child, said } = await startHolder(
+    `const orphan = require('child_process').spawn('sleep', ['60'], { stdio: 'ignore', detached: true });
+     console.log(orphan.pid); setInterval(() => {}, 1000);`,
+  );
+  const orphan = Number(said);
+  pids.add(orphan);
+  expect(acquireHostLock(path)).toMatchObject({ kind: 'held', holderPid: child.pid });
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  acquire().release();
+  expect(process.kill(orphan, 0)).toBe(true);
+});
+
+test.each`
+  name                         | content
+  ${'an empty file'}           | ${''}
+  ${'garbage'}                 | ${'who knows\n'}
+  ${'a number without an end'} | ${'1234'}
+  ${'a number that is no pid'} | ${'12345678901234567890\n'}
+`('a holder that left $name is "another process"', async ({ content }) => {
+  const { said } = await startHolder(
+    `require('fs').writeFileSync(${JSON.stringify(path)}, ${JSON.stringify(content)}); console.log('done'); setInterval(() => {}, 1000);`,
+  );
+  expect(said).toBe('done');
+  expect(acquireHostLock(path)).toMatchObject({
+    kind: 'held',
+    holderPid: undefined,
+    because: expect.stringContaining('is locked by another process'),
+  });
+});
+
+test('a longer pid of an earlier holder does not shine through', () => {
+  writeFileSync(path, '1234567890\n'.repeat(3));
+  const lock = acquire();
+  expect(readFileSync(path, 'utf8')).toBe(`${process.pid}\n`);
+  lock.release();
+});
+
+/** What acquireHostLock throws in a process with this PATH. */
+function messageWithPath(PATH: string): string {
+  const script = `try { ${lockInChild('')} } catch (error) { console.log(error.name, error.message) }`;
+  return spawnSync(process.execPath, ['-e', script], { encoding: 'utf8', env: { PATH } }).stdout.trim();
+}
+
+test('without the flock command the error says what to install', () => {
+  expect(messageWithPath('/nonexistent')).toBe(
+    `HostLockError ${path}: the command "flock" cannot be run (ENOENT); it guards against a second cpusetd on the node: ` +
+      'install it (package util-linux) and have it on PATH',
+  );
+});
+
+test('a flock command that fails is not taken for a lock that is held', () => {
+  writeFileSync(join(folder, 'flock'), '#!/bin/sh\necho "flock: 3: No locks available" >&2\nexit 1\n', { mode: 0o700 });
+  expect(messageWithPath(folder)).toBe(
+    `HostLockError ${path}: "flock" ended with status 1 and said "flock: 3: No locks available"; ` +
+      'the directory must be on a file system that can lock files, such as /run',
+  );
+});
+
+test.each`
+  name                    | prepare
+  ${'a folder'}           | ${() => mkdirSync(path)}
+  ${'a symbolic link'}    | ${() => symlinkSync('/dev/null', path)}
+  ${'below a plain file'} | ${() => (writeFileSync(path, ''), (path = `${path}/x`))}
+`('a lock file that is $name cannot be opened', ({ prepare }) => {
+  prepare();
+  expect(() => acquireHostLock(path)).toThrow(HostLockError);
+  expect(() => acquireHostLock(path)).toThrow(/the lock file cannot be opened \((EISDIR|ELOOP|ENOTDIR|EEXIST)\)/);
+});
