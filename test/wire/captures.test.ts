@@ -53,29 +53,17 @@ function describeMessage({ connectionId, type, streamId, data }: DecodedMessage)
 }
 
 function listIndex({ frames }: Index, direction: Direction): unknown[] {
-  return frames.flatMap(({ dir: frameDir, mux_conn: conn, ttrpc }) => {
-    if (frameDir !== direction || !ttrpc) return [];
-    const common = { conn, stream: ttrpc.stream_id, length: ttrpc.length };
-    return ttrpc.type === 'request'
-      ? [
-          {
-            ...common,
-            service: ttrpc.service,
-            method: ttrpc.method,
-            timeoutNano: Number(ttrpc.timeout_nano),
-            payload: ttrpc.payload_length,
-            metadata: ttrpc.metadata ?? [],
-          },
-        ]
-      : [
-          {
-            ...common,
-            code: ttrpc.status?.code ?? 0,
-            message: ttrpc.status?.message ?? '',
-            payload: ttrpc.payload_length,
-          },
-        ];
-  });
+  return frames.flatMap(({ dir: frameDir, mux_conn: conn, ttrpc }) =>
+    frameDir === direction && ttrpc ? [describeListed(conn, ttrpc)] : [],
+  );
+}
+
+function describeListed(conn: number, listed: NonNullable<Index['frames'][number]['ttrpc']>): unknown {
+  const { type, stream_id: stream, length, payload_length: payload, service, method, metadata = [], status } = listed;
+  const common = { conn, stream, length, payload };
+  return type === 'request'
+    ? { ...common, service, method, timeoutNano: Number(listed.timeout_nano), metadata }
+    : { ...common, code: status?.code ?? 0, message: status?.message ?? '' };
 }
 
 test.each(streams)('$name holds the messages that its index lists', ({ bytes, direction, index }) => {

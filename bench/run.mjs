@@ -1,0 +1,36 @@
+// Bundles bench/NAME.ts, as the build bundles the service, into a scratch folder and runs it: node bench/run.mjs NAME [arguments]
+// A bench that needs a second process finds the bundles of all bench files named NAME-*.ts beside its own.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const folder = fileURLToPath(new URL('.', import.meta.url));
+const benches = readdirSync(folder).flatMap((name) => (name.endsWith('.ts') ? [name.slice(0, -3)] : []));
+const [name, ...rest] = process.argv.slice(2);
+if (!benches.includes(name)) {
+  console.error(`usage: node bench/run.mjs NAME [arguments]; NAME is one of: ${benches.join(', ')}`);
+  process.exit(2);
+}
+
+const scratch = mkdtempSync(join(tmpdir(), 'cpusetd-bench-'));
+try {
+  await build({
+    absWorkingDir: join(folder, '..'),
+    entryPoints: benches
+      .filter((each) => each === name || each.startsWith(`${name}-`))
+      .map((each) => `bench/${each}.ts`),
+    outdir: scratch,
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'cjs',
+    logLevel: 'warning',
+  });
+  process.exitCode =
+    spawnSync(process.execPath, [join(scratch, `${name}.js`), ...rest], { stdio: 'inherit' }).status ?? 1;
+} finally {
+  rmSync(scratch, { recursive: true });
+}
