@@ -4,6 +4,8 @@ import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './va
 
 /** One option of `cpusetd run`, wherever it is set. */
 export interface Option<T> {
+  /** Its name where that does not follow from the key, which has the unit. */
+  readonly name?: string;
   readonly type: ValueType<T>;
   /** As a user would write it; undefined = not set. */
   readonly default: string | undefined;
@@ -93,7 +95,8 @@ export const OPTIONS = {
     description: "options of the topology manager, by the kubelet's names",
     offered: false,
   }),
-  reconcilePeriod: option({
+  reconcilePeriodMs: option({
+    name: 'reconcile-period',
     type: durationMs({ minMs: 100, maxMs: 24 * 3_600_000 }),
     default: '10s',
     description: 'how often every promise is compared with the kernel',
@@ -191,7 +194,8 @@ export type Config = {
 
 /** `cpuManagerPolicy` → `cpu-manager-policy`: the flag without its dashes, and the key in the file. */
 export function nameOf(key: OptionKey): string {
-  return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const { name }: Option<unknown> = OPTIONS[key];
+  return name ?? key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /** `cpuManagerPolicy` → `CPUSETD_CPU_MANAGER_POLICY`. */

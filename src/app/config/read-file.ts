@@ -71,9 +71,7 @@ const REASONS: Readonly<Record<string, string>> = {
 function writeAsText(value: unknown): string | undefined {
   if (isScalar(value)) {
     if (value.value === null) return undefined;
-    return value.type === 'PLAIN' && value.source !== undefined
-      ? value.source
-      : String(value.value as string | number | boolean);
+    return typeof value.value === 'string' ? value.value : value.source;
   }
   if (isSeq(value)) return joinAll(value.items.map((item) => (isScalar(item) ? writeAsText(item) : undefined)));
   if (!isMap(value)) return undefined;

@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+
+import { buildTopology, type Topology } from '../../core/topology';
+import { UsageError } from '../context';
+import { explainFault, topologyLine } from './schema';
+
+/** Machines by name from a file of JSON lines. Throws UsageError that names the line at fault. */
+export function readTopologies(path: string): ReadonlyMap<string, Topology> {
+  const topologies = new Map<string, Topology>();
+  for (const [index, line] of readText(path).split('\n').entries()) {
+    if (line.trim() === '') continue;
+    try {
+      const parsed = topologyLine.safeParse(JSON.parse(line));
+      if (!parsed.success) throw new Error(explainFault(parsed.error));
+      const { name, cpus } = parsed.data;
+      if (topologies.has(name)) throw new Error(`the name ${name} is taken by an earlier line`);
+      topologies.set(
+        name,
+        buildTopology({
+          cpus: cpus.map(([cpu, core, socket, numaNode, uncoreCache]) => ({
+            id: cpu,
+            core,
+            socket,
+            numaNode,
+            uncoreCache,
+          })),
+        }),
+      );
+    } catch (error) {
+      throw new UsageError(`--topologies ${path}:${index + 1}: ${(error as Error).message}; correct the line`);
+    }
+  }
+  return topologies;
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new UsageError(
+      `--topologies ${path}: can't be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}); check the path`,
+    );
+  }
+}

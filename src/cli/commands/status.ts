@@ -1,0 +1,62 @@
+import { Option, type Command } from 'commander';
+
+import type { AdminClient } from '../../admin/client';
+import type { Status } from '../../admin/status';
+import { CpusetdError } from '../../core/errors';
+import { createAdminSocketOption } from '../admin-socket-option';
+import { applyChange } from '../apply-change';
+import { write, type CliContext } from '../context';
+import { formatStatusTable } from '../format/status-table';
+
+type Format = 'table' | 'json' | 'yaml';
+
+interface StatusOptions {
+  readonly output: Format;
+  readonly watch?: true;
+  readonly adminSocket: string;
+}
+
+/** `cpusetd status`: what each container has: promise, observation, verdict, why. */
+export function addStatusCommand(program: Command, context: CliContext): void {
+  program
+    .command('status')
+    .description('show what each container was promised, what the kernel has for it, and why')
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table'))
+    .option('-w, --watch', 'print again at every change; with json, one document a line')
+    .addOption(createAdminSocketOption())
+    .action(async ({ output, watch, adminSocket }: StatusOptions) => {
+      const { connectAdmin } = await import('../../admin/client');
+      const client = await connectAdmin(adminSocket);
+      try {
+        if (watch) await printChanges(client, output, context);
+        else await write(context.stdout, await format(await client.status(), output));
+      } finally {
+        client.close();
+      }
+    });
+}
+
+async function printChanges(client: AdminClient, output: Format, { stdout, signal }: CliContext): Promise<void> {
+  let status: Status | undefined;
+  for await (const change of client.watch(signal)) {
+    status = applyChange(status, change);
+    if (!status) continue;
+    if (output === 'json') await write(stdout, `${JSON.stringify(status)}\n`);
+    else if (output === 'yaml') await write(stdout, `---\n${await format(status, output)}`);
+    else await write(stdout, `${stdout.isTTY ? CLEAR_SCREEN : '\n'}${await format(status, output)}`);
+  }
+  if (!signal.aborted) throw new CpusetdError('UNAVAILABLE', 'cpusetd ended the watch: it is shutting down');
+}
+
+const CLEAR_SCREEN = '\u001b[H\u001b[2J\u001b[3J';
+
+async function format(status: Status, output: Format): Promise<string> {
+  switch (output) {
+    case 'table':
+      return formatStatusTable(status);
+    case 'json':
+      return `${JSON.stringify(status, null, 2)}\n`;
+    case 'yaml':
+      return (await import('yaml')).stringify(JSON.parse(JSON.stringify(status)), { lineWidth: 0 });
+  }
+}

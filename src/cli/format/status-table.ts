@@ -1,0 +1,101 @@
+import type { Connection, ContainerStatus, NodeStatus, Observation, Status } from '../../admin/status';
+import { clean, formatTable } from './table';
+
+/** The status as people read it: the node, its containers, and CPUs that wait in their pods. */
+export function formatStatusTable({ node, containers, idle }: Status): string {
+  const sections = [formatNode(node)];
+  if (containers.length === 0) sections.push('No containers.\n');
+  else sections.push(formatContainers(containers));
+  if (idle.length > 0) {
+    sections.push(
+      `Idle: CPUs of exited containers, which stay with their pods.\n${formatTable(
+        ['POD', 'CONTAINER', 'CPUS', 'SINCE', 'BECAUSE', 'POD UID'],
+        idle.map((of) => [
+          `${of.namespace}/${of.pod}`,
+          of.container,
+          of.cpus.toString(),
+          formatTime(of.since),
+          of.because,
+          of.podUid,
+        ]),
+      )}`,
+    );
+  }
+  return sections.join('\n');
+}
+
+function formatNode(node: NodeStatus): string {
+  const { gap } = node;
+  const facts: [name: string, text: string][] = [
+    ['policy', [node.policy, ...node.policyOptions].join(', ')],
+    ['online', node.online.toString()],
+    ['reserved', node.reserved.toString()],
+    ['isolated', node.isolated.toString()],
+    ['shared pool', node.sharedPool.toString()],
+    ['free', node.free.isEmpty ? 'none' : `${node.free.toString()} (${node.free.size} CPUs)`],
+    ['runtime', `${node.runtimeName} ${node.runtimeVersion}`.trim()],
+    ['nri', formatConnection(node.nri)],
+    ['cri', formatConnection(node.cri)],
+    ['cpusetd', `${node.version}, mode ${node.mode}, started ${formatTime(node.startedAt)}, state ${node.generation}`],
+    [
+      'gap',
+      gap
+        ? `${formatTime(gap.from)} to ${gap.to ? formatTime(gap.to) : 'now'}: ${gap.containers} containers started without cpusetd`
+        : '',
+    ],
+  ];
+  return facts
+    .filter(([, text]) => text !== '')
+    .map(([name, text]) => `${`${name}:`.padEnd(13)}${clean(text)}\n`)
+    .join('');
+}
+
+function formatConnection({ state, since, reason }: Connection): string {
+  if (state === 'off') return 'off';
+  return `${state} since ${formatTime(since)}${reason && `: ${reason}`}`;
+}
+
+const PLACEMENTS = ['exclusive', 'shared', 'left-alone'] as const;
+
+function formatContainers(containers: readonly ContainerStatus[]): string {
+  const sorted = [...containers].sort(
+    (a, b) =>
+      PLACEMENTS.indexOf(a.placement) - PLACEMENTS.indexOf(b.placement) ||
+      compare(nameOf(a), nameOf(b)) ||
+      compare(a.id, b.id),
+  );
+  return formatTable(
+    ['POD', 'CONTAINER', 'ID', 'PLACEMENT', 'PROMISED', 'KERNEL', 'MEMS', 'VERDICT', 'SINCE', 'BECAUSE', 'POD UID'],
+    sorted.map((of) => [
+      `${of.namespace}/${of.pod}`,
+      of.container,
+      of.id.slice(0, 13), // as crictl and docker shorten it
+      of.placement,
+      of.promise?.cpus.toString() ?? '',
+      of.observation ? formatObservation(of.observation) : '',
+      of.promise?.mems.toString() ?? '',
+      of.verdict.kind,
+      formatTime(of.verdict.since),
+      of.verdict.kind === 'kept' || of.verdict.reason === '' ? of.because : of.verdict.reason,
+      of.podUid,
+    ]),
+  );
+}
+
+function formatObservation({ cpus, effectiveCpus }: Observation): string {
+  if (cpus.equals(effectiveCpus)) return cpus.toString();
+  return cpus.isEmpty ? `(${effectiveCpus.toString()})` : `${cpus.toString()} (${effectiveCpus.toString()})`;
+}
+
+function nameOf({ namespace, pod, container }: ContainerStatus): string {
+  return `${namespace}/${pod}/${container}`;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** To the second. */
+function formatTime(time: string): string {
+  return time.replace(/\.\d+Z$/, 'Z');
+}

@@ -1,0 +1,25 @@
+/**
+ * Columns that line up, two spaces between them, each line ended. Columns without any value are left out, empty cells
+ * show as `-`, and control characters as `?`: some texts come from pods, and a terminal would obey them.
+ */
+export function formatTable(headers: readonly string[], rows: readonly (readonly string[])[]): string {
+  const used = headers.map((_, column) => rows.length === 0 || rows.some((row) => row[column]));
+  const lines = [headers, ...rows.map((row) => row.map((cell) => clean(cell) || '-'))].map((cells) =>
+    cells.filter((_, column) => used[column]),
+  );
+  const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
+    .map(
+      (line) =>
+        `${line
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+}
+
+/** The text in one line that a terminal only shows. */
+export function clean(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
+}

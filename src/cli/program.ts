@@ -1,0 +1,55 @@
+import { Command, CommanderError } from 'commander';
+
+import { CpusetdError } from '../core/errors';
+import { addAllocateCommand } from './commands/allocate';
+import { addHealthCommand } from './commands/health';
+import { addRunCommand } from './commands/run';
+import { addStatusCommand } from './commands/status';
+import { UsageError, type CliContext, type ExitStatus } from './context';
+
+/** Carries out one command line (without interpreter and script) and tells the exit status. */
+export async function runCli(args: readonly string[], context: CliContext): Promise<ExitStatus> {
+  let status: ExitStatus = 0;
+  const program = createProgram(context, (of) => (status = of));
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return status;
+  } catch (error) {
+    if (error instanceof CommanderError) return isHelp(error, args) ? 0 : 2; // it has printed its message
+    if (error instanceof UsageError || error instanceof CpusetdError) {
+      context.stderr.write(`cpusetd: ${error.message}\n`);
+      return error instanceof UsageError || error.code === 'INVALID_ARGUMENT' ? 2 : 1;
+    }
+    throw error;
+  }
+}
+
+function createProgram(context: CliContext, exit: (status: ExitStatus) => void): Command {
+  const program = new Command('cpusetd')
+    .description('Exclusive CPUs for Kubernetes containers, outside the kubelet.')
+    .version(context.version, '--version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void context.stdout.write(text),
+      writeErr: (text) => void context.stderr.write(text),
+      outputError: (text, print) => print(text.replace(/^error: /, 'cpusetd: ')),
+    });
+  // Subcommands inherit what is set above only when they are made by `program.command`.
+  addRunCommand(program, context);
+  addStatusCommand(program, context);
+  addHealthCommand(program, context, exit);
+  addAllocateCommand(program, context, exit);
+  for (const command of program.commands) {
+    command.showHelpAfterError(`See cpusetd ${command.name()} --help.`);
+  }
+  return program.showHelpAfterError('See cpusetd --help.');
+}
+
+/** Help that was asked for is an answer; help because nothing was asked is not. */
+function isHelp({ code }: CommanderError, args: readonly string[]): boolean {
+  return (
+    code === 'commander.helpDisplayed' || code === 'commander.version' || (code === 'commander.help' && args.length > 0)
+  );
+}

@@ -1,0 +1,28 @@
+import { runCli } from './cli/program';
+
+declare const __CPUSETD_VERSION__: string;
+
+async function main(): Promise<void> {
+  const stop = new AbortController();
+  // Once: the same signal a second time kills.
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => stop.abort(name));
+  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') process.exit(0); // the reader has seen enough
+  });
+
+  process.exitCode = await runCli(process.argv.slice(2), {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    signal: stop.signal,
+    version: __CPUSETD_VERSION__,
+    runDaemon: async (config, signal) => {
+      const { openLog } = await import('./app/log');
+      const { runDaemon } = await import('./app/run-daemon');
+      await runDaemon({ config, version: __CPUSETD_VERSION__, log: await openLog(config), signal });
+    },
+  });
+}
+
+void main();
