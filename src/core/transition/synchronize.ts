@@ -115,7 +115,7 @@ function learnRecord(draft: Draft, container: ContainerInfo, live: LiveCpusets):
   const known = draft.model.containers.get(container.id);
   if (!known) return;
   const recorded = toPromise(readList(container.resources.cpus));
-  const told = toPromise(live.get(container.id)) ?? recorded;
+  const told = live.has(container.id) ? toPromise(live.get(container.id)) : recorded;
   const { told: _told, recorded: _recorded, ...rest } = known;
   draft.put({
     kind: 'put-container',

@@ -8,10 +8,10 @@ import type { Observation } from './observation';
 /**
  * How promise and observation compare:
  * `kept` equal; `pending` on its way; `drifted` someone wrote another cpuset; `violated` the cpuset is as promised but
- * the kernel does not honour it; `held` kept, under rules that are no longer in force; `unmanaged` nothing was promised;
- * `unknown` could not be read.
+ * the kernel does not honour it; `held-under-old-rules` kept, but given under rules that are no longer in force;
+ * `unknown` could not be read. Where nothing was promised, nothing can be broken: that is `kept`.
  */
-export type VerdictKind = 'kept' | 'pending' | 'drifted' | 'violated' | 'held' | 'unmanaged' | 'unknown';
+export type VerdictKind = 'kept' | 'pending' | 'drifted' | 'violated' | 'held-under-old-rules' | 'unknown';
 
 export interface Verdict {
   readonly kind: VerdictKind;
@@ -21,7 +21,7 @@ export interface Verdict {
 /** Judges one container by what the kernel has for it. Pure. */
 export function judge(view: NodeView, container: Container, observation: Observation): Verdict {
   const { promise } = container;
-  if (!promise) return { kind: 'unmanaged', because: container.because };
+  if (!promise) return { kind: 'kept', because: `left alone: ${container.because}` };
   if (!hasCgroup(container)) return { kind: 'pending', because: 'the container has not started' };
   if (observation.kind === 'gone') return { kind: 'pending', because: 'its cgroup is gone: the container is exiting' };
   if (observation.kind === 'unreadable') return { kind: 'unknown', because: observation.because };
@@ -63,7 +63,9 @@ function judgeStanding(view: NodeView, container: Container): Verdict {
   const offline = assignment.cpus.minus(topology.online);
   if (!offline.isEmpty) return { kind: 'violated', because: `promised CPUs ${offline.toString()} are offline` };
   const held = heldBecause(assignment, settings);
-  return held === undefined ? { kind: 'kept', because: assignment.because } : { kind: 'held', because: held };
+  return held === undefined
+    ? { kind: 'kept', because: assignment.because }
+    : { kind: 'held-under-old-rules', because: held };
 }
 
 /** What in an assignment the rules in force would not allow today; undefined when it conforms. */

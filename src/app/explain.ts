@@ -1,0 +1,47 @@
+import type { ContainerStatus, ExplainQuery, Explanation } from '../admin/status';
+import { CpuSet } from '../core/cpuset';
+import { CpusetdError } from '../core/errors';
+import type { NodeView } from '../core/model/node-model';
+import { POLICIES } from '../core/policy';
+
+/** Why containers have the CPUs that they have. Throws NOT_FOUND, or FAILED_PRECONDITION where the name is ambiguous. */
+export function explainContainers(
+  containers: readonly ContainerStatus[],
+  query: Extract<ExplainQuery, { kind: 'pod' }>,
+): Explanation {
+  const ofPod = containers.filter(
+    ({ namespace, pod }) => pod === query.pod && (query.namespace === '' || namespace === query.namespace),
+  );
+  const namespaces = new Set(ofPod.map(({ namespace }) => namespace));
+  if (namespaces.size > 1) {
+    throw new CpusetdError(
+      'FAILED_PRECONDITION',
+      `pod ${query.pod} exists in ${[...namespaces].sort().join(', ')}: write it as namespace/pod`,
+    );
+  }
+  const found = ofPod.filter(({ container }) => query.container === '' || container === query.container);
+  if (found.length === 0) {
+    const what = query.container === '' ? `pod ${query.pod}` : `container ${query.container} in pod ${query.pod}`;
+    throw new CpusetdError('NOT_FOUND', `no running ${what} is known here; cpusetd status lists all of them`);
+  }
+  return { kind: 'containers', containers: found.map((container) => ({ container, steps: [] })) };
+}
+
+/** Whether so many CPUs could be given to a new container now, and which. Changes nothing. */
+export function explainCount(view: NodeView, count: number): Explanation {
+  const decision = POLICIES[view.settings.cpuManagerPolicy](
+    {
+      topology: view.topology,
+      settings: view.settings,
+      own: CpuSet.empty,
+      idleInPod: CpuSet.empty,
+      free: view.free,
+      sharedPool: view.sharedPool,
+    },
+    { count },
+  );
+  const { because } = decision;
+  return decision.kind === 'pin'
+    ? { kind: 'what-if', fits: true, cpus: decision.cpus, because, steps: decision.steps }
+    : { kind: 'what-if', fits: false, cpus: CpuSet.empty, because, steps: [] };
+}

@@ -1,0 +1,64 @@
+import type { Logger } from 'pino';
+import { CpusetdError } from '../core/errors';
+import type { Assignment } from '../core/model/assignment';
+import type { NodeModel } from '../core/model/node-model';
+import { openStateStore } from '../state';
+
+export interface MemoryOptions {
+  readonly stateDir: string;
+  readonly version: string;
+  readonly model: NodeModel;
+  readonly log: Logger;
+}
+
+/** What was promised before, and how promises are kept from now on. */
+export interface Memory {
+  /** Goes up by one with every durable change. */
+  readonly generation: number;
+  /** Returns when the assignments are durable, or with the reason why they are not. */
+  readonly save: (assignments: Iterable<Assignment>) => { readonly because: string } | undefined;
+}
+
+/**
+ * Opens the state and puts what it remembers into the model. A file that can't be used is set aside and said so: what
+ * runs is rebuilt from the runtime. Throws only where a start would destroy something: a file of a newer version.
+ */
+export function openMemory({ stateDir, version, model, log }: MemoryOptions): Memory {
+  const opened = openStateStore({ dir: stateDir, version });
+  if (!opened.ok) throw new CpusetdError('FAILED_PRECONDITION', opened.because);
+  const { store } = opened;
+  const { loaded } = store;
+  for (const warning of store.warnings) log.warn({ because: warning }, 'state directory');
+
+  let generation = 0;
+  let remembered: readonly Assignment[] = [];
+  switch (loaded.kind) {
+    case 'none':
+      log.info({ path: store.path }, 'no state yet');
+      break;
+    case 'loaded':
+    case 'migrated':
+      ({ generation, assignments: remembered } = loaded.state);
+      log.info({ path: store.path, generation, assignments: remembered.length }, 'state restored');
+      break;
+    case 'set-aside':
+      remembered = 'salvaged' in loaded.problem ? loaded.problem.salvaged.assignments : [];
+      log.warn(
+        { path: store.path, problem: loaded.problem.kind, movedTo: loaded.movedTo, salvaged: remembered.length },
+        'state could not be used; it is rebuilt from the runtime',
+      );
+  }
+  for (const assignment of remembered) model.apply({ kind: 'put-assignment', assignment });
+
+  return {
+    get generation() {
+      return generation;
+    },
+    save(assignments) {
+      const outcome = store.save({ generation: generation + 1, assignments });
+      if (!outcome.ok) return outcome;
+      generation++;
+      return undefined;
+    },
+  };
+}

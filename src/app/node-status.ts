@@ -1,0 +1,123 @@
+import type {
+  AdminBackend,
+  Connection,
+  ContainerStatus,
+  Gap,
+  IdleAssignment,
+  NodeStatus,
+  Observation as ShownObservation,
+  Status,
+} from '../admin/status';
+import { keyOf } from '../core/model/assignment';
+import type { Container } from '../core/model/container';
+import type { NodeView } from '../core/model/node-model';
+import { optionNames } from '../core/model/settings';
+import { judge } from '../core/verdict/judge';
+import { explainContainers, explainCount } from './explain';
+import { StatusFeed } from './status-feed';
+import type { VerdictBook } from './verdict-book';
+
+/** What status shows beside the model; the daemon keeps it up to date. */
+export interface DaemonFacts {
+  readonly mode: 'nri' | 'cri-proxy';
+  readonly startedAt: string;
+  readonly version: string;
+  readonly runtimeName: string;
+  readonly runtimeVersion: string;
+  readonly nri: Connection;
+  readonly cri: Connection;
+  readonly generation: number;
+  readonly gap?: Gap;
+}
+
+export interface NodeStatusParts {
+  readonly model: NodeView;
+  readonly verdicts: VerdictBook;
+  readonly facts: () => DaemonFacts;
+  readonly now: () => string;
+}
+
+/** Shows what the daemon knows. */
+export function createAdminBackend(parts: NodeStatusParts): AdminBackend & { readonly feed: StatusFeed } {
+  const status = (): Status => ({
+    node: showNode(parts),
+    containers: [...parts.model.containers.values()].map((container) => showContainer(parts, container)),
+    idle: showIdle(parts.model),
+  });
+  const feed = new StatusFeed(status);
+  return {
+    feed,
+    status,
+    watch: (listener) => feed.watch(listener),
+    explain: (query) =>
+      query.kind === 'cpus' ? explainCount(parts.model, query.count) : explainContainers(status().containers, query),
+  };
+}
+
+function showNode({ model, facts }: NodeStatusParts): NodeStatus {
+  const { topology, settings } = model;
+  const { gap, ...known } = facts();
+  return {
+    policy: settings.cpuManagerPolicy,
+    policyOptions: optionNames(settings.options),
+    online: topology.online,
+    reserved: settings.reserved,
+    allocatable: topology.online.minus(settings.reserved),
+    sharedPool: model.sharedPool,
+    free: model.free,
+    isolated: topology.isolated,
+    ...known,
+    ...(gap && { gap }),
+  };
+}
+
+function showContainer({ model, verdicts, now }: NodeStatusParts, container: Container): ContainerStatus {
+  const pod = model.pods.get(container.sandboxId);
+  const assignment = model.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name }));
+  const entry = verdicts.get(container.id);
+  const verdict = entry?.verdict ?? judge(model, container, { kind: 'gone' });
+  const observation = showObservation(entry);
+  return {
+    id: container.id,
+    podUid: container.podUid,
+    namespace: pod?.namespace ?? '',
+    pod: pod?.name ?? '',
+    container: container.name,
+    placement: container.placement,
+    ...(container.promise && {
+      promise: {
+        ...container.promise,
+        ...(assignment?.quotaLifted && container.placement === 'exclusive' && { quotaUs: -1 }),
+      },
+    }),
+    ...(observation && { observation }),
+    verdict: { kind: verdict.kind, reason: verdict.because, since: entry?.since ?? now() },
+    because: container.because,
+    since: assignment?.since ?? entry?.since ?? '',
+    requested: container.entitled,
+    ...(container.placement === 'exclusive' && assignment && { rules: assignment.rules }),
+  };
+}
+
+function showObservation(entry: ReturnType<VerdictBook['get']>): ShownObservation | undefined {
+  if (entry?.observation.kind !== 'seen') return undefined;
+  const { cpus, effective, mems } = entry.observation;
+  return { cpus, effectiveCpus: effective, mems, at: entry.at };
+}
+
+function showIdle(model: NodeView): IdleAssignment[] {
+  return [...model.assignments.values()]
+    .filter(({ containerId }) => containerId === null)
+    .map((assignment) => ({
+      podUid: assignment.podUid,
+      namespace: assignment.podNamespace,
+      pod: assignment.podName,
+      container: assignment.containerName,
+      cpus: assignment.cpus,
+      mems: assignment.mems,
+      requested: assignment.requested,
+      because: assignment.because,
+      since: assignment.since,
+      rules: assignment.rules,
+    }));
+}

@@ -1,0 +1,103 @@
+import type { Logger } from 'pino';
+import type { Connection } from '../admin/status';
+import type { CpuPromise } from '../core/model/container';
+import type { NodeModel } from '../core/model/node-model';
+import type { RuntimeListing } from '../core/transition';
+import type { CriClient } from '../cri/client';
+import { RuntimeRecorder } from './runtime-recorder';
+
+export interface RuntimeLinkParts {
+  /** The runtime's CRI socket; undefined = off. */
+  readonly endpoint: string | undefined;
+  readonly model: NodeModel;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly now: () => string;
+}
+
+const LIST_TIMEOUT_MS = 5_000;
+const UPDATE_TIMEOUT_MS = 10_000;
+
+/**
+ * What the daemon asks of the runtime on its own account, over CRI: complete lists, and records that follow the
+ * promises. All of it in the background; the client is loaded when it is first needed.
+ */
+export class RuntimeLink {
+  readonly recorder: RuntimeRecorder;
+  private client: Promise<CriClient> | undefined;
+  private current: Connection;
+
+  constructor(private readonly parts: RuntimeLinkParts) {
+    const { model, log, signal, now } = parts;
+    const off = parts.endpoint === undefined;
+    this.current = { state: off ? 'off' : 'connecting', since: now(), reason: '' };
+    this.recorder = new RuntimeRecorder({
+      model,
+      log,
+      signal,
+      update: (containerId, promise) => this.update(containerId, promise),
+    });
+  }
+
+  /** False when cri-endpoint is off. */
+  get isOn(): boolean {
+    return this.parts.endpoint !== undefined;
+  }
+
+  get connection(): Connection {
+    return this.current;
+  }
+
+  /** Complete lists of the runtime; rejects when it could not be asked. */
+  async list(): Promise<RuntimeListing> {
+    return this.tracked(async (client) => {
+      const options = { timeoutMs: LIST_TIMEOUT_MS, signal: this.parts.signal };
+      // Pods last: none is missing because it was made in between.
+      const containers = await client.listContainers(options);
+      const pods = await client.listPods(options);
+      return {
+        pods,
+        containers: containers.map(({ id, sandboxId, phase }) => ({ id, sandboxId, exited: phase === 'exited' })),
+      };
+    });
+  }
+
+  private async update(containerId: string, { cpus, mems }: CpuPromise): Promise<void> {
+    const change = { containerId, cpus, ...(!mems.isEmpty && { mems }) };
+    const options = { timeoutMs: UPDATE_TIMEOUT_MS, signal: this.parts.signal };
+    await this.tracked((client) => client.updateContainer(change, options));
+  }
+
+  private async tracked<T>(ask: (client: CriClient) => Promise<T>): Promise<T> {
+    try {
+      const client = await (this.client ??= this.open());
+      const answer = await ask(client);
+      this.become('ready', '');
+      return answer;
+    } catch (error) {
+      if (isUnreachable(error))
+        this.become(
+          'connecting',
+          `${this.parts.endpoint} does not answer; set --cri-endpoint to the CRI socket of the runtime`,
+        );
+      throw error;
+    }
+  }
+
+  private async open(): Promise<CriClient> {
+    const { createCriClient } = await import('../cri/client');
+    const client = createCriClient(this.parts.endpoint!);
+    this.parts.signal.addEventListener('abort', () => client.close(), { once: true });
+    return client;
+  }
+
+  private become(state: Connection['state'], reason: string): void {
+    if (this.current.state !== state || this.current.reason !== reason)
+      this.current = { state, since: this.parts.now(), reason };
+  }
+}
+
+function isUnreachable(error: unknown): boolean {
+  const code = (error as { readonly code?: unknown }).code;
+  return code === 'UNAVAILABLE' || code === 'DEADLINE_EXCEEDED';
+}

@@ -1,0 +1,96 @@
+import type { Logger } from 'pino';
+import { samePromise, type Container, type CpuPromise } from '../core/model/container';
+import type { NodeModel } from '../core/model/node-model';
+
+export interface RecorderParts {
+  readonly model: NodeModel;
+  /** Writes a container's cpuset into the runtime's record (CRI UpdateContainerResources). Rejects when it could not. */
+  readonly update: (containerId: string, promise: CpuPromise, signal: AbortSignal) => Promise<void>;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** Updates under way at a time; each takes about 9 ms of the runtime. */
+  readonly concurrency?: number;
+}
+
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 30_000;
+
+/**
+ * Lets the runtime's own record follow the promises, in the background: so that the next update that passes through
+ * the runtime, and systemd, find the same cpuset that the kernel has.
+ *
+ * Always writes the latest promise, at most a few at a time, and is never waited for by anyone.
+ */
+export class RuntimeRecorder {
+  private readonly underWay = new Set<string>();
+  private readonly failures = new Map<string, { readonly count: number; readonly notBeforeMs: number }>();
+  private retry: NodeJS.Timeout | undefined;
+
+  constructor(private readonly parts: RecorderParts) {
+    parts.signal.addEventListener('abort', () => clearTimeout(this.retry), { once: true });
+  }
+
+  /** Containers whose record does not say what was promised. */
+  get pending(): number {
+    let count = 0;
+    for (const container of this.parts.model.containers.values()) if (needsRecord(container)) count++;
+    return count;
+  }
+
+  /** Looks for records that are behind. Cheap; call it after every change. */
+  wake(): void {
+    const { model, signal, concurrency = 2 } = this.parts;
+    if (signal.aborted) return;
+    const now = performance.now();
+    for (const container of model.containers.values()) {
+      if (this.underWay.size >= concurrency) return;
+      if (!needsRecord(container) || this.underWay.has(container.id)) continue;
+      const notBeforeMs = this.failures.get(container.id)?.notBeforeMs ?? 0;
+      if (notBeforeMs <= now) void this.record(container);
+      else this.wakeIn(notBeforeMs - now);
+    }
+  }
+
+  private async record({ id, promise }: Container): Promise<void> {
+    const { model, update, signal } = this.parts;
+    if (!promise) return;
+    this.underWay.add(id);
+    try {
+      await update(id, promise, signal);
+      this.failures.delete(id);
+      const now = model.containers.get(id);
+      if (now) model.apply({ kind: 'put-container', container: { ...now, recorded: promise } });
+    } catch (error) {
+      if (signal.aborted || !model.containers.has(id)) this.failures.delete(id);
+      else this.noteFailure(id, promise, error);
+    } finally {
+      this.underWay.delete(id);
+    }
+    this.wake();
+  }
+
+  private noteFailure(containerId: string, { cpus }: CpuPromise, error: unknown): void {
+    const count = (this.failures.get(containerId)?.count ?? 0) + 1;
+    const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(count - 1, 10));
+    this.failures.set(containerId, { count, notBeforeMs: performance.now() + delayMs });
+    const level = count === 1 ? 'warn' : 'debug';
+    this.parts.log[level](
+      { containerId, cpus: cpus.toString(), failures: count, err: error },
+      'runtime record not updated',
+    );
+  }
+
+  private wakeIn(delayMs: number): void {
+    if (this.retry !== undefined) return;
+    this.retry = setTimeout(() => {
+      this.retry = undefined;
+      this.wake();
+    }, delayMs + 1);
+    this.retry.unref();
+  }
+}
+
+/** A container that is being started is left alone: an update that lands then is lost. It is looked at when it runs. */
+function needsRecord({ phase, promise, recorded }: Container): boolean {
+  return promise !== undefined && (phase === 'running' || phase === 'created') && !samePromise(recorded, promise);
+}

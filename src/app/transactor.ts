@@ -1,0 +1,170 @@
+import type { Logger } from 'pino';
+import type { Assignment } from '../core/model/assignment';
+import type { ContainerCpuUpdate, RuntimeAnswer, RuntimeEvent } from '../core/model/events';
+import type { NodeModel } from '../core/model/node-model';
+import type { Move } from '../core/plan/plan-moves';
+import { Draft, handle, type LiveCpusets, type Outcome } from '../core/transition';
+
+/** Moves running containers by writing their cgroups. */
+export interface Mover {
+  /** Undefined when the cgroup was written; else why not. `gone` containers need no move. */
+  move(move: Move): MoveFailure | undefined;
+}
+
+export interface MoveFailure {
+  readonly kind: 'gone' | 'refused' | 'off';
+  readonly because: string;
+}
+
+export interface TransactorParts {
+  readonly model: NodeModel;
+  /** Undefined when durable; else why not. */
+  readonly save: (assignments: Iterable<Assignment>) => { readonly because: string } | undefined;
+  readonly mover: Mover;
+  readonly now: () => string;
+  readonly log: Logger;
+  readonly observer?: TransactionObserver;
+}
+
+/** Is told of every transaction after it was answered for: for metrics, status and the recorder. */
+export interface TransactionObserver {
+  onTransaction(done: {
+    readonly event: RuntimeEvent['kind'] | 'internal';
+    readonly answer: RuntimeAnswer;
+    readonly moves: readonly Move[];
+    readonly failedMoves: readonly Move[];
+    readonly timing: Timing;
+  }): void;
+}
+
+/** Milliseconds of each part of a transaction. */
+export interface Timing {
+  readonly decideMs: number;
+  readonly saveMs: number;
+  readonly moveMs: number;
+}
+
+type Work = (draft: Draft) => Outcome;
+
+/**
+ * The one place where the node changes: decide, save, carry out, answer. Everything happens in one turn of the event
+ * loop, so no two changes ever mix, and what is answered was on disk and in the kernel first.
+ */
+export class Transactor {
+  /** Assignments in memory that the last save could not write. */
+  private unsaved = false;
+
+  constructor(private readonly parts: TransactorParts) {}
+
+  get hasUnsavedState(): boolean {
+    return this.unsaved;
+  }
+
+  /** Carries one event of the runtime out. */
+  handle(event: RuntimeEvent, live?: LiveCpusets): RuntimeAnswer {
+    return this.handleAll([event], live)[0]!;
+  }
+
+  /** Several events that arrived together share one durable write. Answers are in the order of the events. */
+  handleAll(events: readonly RuntimeEvent[], live?: LiveCpusets): RuntimeAnswer[] {
+    return this.run(
+      events.map((event) => ({
+        kind: event.kind,
+        mayBeRefused: event.kind === 'create-container' || event.kind === 'update-container',
+        work: (draft) => handle(draft, event, live),
+      })),
+    );
+  }
+
+  /** A change of our own making: reconciliation, hotplug, new settings. */
+  change(work: (draft: Draft) => readonly Move[]): void {
+    this.run([
+      { kind: 'internal', mayBeRefused: false, work: (draft) => ({ answer: { kind: 'ok' }, moves: work(draft) }) },
+    ]);
+  }
+
+  /** Tries again to write what an earlier save could not. */
+  saveUnsaved(): void {
+    if (this.unsaved) this.save();
+  }
+
+  private run(
+    jobs: readonly { kind: RuntimeEvent['kind'] | 'internal'; mayBeRefused: boolean; work: Work }[],
+  ): RuntimeAnswer[] {
+    const { model, now, log } = this.parts;
+    const start = performance.now();
+    let done = jobs.map(({ work }) => {
+      const draft = new Draft(model, now());
+      return { draft, outcome: work(draft) };
+    });
+    const decided = performance.now();
+
+    const needsSave = this.unsaved || done.some(({ draft }) => draft.isDurable);
+    const problem = needsSave ? this.save() : undefined;
+    if (problem) {
+      for (const { draft } of [...done].reverse()) draft.rollback();
+      done = jobs.map(({ work, mayBeRefused }) => this.withoutSaving(work, mayBeRefused, problem.because));
+    }
+    const saved = performance.now();
+
+    const answers = done.map(({ outcome }) => this.carryOut(outcome));
+    const timing = { decideMs: decided - start, saveMs: saved - decided, moveMs: performance.now() - saved };
+    done.forEach(({ draft, outcome }, i) => {
+      for (const { level, message, fields } of draft.notes) log[level](fields, message);
+      const { answer, failed } = answers[i]!;
+      this.parts.observer?.onTransaction({
+        event: jobs[i]!.kind,
+        answer,
+        moves: outcome.moves,
+        failedMoves: failed,
+        timing,
+      });
+    });
+    return answers.map(({ answer }) => answer);
+  }
+
+  private save(): { readonly because: string } | undefined {
+    const problem = this.parts.save(this.parts.model.assignments.values());
+    this.unsaved = problem !== undefined;
+    if (problem) this.parts.log.error({ because: problem.because }, 'state could not be saved');
+    return problem;
+  }
+
+  /**
+   * The disk does not take the decision: a request for CPUs is refused, since it could not be promised. What has
+   * happened anyway (a container ended) is kept in memory, and saved with the next change that can be.
+   */
+  private withoutSaving(work: Work, mayBeRefused: boolean, because: string): { draft: Draft; outcome: Outcome } {
+    const draft = new Draft(this.parts.model, this.parts.now());
+    const outcome = work(draft);
+    if (!draft.isDurable || !mayBeRefused) return { draft, outcome };
+    draft.rollback();
+    const message = 'the decision could not be written to disk, so it was not made; the log of cpusetd says why';
+    draft.note('warn', 'refused', { because });
+    return { draft, outcome: { answer: { kind: 'refuse', code: 'UNAVAILABLE', message }, moves: [] } };
+  }
+
+  /** What can't be moved here is handed to the runtime with the answer, where the answer can carry it. */
+  private carryOut({ answer, moves }: Outcome): { answer: RuntimeAnswer; failed: Move[] } {
+    const { model, mover, log } = this.parts;
+    const failed: Move[] = [];
+    for (const move of moves) {
+      const failure = mover.move(move);
+      if (failure === undefined) {
+        const container = model.containers.get(move.containerId);
+        if (container) model.apply({ kind: 'put-container', container: { ...container, told: move.to } });
+        log.debug({ containerId: move.containerId, cpus: move.to.cpus.toString(), because: move.because }, 'moved');
+      } else if (failure.kind !== 'gone') {
+        failed.push(move);
+        if (failure.kind === 'refused')
+          log.warn({ containerId: move.containerId, because: failure.because }, 'could not move');
+      }
+    }
+    if (answer.kind !== 'ok' || failed.length === 0) return { answer, failed };
+    return { answer: { ...answer, updates: failed.map(toUpdate) }, failed };
+  }
+}
+
+function toUpdate({ containerId, to }: Move): ContainerCpuUpdate {
+  return { containerId, cpus: to.cpus, ...(!to.mems.isEmpty && { mems: to.mems }) };
+}

@@ -1,0 +1,176 @@
+import { CpuSet } from '../../src/core/cpuset';
+import { NO_OPTIONS, type Settings } from '../../src/core/model/settings';
+import { buildTopology, type Topology } from '../../src/core/topology';
+import { findBrokenInvariants } from '../support/invariants';
+import { createRandom, type Random } from '../support/random';
+import { resourcesFor, SimulatedNode } from '../support/simulated-node';
+
+const HISTORIES = 150;
+const STEPS = 60;
+
+function randomTopology(random: Random): Topology {
+  const sockets = random.int(1, 2);
+  const nodesPerSocket = random.int(1, 2);
+  const coresPerNode = random.int(1, 6);
+  const threads = random.pick([1, 2, 2, 4]);
+  const cores = sockets * nodesPerSocket * coresPerNode;
+  const cpus = Array.from({ length: cores * threads }, (_, i) => {
+    const core = i % cores; // siblings i and i + cores, as on bare metal
+    const numaNode = Math.floor(core / coresPerNode);
+    return { id: i, core, numaNode, socket: Math.floor(numaNode / nodesPerSocket), uncoreCache: numaNode };
+  }).filter(({ id }) => id < 2 || random.chance(0.95)); // some machines have holes
+  return buildTopology({ cpus });
+}
+
+function randomSettings(random: Random, topology: Topology): Settings {
+  const ids = topology.online.toArray();
+  return {
+    cpuManagerPolicy: 'static',
+    options: {
+      ...NO_OPTIONS,
+      fullPcpusOnly: random.chance(0.2),
+      strictCpuReservation: random.chance(0.3),
+    },
+    reserved: CpuSet.of(ids.slice(0, random.int(1, Math.max(1, Math.floor(ids.length / 3))))),
+    minSharedCpus: random.int(1, 2),
+    onInsufficientCpu: random.pick(['refuse', 'share']),
+    liftCpuQuota: random.chance(0.5),
+  };
+}
+
+function withoutSome(random: Random, full: Topology): Topology {
+  const keep = full.cpus.filter(({ id }) => id === full.online.first || random.chance(0.85));
+  return buildTopology({ cpus: keep });
+}
+
+/** One step of a random history. Returns what was done, for the message of a failure. */
+function step(node: SimulatedNode, random: Random, full: Topology): string {
+  const pods = [...node.pods.values()];
+  const containers = [...node.containers.keys()];
+  const pod = pods.length > 0 ? random.pick(pods) : undefined;
+  const id = containers.length > 0 ? random.pick(containers) : undefined;
+  const action = random.pick([
+    'add pod', 'add pod', 'create', 'create', 'create', 'create', 'start', 'start', 'end', 'failed creation', 'remove pod',
+    'tamper', 'resize', 'foreign update', 'cut', 'lost events', 'reconnect', 'hotplug', 'disk', 'new rules',
+  ] as const); // prettier-ignore
+  switch (action) {
+    case 'add pod':
+      node.addPod(random.chance(0.7));
+      break;
+    case 'create': {
+      if (!pod) break;
+      const name = random.pick(['init', 'app', 'side']);
+      for (const [other, container] of [...node.containers]) {
+        if (container.podId === pod.sandboxId && container.info.name === name) node.end(other);
+      }
+      const created = node.create(pod, name, random.pick([0, 1, 1, 2, 2, 3, 4]));
+      if (created !== undefined && random.chance(0.8)) node.startContainer(created);
+      break;
+    }
+    case 'start':
+      if (id !== undefined && !node.containers.get(id)!.running) node.startContainer(id);
+      break;
+    case 'end':
+      if (id !== undefined) node.end(id);
+      break;
+    case 'failed creation': {
+      if (!pod) break;
+      const info = {
+        id: node.nextId('f-'), sandboxId: pod.sandboxId, name: 'failing', phase: 'creating' as const, cgroupsPath: '', resources: resourcesFor(random.int(1, 2)),
+      }; // prettier-ignore
+      node.send({ kind: 'create-container', pod, container: info });
+      node.send({ kind: 'container-stopped', containerId: info.id });
+      node.send({ kind: 'container-removed', containerId: info.id });
+      break;
+    }
+    case 'remove pod':
+      if (pod) node.removePod(pod.sandboxId);
+      break;
+    case 'tamper':
+      if (id !== undefined && node.kernel.has(id))
+        node.kernel.set(id, CpuSet.of([random.pick(node.topology.online.toArray())]));
+      node.sweep();
+      break;
+    case 'resize':
+      if (id !== undefined) node.update(id, resourcesFor(random.pick([0, 1, 2, 3])));
+      break;
+    case 'foreign update':
+      if (id !== undefined) node.update(id, { cpus: node.topology.online.toString() });
+      break;
+    case 'cut':
+      node.effectsUntilCut = random.int(0, 4); // strikes at one of the next effects, in the middle of whatever it is
+      return `cut after ${node.effectsUntilCut} effects`;
+    case 'lost events':
+      // The runtime was restarted: what went away meanwhile is only seen by comparison.
+      if (pod && random.chance(0.5)) node.removePod(pod.sandboxId, { told: false });
+      else if (id !== undefined) node.end(id, { told: false });
+      if (node.daemon) node.synchronize();
+      break;
+    case 'reconnect':
+      if (node.daemon) node.synchronize();
+      break;
+    case 'hotplug':
+      node.changeTopology(random.chance(0.5) ? full : withoutSome(random, full));
+      break;
+    case 'disk':
+      node.diskIsFull = random.chance(0.3);
+      break;
+    case 'new rules':
+      node.kill();
+      node.settings = randomSettings(random, full);
+      break;
+  }
+  return action;
+}
+
+/** Runs one history; returns the answers given. Throws with the steps that led to a broken invariant. */
+function runHistory(seed: number): { answers: string[]; steps: number; cuts: number; pinned: number } {
+  const random = createRandom(seed);
+  const full = randomTopology(random);
+  const node = new SimulatedNode(full, randomSettings(random, full));
+  node.start();
+  const done: string[] = [];
+  let cuts = 0;
+  let pinned = 0;
+  for (let i = 0; i < STEPS; i++) {
+    done.push(step(node, random, full));
+    if (!node.daemon && random.chance(0.6)) {
+      cuts++;
+      node.diskIsFull = false;
+      // The restart itself may be cut as well.
+      if (random.chance(0.3)) node.effectsUntilCut = random.int(0, 3);
+      node.start();
+      done.push(node.daemon ? 'restarted' : 'restart cut');
+    }
+    const broken = findBrokenInvariants(node);
+    if (broken.length > 0) {
+      throw new Error(
+        `seed ${seed}, after: ${done.join(', ')}\n${broken.join('\n')}\nlast answers:\n${node.answers.slice(-3).join('\n')}`,
+      );
+    }
+    pinned = Math.max(pinned, node.daemon?.model.exclusive.size ?? 0);
+  }
+  return { answers: node.answers, steps: done.length, cuts, pinned };
+}
+
+test(`invariants 1-6 hold after every step of ${HISTORIES} random histories with cuts between any two effects`, () => {
+  let steps = 0;
+  let cuts = 0;
+  let pinned = 0;
+  for (let seed = 1; seed <= HISTORIES; seed++) {
+    const history = runHistory(seed);
+    steps += history.steps;
+    cuts += history.cuts;
+    pinned += history.pinned;
+    // 3: an empty list never leaves the process
+    expect(history.answers.filter((answer) => /"(cpus|mems)":""/.test(answer))).toEqual([]);
+  }
+  // The histories do exercise what they are about.
+  expect(cuts).toBeGreaterThan(HISTORIES / 2);
+  expect(pinned).toBeGreaterThan(HISTORIES);
+  expect(steps).toBeGreaterThan(HISTORIES * STEPS);
+});
+
+test('7: the same history gives the same answers', () => {
+  for (const seed of [3, 17, 42, 99]) expect(runHistory(seed).answers).toEqual(runHistory(seed).answers);
+});

@@ -1,0 +1,253 @@
+import { pino } from 'pino';
+import { Transactor, type Mover } from '../../src/app/transactor';
+import { CpuSet, parseCpuList } from '../../src/core/cpuset';
+import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
+import { NodeModel } from '../../src/core/model/node-model';
+import type { Settings } from '../../src/core/model/settings';
+import type { Topology } from '../../src/core/topology';
+import { reconcile } from '../../src/core/transition';
+import { planMoves } from '../../src/core/plan/plan-moves';
+import type { Observation } from '../../src/core/verdict/observation';
+import { decodeState, encodeState } from '../../src/state';
+
+/** Thrown where the process is killed: between any two effects on the outside. */
+export class Cut extends Error {}
+
+interface SimulatedContainer {
+  info: ContainerInfo;
+  podId: string;
+  /** What the runtime's record says; undefined where nobody set a cpuset. */
+  recorded: string | undefined;
+  running: boolean;
+}
+
+/**
+ * A container runtime, a kernel and a disk, reduced to what they answer for: the runtime keeps specs and tells events,
+ * the kernel has a cpuset for each running container, the disk has the last document that was saved whole. The daemon
+ * in the middle is the real one: transactor, transitions, policy, state encoding.
+ */
+export class SimulatedNode {
+  disk: string | undefined;
+  readonly kernel = new Map<string, CpuSet>();
+  readonly pods = new Map<string, PodInfo>();
+  readonly containers = new Map<string, SimulatedContainer>();
+  /** Containers that started while nobody answered. */
+  readonly unadjusted = new Set<string>();
+  daemon: { model: NodeModel; transactor: Transactor } | undefined;
+  /** Effects until the process is killed; Infinity = never. */
+  effectsUntilCut = Infinity;
+  diskIsFull = false;
+  readonly answers: string[] = [];
+  private ids = 0;
+  private clock = 0;
+
+  constructor(
+    public topology: Topology,
+    public settings: Settings,
+  ) {}
+
+  nextId(prefix: string): string {
+    return `${prefix}${++this.ids}`;
+  }
+
+  start(): void {
+    const model = new NodeModel(this.topology, this.settings);
+    if (this.disk !== undefined) {
+      const decoded = decodeState(this.disk);
+      if (!decoded.ok)
+        throw new Error(`the disk holds a document that can't be read: ${JSON.stringify(decoded.problem)}`);
+      for (const assignment of decoded.state.assignments) model.apply({ kind: 'put-assignment', assignment });
+    }
+    const mover: Mover = {
+      move: ({ containerId, to }) => {
+        this.effect();
+        if (!this.kernel.has(containerId)) return { kind: 'gone', because: 'gone' };
+        this.kernel.set(containerId, to.cpus);
+        return undefined;
+      },
+    };
+    const transactor = new Transactor({
+      model,
+      mover,
+      save: (assignments) => {
+        this.effect();
+        if (this.diskIsFull) return { because: 'ENOSPC' };
+        const text = encodeState({ writtenBy: 'test', generation: 1, assignments: [...assignments] });
+        this.disk = text;
+        this.effect(); // saved, not yet answered
+        return undefined;
+      },
+      now: () => new Date(++this.clock * 1000).toISOString(),
+      log: pino({ level: 'silent' }),
+    });
+    this.daemon = { model, transactor };
+    this.synchronize();
+  }
+
+  synchronize(): void {
+    this.send(
+      {
+        kind: 'synchronize',
+        pods: [...this.pods.values()],
+        containers: [...this.containers.values()].map((container) => this.infoOf(container)),
+      },
+      new Map([...this.kernel]),
+    );
+    this.unadjusted.clear();
+  }
+
+  /** Sends an event; a cut kills the daemon, and the runtime goes on as if nobody had answered. */
+  send(event: RuntimeEvent, live?: ReadonlyMap<string, CpuSet>): RuntimeAnswer | undefined {
+    if (!this.daemon) return undefined;
+    try {
+      const answer = this.daemon.transactor.handle(event, live);
+      this.answers.push(`${event.kind} ${JSON.stringify(answer)}`);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof Cut)) throw error;
+      this.kill();
+      return undefined;
+    }
+  }
+
+  kill(): void {
+    this.daemon = undefined;
+    this.effectsUntilCut = Infinity;
+  }
+
+  addPod(guaranteed: boolean): PodInfo {
+    const uid = this.nextId('uid-');
+    const pod: PodInfo = {
+      sandboxId: this.nextId('pod-'),
+      uid,
+      namespace: 'ns',
+      name: `p-${uid}`,
+      annotations: {},
+      cgroupParent: guaranteed ? `/kubepods/pod${uid}` : `/kubepods/burstable/pod${uid}`,
+    };
+    this.pods.set(pod.sandboxId, pod);
+    this.send({ kind: 'pod-started', pod });
+    return pod;
+  }
+
+  /** Returns the container's id, or undefined when it was refused. */
+  create(pod: PodInfo, name: string, cpus: number): string | undefined {
+    const id = this.nextId('c-');
+    const info: ContainerInfo = {
+      id,
+      sandboxId: pod.sandboxId,
+      name,
+      phase: 'creating',
+      cgroupsPath: `${pod.cgroupParent}/${id}`,
+      resources: resourcesFor(cpus),
+    };
+    const answer = this.send({ kind: 'create-container', pod, container: info });
+    if (answer?.kind === 'refuse') return undefined;
+    const container: SimulatedContainer = { info, podId: pod.sandboxId, recorded: undefined, running: false };
+    if (answer) {
+      if (answer.adjust?.cpus) container.recorded = answer.adjust.cpus.toString();
+      this.applyUpdates(answer);
+    } else this.unadjusted.add(id);
+    this.containers.set(id, container);
+    this.send({ kind: 'container-created', pod, container: this.infoOf(container) });
+    return id;
+  }
+
+  startContainer(id: string): void {
+    const container = this.containers.get(id)!;
+    const pod = this.pods.get(container.podId)!;
+    this.kernel.set(id, container.recorded === undefined ? this.topology.online : parseCpuList(container.recorded));
+    container.running = true;
+    this.send({ kind: 'container-starting', pod, container: this.infoOf(container) });
+    this.send({ kind: 'container-started', pod, container: this.infoOf(container) });
+  }
+
+  end(id: string, { told = true } = {}): void {
+    this.containers.delete(id);
+    this.kernel.delete(id);
+    this.unadjusted.delete(id);
+    if (told) this.send({ kind: 'container-stopped', containerId: id });
+  }
+
+  removePod(sandboxId: string, { told = true } = {}): void {
+    for (const [id, container] of [...this.containers]) if (container.podId === sandboxId) this.end(id, { told });
+    this.pods.delete(sandboxId);
+    if (!told) return;
+    this.send({ kind: 'pod-stopped', sandboxId });
+    this.send({ kind: 'pod-removed', sandboxId });
+  }
+
+  update(id: string, resources: CpuResources): void {
+    const container = this.containers.get(id)!;
+    const pod = this.pods.get(container.podId)!;
+    const answer = this.send({ kind: 'update-container', pod, container: this.infoOf(container), resources });
+    if (answer?.kind === 'refuse') return;
+    container.info = { ...container.info, resources: { ...container.info.resources, ...resources } };
+    const cpus = answer?.adjust?.cpus?.toString() ?? resources.cpus;
+    if (cpus !== undefined) {
+      container.recorded = cpus;
+      if (container.running) this.kernel.set(id, parseCpuList(cpus));
+    }
+    if (answer) this.applyUpdates(answer);
+  }
+
+  /** What the reconciler does in one round. */
+  sweep(): void {
+    if (!this.daemon) return;
+    try {
+      this.daemon.transactor.change((draft) => {
+        const observations = new Map<string, Observation>();
+        for (const [id, cpus] of this.kernel) {
+          observations.set(id, { kind: 'seen', cpus, effective: cpus, mems: CpuSet.empty });
+        }
+        return reconcile(draft, observations).moves;
+      });
+    } catch (error) {
+      if (!(error instanceof Cut)) throw error;
+      this.kill();
+    }
+  }
+
+  /** CPUs go offline or come back. */
+  changeTopology(topology: Topology): void {
+    this.topology = topology;
+    if (!this.daemon) return;
+    try {
+      this.daemon.transactor.change((draft) => {
+        draft.put({ kind: 'set-topology', topology });
+        return planMoves(draft);
+      });
+    } catch (error) {
+      if (!(error instanceof Cut)) throw error;
+      this.kill();
+    }
+  }
+
+  private infoOf({ info, recorded, running }: SimulatedContainer): ContainerInfo {
+    return {
+      ...info,
+      phase: running ? 'running' : 'created',
+      resources: { ...info.resources, ...(recorded !== undefined && { cpus: recorded }) },
+    };
+  }
+
+  private applyUpdates(answer: RuntimeAnswer): void {
+    if (answer.kind !== 'ok') return;
+    for (const { containerId, cpus } of answer.updates ?? []) {
+      const container = this.containers.get(containerId);
+      if (!container || !cpus) continue;
+      container.recorded = cpus.toString();
+      if (container.running) this.kernel.set(containerId, cpus);
+    }
+  }
+
+  private effect(): void {
+    if (--this.effectsUntilCut < 0) throw new Cut();
+  }
+}
+
+/** The numbers that the kubelet sends for so many whole CPUs; 0 = a container of a Burstable pod without a limit. */
+export function resourcesFor(cpus: number): CpuResources {
+  if (cpus === 0) return { shares: 102, periodUs: 100_000 };
+  return { shares: cpus * 1024, quotaUs: cpus * 100_000, periodUs: 100_000, memoryLimitBytes: 1 << 26 };
+}
