@@ -49,10 +49,10 @@ describe('a daemon under the rig', () => {
   beforeEach(() => {
     writeFileSync(
       script,
-      `console.log(JSON.stringify({ level: 30, msg: 'started', argv: process.argv.slice(2) }));
-       process.on('SIGTERM', () => { console.log(JSON.stringify({ msg: 'stopping' })); process.exit(0); });
+      `process.on('SIGTERM', () => { console.log(JSON.stringify({ msg: 'stopping' })); process.exit(0); });
        if (process.env.CRASH) setTimeout(() => { throw new Error('on purpose'); }, 10);
-       setInterval(() => {}, 1000);`,
+       setInterval(() => {}, 1000);
+       console.log(JSON.stringify({ level: 30, msg: 'started', argv: process.argv.slice(2) }));`,
     );
   });
   afterEach(() => daemon.dispose());
