@@ -1,9 +1,9 @@
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 
 import { NriSession, type RuntimeHandler } from './nri-session';
 import { nextState, type PluginState } from './plugin-state';
+import { connectSocket } from './socket/connect-socket';
 import { explainConnectError } from './socket/explain-connect-error';
 import { waitForRetry } from './socket/wait-for-retry';
 
@@ -56,8 +56,7 @@ async function serveOnce(options: NriPluginOptions, publish: Publish): Promise<s
   publish({ phase: 'connecting', reason: `connecting to ${socketPath}` });
   let socket: Socket;
   try {
-    socket = connect(socketPath);
-    await once(socket, 'connect');
+    socket = await connectSocket(socketPath);
   } catch (error) {
     return explainConnectError(error as NodeJS.ErrnoException, socketPath);
   }

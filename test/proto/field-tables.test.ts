@@ -36,3 +36,17 @@ test.each`
     expect(ours.length).toBeGreaterThan(5);
   },
 );
+
+test('the view reads what the table of NRI has under the same numbers, with the same types', () => {
+  const table = JSON.parse(readFileSync(join(root, 'test/fixtures/wire/nri-v1alpha1.json'), 'utf8')) as FieldTable;
+  const published = new Set(listFieldTable(table));
+  const view = declared.filter((line) => line.startsWith('field cpusetd.nri.view.'));
+  // Requests of several methods are read through one message.
+  const asPublished = view.map((line) =>
+    line
+      .replace('view.EventRequest.', 'view.UpdateContainerRequest.')
+      .replaceAll('cpusetd.nri.view.', 'nri.pkg.api.v1alpha1.'),
+  );
+  expect(asPublished.filter((line) => !published.has(line))).toEqual([]);
+  expect(view.length).toBeGreaterThan(30);
+});

@@ -1,5 +1,7 @@
 import { statSync } from 'node:fs';
 
+import { MAX_SOCKET_PATH_BYTES } from './connect-socket';
+
 /**
  * Why the runtime's socket can't be reached, for the operator: the path, the rule that is broken, what to do.
  *
@@ -17,9 +19,8 @@ export function explainConnectError(error: NodeJS.ErrnoException, path: string):
     case 'EACCES':
     case 'EPERM':
       return `permission denied at ${path}: only root may use the NRI socket; run as root, and allow it in SELinux or AppArmor`;
-    case 'EINVAL':
     case 'ENAMETOOLONG':
-      return `the path ${path} is too long: a unix socket's path has at most 107 bytes; set --nri-socket to a shorter one`;
+      return `the path ${path} is too long: a unix socket's path has at most ${MAX_SOCKET_PATH_BYTES} bytes; set --nri-socket to a shorter one`;
     default:
       return `connecting to ${path} failed: ${error.message}`;
   }

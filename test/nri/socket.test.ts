@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { explainConnectError } from '../../src/nri/socket/explain-connect-error';
+import { waitForRetry } from '../../src/nri/socket/wait-for-retry';
+
+describe('why the socket cannot be reached', () => {
+  test.each`
+    code         | says
+    ${'EACCES'}  | ${/permission denied at \/run\/x\.sock.*root/}
+    ${'EPERM'}   | ${/permission denied at \/run\/x\.sock.*root/}
+    ${'ENOENT'}  | ${/no socket at \/run\/x\.sock.*enable it.*--nri-socket/}
+    ${'ENOTDIR'} | ${/no socket at \/run\/x\.sock.*enable it.*--nri-socket/}
+    ${'EMFILE'}  | ${/connecting to \/run\/x\.sock failed: connect EMFILE/}
+  `('$code names path, rule and remedy', ({ code, says }) => {
+    const error = Object.assign(new Error(`connect ${String(code)}`), { code: code as string });
+    expect(explainConnectError(error, '/run/x.sock')).toMatch(says);
+  });
+});
+
+describe('waiting for another try', () => {
+  let folder: string;
+  beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'retry-'))));
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Waits in the folder for at most delayMs; resolves with the time it took. */
+  async function measure(
+    delayMs: number,
+    during: () => void,
+    signal = new AbortController().signal,
+    path = 'nri.sock',
+  ) {
+    const startMs = performance.now();
+    const waiting = waitForRetry({ socketPath: join(folder, path), delayMs, signal });
+    during();
+    await waiting;
+    return performance.now() - startMs;
+  }
+
+  test('ends early when the socket is made anew', async () => {
+    expect(await measure(4000, () => writeFileSync(join(folder, 'nri.sock'), ''))).toBeLessThan(1000);
+  });
+
+  test('takes its time when something else happens beside the socket', async () => {
+    expect(await measure(150, () => writeFileSync(join(folder, 'other.sock'), ''))).toBeGreaterThan(140);
+  });
+
+  test('takes its time where there is no directory to watch', async () => {
+    expect(await measure(60, () => undefined, undefined, 'missing/nri.sock')).toBeGreaterThan(50);
+  });
+
+  test('outlives the removal of the directory', async () => {
+    expect(await measure(100, () => rmSync(folder, { recursive: true }))).toBeLessThan(1000);
+  });
+
+  test('is not put off by a socket that is touched again and again', async () => {
+    const timer = setInterval(() => writeFileSync(join(folder, 'nri.sock'), ''), 2);
+    expect(await measure(4000, () => undefined)).toBeLessThan(1000);
+    clearInterval(timer);
+  });
+
+  test('ends at once when all is to end', async () => {
+    const stopping = new AbortController();
+    expect(await measure(4000, () => stopping.abort(), stopping.signal)).toBeLessThan(1000);
+    expect(await measure(4000, () => undefined, stopping.signal)).toBeLessThan(1000);
+  });
+});

@@ -1,0 +1,202 @@
+import type { Socket } from 'node:net';
+
+import {
+  ConfigureRequest,
+  ConfigureResponse,
+  Event,
+  RegisterPluginRequest,
+  StateChangeEvent,
+  SynchronizeRequest,
+  SynchronizeResponse,
+  type Container,
+  type ContainerUpdate,
+  type PodSandbox,
+} from '../../gen/nri/v1alpha1/nri';
+import { Mux, StatusCode, TtrpcClient, TtrpcError, TtrpcServer } from '../../src/wire';
+
+const PLUGIN_SERVICE = 'nri.pkg.api.v1alpha1.Plugin';
+const RUNTIME_SERVICE = 'nri.pkg.api.v1alpha1.Runtime';
+
+export interface PeerOptions {
+  readonly name: string;
+  readonly version: string;
+  /** Absent: a runtime that does not announce it, nor its timeouts (before NRI 0.7). */
+  readonly nriVersion: string | undefined;
+  readonly requestTimeoutMs: number;
+  readonly registrationTimeoutMs: number;
+  /** Most pods, and most containers, in one message. */
+  readonly maxListed: number;
+  /** What this release does with a plugin that synchronizes too late: NRI before 0.7 keeps it and never calls it. */
+  readonly keepsLatePlugins: boolean;
+  /** Methods of their own for all events, as since NRI 0.12. */
+  readonly hasDedicatedMethods: boolean;
+  /** Configure goes out before the answer to RegisterPlugin. */
+  readonly configuresFirst: boolean;
+}
+
+/** Every bit that a release of the last years knows; it refuses others. */
+const KNOWN_EVENTS = 0x3fff;
+
+/** The runtime's end of one connection to a plugin. */
+export class NriRuntimePeer {
+  pluginName = '';
+  pluginIndex = '';
+  events = 0;
+  /** Every request that was sent, in order: the method, and the event for StateChange. */
+  readonly requests: string[] = [];
+  /** Why the plugin is not called any more. */
+  droppedBecause: string | undefined;
+  readonly closed: Promise<unknown>;
+  /** Rejects when the plugin does not register in time. */
+  readonly registered: Promise<void>;
+  private readonly mux: Mux;
+  private readonly plugin: TtrpcClient;
+  private isGone = false;
+  private settleRegistration: () => void = () => undefined;
+
+  constructor(
+    socket: Socket,
+    private readonly options: PeerOptions,
+    private readonly checkRegistration: (request: RegisterPluginRequest) => void,
+  ) {
+    this.mux = new Mux(socket);
+    const channel = this.mux.open(1);
+    void channel.closed.then(() => (this.isGone = true));
+    this.closed = this.mux.closed.then(() => (this.droppedBecause ??= 'the plugin went away'));
+    this.registered = this.waitForRegistration(new Promise((resolve) => (this.settleRegistration = resolve)));
+    this.plugin = new TtrpcClient(channel);
+    new TtrpcServer(this.mux.open(2), {
+      [RUNTIME_SERVICE]: { RegisterPlugin: ({ payload }) => this.accept(RegisterPluginRequest.decode(payload)) },
+    });
+  }
+
+  get isUsable(): boolean {
+    return this.droppedBecause === undefined;
+  }
+
+  drop(because: string): void {
+    this.droppedBecause ??= because;
+    this.mux.close(because);
+  }
+
+  /** Configure and Synchronize. Resolves with the updates the plugin wants; rejects when it is dropped. */
+  async introduce(pods: readonly PodSandbox[], containers: readonly Container[]): Promise<readonly ContainerUpdate[]> {
+    await this.configure();
+    return this.synchronize(pods, containers);
+  }
+
+  /** Tells an event by the method that this release has for it. Resolves with the bytes of the answer. */
+  async tell(event: Event, method: string, request: Uint8Array, subject: StateChangeSubject): Promise<Uint8Array> {
+    if (!this.isUsable || (this.events & (1 << (event - 1))) === 0) return new Uint8Array(0);
+    const isOfAllReleases = ['CreateContainer', 'UpdateContainer', 'StopContainer'].includes(method);
+    if (!isOfAllReleases && !this.options.hasDedicatedMethods) return this.tellStateChange(event, subject);
+    try {
+      return await this.request(method, request);
+    } catch (error) {
+      if (error instanceof TtrpcError && error.code === StatusCode.UNIMPLEMENTED && !isOfAllReleases) {
+        return this.tellStateChange(event, subject);
+      }
+      throw error;
+    }
+  }
+
+  /** One call. A plugin that is too late, or gone, is dropped and counts as one that has answered nothing. */
+  async request(method: string, payload: Uint8Array, timeoutMs = this.options.requestTimeoutMs): Promise<Uint8Array> {
+    this.requests.push(method);
+    const startMs = performance.now();
+    try {
+      return await this.plugin.call(PLUGIN_SERVICE, method, payload, { timeoutMs });
+    } catch (error) {
+      const isLate = performance.now() - startMs >= timeoutMs - 1;
+      // The end of the connection rejects the call a moment before it is told to us.
+      await new Promise(setImmediate);
+      if (!isLate && !this.isGone) throw error;
+      this.drop(isLate ? `${method} was not answered in time` : 'the plugin went away');
+      return new Uint8Array(0);
+    }
+  }
+
+  private tellStateChange(event: Event, subject: StateChangeSubject): Promise<Uint8Array> {
+    const request = StateChangeEvent.encode(StateChangeEvent.create({ event, ...subject })).finish();
+    const answer = this.request('StateChange', request);
+    this.requests[this.requests.length - 1] = `StateChange ${Event[event]}`;
+    return answer;
+  }
+
+  private accept(request: RegisterPluginRequest): Uint8Array | Promise<Uint8Array> {
+    this.checkRegistration(request);
+    this.pluginName = request.pluginName;
+    this.pluginIndex = request.pluginIdx;
+    this.settleRegistration();
+    const empty = new Uint8Array(0);
+    if (!this.options.configuresFirst) return empty;
+    return new Promise((resolve) => setTimeout(() => resolve(empty), 30));
+  }
+
+  private async waitForRegistration(registered: Promise<void>): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.options.registrationTimeoutMs)));
+    await Promise.race([registered, tooLate, this.closed]);
+    clearTimeout(timer);
+    if (this.pluginName === '') throw this.fail('it did not register');
+  }
+
+  private async configure(): Promise<void> {
+    const { name, version, nriVersion, requestTimeoutMs, registrationTimeoutMs } = this.options;
+    const request = ConfigureRequest.create({
+      runtimeName: name,
+      runtimeVersion: version,
+      ...(nriVersion !== undefined && {
+        NRIVersion: nriVersion,
+        requestTimeout: BigInt(requestTimeoutMs),
+        registrationTimeout: BigInt(registrationTimeoutMs),
+      }),
+    });
+    const { events } = ConfigureResponse.decode(
+      await this.request('Configure', ConfigureRequest.encode(request).finish()),
+    );
+    if ((events & ~KNOWN_EVENTS) !== 0) throw this.fail(`invalid plugin events 0x${events.toString(16)}`);
+    this.events = events === 0 ? KNOWN_EVENTS : events;
+  }
+
+  /** All pieces share one deadline; all but the last must be answered with `more` and without updates. */
+  private async synchronize(pods: readonly PodSandbox[], containers: readonly Container[]) {
+    const { maxListed, requestTimeoutMs } = this.options;
+    const deadlineMs = performance.now() + requestTimeoutMs;
+    for (let at = 0; ; at += maxListed) {
+      const more = at + maxListed < Math.max(pods.length, containers.length);
+      const piece = SynchronizeRequest.create({
+        pods: pods.slice(at, at + maxListed),
+        containers: containers.slice(at, at + maxListed),
+        more,
+      });
+      const leftMs = Math.max(1, deadlineMs - performance.now());
+      const answer = SynchronizeResponse.decode(await this.synchronizePiece(piece, leftMs));
+      if (!this.isUsable) throw new Error(this.droppedBecause);
+      if (!more) return answer.update;
+      if (!answer.more || answer.update.length > 0) throw this.fail('it does not handle split sync requests');
+    }
+  }
+
+  private async synchronizePiece(piece: SynchronizeRequest, timeoutMs: number): Promise<Uint8Array> {
+    const payload = SynchronizeRequest.encode(piece).finish();
+    if (!this.options.keepsLatePlugins) return this.request('Synchronize', payload, timeoutMs);
+    this.requests.push('Synchronize');
+    try {
+      return await this.plugin.call(PLUGIN_SERVICE, 'Synchronize', payload, { timeoutMs });
+    } catch (error) {
+      this.droppedBecause = 'it synchronized too late; the connection stays open';
+      throw error;
+    }
+  }
+
+  private fail(because: string): Error {
+    this.drop(because);
+    return new Error(because);
+  }
+}
+
+export interface StateChangeSubject {
+  readonly pod?: PodSandbox;
+  readonly container?: Container;
+}
