@@ -1,20 +1,25 @@
 import { destination, pino, stdTimeFunctions, type Logger } from 'pino';
-import pretty from 'pino-pretty';
+
+const STDOUT = 1;
 
 /**
- * The daemon's log on a file descriptor: one JSON object a line, or lines for people. Written at once, so that a
+ * The daemon's log on standard output: one JSON object a line, or lines for people. Written at once, so that a
  * crash loses nothing of it.
  */
-export function createLog(
-  { logLevel, logFormat }: { readonly logLevel: string; readonly logFormat: 'json' | 'pretty' },
-  fd: number,
-): Logger {
+export async function openLog({
+  logLevel,
+  logFormat,
+}: {
+  readonly logLevel: string;
+  readonly logFormat: 'json' | 'pretty';
+}): Promise<Logger> {
   const options = {
     level: logLevel,
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  if (logFormat === 'json') return pino(options, destination({ dest: fd, sync: true }));
-  return pino(options, pretty({ destination: fd, sync: true, translateTime: 'SYS:HH:MM:ss.l' }));
+  if (logFormat === 'json') return pino(options, destination({ dest: STDOUT, sync: true }));
+  const { PinoPretty } = await import('pino-pretty');
+  return pino(options, PinoPretty({ destination: STDOUT, sync: true, translateTime: 'SYS:HH:MM:ss.l' }));
 }

@@ -7,7 +7,7 @@ import {
 import { CpusetdError } from '../../core/errors';
 import type { ContainerCpuUpdate, ContainerInfo, CpuAdjustment, PodInfo } from '../../core/model/events';
 import { type CallOptions, type Channel, openChannel } from './channel';
-import { toContainerInfo, toContainerInfoOfStatus, toPodInfo, toPodInfoOfStatus } from './to-core';
+import { type ListedPod, toContainerInfo, toContainerInfoOfStatus, toListedPod, toPodInfoOfStatus } from './to-core';
 
 /** Which runtime answers. */
 export interface RuntimeVersion {
@@ -22,7 +22,7 @@ export interface CriClient {
   /** Whether the runtime says of itself that it can run containers. */
   isReady(options?: CallOptions): Promise<boolean>;
   /** Without cgroups: lists do not tell them. */
-  listPods(options?: CallOptions): Promise<readonly PodInfo[]>;
+  listPods(options?: CallOptions): Promise<readonly ListedPod[]>;
   /** Without cgroups and resources: lists do not tell them. */
   listContainers(options?: CallOptions): Promise<readonly ContainerInfo[]>;
   /** Everything that exists now, cgroups and resources included: what NRI's Synchronize tells, and exited containers. */
@@ -57,7 +57,7 @@ export function createCriClient(endpoint: string): CriClient {
       const { status } = await channel.call(methods.status, { verbose: false }, options);
       return status?.conditions.some(({ type, status }) => type === 'RuntimeReady' && status) ?? false;
     },
-    listPods: async (options) => (await listPods(channel, options)).map(toPodInfo),
+    listPods: async (options) => (await listPods(channel, options)).map(toListedPod),
     listContainers: async (options) => (await listContainers(channel, options)).map(toContainerInfo),
     readNode: (options) => readNode(channel, options),
     updateContainer: (update, options) => updateContainer(channel, update, options),

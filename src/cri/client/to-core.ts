@@ -4,12 +4,23 @@ import {
   type ContainerStatusResponse,
   type LinuxContainerResources,
   type PodSandbox,
+  PodSandboxState,
   type PodSandboxStatusResponse,
 } from '../../../gen/cri/v1/cri';
 import type { ContainerInfo, ContainerPhase, CpuResources, PodInfo } from '../../core/model/events';
 import { readRuntimeSpec } from './runtime-spec';
 
-/** A pod of a list. Lists do not tell the cgroup: see {@link toPodInfoOfStatus}. */
+/** A pod as a list gives it: without its cgroup (see {@link toPodInfoOfStatus}), but with what became of it. */
+export interface ListedPod extends PodInfo {
+  /** False once the sandbox was stopped, or died. */
+  readonly ready: boolean;
+}
+
+export const toListedPod = (pod: PodSandbox): ListedPod => ({
+  ...toPodInfo(pod),
+  ready: pod.state === PodSandboxState.SANDBOX_READY,
+});
+
 export const toPodInfo = (pod: PodSandbox): PodInfo => ({
   sandboxId: pod.id,
   uid: pod.metadata?.uid ?? '',
