@@ -20,7 +20,7 @@ async function main(): Promise<void> {
     runDaemon: async (config, signal) => {
       const { openLog } = await import('./app/log');
       const { runDaemon } = await import('./app/run-daemon');
-      await runDaemon({ config, version: __CPUSETD_VERSION__, log: openLog(config, 1), signal });
+      await runDaemon({ config, version: __CPUSETD_VERSION__, log: await openLog(config), signal });
     },
   });
 }

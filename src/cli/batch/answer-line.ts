@@ -1,7 +1,7 @@
 import { take, type TakeRequest } from '../../core/allocation';
 import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import type { Topology } from '../../core/topology';
-import { batchLine, explainFault, type AssignmentLine, type BatchLine, type SequenceLine } from './schema';
+import { explainFault, parseBatchLine, type AssignmentLine, type BatchLine, type SequenceLine } from './schema';
 
 /** `answered` is false where the line could not be understood; a refused allocation is an answer. */
 export interface LineAnswer {
@@ -19,7 +19,7 @@ export function answerLine(text: string, lineNumber: number, topologies: Readonl
   } catch {
     return { answered: false, answer: { line: lineNumber, error: 'not a line of JSON' } };
   }
-  const parsed = batchLine.safeParse(value);
+  const parsed = parseBatchLine(value);
   if (!parsed.success) return fail(value, lineNumber, explainFault(parsed.error));
   const line = parsed.data;
   const topology = topologies.get(line.topology);
