@@ -1,18 +1,17 @@
 import { join } from 'node:path';
-import type { CpuSet } from '../../core/cpuset';
 import type { MemoryNode } from '../../core/topology';
 import { parseInteger, parseList, readOptional, readText } from './read-file';
 import { quote, SysfsError } from './sysfs-error';
 
 export interface Nodes {
-  /** The NUMA node of each online CPU that has one. */
+  /** The NUMA node of each CPU that has one. */
   readonly nodeOf: ReadonlyMap<number, number>;
   /** Nodes without CPUs and nodes without memory included; empty when the kernel has no NUMA support. */
   readonly memoryNodes: readonly MemoryNode[];
 }
 
 /** Reads the folder `node` of sysfs. Throws SysfsError. */
-export function readNodes(nodeRoot: string, onlineCpus: CpuSet): Nodes {
+export function readNodes(nodeRoot: string): Nodes {
   const nodeOf = new Map<number, number>();
   const memoryNodes: MemoryNode[] = [];
   const onlinePath = join(nodeRoot, 'online');
@@ -20,7 +19,7 @@ export function readNodes(nodeRoot: string, onlineCpus: CpuSet): Nodes {
   for (const id of online) {
     const folder = join(nodeRoot, `node${id}`);
     const cpuListPath = join(folder, 'cpulist');
-    for (const cpu of parseList(cpuListPath, readText(cpuListPath)).intersect(onlineCpus)) {
+    for (const cpu of parseList(cpuListPath, readText(cpuListPath))) {
       const other = nodeOf.get(cpu);
       if (other !== undefined) {
         const rule = 'a CPU is on one node only';

@@ -33,7 +33,7 @@ export function readTopology({ sysfsRoot }: { readonly sysfsRoot: string }): Top
 
 function readOnce(sysfsRoot: string, online: CpuSet): Topology {
   const cpuRoot = join(sysfsRoot, 'devices/system/cpu');
-  const nodes = readNodes(join(sysfsRoot, 'devices/system/node'), online);
+  const nodes = readNodes(join(sysfsRoot, 'devices/system/node'));
   const coreOf = readCores(cpuRoot, online);
   const socketOf = readSockets(cpuRoot, online);
   const cacheOf = readUncoreCaches(cpuRoot, online, socketOf);
