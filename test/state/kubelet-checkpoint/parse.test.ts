@@ -94,3 +94,9 @@ test('a name that is no valid Unicode is written as Go writes it, and read back'
     state: { entries: new Map([['p\ufffd', new Map([['c', '1']])]]) },
   });
 });
+
+test('keys are sorted by their UTF-8 bytes, which for emoji is another order than that of JavaScript', () => {
+  const state = stateOf({ policyName: 'static', defaultCpuSet: '0-1', entries: { '💡': { c: '2' }, Ａ: { c: '3' } } });
+  const content = `{${HEAD},"entries":{"Ａ":{"c":"3"},"💡":{"c":"2"}}}`;
+  expect(formatKubeletState(state, 'v2')).toBe(sealed(content, v2('map[Ａ:map[c:3] 💡:map[c:2]]')));
+});

@@ -26,17 +26,16 @@ export class PowerCutDisk {
     return disk;
   }
 
-  /** Every content the file may have after a power cut now; undefined: there is no such file. */
-  textsAfterPowerCut(path: string): Set<string | undefined> {
-    const texts = new Set<string | undefined>();
+  /** Every content the directory may have after a power cut now, name by name. */
+  afterPowerCut(): ReadonlyMap<string, string>[] {
+    const outcomes: ReadonlyMap<string, string>[] = [];
     for (let mask = 0; mask < 1 << this.pending.length; mask++) {
       const names = this.pending.reduce((left, change, i) => (mask & (1 << i) ? change(left) : left), this.syncedNames);
-      const inode = names.get(path);
-      if (!inode) texts.add(undefined);
-      else if (inode.synced === inode.text) texts.add(inode.text);
-      else for (const length of [0, inode.text.length >> 1, inode.text.length]) texts.add(inode.text.slice(0, length));
+      for (const share of [0, 0.5, 1]) {
+        outcomes.push(new Map([...names].map(([name, inode]) => [name, textLeftOf(inode, share)])));
+      }
     }
-    return texts;
+    return outcomes;
   }
 
   readonly fs: FsOps = {
@@ -94,4 +93,8 @@ export class PowerCutDisk {
     this.open.set(this.nextFd, target);
     return this.nextFd++;
   }
+}
+
+function textLeftOf({ text, synced }: Inode, share: number): string {
+  return synced === text ? text : text.slice(0, Math.floor(text.length * share));
 }
