@@ -1,5 +1,7 @@
 import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../model/events';
+import { inferCpuRequest } from '../inference';
 import { keyOf } from '../model/assignment';
+import type { Container } from '../model/container';
 import { promiseOf } from '../plan/plan-moves';
 import { adoptContainer } from './container-life';
 import type { Draft } from './draft';
@@ -22,8 +24,8 @@ export function updateContainer(
   else {
     const { cpus: _cpus, mems: _mems, ...numbers } = changed;
     const resources = { ...known.resources, ...numbers };
-    if (decidesPlacement(known.resources, resources)) {
-      const placed = placeContainer(draft, pod, {
+    if (decidesPlacement(known.resources, resources) && !isDoubtful(known, pod, { ...container, resources })) {
+      const placed = placeContainer(draft, withoutSum(pod), {
         ...container,
         cgroupsPath: known.cgroupsPath,
         phase: known.phase,
@@ -53,4 +55,16 @@ function decidesPlacement(before: CpuResources, after: CpuResources): boolean {
     before.periodUs !== after.periodUs ||
     before.memoryLimitBytes !== after.memoryLimitBytes
   );
+}
+
+/** Numbers that contradict each other take nobody's CPUs away: who changes only one of them means no resize. */
+function isDoubtful(known: Container, pod: PodInfo, container: ContainerInfo): boolean {
+  if (known.placement !== 'exclusive') return false;
+  const request = inferCpuRequest(withoutSum(pod), container);
+  return request.kind === 'conflict' || (request.kind === 'shared' && request.doubt !== undefined);
+}
+
+/** The sum that the pod announced at its start may be older than the container's new numbers. */
+function withoutSum({ podResources: _older, ...pod }: PodInfo): PodInfo {
+  return pod;
 }

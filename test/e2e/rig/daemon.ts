@@ -21,6 +21,8 @@ export interface DaemonOptions {
   /** Whose sockets it gets; none: the caller names them in `args`. */
   readonly runtime?: { readonly nriSocket: string; readonly criSocket: string };
   readonly env?: Readonly<Record<string, string>>;
+  /** The folder of its state, instead of one of its own. */
+  readonly stateDir?: string;
   /** Another build than dist/cpusetd.js: an earlier version, say. */
   readonly bundle?: string;
 }
@@ -34,13 +36,15 @@ export const bundle = join(__dirname, '../../../dist/cpusetd.js');
 export class Daemon {
   readonly log = new LineLog<LogLine>();
   readonly dir = mkdtempSync(join(tmpdir(), 'cpusetd-d-'));
-  readonly stateDir = join(this.dir, 'state');
+  readonly stateDir: string;
   readonly adminSocket = join(this.dir, 'admin.sock');
   readonly criListen = join(this.dir, 'cri.sock');
   #child: ChildProcess | undefined;
   #closed: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly options: DaemonOptions) {}
+  constructor(private readonly options: DaemonOptions) {
+    this.stateDir = options.stateDir ?? join(this.dir, 'state');
+  }
 
   get pid(): number {
     const pid = this.#child?.pid;
@@ -105,7 +109,8 @@ export class Daemon {
   #ownArgs(): string[] {
     const { runtime } = this.options;
     return [
-      ...['--state-dir', this.stateDir, '--admin-socket', this.adminSocket, '--cri-listen', this.criListen],
+      ...['--state-dir', this.stateDir, '--admin-socket', this.adminSocket],
+      ...(this.options.args.includes('cri-proxy') ? ['--cri-listen', this.criListen] : []),
       ...(runtime === undefined ? [] : ['--nri-socket', runtime.nriSocket, '--cri-endpoint', runtime.criSocket]),
       ...['--log-format', 'json'],
     ];
