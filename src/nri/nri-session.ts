@@ -50,6 +50,7 @@ export class NriSession {
   /** Requests that the handler has not answered. */
   private openRequests = 0;
   private closingBecause: string | undefined;
+  private hasEnded = false;
 
   /** Takes over a connected socket and registers; nothing needs to be awaited before the first event. */
   constructor(
@@ -57,7 +58,10 @@ export class NriSession {
     private readonly options: NriSessionOptions,
   ) {
     this.mux = new Mux(socket);
-    this.closed = this.mux.closed.then((reason) => this.explainEnd(reason));
+    this.closed = this.mux.closed.then((reason) => {
+      this.hasEnded = true;
+      return this.explainEnd(reason);
+    });
     // The server first: Configure may come before the answer to RegisterPlugin.
     new TtrpcServer(this.mux.open(protocol.PLUGIN_CONNECTION), this.methods(), {
       onHandlerError: (err, { method }) => options.log.error({ err, method }, 'answering the runtime failed'),
@@ -187,8 +191,12 @@ export class NriSession {
     if (this.closingBecause !== undefined) setImmediate(() => this.close(this.closingBecause ?? ''));
   }
 
-  /** Never backwards: the answer to RegisterPlugin may come when the first events have passed. */
+  /**
+   * Never backwards: the answer to RegisterPlugin may come when the first events have passed. And not after the end: the
+   * handler may have worked on Synchronize for longer than the connection lived.
+   */
   private advance(phase: 'registered' | 'synchronized'): void {
+    if (this.hasEnded) return;
     const furthest = this.phase === 'synchronized' ? this.phase : phase;
     this.phase = furthest;
     this.options.onProgress(furthest, this.runtime);

@@ -266,6 +266,19 @@ describe('Synchronize', () => {
   });
 });
 
+test('Synchronize that is answered when its connection has ended synchronizes nothing', async () => {
+  const runtime = await fixture.listen();
+  const { promise, resolve } = withResolvers<RuntimeAnswer>();
+  fixture.answer = () => promise;
+  fixture.start();
+  await fixture.until(() => fixture.events.length === 1);
+  await runtime.close();
+  await fixture.until(() => fixture.states.at(-1)!.phase === 'disconnected');
+  resolve({ kind: 'ok' });
+  await fixture.untilReason(/no socket at/);
+  expect(fixture.countPhase('synchronized')).toBe(0);
+});
+
 describe('an answer', () => {
   test('pins the container and moves others, at once or by a promise', async () => {
     const runtime = await fixture.startWith();

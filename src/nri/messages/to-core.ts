@@ -35,24 +35,20 @@ export function toContainerInfo(container: view.Container, phase = phaseOf(conta
  * send all wrappers of an update request, and of a pod overhead nobody asked for.
  */
 export function toCpuResources(resources: view.LinuxResources | undefined): CpuResources {
+  const result: { -readonly [Key in keyof CpuResources]: CpuResources[Key] } = {};
   const cpu = resources?.cpu;
-  const shares = numberOf(cpu?.shares);
-  const quotaUs = numberOf(cpu?.quota);
-  const periodUs = numberOf(cpu?.period);
-  const memoryLimitBytes = numberOf(resources?.memory?.limit);
-  return {
-    ...(shares !== 0 && { shares }),
-    ...(quotaUs !== 0 && { quotaUs }),
-    ...(periodUs !== 0 && { periodUs }),
-    ...(memoryLimitBytes !== 0 && { memoryLimitBytes }),
-    ...(cpu?.cpus && { cpus: cpu.cpus }),
-    ...(cpu?.mems && { mems: cpu.mems }),
-  };
+  if (isSet(cpu?.shares)) result.shares = Number(cpu.shares.value);
+  if (isSet(cpu?.quota)) result.quotaUs = Number(cpu.quota.value);
+  if (isSet(cpu?.period)) result.periodUs = Number(cpu.period.value);
+  if (isSet(resources?.memory?.limit)) result.memoryLimitBytes = Number(resources.memory.limit.value);
+  if (cpu?.cpus) result.cpus = cpu.cpus;
+  if (cpu?.mems) result.mems = cpu.mems;
+  return result;
 }
 
-/** Numbers beyond 2^53 lose their low bits; only "no limit" is ever that large. */
-function numberOf(wrapper: { readonly value: bigint } | undefined): number {
-  return wrapper === undefined ? 0 : Number(wrapper.value);
+/** Numbers beyond 2^53 lose their low bits on the way to the core; only "no limit" is ever that large. */
+function isSet<T extends { readonly value: bigint }>(wrapper: T | undefined): wrapper is T {
+  return wrapper !== undefined && wrapper.value !== 0n;
 }
 
 function phaseOf(state: ContainerState): ContainerPhase {
