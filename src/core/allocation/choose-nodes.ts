@@ -1,3 +1,4 @@
+import { findCombination } from './combinations';
 import { createHandOut, type HandOut } from './hand-out';
 
 /** What the distributed algorithm has to choose from. NUMA nodes are known by their place in `free`. */
@@ -21,8 +22,8 @@ export interface ChosenNodes {
   readonly bounded: boolean;
 }
 
-/** Steps of the search before it ends with the best that it has found; some 10 ms. */
-const MAX_EFFORT = 100_000;
+/** Nodes that the search looks at, over all combinations, before it ends with the best that it has found; some 10 ms. */
+const MAX_EFFORT = 200_000;
 
 /**
  * As few nodes as possible that can give the count in equal shares; of those combinations the one that leaves the
@@ -61,7 +62,8 @@ function searchCombinations(choice: NodeChoice, size: number): ChosenNodes | und
     }
     if (wholeGroups * groupSize < count) return undefined;
     const rest = nodes.map((node) => free[node]! - share);
-    const shared = nodes.reduce((sum, node) => sum + free[node]! ** 2 - (free[node]! - share) ** 2, 0);
+    let shared = 0;
+    for (let i = 0; i < size; i++) shared += free[nodes[i]!]! ** 2 - rest[i]! ** 2;
     return {
       nodes,
       share,
@@ -75,46 +77,33 @@ function searchCombinations(choice: NodeChoice, size: number): ChosenNodes | und
   const ceiling = guess.handOut.guessScore();
   let best = guess;
   let bestScore = Infinity;
-  for (const nodes of combinationsOf(free, size)) {
-    if (bestScore === 0 || effort.left-- <= 0) break;
+  findCombination(free, size, (nodes) => {
+    effort.left -= size;
     const combination = combine(nodes);
-    if (!combination) continue;
+    if (!combination) return effort.left <= 0;
     const bound = combination.handOut.boundScore();
-    if (bound >= bestScore || bound > ceiling) continue;
-    const found = combination.handOut.bestScore(Math.min(bestScore, ceiling + 0.0005));
-    if (found < bestScore) {
-      best = combination;
-      bestScore = found;
+    if (bound < bestScore && bound <= ceiling) {
+      const found = combination.handOut.bestScore(bestScore);
+      if (found < bestScore) {
+        best = { ...combination, nodes: [...nodes] };
+        bestScore = found;
+      }
     }
+    return bestScore === 0 || effort.left <= 0;
+  });
+  const bounded = effort.left <= 0;
+  if (bounded && bestScore > ceiling) {
+    best = guess;
+    bestScore = ceiling;
   }
+  effort.left = MAX_EFFORT;
   const extra = best.handOut.firstWith(bestScore);
   return {
     nodes: best.nodes,
     share: best.share,
     extra: extra.map((i) => best.nodes[i]!),
-    bounded: effort.left <= 0,
+    bounded: bounded || effort.left <= 0,
   };
-}
-
-/**
- * Combinations of `size` places in lexicographic order. Of those with the same values in the same order only the first.
- */
-export function* combinationsOf(values: readonly number[], size: number): Generator<readonly number[]> {
-  const chosen: number[] = [];
-  function* extend(from: number): Generator<readonly number[]> {
-    if (chosen.length === size) {
-      yield [...chosen];
-      return;
-    }
-    for (let i = from; i <= values.length - (size - chosen.length); i++) {
-      // The same value was tried at this place, with more left to follow it.
-      if (values.indexOf(values[i]!, from) < i) continue;
-      chosen.push(i);
-      yield* extend(i + 1);
-      chosen.pop();
-    }
-  }
-  yield* extend(0);
 }
 
 function fullestNodes(free: readonly number[], size: number): number[] {

@@ -10,7 +10,10 @@ import { sequenceNodes } from './sequences';
  */
 export function takeDistributed(run: Run, strategy: Strategy, groupSize: number): void {
   const { free, need } = run;
-  if (need % groupSize !== 0) return takePacked(run, strategy, false);
+  if (need % groupSize !== 0) {
+    takePacked(run, strategy, false);
+    return;
+  }
 
   const nodes = sequenceNodes(free);
   const groupsPerNode = Math.ceil(Math.ceil(free.index.cpuIds.length / groupSize) / free.index.numaNode.ids.length);
@@ -22,7 +25,10 @@ export function takeDistributed(run: Run, strategy: Strategy, groupSize: number)
     minNodes: Math.ceil(groups / groupsPerNode),
     maxNodes: Math.min(groups, nodes.length),
   });
-  if (!chosen) return takePacked(run, strategy, false);
+  if (!chosen) {
+    takePacked(run, strategy, false);
+    return;
+  }
 
   const before = run.taken.length;
   const takeFrom = (place: number, count: number): void => {

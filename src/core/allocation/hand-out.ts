@@ -1,3 +1,5 @@
+import { findCombination } from './combinations';
+
 /** How the CPUs that equal shares leave over are handed out within one combination of nodes. */
 export interface HandOut {
   /** The score that no way to hand out can beat. */
@@ -33,18 +35,48 @@ export function createHandOut({ rest, groups, groupSize, shared, score, effort }
   const cpusOf = givers.map((node) => rest[node]!);
   const roomOf = cpusOf.map((cpus) => Math.floor(cpus / groupSize));
 
-  /** Score of going round among the givers (by place in `givers`), or Infinity when they have too little. */
+  const fullestFirst = cpusOf.map((_, place) => place).sort((a, b) => cpusOf[b]! - cpusOf[a]! || a - b);
+  const leastRoom = Math.min(...roomOf);
+  const bound = groups === 0 ? score(shared) : score(shared + sinkMost(cpusOf, groups, groupSize));
+
+  /** Score of going round among some givers (by place in `givers`), or Infinity when they have too little. */
   const scoreOf = (places: readonly number[]): number => {
-    effort.left--;
+    effort.left -= places.length;
+    const rounds = Math.floor(groups / places.length);
+    const oneMore = groups % places.length;
+    let sunk = shared;
+    if (leastRoom > rounds) {
+      for (let i = 0; i < places.length; i++) {
+        sunk += sunkBy(cpusOf[places[i]!]!, (i < oneMore ? rounds + 1 : rounds) * groupSize);
+      }
+      return score(sunk);
+    }
     const given = goRound(places, roomOf, groups);
     if (!given) return Infinity;
-    let sunk = shared;
     for (let i = 0; i < places.length; i++) sunk += sunkBy(cpusOf[places[i]!]!, given[i]! * groupSize);
     return score(sunk);
   };
 
-  const bound = groups === 0 ? score(shared) : score(shared + sinkMost(cpusOf, groups, groupSize));
-  const fullestFirst = cpusOf.map((_, place) => place).sort((a, b) => cpusOf[b]! - cpusOf[a]! || a - b);
+  /** What sets of a size cannot beat: the fullest nodes, and the fullest of them give one group more. */
+  const boundOfSize = (size: number): number => {
+    const rounds = Math.floor(groups / size);
+    if (leastRoom <= rounds)
+      return score(
+        shared +
+          sinkMost(
+            fullestFirst.slice(0, size).map((i) => cpusOf[i]!),
+            groups,
+            groupSize,
+          ),
+      );
+    const oneMore = groups % size;
+    let sunk = shared;
+    for (let i = 0; i < size; i++) {
+      sunk += sunkBy(cpusOf[fullestFirst[i]!]!, (i < oneMore ? rounds + 1 : rounds) * groupSize);
+    }
+    return score(sunk);
+  };
+
   const guess = (): number => {
     let best = Infinity;
     for (let size = givers.length; size >= 1 && best > bound; size--) {
@@ -53,63 +85,61 @@ export function createHandOut({ rest, groups, groupSize, shared, score, effort }
     return best;
   };
 
-  function* setsOf(size: number): Generator<readonly number[]> {
-    const chosen: number[] = [];
-    function* extend(from: number): Generator<readonly number[]> {
-      if (chosen.length === size) {
-        yield chosen;
-        return;
-      }
-      for (let i = from; i <= cpusOf.length - (size - chosen.length); i++) {
-        if (cpusOf.indexOf(cpusOf[i]!, from) < i) continue;
-        chosen.push(i);
-        yield* extend(i + 1);
-        chosen.pop();
-      }
-    }
-    yield* extend(0);
-  }
-
   return {
     boundScore: () => bound,
     guessScore: () => (groups === 0 ? bound : guess()),
     bestScore(limit) {
       if (groups === 0) return bound;
       let best = guess();
-      for (let size = Math.min(givers.length, groups); size >= 1; size--) {
-        for (const places of setsOf(size)) {
-          if (best <= bound || bound >= limit || effort.left <= 0) return best;
+      // Of as many nodes as groups, or more, the guess is the best already: the fullest give one group each.
+      for (let size = Math.min(givers.length, groups - 1); size >= 1; size--) {
+        if (boundOfSize(size) >= Math.min(best, limit)) continue;
+        findCombination(cpusOf, size, (places) => {
           best = Math.min(best, scoreOf(places));
-        }
+          return best <= bound || effort.left <= 0;
+        });
       }
       return best;
     },
     firstWith(wanted) {
       if (groups === 0) return [];
-      for (let size = givers.length; size >= 1; size--) {
-        for (const places of setsOf(size)) {
-          if (scoreOf(places) <= wanted || effort.left <= 0) return places.map((place) => givers[place]!);
-        }
+      let found: readonly number[] = givers; // All of them can always do it, should the search come to its end.
+      const matches = (places: readonly number[]): boolean => {
+        if (scoreOf(places) <= wanted) found = places.map((place) => givers[place]!);
+        else if (effort.left > 0) return false;
+        return true;
+      };
+      // Of more nodes than groups only the first ones give: look at those alone, the ones with most behind them first.
+      for (let last = groups - 1; last < givers.length; last++) {
+        if (findCombination(cpusOf.slice(0, last), groups - 1, (before) => matches([...before, last]))) return found;
       }
-      return givers;
+      for (let size = Math.min(givers.length, groups - 1); size >= 1; size--) {
+        if (boundOfSize(size) <= wanted && findCombination(cpusOf, size, matches)) return found;
+      }
+      return found;
     },
   };
 }
 
 /** Groups that each place gives when they go round in order until all is handed out; undefined when they have too few. */
 function goRound(places: readonly number[], roomOf: readonly number[], groups: number): number[] | undefined {
-  const given: number[] = places.map(() => 0);
-  let left = groups;
-  while (left > 0) {
-    const open = places.map((place, i) => roomOf[place]! - given[i]!);
-    const givers = open.filter((room) => room > 0).length;
+  const given = new Array<number>(places.length).fill(0);
+  for (let left = groups; left > 0;) {
+    let givers = 0;
+    let leastRoom = Infinity;
+    for (let i = 0; i < places.length; i++) {
+      const room = roomOf[places[i]!]! - given[i]!;
+      if (room <= 0) continue;
+      givers++;
+      leastRoom = Math.min(leastRoom, room);
+    }
     if (givers === 0) return undefined;
-    const rounds = Math.min(Math.floor(left / givers), ...open.filter((room) => room > 0));
+    // As many rounds at once as all of them can go; the last one may end before its end.
+    const rounds = Math.max(1, Math.min(Math.floor(left / givers), leastRoom));
     for (let i = 0; i < places.length && left > 0; i++) {
-      if (open[i]! <= 0) continue;
-      const gives = Math.max(1, rounds);
-      given[i]! += gives;
-      left -= gives;
+      if (roomOf[places[i]!]! <= given[i]!) continue;
+      given[i]! += rounds;
+      left -= rounds;
     }
   }
   return given;

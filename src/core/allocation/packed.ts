@@ -19,7 +19,10 @@ export function takePacked(run: Run, strategy: Strategy, preferAlignByUncoreCach
   takeWholeUnits(run, outer);
   takeWholeUnits(run, inner);
   if (preferAlignByUncoreCache) takeFromCaches(run);
-  if (strategy === 'spread') return takeSpreadCpus(run);
+  if (strategy === 'spread') {
+    takeSpreadCpus(run);
+    return;
+  }
   takeWholeUnits(run, 'core');
   takeSingleCpus(run);
 }

@@ -1,0 +1,110 @@
+// What one allocation costs beside the kubelet's routine in Go, on the cases of test/fixtures/vectors/bench.jsonl.
+// Run from the project's root: node bench/run.mjs allocation [repeats]. Median per case; each answer is checked as well.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { take, type TakeRequest } from '../src/core/allocation';
+import { parseCpuList } from '../src/core/cpuset';
+import { buildTopology, type Topology } from '../src/core/topology';
+
+const REPEATS = Number(process.argv[2] ?? 300);
+const WARM_UP = 100;
+const FIXTURES = join(process.cwd(), 'test/fixtures/vectors');
+
+/** Kubelet 1.36 in Go, µs, all CPUs free, on two cores of an x86 server. */
+const KUBELET_US: Readonly<Record<string, Readonly<Record<number, number>>>> = {
+  '384 packed': { 2: 10_600, 16: 11_900, 64: 14_300 },
+  '384 uncore': { 2: 1_290, 16: 2_790, 64: 3_100 },
+  '384 spread': { 2: 610, 16: 1_950, 64: 7_060 },
+  '384 distributed': { 2: 3_500, 16: 5_200, 64: 4_800 },
+  '1024 packed': { 2: 78_200, 16: 107_000, 64: 90_200 },
+  '1024 uncore': { 2: 8_500, 16: 21_300, 64: 17_000 },
+  '1024 spread': { 2: 5_000, 16: 13_400, 64: 26_300 },
+  '1024 distributed': { 2: 5_700, 16: 9_100, 64: 6_800 },
+};
+
+interface Case {
+  readonly id: string;
+  readonly topology: string;
+  readonly available: string;
+  readonly numCPUs: number;
+  readonly algorithm: TakeRequest['algorithm'];
+  readonly strategy: TakeRequest['strategy'];
+  readonly preferAlignByUncoreCache?: boolean;
+  readonly cpuGroupSize?: number;
+  readonly result?: string;
+  readonly error?: string;
+}
+
+interface Machine {
+  readonly name: string;
+  readonly cpus: readonly (readonly [number, number, number, number, number])[];
+}
+
+function readLines(name: string): unknown[] {
+  const lines = readFileSync(join(FIXTURES, name), 'utf8').trim().split('\n');
+  return lines.map((line) => JSON.parse(line) as unknown);
+}
+
+function loadMachines(): Map<string, Topology> {
+  const machines = readLines('topologies.jsonl') as Machine[];
+  return new Map(
+    machines.map(({ name, cpus }) => [
+      name,
+      buildTopology({
+        cpus: cpus.map(([id, core, socket, numaNode, uncoreCache]) => ({ id, core, socket, numaNode, uncoreCache })),
+      }),
+    ]),
+  );
+}
+
+function requestOf(each: Case, machines: ReadonlyMap<string, Topology>): TakeRequest {
+  return {
+    topology: machines.get(each.topology)!,
+    available: parseCpuList(each.available),
+    count: each.numCPUs,
+    algorithm: each.algorithm,
+    strategy: each.strategy,
+    preferAlignByUncoreCache: each.preferAlignByUncoreCache ?? false,
+    cpuGroupSize: each.cpuGroupSize ?? 1,
+  };
+}
+
+function algorithmOf({ algorithm, strategy, preferAlignByUncoreCache }: Case): string {
+  if (algorithm === 'distributed') return 'distributed';
+  if (strategy === 'spread') return 'spread';
+  return preferAlignByUncoreCache === true ? 'uncore' : 'packed';
+}
+
+function medianNs(request: TakeRequest): number {
+  for (let i = 0; i < WARM_UP; i++) take(request);
+  const times: number[] = [];
+  for (let i = 0; i < REPEATS; i++) {
+    const start = process.hrtime.bigint();
+    take(request);
+    times.push(Number(process.hrtime.bigint() - start));
+  }
+  return times.sort((a, b) => a - b)[Math.floor(times.length / 2)]!;
+}
+
+const machines = loadMachines();
+const rows = (readLines('bench.jsonl') as Case[]).map((each) => {
+  const request = requestOf(each, machines);
+  const result = take(request);
+  if ((result.ok ? result.cpus.toString() : result.error) !== (each.error ?? each.result)) {
+    throw new Error(`${each.id}: another answer than expected`);
+  }
+  const [, cpus, fill] = each.id.split('-');
+  const algorithm = algorithmOf(each);
+  const ns = medianNs(request);
+  const kubeletUs = fill === 'free' ? KUBELET_US[`${cpus!} ${algorithm}`]?.[each.numCPUs] : undefined;
+  return {
+    CPUs: Number(cpus),
+    state: fill,
+    algorithm: each.cpuGroupSize === undefined ? algorithm : `${algorithm}, groups of ${each.cpuGroupSize}`,
+    n: each.numCPUs,
+    'µs': Number((ns / 1000).toFixed(1)),
+    'kubelet µs': kubeletUs ?? '',
+    'times faster': kubeletUs === undefined ? '' : Math.round((kubeletUs * 1000) / ns),
+  };
+});
+console.table(rows);
