@@ -4,7 +4,6 @@ export class DecodeError extends Error {
 }
 
 const two31 = 2 ** 31;
-const two63 = 2 ** 63;
 const two64 = 2 ** 64;
 
 /**
@@ -39,19 +38,14 @@ export class ProtobufReader {
     throw new DecodeError('a number has more than 10 bytes');
   }
 
+  /** An int64, rounded to what a number can hold; its sign is always right. */
   readInt64(): number {
-    const value = this.readVarint();
-    return value >= two63 ? value - two64 : value;
+    return this.readSigned(64);
   }
 
-  /** An int32 is sent as the int64 of the same value; only its low 32 bits count. */
+  /** An int32, which is sent as the int64 of the same value. */
   readInt32(): number {
-    const start = this.at;
-    const value = this.readVarint();
-    if (value < two31) return value;
-    let low = 0;
-    for (let i = start, shift = 0; i < this.at && shift < 32; i++, shift += 7) low |= (this.buffer[i]! & 0x7f) << shift;
-    return low;
+    return this.readSigned(32);
   }
 
   readString(): string {
@@ -86,6 +80,15 @@ export class ProtobufReader {
     else if (type === 2) this.at = this.readEnd();
     else if (type === 5) this.step(4);
     else throw new DecodeError(`a field has the wire type ${type}`);
+  }
+
+  private readSigned(bits: 32 | 64): number {
+    const start = this.at;
+    const value = this.readVarint();
+    if (value < two31 || (bits === 64 && value <= Number.MAX_SAFE_INTEGER)) return value;
+    let exact = 0n;
+    for (let i = start; i < this.at; i++) exact |= BigInt(this.buffer[i]! & 0x7f) << BigInt(7 * (i - start));
+    return Number(BigInt.asIntN(bits, exact));
   }
 
   private step(bytes: number): void {

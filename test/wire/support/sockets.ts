@@ -4,37 +4,45 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
 
-/** Something that a test opened, and that has to be gone when it is over. */
-interface Closable {
+import { Mux, SocketChannel, type MuxOptions } from '../../../src/wire';
+
+interface Owner {
   close(because: string): void;
   readonly closed: Promise<unknown>;
 }
 
 /**
- * Connected unix sockets for tests, and the promise that none outlives its test: after each one everything given to
- * `owned` is closed, and a socket or timer that is left fails the test.
+ * Connected unix sockets for tests, and what runs over them. After each test everything is closed; it fails when an
+ * owner has left its socket open, or a timer.
  */
 export function useSockets(): {
   readonly openPair: () => Promise<[Socket, Socket]>;
-  readonly owned: <T extends Closable>(closable: T) => T;
+  readonly openMux: (socket: Socket, options?: MuxOptions) => Mux;
+  readonly openChannel: (socket: Socket) => SocketChannel;
 } {
   let sockets: Socket[] = [];
-  let closables: Closable[] = [];
-  let timersBefore = 0;
+  let owners: { readonly owner: Owner; readonly socket: Socket }[] = [];
+  let timers: jest.SpyInstance<NodeJS.Timeout>;
 
   beforeEach(() => {
-    timersBefore = countTimers();
+    timers = jest.spyOn(globalThis, 'setTimeout');
   });
 
   afterEach(async () => {
-    for (const closable of closables) closable.close('the test is over');
-    await Promise.all(closables.map(({ closed }) => closed));
-    const left = sockets.filter((socket) => !socket.destroyed);
-    for (const socket of left) socket.destroy();
-    [sockets, closables] = [[], []];
-    expect(left).toHaveLength(0);
-    expect(countTimers()).toBeLessThanOrEqual(timersBefore);
+    for (const { owner } of owners) owner.close('the test is over');
+    await Promise.all(owners.map(({ owner }) => owner.closed));
+    const leftOpen = owners.filter(({ socket }) => !socket.destroyed).length;
+    for (const socket of sockets) socket.destroy();
+    [sockets, owners] = [[], []];
+    expect(leftOpen).toBe(0);
+    expect(timers.mock.results.filter(({ value }) => isRunning(value as NodeJS.Timeout))).toHaveLength(0);
+    timers.mockRestore();
   });
+
+  const own = <T extends Owner>(socket: Socket, owner: T): T => {
+    owners.push({ owner, socket });
+    return owner;
+  };
 
   const openPair = async (): Promise<[Socket, Socket]> => {
     const dir = mkdtempSync(join(tmpdir(), 'wire-'));
@@ -56,15 +64,14 @@ export function useSockets(): {
 
   return {
     openPair,
-    owned: (closable) => {
-      closables.push(closable);
-      return closable;
-    },
+    openMux: (socket, options) => own(socket, new Mux(socket, options)),
+    openChannel: (socket) => own(socket, new SocketChannel(socket)),
   };
 }
 
-function countTimers(): number {
-  return process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+/** Whether a timer has neither fired nor been cleared. */
+function isRunning(timer: NodeJS.Timeout): boolean {
+  return !(timer as unknown as { readonly _destroyed: boolean })._destroyed;
 }
 
 /** Waits until a condition holds, looking at it after every round of the event loop; rejects after `withinMs`. */
