@@ -1,0 +1,103 @@
+import { MESSAGE_PREFIX_BYTES, type GrpcMessage } from './message';
+
+/**
+ * Puts the messages of one direction of a call together. A message inside one piece is handed out in place; a split one
+ * is copied into a buffer that grows with what really arrives, whatever was announced.
+ */
+export class MessageAssembler {
+  readonly #maxBytes: number;
+  #held: Buffer = Buffer.alloc(0);
+  #heldBytes = 0;
+  #skip = 0;
+
+  /** Messages longer than `maxBytes` are not put together but reported to `onTooLong`, with the length announced. */
+  constructor(
+    maxBytes: number,
+    readonly onTooLong: (announcedBytes: number) => void,
+  ) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The messages that `piece` completes, in order. Their bytes may lie in `piece`. */
+  push(piece: Buffer): readonly GrpcMessage[] {
+    const messages: GrpcMessage[] = [];
+    let at = 0;
+    while (at < piece.length) {
+      if (this.#skip > 0) {
+        const skipped = Math.min(this.#skip, piece.length - at);
+        this.#skip -= skipped;
+        at += skipped;
+        continue;
+      }
+      if (this.#heldBytes === 0) {
+        const whole = readWhole(piece, at);
+        if (whole !== undefined && whole.bytes.length <= this.#maxBytes) {
+          messages.push(whole);
+          at += MESSAGE_PREFIX_BYTES + whole.bytes.length;
+          continue;
+        }
+      }
+      at = this.#take(piece, at, messages);
+    }
+    return messages;
+  }
+
+  /** No message has begun that has not ended. */
+  get isAtBoundary(): boolean {
+    return this.#heldBytes === 0 && this.#skip === 0;
+  }
+
+  #take(piece: Buffer, from: number, messages: GrpcMessage[]): number {
+    if (this.#heldBytes < MESSAGE_PREFIX_BYTES) {
+      const at = this.#hold(piece, from, MESSAGE_PREFIX_BYTES - this.#heldBytes);
+      if (this.#heldBytes === MESSAGE_PREFIX_BYTES) this.#checkLength(messages);
+      return at;
+    }
+    const announced = this.#held.readUInt32BE(1);
+    const at = this.#hold(piece, from, MESSAGE_PREFIX_BYTES + announced - this.#heldBytes);
+    if (this.#heldBytes === MESSAGE_PREFIX_BYTES + announced) this.#finish(messages);
+    return at;
+  }
+
+  #checkLength(messages: GrpcMessage[]): void {
+    const announced = this.#held.readUInt32BE(1);
+    if (announced > this.#maxBytes) {
+      this.#heldBytes = 0;
+      this.#skip = announced;
+      this.onTooLong(announced);
+    } else if (announced === 0) {
+      this.#finish(messages);
+    }
+  }
+
+  #finish(messages: GrpcMessage[]): void {
+    messages.push({
+      isCompressed: this.#held[0] === 1,
+      bytes: this.#held.subarray(MESSAGE_PREFIX_BYTES, this.#heldBytes),
+    });
+    this.#held = Buffer.alloc(0);
+    this.#heldBytes = 0;
+  }
+
+  #hold(piece: Buffer, from: number, wantedBytes: number): number {
+    const to = Math.min(piece.length, from + wantedBytes);
+    const needed = this.#heldBytes + to - from;
+    if (needed > this.#held.length) {
+      const grown = Buffer.alloc(
+        Math.max(needed, Math.min(this.#held.length * 2, this.#maxBytes + MESSAGE_PREFIX_BYTES), 256),
+      );
+      this.#held.copy(grown, 0, 0, this.#heldBytes);
+      this.#held = grown;
+    }
+    piece.copy(this.#held, this.#heldBytes, from, to);
+    this.#heldBytes = needed;
+    return to;
+  }
+}
+
+function readWhole(piece: Buffer, at: number): GrpcMessage | undefined {
+  const start = at + MESSAGE_PREFIX_BYTES;
+  if (piece.length < start) return undefined;
+  const end = start + piece.readUInt32BE(at + 1);
+  return end > piece.length ? undefined : { isCompressed: piece[at] === 1, bytes: piece.subarray(start, end) };
+}

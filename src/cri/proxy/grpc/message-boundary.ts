@@ -1,0 +1,32 @@
+import { MESSAGE_PREFIX_BYTES } from './message';
+
+/** Follows the DATA of one direction of a call just to know whether a message is cut off. */
+export class MessageBoundary {
+  #prefixSeen = 0;
+  #length = 0;
+  /** Bytes of the current message that are still to come. */
+  #left = 0;
+
+  advance(bytes: Buffer): void {
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#left > 0) {
+        const taken = Math.min(this.#left, bytes.length - at);
+        this.#left -= taken;
+        at += taken;
+        continue;
+      }
+      const byte = bytes[at++]!;
+      if (this.#prefixSeen > 0) this.#length = this.#length * 256 + byte;
+      if (++this.#prefixSeen < MESSAGE_PREFIX_BYTES) continue;
+      this.#left = this.#length;
+      this.#prefixSeen = 0;
+      this.#length = 0;
+    }
+  }
+
+  /** No message has begun that has not ended. */
+  get isAtBoundary(): boolean {
+    return this.#left === 0 && this.#prefixSeen === 0;
+  }
+}

@@ -1,0 +1,21 @@
+/** Counts what all connections together hold back of requests, so that no number of peers can grow our memory beyond a limit. */
+export class HeldBytes {
+  #used = 0;
+
+  constructor(readonly max: number) {}
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** Whether `bytes` more may be held; when so they are counted. */
+  tryTake(bytes: number): boolean {
+    if (this.#used + bytes > this.max) return false;
+    this.#used += bytes;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#used -= bytes;
+  }
+}

@@ -1,0 +1,125 @@
+import { ConnectionError, ErrorCode } from './frame';
+import { decodeHuffman } from './hpack-huffman';
+import { STATIC_TABLE, type HeaderField } from './hpack-static-table';
+
+/** The table every encoder starts with (RFC 9113 §6.5.2). */
+export const DEFAULT_TABLE_BYTES = 4096;
+const ENTRY_OVERHEAD_BYTES = 32;
+
+/**
+ * Decodes the header blocks of one direction of one connection (RFC 7541). Blocks must come complete and in order: the
+ * dynamic table lives from block to block. A broken block throws ConnectionError, after which the decoder is useless.
+ */
+export class HpackDecoder {
+  /** Oldest first; the newest entry has index 62. `#first` counts what was evicted but not yet cut off. */
+  #entries: HeaderField[] = [];
+  #first = 0;
+  #tableBytes = 0;
+  #limitBytes: number;
+  #allowedBytes: number;
+  #block: Buffer = noBytes;
+  #at = 0;
+
+  /** `tableBytes`: what the receiver of these blocks lets the encoder use at the start. */
+  constructor(tableBytes = DEFAULT_TABLE_BYTES) {
+    this.#limitBytes = tableBytes;
+    this.#allowedBytes = tableBytes;
+  }
+
+  /** The receiver announced a table of `bytes`; the encoder may switch to it by saying so in a block. */
+  allowTableBytes(bytes: number): void {
+    this.#allowedBytes = Math.max(this.#allowedBytes, bytes);
+  }
+
+  /** All fields of one block, in order. */
+  decode(block: Buffer): HeaderField[] {
+    this.#block = block;
+    this.#at = 0;
+    const fields: HeaderField[] = [];
+    while (this.#at < block.length) {
+      const first = block[this.#at]!;
+      if (first >= 0x80) fields.push(this.#entry(this.#readInteger(7)));
+      else if (first >= 0x40) fields.push(this.#insert(this.#readLiteral(6)));
+      else if (first >= 0x20) this.#resize(this.#readInteger(5), fields.length);
+      else fields.push(this.#readLiteral(4));
+    }
+    this.#block = noBytes; // it may be a small part of a large chunk
+    return fields;
+  }
+
+  #entry(index: number): HeaderField {
+    const entry =
+      index <= STATIC_TABLE.length ? STATIC_TABLE[index - 1] : this.#dynamicEntry(index - STATIC_TABLE.length);
+    return entry ?? fail('an index beyond the header tables');
+  }
+
+  #dynamicEntry(index: number): HeaderField | undefined {
+    const at = this.#entries.length - index;
+    return at >= this.#first ? this.#entries[at] : undefined;
+  }
+
+  #insert(field: HeaderField): HeaderField {
+    this.#tableBytes += entryBytes(field);
+    this.#entries.push(field);
+    this.#evict();
+    return field;
+  }
+
+  #evict(): void {
+    while (this.#tableBytes > this.#limitBytes) this.#tableBytes -= entryBytes(this.#entries[this.#first++]!);
+    if (this.#first > 64 && this.#first * 2 > this.#entries.length) {
+      this.#entries = this.#entries.slice(this.#first);
+      this.#first = 0;
+    }
+  }
+
+  #resize(bytes: number, fieldsBefore: number): void {
+    if (fieldsBefore > 0) fail('a table size update behind a header field');
+    if (bytes > this.#allowedBytes) fail(`a header table of ${bytes} bytes, ${this.#allowedBytes} are allowed`);
+    this.#limitBytes = bytes;
+    this.#evict();
+  }
+
+  #readLiteral(prefixBits: number): HeaderField {
+    const index = this.#readInteger(prefixBits);
+    const name = index === 0 ? this.#readText() : this.#entry(index)[0];
+    return [name, this.#readText()];
+  }
+
+  #readText(): string {
+    const isHuffman = (this.#block[this.#at] ?? 0) >= 0x80;
+    const length = this.#readInteger(7);
+    const from = this.#at;
+    const to = from + length;
+    if (to > this.#block.length) fail('a text that is cut off');
+    this.#at = to;
+    if (isHuffman) return decodeHuffman(this.#block, from, to) ?? fail('a broken Huffman text');
+    return this.#block.toString('latin1', from, to);
+  }
+
+  #readInteger(prefixBits: number): number {
+    const mask = 2 ** prefixBits - 1;
+    let value = this.#nextByte() & mask;
+    if (value < mask) return value;
+    for (let shift = 0; shift <= 21; shift += 7) {
+      const byte = this.#nextByte();
+      value += (byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    return fail('a number of more than 28 bits');
+  }
+
+  #nextByte(): number {
+    return this.#block[this.#at++] ?? fail('a block that is cut off');
+  }
+}
+
+function entryBytes([name, value]: HeaderField): number {
+  return name.length + value.length + ENTRY_OVERHEAD_BYTES;
+}
+
+function fail(what: string): never {
+  throw new ConnectionError(ErrorCode.compression, `a broken header block: ${what}`);
+}
+
+const noBytes = Buffer.alloc(0);

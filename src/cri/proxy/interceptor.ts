@@ -1,0 +1,44 @@
+import type { OwnError } from './grpc/error-answer';
+import type { GrpcStatus } from './grpc/status';
+import type { HeaderField } from './http2/hpack-static-table';
+
+/** One call that passes through and is looked at. The same object goes to every hook of the call: a key for what the hooks remember. */
+export interface CallContext {
+  /** `/package.Service/Method`. */
+  readonly path: string;
+  /** Request header fields, pseudo fields included; `-bin` values are base64 as on the wire. */
+  readonly metadata: readonly HeaderField[];
+  /** The caller's time limit, counted from the arrival of the call. */
+  readonly timeoutMs: number | undefined;
+  /** Aborted when nobody waits for an answer any more: the caller gave up, the runtime is gone, or we stop. */
+  readonly signal: AbortSignal;
+}
+
+/** The message to forward (the one given, or it with bytes appended), or an error of ours that answers the call instead. */
+export type RequestVerdict = Uint8Array | { readonly refuse: OwnError };
+
+/** How an intercepted call ended. */
+export interface CallEnd {
+  /** `runtime`: its own answer. `caller`: it cancelled or disconnected. `proxy`: refused, runtime lost, or stopping. */
+  readonly origin: 'runtime' | 'caller' | 'proxy';
+  readonly status: GrpcStatus;
+  /** The runtime was sent the request. With an origin other than `runtime` it may or may not have carried it out. */
+  readonly forwarded: boolean;
+}
+
+/**
+ * Looks at the calls of one method. Every hook may answer at once or by a promise; until then the call waits, others
+ * go on. An error thrown in `onRequest` refuses the call (INTERNAL, nothing of its text leaves); one thrown in the
+ * others is reported and the runtime's answer passes.
+ */
+export interface Interceptor {
+  /** The whole request message of a unary or server-streaming call, before the runtime sees it. */
+  onRequest?(message: Uint8Array, call: CallContext): RequestVerdict | Promise<RequestVerdict>;
+  /** Each message of the answer, before the caller has all of it. */
+  onResponse?(message: Uint8Array, call: CallContext): void | Promise<void>;
+  /** Exactly once per call, after everything else, before the caller sees the runtime's status. */
+  onEnd?(end: CallEnd, call: CallContext): void | Promise<void>;
+}
+
+/** By path: `/runtime.v1.RuntimeService/CreateContainer`. What is not in here passes unseen. */
+export type Interceptors = ReadonlyMap<string, Interceptor>;

@@ -1,0 +1,301 @@
+import type { OwnError } from './grpc/error-answer';
+import { formatMessagePrefix, MESSAGE_PREFIX_BYTES } from './grpc/message';
+import { findHeader } from './grpc/status';
+import { HeaderBlockReader } from './header-block';
+import {
+  allocFrame,
+  ConnectionError,
+  DEFAULT_MAX_FRAME_BYTES,
+  DEFAULT_WINDOW_BYTES,
+  ErrorCode,
+  Flag,
+  formatRstStream,
+  formatWindowUpdate,
+  FrameType,
+  hasFlag,
+  payloadLength,
+  readContent,
+  type Frame,
+} from './http2/frame';
+import { HpackDecoder } from './http2/hpack-decoder';
+import type { HeaderField } from './http2/hpack-static-table';
+import { MAX_CONCURRENT_STREAMS } from './http2/settings';
+import { InterceptedCall } from './intercepted-call';
+import type { RequestVerdict } from './interceptor';
+import type { Link } from './link';
+import { requestIsNotOneMessage, requestIsTooLong, tooMuchHeld } from './own-errors';
+import { sendError } from './send-error';
+import { Stream } from './stream';
+
+/**
+ * Calls on their way from the kubelet to the runtime.
+ *
+ * Header blocks always pass, in order and unchanged: the runtime's HPACK table lives from them. The DATA of a request that is to
+ * be decided upon is held meanwhile; a call that is refused ends with RST_STREAM before the runtime has a message of it.
+ */
+export class RequestPath {
+  readonly #headers = new HeaderBlockReader();
+  readonly decoder = new HpackDecoder();
+  /** Streams with DATA that waits for the runtime's window. */
+  readonly #waiting = new Set<Stream>();
+  /** Streams that got DATA in this turn and hold it. */
+  readonly #holding = new Set<Stream>();
+  #initialWindowBytes = DEFAULT_WINDOW_BYTES;
+  #lastStreamId = 0;
+  #finalStreamId = Infinity;
+
+  constructor(readonly link: Link) {}
+
+  get lastStreamId(): number {
+    return this.#lastStreamId;
+  }
+
+  get isInsideHeaderBlock(): boolean {
+    return this.#headers.isOpen;
+  }
+
+  /** The kubelet was told that nothing above the present last stream is worked on. */
+  acceptNoMore(): void {
+    this.#finalStreamId = this.#lastStreamId;
+  }
+
+  takeHeaders(frame: Frame): void {
+    const block = this.#headers.take(frame);
+    if (block === undefined) return;
+    for (const part of block.frames) this.link.toRuntime.pass(part);
+    const fields = this.decoder.decode(block.bytes);
+    const id = frame.streamId;
+    const endsRequest = hasFlag(block.frames[0], Flag.endStream);
+    const known = this.link.streams.get(id);
+    if (known !== undefined) this.#takeTrailers(known, endsRequest);
+    else if (id > this.#lastStreamId) this.#openStream(id, findHeader(fields, ':path') ?? '', fields, endsRequest);
+  }
+
+  #openStream(id: number, path: string, fields: readonly HeaderField[], endsRequest: boolean): void {
+    if (id % 2 === 0) throw new ConnectionError(ErrorCode.protocol, 'a stream of the client has an even number');
+    this.#lastStreamId = id;
+    const { streams, options } = this.link;
+    if (id > this.#finalStreamId) {
+      // The block had to pass for HPACK's sake; the client was told that this stream is not worked on, and tries elsewhere.
+      this.link.toRuntime.send(formatRstStream(id, ErrorCode.cancel));
+      return;
+    }
+    if (streams.size >= 2 * MAX_CONCURRENT_STREAMS)
+      throw new ConnectionError(ErrorCode.enhanceYourCalm, 'too many streams');
+    const interceptor = options.interceptors.get(path);
+    const call = interceptor === undefined ? undefined : new InterceptedCall(interceptor, path, fields, options);
+    const stream = new Stream(id, path, call, options.maxMessageBytes);
+    stream.hasRequestEnded = endsRequest;
+    streams.set(id, stream);
+    if (call !== undefined && stream.hold === undefined) call.wasForwarded = true;
+    if (endsRequest && stream.hold !== undefined) this.#refuse(stream, requestIsNotOneMessage);
+  }
+
+  /** gRPC requests have no trailers. Those of a call that passes unseen pass; otherwise the request counts as broken. */
+  #takeTrailers(stream: Stream, endsRequest: boolean): void {
+    stream.hasRequestEnded ||= endsRequest;
+    if (stream.hold !== undefined || stream.outbox !== undefined) this.#refuse(stream, requestIsNotOneMessage);
+  }
+
+  takeData(frame: Frame): void {
+    const { streams, window, toRuntime } = this.link;
+    const stream = streams.get(frame.streamId);
+    const flowBytes = payloadLength(frame);
+    if (stream === undefined) {
+      // The call is over; the runtime has no use for the rest of its request.
+      this.#creditKubelet(window.adjust(-flowBytes));
+      return;
+    }
+    if (hasFlag(frame, Flag.endStream)) stream.hasRequestEnded = true;
+    if (stream.hold !== undefined) {
+      this.#hold(stream, frame, flowBytes);
+    } else if (stream.outbox !== undefined || flowBytes > window.availableBytes) {
+      this.#queue(stream, frame, flowBytes);
+    } else {
+      window.spend(flowBytes);
+      toRuntime.pass(frame);
+    }
+  }
+
+  /** The kubelet gives a call up. */
+  takeReset(frame: Frame): void {
+    this.link.toRuntime.pass(frame);
+    const stream = this.link.streams.get(frame.streamId);
+    if (stream === undefined) return;
+    this.end(stream);
+    stream.call?.endByCaller();
+    this.link.onStreamEnd();
+  }
+
+  /** Forgets the stream and what is still held of its request. */
+  end(stream: Stream): void {
+    const { streams, window, options } = this.link;
+    streams.delete(stream.id);
+    this.#waiting.delete(stream);
+    this.#holding.delete(stream);
+    const unsentBytes = stream.hold?.flowBytes ?? stream.outbox?.leftBytes ?? 0;
+    stream.hold = undefined;
+    stream.outbox = undefined;
+    this.#creditKubelet(window.adjust(-unsentBytes));
+    options.held.give(stream.heldBytes);
+    stream.heldBytes = 0;
+  }
+
+  /** After each chunk of the kubelet's: what it may send must not depend on how long we hold what it has sent. */
+  endTurn(): void {
+    for (const stream of this.#holding) {
+      const hold = stream.hold!;
+      const bytes = hold.flowBytes - hold.creditedBytes;
+      if (bytes === 0) continue;
+      hold.creditedBytes = hold.flowBytes;
+      this.link.window.adjust(bytes);
+      this.#creditKubelet(bytes);
+      if (!stream.hasRequestEnded) this.link.toKubelet.send(formatWindowUpdate(stream.id, bytes));
+    }
+    this.#holding.clear();
+  }
+
+  /** The runtime credits the connection (`streamId` 0) or a stream. */
+  takeWindowUpdate(frame: Frame, streamId: number, bytes: number): void {
+    if (streamId === 0) {
+      const forKubelet = this.link.window.credit(bytes);
+      if (forKubelet === bytes) this.link.toKubelet.pass(frame);
+      else this.#creditKubelet(forKubelet);
+      for (const stream of this.#waiting) this.#pump(stream);
+      return;
+    }
+    const stream = this.link.streams.get(streamId);
+    if (stream?.isRequestOurs !== true) {
+      this.link.toKubelet.pass(frame);
+      return;
+    }
+    stream.windowUpdates += bytes;
+    if (this.#waiting.has(stream)) this.#pump(stream);
+  }
+
+  /** The runtime changed what every stream may send from the start; it holds for open streams too. */
+  setInitialWindow(bytes: number): void {
+    this.#initialWindowBytes = bytes;
+    for (const stream of this.#waiting) this.#pump(stream);
+  }
+
+  #hold(stream: Stream, frame: Frame, flowBytes: number): void {
+    const hold = stream.hold!;
+    hold.flowBytes += flowBytes;
+    if (!this.link.options.held.tryTake(flowBytes)) {
+      this.#refuse(stream, tooMuchHeld);
+      return;
+    }
+    stream.heldBytes += flowBytes;
+    hold.messages.push(...hold.assembler.push(readContent(frame)));
+    this.#holding.add(stream);
+    if (hold.tooLongBytes > 0)
+      this.#refuse(stream, requestIsTooLong(hold.tooLongBytes, this.link.options.maxMessageBytes));
+    else if (hold.messages.length > 1) this.#refuse(stream, requestIsNotOneMessage);
+    else if (stream.hasRequestEnded) this.#decide(stream);
+  }
+
+  #decide(stream: Stream): void {
+    const hold = stream.hold!;
+    const message = hold.messages[0];
+    if (message === undefined || !hold.assembler.isAtBoundary) {
+      this.#refuse(stream, requestIsNotOneMessage);
+      return;
+    }
+    const apply = (verdict: RequestVerdict): void => {
+      if (stream.hold === undefined) return;
+      if ('refuse' in verdict) this.#refuse(stream, verdict.refuse);
+      else this.#forward(stream, verdict, message.isCompressed && verdict === message.bytes);
+    };
+    const verdict = stream.call!.decide(message);
+    if (!(verdict instanceof Promise)) {
+      apply(verdict);
+      return;
+    }
+    void verdict.then((settled) => {
+      apply(settled);
+      this.link.endTurn();
+    });
+  }
+
+  #forward(stream: Stream, message: Uint8Array, isCompressed: boolean): void {
+    const prefix = formatMessagePrefix(message.length);
+    if (isCompressed) prefix[0] = 1;
+    const flowBytes = MESSAGE_PREFIX_BYTES + message.length;
+    this.#creditKubelet(this.link.window.adjust(flowBytes - stream.hold!.flowBytes));
+    stream.hold = undefined;
+    stream.call!.wasForwarded = true;
+    const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
+    stream.outbox = { pieces: [prefix, bytes], leftBytes: flowBytes, endStream: true };
+    this.#holding.delete(stream);
+    this.#pump(stream);
+  }
+
+  /** Answers the call with an error of ours. The runtime sees it as cancelled before a message came. */
+  #refuse(stream: Stream, error: OwnError): void {
+    this.link.toRuntime.send(formatRstStream(stream.id, ErrorCode.cancel));
+    this.end(stream);
+    sendError(this.link, stream, error);
+    void stream.call?.end({ origin: 'proxy', status: { code: error.code, message: error.message } });
+    this.link.onStreamEnd();
+  }
+
+  #queue(stream: Stream, frame: Frame, flowBytes: number): void {
+    const content = readContent(frame);
+    const padding = flowBytes - content.length;
+    if (padding > 0) {
+      this.#creditKubelet(this.link.window.adjust(-padding));
+      this.link.toKubelet.send(formatWindowUpdate(stream.id, padding));
+    }
+    stream.outbox ??= { pieces: [], leftBytes: 0, endStream: false };
+    stream.outbox.pieces.push(content);
+    stream.outbox.leftBytes += content.length;
+    stream.outbox.endStream = stream.hasRequestEnded;
+    this.#pump(stream);
+  }
+
+  /** Sends as much of the stream's DATA as the runtime's windows allow. */
+  #pump(stream: Stream): void {
+    const { window, toRuntime, options } = this.link;
+    const outbox = stream.outbox!;
+    for (;;) {
+      const ownWindow = stream.isRequestOurs
+        ? this.#initialWindowBytes + stream.windowUpdates - stream.sentBytes
+        : Infinity;
+      const bytes = Math.min(outbox.leftBytes, DEFAULT_MAX_FRAME_BYTES, window.availableBytes, ownWindow);
+      if (bytes <= 0 && outbox.leftBytes > 0) break;
+      outbox.leftBytes -= bytes;
+      stream.sentBytes += bytes;
+      window.spend(bytes);
+      const isLast = outbox.leftBytes === 0 && outbox.endStream;
+      toRuntime.send(takeDataFrame(stream.id, outbox.pieces, bytes, isLast));
+      if (outbox.leftBytes === 0) break;
+    }
+    if (outbox.leftBytes > 0) {
+      this.#waiting.add(stream);
+      return;
+    }
+    this.#waiting.delete(stream);
+    stream.outbox = undefined;
+    options.held.give(stream.heldBytes);
+    stream.heldBytes = 0;
+  }
+
+  #creditKubelet(bytes: number): void {
+    if (bytes > 0) this.link.toKubelet.send(formatWindowUpdate(0, bytes));
+  }
+}
+
+/** One DATA frame with the first `bytes` of `pieces`, which are taken off. */
+function takeDataFrame(streamId: number, pieces: Buffer[], bytes: number, isLast: boolean): Buffer {
+  const frame = allocFrame(FrameType.data, isLast ? Flag.endStream : 0, streamId, bytes);
+  let at = frame.length - bytes;
+  while (at < frame.length) {
+    const piece = pieces[0]!;
+    const taken = piece.copy(frame, at);
+    at += taken;
+    if (taken === piece.length) pieces.shift();
+    else pieces[0] = piece.subarray(taken);
+  }
+  return frame;
+}
