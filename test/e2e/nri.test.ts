@@ -6,7 +6,7 @@ import {
   bundle,
   cpusetDirOf,
   type Daemon,
-  poll,
+  waitUntil,
   printMaskThenExit,
   printMaskThenSleep,
   requireRuntime,
@@ -99,7 +99,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       );
 
       await pod.remove();
-      await poll('the pool to grow again', () => web.cpuset().cpus === machine);
+      await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
       await sharedPod.remove();
     });
 
@@ -109,7 +109,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const web = await sharedPod.startContainer('web');
       const pod = await runtime.kubelet.runPod({ containers: [pinned] });
       const db = await pod.startContainer('db');
-      await poll(
+      await waitUntil(
         'the record of the shared container',
         async () => (await web.status()).resources?.linux?.cpusetCpus === '0',
       );
@@ -191,12 +191,12 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const db = await pod.startContainer('db');
       const mark = daemon.mark();
       await runtime.kill();
-      await poll('health to be gone', async () => !(await isHealthy(daemon, 'nri')));
+      await waitUntil('health to be gone', async () => !(await isHealthy(daemon, 'nri')));
       expect(await isHealthy(daemon, '')).toBe(true);
       expect(db.cpuset().cpus).toBe(exclusiveList);
       await runtime.start();
       await synchronized(mark);
-      await poll('health to be back', () => isHealthy(daemon, 'nri'));
+      await waitUntil('health to be back', () => isHealthy(daemon, 'nri'));
       expect(db.cpuset().cpus).toBe(exclusiveList);
       // The runtime tells nothing of the end of pods that are older than itself.
       await pod.remove();
@@ -246,7 +246,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await db.start();
       expect(await db.firstLine()).toBe(exclusiveList);
       await pod.remove();
-      await poll('the pool to grow again', () => web.cpuset().cpus === machine);
+      await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
       await sharedPod.remove();
     });
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { patienceMs, within } from './deadline';
 import { LineLog } from './line-log';
+import { projectRoot } from './project-root';
 
 /** A line of the daemon's log; one that is no JSON (a crash, say) comes as `{ msg, raw: true }`. */
 export interface LogLine {
@@ -27,7 +28,7 @@ export interface DaemonOptions {
   readonly bundle?: string;
 }
 
-export const bundle = join(__dirname, '../../../dist/cpusetd.js');
+export const bundle = join(projectRoot(), 'dist/cpusetd.js');
 
 /**
  * The built daemon as a process of its own, with state and sockets in a folder of its own. It can be crashed and started

@@ -18,6 +18,15 @@ export async function poll<T>(
   }
 }
 
+/** Asks again and again until the condition holds. */
+export async function waitUntil(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  deadlineMs = patienceMs,
+): Promise<void> {
+  await poll(what, async () => ((await condition()) ? true : undefined), deadlineMs);
+}
+
 /** The promise's outcome, or an error after the deadline. */
 export async function within<T>(what: string, promise: Promise<T>, deadlineMs = patienceMs): Promise<T> {
   const timer = new AbortController();

@@ -2,7 +2,7 @@ export { cpusetDirOf, type CpusetFiles, readCpuset, writeCpuset } from './cgroup
 export { burnCpu, printMaskThenExit, printMaskThenSleep } from './commands';
 export { RunningContainer } from './container';
 export { bundle, Daemon, type DaemonOptions, type LogLine, startDaemon } from './daemon';
-export { patienceMs, poll, within } from './deadline';
+export { patienceMs, poll, waitUntil, within } from './deadline';
 export { type ContainerSpec, Kubelet, type PodSpec } from './kubelet';
 export type { Qos, ResourceSpec } from './kubelet-numbers';
 export { RunningPod } from './pod';

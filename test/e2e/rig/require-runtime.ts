@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { projectRoot } from './project-root';
 
 /** Debian suites: `trixie` has containerd 1.7, `sid` 2.x. */
 export type Suite = 'trixie' | 'sid';
 
-export const runtimeScripts = join(__dirname, '../../../scripts/runtime');
+export const runtimeScripts = join(projectRoot(), 'scripts/runtime');
 
 /**
  * `describe` for tests that need a real containerd of the suite. Where it can't be had, one loud line says why and the
