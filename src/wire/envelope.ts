@@ -11,7 +11,7 @@ import {
 import { StatusCode, TtrpcError } from './status';
 
 // ttrpc.Request and ttrpc.Response of proto/ttrpc.proto, read and written by hand: the envelope is on the hot path of
-// every container, and this is 1.4 to 4 times as fast as the generated codec (node bench/run.mjs nri-echo-envelope).
+// every container, and this is 1.3 to 6 times as fast as the generated codec (node bench/run.mjs nri-echo-envelope).
 
 /** One entry of the metadata; keys may repeat. */
 export interface KeyValue {
