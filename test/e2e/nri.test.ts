@@ -255,7 +255,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const second = startDaemon({ runtime, args: RESERVED, stateDir: daemon.stateDir });
       try {
         await second.waitForLog((line) => /only one cpusetd may run on a node/.test(JSON.stringify(line)));
-        expect(await second.stop()).toBe(1);
+        expect(await second.ended()).toBe(1);
       } finally {
         await second.dispose();
       }

@@ -96,6 +96,12 @@ export class Daemon {
     return this.outcome;
   }
 
+  /** Waits for it to end by itself. @returns exit status or signal name */
+  async ended(deadlineMs = patienceMs): Promise<number | string | undefined> {
+    await within("the daemon's end", this.#closed, deadlineMs);
+    return this.outcome;
+  }
+
   /** Ends it as a crash does. */
   kill(): Promise<number | string | undefined> {
     return this.stop('SIGKILL');
