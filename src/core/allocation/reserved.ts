@@ -1,0 +1,53 @@
+import { CpuSet } from '../cpuset';
+import type { StaticPolicyOptions } from '../model/settings';
+import type { Topology } from '../topology';
+import { takeByOptions } from './choose';
+
+export type ReservedCpus =
+  | { readonly ok: true; readonly reserved: CpuSet }
+  /** Names the input, the rule and the remedy. */
+  | { readonly ok: false; readonly error: string };
+
+/** How many CPUs a reservation in thousandths of a CPU takes: it is rounded up. */
+export function countReserved(milliCpu: number): number {
+  return Math.ceil(milliCpu / 1000);
+}
+
+/**
+ * The CPUs to keep for the system: those that the operator lists, or as many as he wants, chosen on the empty machine
+ * by the options of the policy. A list that comes with a count must have that size.
+ */
+export function chooseReserved(
+  topology: Topology,
+  options: StaticPolicyOptions,
+  wanted: { readonly count: number; readonly list?: CpuSet } | { readonly list: CpuSet },
+): ReservedCpus {
+  const { list } = wanted;
+  const count = 'count' in wanted ? wanted.count : undefined;
+  const online = topology.online.size;
+  if (list && !list.isEmpty) {
+    const missing = list.minus(topology.online);
+    if (!missing.isEmpty) {
+      return fail(`reserved CPUs ${list}: ${missing} not online (online are ${topology.online}); reserve online CPUs`);
+    }
+    if (count !== undefined && list.size !== count) {
+      return fail(`reserved CPUs ${list} are ${list.size}, but ${count} are to be reserved; make both the same`);
+    }
+    return { ok: true, reserved: list };
+  }
+  if (count === undefined || count < 1) {
+    return fail('no CPU is reserved; the static policy needs at least one for the system, reserve it');
+  }
+  const taken = takeByOptions(topology, options, topology.online, count);
+  if (!taken.ok) return fail(`${count} CPUs are to be reserved, but only ${online} are online; reserve fewer`);
+  return { ok: true, reserved: taken.cpus };
+}
+
+/** All CPUs of every core that has a reserved CPU: what full-pcpus-only cannot give out whole. */
+export function reservedPhysical(topology: Topology, reserved: CpuSet): CpuSet {
+  return CpuSet.unionOf(topology.cores.filter(({ cpus }) => cpus.overlaps(reserved)).map(({ cpus }) => cpus));
+}
+
+function fail(error: string): ReservedCpus {
+  return { ok: false, error };
+}

@@ -1,0 +1,10 @@
+export type { OptionProblem, Parsed } from './problem';
+export { checkStaticPolicyOptions, parseStaticPolicyOptions } from './static-policy-options';
+export {
+  checkTopologyManagerOptions,
+  MAX_ALLOWABLE_NUMA_NODES,
+  MIN_ALLOWABLE_NUMA_NODES,
+  NO_TOPOLOGY_MANAGER_OPTIONS,
+  parseTopologyManagerOptions,
+} from './topology-manager-options';
+export type { TopologyManagerOptions } from './topology-manager-options';

@@ -1,0 +1,77 @@
+import { NO_OPTIONS, type StaticPolicyOptions } from '../model/settings';
+import type { Topology } from '../topology';
+import { parseBoolean } from './parse-boolean';
+import { failWith, type Parsed } from './problem';
+
+const KEYS: ReadonlyMap<string, keyof StaticPolicyOptions> = new Map([
+  ['align-by-socket', 'alignBySocket'],
+  ['distribute-cpus-across-cores', 'distributeCpusAcrossCores'],
+  ['distribute-cpus-across-numa', 'distributeCpusAcrossNuma'],
+  ['full-pcpus-only', 'fullPcpusOnly'],
+  ['prefer-align-cpus-by-uncorecache', 'preferAlignCpusByUncorecache'],
+  ['strict-cpu-reservation', 'strictCpuReservation'],
+]);
+
+const EXCLUSIONS: readonly (readonly [string, string])[] = [
+  ['full-pcpus-only', 'distribute-cpus-across-cores'],
+  ['distribute-cpus-across-numa', 'distribute-cpus-across-cores'],
+  ['prefer-align-cpus-by-uncorecache', 'distribute-cpus-across-cores'],
+  ['prefer-align-cpus-by-uncorecache', 'distribute-cpus-across-numa'],
+];
+
+/**
+ * Reads cpu-manager-policy-options, each by its kubelet name with the text of a boolean.
+ * The first thing wrong is told: a name, then a value, then two options that exclude each other.
+ */
+export function parseStaticPolicyOptions(values: ReadonlyMap<string, string>): Parsed<StaticPolicyOptions> {
+  for (const name of values.keys()) {
+    if (!KEYS.has(name)) {
+      return failWith(
+        'unknown-option',
+        `unknown CPU Manager Policy option: "${name}"; options are ${[...KEYS.keys()].join(', ')}`,
+      );
+    }
+  }
+  const options: { -readonly [Key in keyof StaticPolicyOptions]: boolean } = { ...NO_OPTIONS };
+  for (const [name, text] of values) {
+    const value = parseBoolean(text);
+    if (value === undefined) {
+      return failWith('bad-value', `bad value for option "${name}": "${text}" is not a boolean; write true or false`);
+    }
+    options[KEYS.get(name)!] = value;
+  }
+  for (const [one, other] of EXCLUSIONS) {
+    if (options[KEYS.get(one)!] && options[KEYS.get(other)!]) {
+      return failWith(
+        'incompatible',
+        `static policy options ${one} and ${other} can not be used at the same time; set one of them to false`,
+      );
+    }
+  }
+  return { ok: true, options };
+}
+
+/** What speaks against options on this machine, with this topology manager policy: only align-by-socket has such rules. */
+export function checkStaticPolicyOptions(
+  options: StaticPolicyOptions,
+  { topology, topologyManagerPolicy }: { readonly topology: Topology; readonly topologyManagerPolicy: string },
+): Parsed<StaticPolicyOptions> {
+  if (!options.alignBySocket) return { ok: true, options };
+  if (topologyManagerPolicy === 'single-numa-node') {
+    return failWith(
+      'incompatible',
+      'align-by-socket takes CPUs from more than one NUMA node of a socket, which topology-manager-policy ' +
+        'single-numa-node forbids; use restricted or best-effort, or set align-by-socket to false',
+    );
+  }
+  const sockets = topology.sockets.length;
+  const nodes = topology.numaNodes.length;
+  if (sockets > nodes) {
+    return failWith(
+      'incompatible',
+      `align-by-socket needs at least as many NUMA nodes as sockets, this machine has ${nodes} and ${sockets}; ` +
+        'set align-by-socket to false',
+    );
+  }
+  return { ok: true, options };
+}
