@@ -1,51 +1,49 @@
+import { chooseReserved } from '../core/allocation';
 import { CpuSet } from '../core/cpuset';
 import { CpusetdError } from '../core/errors';
-import { NO_OPTIONS, type Settings, type StaticPolicyOptions } from '../core/model/settings';
+import type { Settings, StaticPolicyOptions } from '../core/model/settings';
+import { checkStaticPolicyOptions, parseStaticPolicyOptions, type Parsed } from '../core/options';
 import type { Topology } from '../core/topology';
 import type { Config } from './config';
 
 /** The options that decide placements, checked against the machine. Throws CpusetdError where they don't fit it. */
 export function settingsOf(config: Config, topology: Topology): Settings {
-  const options = readOptions(config.cpuManagerPolicyOptions);
+  const { topologyManagerPolicy } = config;
+  const options = accept(parseStaticPolicyOptions(config.cpuManagerPolicyOptions), '--cpu-manager-policy-options');
+  accept(checkStaticPolicyOptions(options, { topology, topologyManagerPolicy }), '--cpu-manager-policy-options');
   return {
     cpuManagerPolicy: config.cpuManagerPolicy,
     options,
-    reserved: reservedOf(config, topology),
+    reserved: reservedOf(config, options, topology),
     minSharedCpus: config.minSharedCpus,
     onInsufficientCpu: config.onInsufficientCpu,
     liftCpuQuota: config.liftCpuQuota,
   };
 }
 
-function reservedOf({ reservedCpus, reservedCpuCount, cpuManagerPolicy }: Config, topology: Topology): CpuSet {
-  const { online } = topology;
-  if (reservedCpus !== undefined) {
-    const missing = reservedCpus.minus(online);
-    if (!missing.isEmpty) {
-      throw fault(
-        `--reserved-cpus ${reservedCpus.toString()}: CPUs ${missing.toString()} are not online on this machine (online: ${online.toString()}); name online CPUs only`,
-      );
-    }
-    if (cpuManagerPolicy === 'static' && reservedCpus.equals(online)) {
-      throw fault(
-        `--reserved-cpus ${reservedCpus.toString()}: all online CPUs are reserved, so none could ever be given out; leave at least one`,
-      );
-    }
-    return reservedCpus;
-  }
-  const count = reservedCpuCount ?? 0;
-  if (count >= online.size && cpuManagerPolicy === 'static') {
+function reservedOf(
+  { reservedCpus: list, reservedCpuCount: count, cpuManagerPolicy }: Config,
+  options: StaticPolicyOptions,
+  topology: Topology,
+): CpuSet {
+  if (list === undefined && count === undefined) return CpuSet.empty; // the config allows it for the policy none
+  const chosen = chooseReserved(topology, options, list ? { list } : { count: count ?? 0 });
+  const flag = list ? `--reserved-cpus ${list.toString()}` : `--reserved-cpu-count ${count ?? 0}`;
+  if (!chosen.ok) throw fault(flag, chosen.error);
+  if (cpuManagerPolicy === 'static' && chosen.reserved.equals(topology.online)) {
     throw fault(
-      `--reserved-cpu-count ${count}: the machine has ${online.size} online CPUs, so none could ever be given out; leave at least one`,
+      flag,
+      `all ${topology.online.size} online CPUs are reserved, so none could ever be given out; leave at least one`,
     );
   }
-  return CpuSet.of(online.toArray().slice(0, count));
+  return chosen.reserved;
 }
 
-function readOptions(_values: ReadonlyMap<string, string>): StaticPolicyOptions {
-  return NO_OPTIONS;
+function accept<T>(parsed: Parsed<T>, flag: string): T {
+  if (parsed.ok) return parsed.options;
+  throw fault(flag, parsed.problem.because);
 }
 
-function fault(message: string): CpusetdError {
-  return new CpusetdError('INVALID_ARGUMENT', message);
+function fault(flag: string, because: string): CpusetdError {
+  return new CpusetdError('INVALID_ARGUMENT', `${flag}: ${because}`);
 }
