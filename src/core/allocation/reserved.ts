@@ -28,10 +28,14 @@ export function chooseReserved(
   if (list && !list.isEmpty) {
     const missing = list.minus(topology.online);
     if (!missing.isEmpty) {
-      return fail(`reserved CPUs ${list}: ${missing} not online (online are ${topology.online}); reserve online CPUs`);
+      return fail(
+        `reserved CPUs ${list.toString()}: ${missing.toString()} not online (online are ${topology.online.toString()}); reserve online CPUs`,
+      );
     }
     if (count !== undefined && list.size !== count) {
-      return fail(`reserved CPUs ${list} are ${list.size}, but ${count} are to be reserved; make both the same`);
+      return fail(
+        `reserved CPUs ${list.toString()} are ${list.size}, but ${count} are to be reserved; make both the same`,
+      );
     }
     return { ok: true, reserved: list };
   }

@@ -1,0 +1,76 @@
+import type { CpuSet } from '../cpuset';
+import type { TopologyManagerOptions } from '../options';
+import type { Topology } from '../topology';
+import { collectHints, mergeHints, type ProviderHints, type TopologyManagerPolicy } from './merge-hints';
+import { countNodes, maskOfAll, nodesOfMask, type TopologyHint } from './topology-hint';
+
+/** What the topology manager makes of the hints. */
+export type Alignment =
+  /** `nodes` to take from first; absent when any will do. */
+  | { readonly kind: 'accept'; readonly nodes?: CpuSet; readonly preferred: boolean; readonly because: string }
+  | {
+      readonly kind: 'refuse';
+      /** What could not be met. */
+      readonly constraint: string;
+      /** The best placement that a policy without demands would find, and what is wrong with it. */
+      readonly nearest: { readonly nodes: CpuSet; readonly because: string };
+      readonly because: string;
+    };
+
+export interface AlignInput {
+  readonly topology: Topology;
+  readonly policy: TopologyManagerPolicy;
+  readonly options: TopologyManagerOptions;
+  readonly providers: readonly ProviderHints[];
+}
+
+/** Merges the hints of all providers and judges the result by the policy: none and best-effort accept whatever there is. */
+export function align({ topology, policy, options, providers }: AlignInput): Alignment {
+  if (policy === 'none') return { kind: 'accept', preferred: true, because: 'topology-manager-policy is none' };
+  const nodeCount = topology.numaNodes.length;
+  const distances = options.preferClosestNumaNodes ? distancesOf(topology) : undefined;
+  const input = { nodeCount, providers, ...(distances && { distances }) };
+
+  const merged = mergeHints({ ...input, policy });
+  if (merged.preferred || policy === 'best-effort') {
+    const nodes = merged.mask === null ? undefined : nodesOfMask(topology, merged.mask);
+    const where = nodes ? `NUMA nodes ${nodes.toString()}` : 'any NUMA nodes';
+    const how = merged.preferred ? 'as narrow as can be' : 'the best there is, though not preferred';
+    return { kind: 'accept', ...(nodes && { nodes }), preferred: merged.preferred, because: `${where}: ${how}` };
+  }
+  const constraint = findConstraint(policy, providers);
+  const fallback = mergeHints({ ...input, policy: 'best-effort' });
+  const nodes = nodesOfMask(topology, fallback.mask ?? maskOfAll(nodeCount));
+  const flaw = fallback.preferred ? `takes ${nodes.size} NUMA nodes` : 'is not preferred by every resource';
+  return {
+    kind: 'refuse',
+    constraint,
+    nearest: { nodes, because: flaw },
+    because:
+      `topology-manager-policy ${policy}: ${constraint}; nearest are NUMA nodes ${nodes.toString()}, which ${flaw}: ` +
+      'ask for less, free CPUs there, or set topology-manager-policy best-effort',
+  };
+}
+
+/** The first thing that no combination can meet, in the words of the operator. */
+function findConstraint(policy: TopologyManagerPolicy, providers: readonly ProviderHints[]): string {
+  const lists = collectHints(providers);
+  const impossible = lists.find(({ hints }) => hints.every(({ mask, preferred }) => mask === null && !preferred));
+  if (impossible) return `no NUMA nodes together have enough ${impossible.resource}`;
+
+  const suits = ({ mask, preferred }: TopologyHint): boolean =>
+    preferred && (policy === 'restricted' || mask === null || countNodes(mask) === 1);
+  const where = policy === 'single-numa-node' ? 'one NUMA node' : 'as few NUMA nodes as would do on an idle machine';
+  const tooWide = lists.find(({ hints }) => !hints.some(suits));
+  if (tooWide) return `${tooWide.resource} does not fit into ${where}`;
+  return `${lists.map(({ resource }) => resource).join(' and ')} do not fit into the same ${
+    policy === 'single-numa-node' ? 'NUMA node' : 'NUMA nodes'
+  }`;
+}
+
+/** The kernel's distances by place; undefined when they are not known of every node. */
+function distancesOf({ numaNodes, memoryNodes }: Topology): number[][] | undefined {
+  const byId = new Map(memoryNodes.map(({ id, distances }) => [id, distances]));
+  const rows = numaNodes.map(({ id }) => numaNodes.map((to) => byId.get(id)?.get(to.id)));
+  return rows.every((row) => row.every((distance) => distance !== undefined)) ? rows : undefined;
+}

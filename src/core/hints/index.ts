@@ -1,0 +1,10 @@
+export { align } from './align';
+export type { AlignInput, Alignment } from './align';
+export { hintCpus } from './cpu-hints';
+export type { CpuHintRequest } from './cpu-hints';
+export { hintMemory } from './memory-hints';
+export type { MemoryHintRequest } from './memory-hints';
+export { mergeHints } from './merge-hints';
+export type { MergeInput, ProviderHints, TopologyManagerPolicy } from './merge-hints';
+export { nodesOfMask } from './topology-hint';
+export type { Hints, NodeMask, TopologyHint } from './topology-hint';
