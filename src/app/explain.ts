@@ -3,6 +3,7 @@ import { CpuSet } from '../core/cpuset';
 import { CpusetdError } from '../core/errors';
 import type { NodeView } from '../core/model/node-model';
 import { POLICIES } from '../core/policy';
+import { snapshotFor } from '../core/transition';
 
 /** Why containers have the CPUs that they have. Throws NOT_FOUND, or FAILED_PRECONDITION where the name is ambiguous. */
 export function explainContainers(
@@ -29,17 +30,11 @@ export function explainContainers(
 
 /** Whether so many CPUs could be given to a new container now, and which. Changes nothing. */
 export function explainCount(view: NodeView, count: number): Explanation {
-  const decision = POLICIES[view.settings.cpuManagerPolicy](
-    {
-      topology: view.topology,
-      settings: view.settings,
-      own: CpuSet.empty,
-      idleInPod: CpuSet.empty,
-      free: view.free,
-      sharedPool: view.sharedPool,
-    },
-    { count },
-  );
+  const decision = POLICIES[view.settings.cpuManagerPolicy](snapshotFor(view, { uid: '' }, ''), {
+    count,
+    podCount: count,
+    memoryBytes: 0,
+  });
   const { because } = decision;
   return decision.kind === 'pin'
     ? { kind: 'what-if', fits: true, cpus: decision.cpus, because, steps: decision.steps }

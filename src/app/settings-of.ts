@@ -1,8 +1,14 @@
 import { chooseReserved } from '../core/allocation';
 import { CpuSet } from '../core/cpuset';
 import { CpusetdError } from '../core/errors';
-import type { Settings, StaticPolicyOptions } from '../core/model/settings';
-import { checkStaticPolicyOptions, parseStaticPolicyOptions, type Parsed } from '../core/options';
+import type { Settings, StaticPolicyOptions, TopologyManagerSettings } from '../core/model/settings';
+import {
+  checkStaticPolicyOptions,
+  checkTopologyManagerOptions,
+  parseStaticPolicyOptions,
+  parseTopologyManagerOptions,
+  type Parsed,
+} from '../core/options';
 import type { Topology } from '../core/topology';
 import type { Config } from './config';
 
@@ -18,7 +24,19 @@ export function settingsOf(config: Config, topology: Topology): Settings {
     minSharedCpus: config.minSharedCpus,
     onInsufficientCpu: config.onInsufficientCpu,
     liftCpuQuota: config.liftCpuQuota,
+    topologyManager: topologyManagerOf(config, topology),
+    memoryNodes: config.memoryNodes,
   };
+}
+
+function topologyManagerOf(
+  { topologyManagerPolicy: policy, topologyManagerScope: scope, topologyManagerPolicyOptions }: Config,
+  topology: Topology,
+): TopologyManagerSettings {
+  const flag = '--topology-manager-policy-options';
+  const options = accept(parseTopologyManagerOptions(topologyManagerPolicyOptions), flag);
+  accept(checkTopologyManagerOptions(options, { policy, numaNodes: topology.numaNodes.length }), flag);
+  return { policy, scope, options };
 }
 
 function reservedOf(

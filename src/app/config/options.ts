@@ -81,19 +81,19 @@ export const OPTIONS = {
     type: oneOf('none', 'best-effort', 'restricted', 'single-numa-node'),
     default: 'none',
     description: 'how strictly CPUs must lie in one NUMA node',
-    offered: false,
+    offered: true,
   }),
   topologyManagerScope: option({
     type: oneOf('container', 'pod'),
     default: 'container',
     description: 'whether containers or whole pods are aligned',
-    offered: false,
+    offered: true,
   }),
   topologyManagerPolicyOptions: option({
     type: keyValues,
     default: '',
     description: "options of the topology manager, by the kubelet's names",
-    offered: false,
+    offered: true,
   }),
   reconcilePeriodMs: option({
     name: 'reconcile-period',

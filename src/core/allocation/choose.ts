@@ -54,7 +54,7 @@ export function threadsPerCore(topology: Topology): number {
 }
 
 /** CPUs of the NUMA nodes with these ids, or of all sockets that have one of them. */
-function cpusOfNodes(topology: Topology, nodes: CpuSet, wholeSockets: boolean): CpuSet {
+export function cpusOfNodes(topology: Topology, nodes: CpuSet, wholeSockets: boolean): CpuSet {
   const inNodes = CpuSet.unionOf(topology.numaNodes.filter(({ id }) => nodes.has(id)).map(({ cpus }) => cpus));
   if (!wholeSockets) return inNodes;
   return CpuSet.unionOf(topology.sockets.filter(({ cpus }) => cpus.overlaps(inNodes)).map(({ cpus }) => cpus));

@@ -1,4 +1,4 @@
-export { choose, takeByOptions, threadsPerCore } from './choose';
+export { choose, cpusOfNodes, takeByOptions, threadsPerCore } from './choose';
 export type { ChooseRequest } from './choose';
 export { chooseReserved, countReserved, reservedPhysical } from './reserved';
 export type { ReservedCpus } from './reserved';

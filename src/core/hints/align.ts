@@ -1,7 +1,7 @@
 import type { CpuSet } from '../cpuset';
-import type { TopologyManagerOptions } from '../options';
+import type { TopologyManagerOptions, TopologyManagerPolicy } from '../model/settings';
 import type { Topology } from '../topology';
-import { collectHints, mergeHints, type ProviderHints, type TopologyManagerPolicy } from './merge-hints';
+import { collectHints, mergeHints, type ProviderHints } from './merge-hints';
 import { countNodes, maskOfAll, nodesOfMask, type TopologyHint } from './topology-hint';
 
 /** What the topology manager makes of the hints. */

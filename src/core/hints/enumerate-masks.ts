@@ -30,7 +30,7 @@ export function enumerateMasks(
     const rest = mask & (mask - 1);
     totalOf[mask] = totalOf[rest]! + total[lowest]!;
     usableOf[mask] = usableOf[rest]! + usable[lowest]!;
-    if (totalOf[mask] >= needed) fewest = Math.min(fewest, countNodes(mask));
+    if (totalOf[mask]! >= needed) fewest = Math.min(fewest, countNodes(mask));
   }
   const hints: TopologyHint[] = [];
   for (let mask = 1; mask <= all; mask++) {

@@ -5,6 +5,6 @@ export type { CpuHintRequest } from './cpu-hints';
 export { hintMemory } from './memory-hints';
 export type { MemoryHintRequest } from './memory-hints';
 export { mergeHints } from './merge-hints';
-export type { MergeInput, ProviderHints, TopologyManagerPolicy } from './merge-hints';
+export type { MergeInput, ProviderHints } from './merge-hints';
 export { nodesOfMask } from './topology-hint';
 export type { Hints, NodeMask, TopologyHint } from './topology-hint';

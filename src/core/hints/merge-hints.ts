@@ -1,7 +1,6 @@
+import type { TopologyManagerPolicy } from '../model/settings';
 import { reachableMasks } from './reachable-masks';
 import { countNodes, maskOfAll, type NodeMask, type TopologyHint } from './topology-hint';
-
-export type TopologyManagerPolicy = 'none' | 'best-effort' | 'restricted' | 'single-numa-node';
 
 /** What one provider says: hints by resource, or nothing at all. */
 export type ProviderHints = Readonly<Record<string, readonly TopologyHint[] | null>> | null;

@@ -31,6 +31,28 @@ export interface Settings {
   readonly onInsufficientCpu: 'refuse' | 'share';
   /** Lift the container's own CFS quota when it gets exclusive CPUs. */
   readonly liftCpuQuota: boolean;
+  /** How CPUs and memory are aligned to NUMA nodes; absent = not at all (topology-manager-policy none). */
+  readonly topologyManager?: TopologyManagerSettings;
+  /** Whether memory nodes follow exclusive CPUs; absent = off. */
+  readonly memoryNodes?: 'follow' | 'off';
+}
+
+/** How strictly a placement must be as narrow as can be; see the kubelet's topology manager. */
+export type TopologyManagerPolicy = 'none' | 'best-effort' | 'restricted' | 'single-numa-node';
+
+/** The options of the topology manager, by the kubelet's names in camel case. */
+export interface TopologyManagerOptions {
+  /** Among as many NUMA nodes prefer those with the smaller distance. */
+  readonly preferClosestNumaNodes: boolean;
+  /** A machine with more NUMA nodes is not aligned. */
+  readonly maxAllowableNumaNodes: number;
+}
+
+export interface TopologyManagerSettings {
+  readonly policy: TopologyManagerPolicy;
+  /** Whether each container is aligned by itself, or all of a pod to the same nodes. */
+  readonly scope: 'container' | 'pod';
+  readonly options: TopologyManagerOptions;
 }
 
 const OPTION_NAMES: readonly (readonly [keyof StaticPolicyOptions, string])[] = [

@@ -1,5 +1,5 @@
 export type { OptionProblem, Parsed } from './problem';
-export { checkStaticPolicyOptions, parseStaticPolicyOptions } from './static-policy-options';
+export { checkStaticPolicyOptions, parsePolicyOptions, parseStaticPolicyOptions } from './static-policy-options';
 export {
   checkTopologyManagerOptions,
   MAX_ALLOWABLE_NUMA_NODES,
@@ -7,4 +7,3 @@ export {
   NO_TOPOLOGY_MANAGER_OPTIONS,
   parseTopologyManagerOptions,
 } from './topology-manager-options';
-export type { TopologyManagerOptions } from './topology-manager-options';

@@ -51,6 +51,18 @@ export function parseStaticPolicyOptions(values: ReadonlyMap<string, string>): P
   return { ok: true, options };
 }
 
+/** Options under a policy: the policy none has no options at all, not even ones that are switched off. */
+export function parsePolicyOptions(
+  policy: 'static' | 'none',
+  values: ReadonlyMap<string, string>,
+): Parsed<StaticPolicyOptions> {
+  if (policy === 'static' || values.size === 0) return parseStaticPolicyOptions(values);
+  return failWith(
+    'none-policy-options',
+    `cpu-manager-policy none has no options, but ${[...values.keys()].join(', ')} is set; remove them or use the static policy`,
+  );
+}
+
 /** What speaks against options on this machine, with this topology manager policy: only align-by-socket has such rules. */
 export function checkStaticPolicyOptions(
   options: StaticPolicyOptions,

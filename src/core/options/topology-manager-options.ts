@@ -1,13 +1,6 @@
+import type { TopologyManagerOptions } from '../model/settings';
 import { parseBoolean } from './parse-boolean';
 import { failWith, type Parsed } from './problem';
-
-/** The options of the topology manager, by the kubelet's names in camel case. */
-export interface TopologyManagerOptions {
-  /** Among as many NUMA nodes prefer those with the smaller distance. */
-  readonly preferClosestNumaNodes: boolean;
-  /** A machine with more NUMA nodes is not aligned. */
-  readonly maxAllowableNumaNodes: number;
-}
 
 /** The kubelet's default, and the least that it accepts. */
 export const MIN_ALLOWABLE_NUMA_NODES = 8;

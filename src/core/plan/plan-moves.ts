@@ -64,7 +64,13 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
     }
   }
   if (container.placement === 'left-alone' && view.exclusive.isEmpty) return undefined;
-  return { cpus: view.sharedPool, mems: CpuSet.empty };
+  // Who had memory nodes of its own and shares now may use all of them again: a list can't be taken away, only widened.
+  const confined = container.told !== undefined && !container.told.mems.isEmpty;
+  return { cpus: view.sharedPool, mems: confined ? memoryNodesOf(view) : CpuSet.empty };
+}
+
+function memoryNodesOf({ topology }: NodeView): CpuSet {
+  return CpuSet.of(topology.memoryNodes.filter(({ memoryBytes }) => memoryBytes > 0).map(({ id }) => id));
 }
 
 export function hasCgroup({ phase }: Container): boolean {

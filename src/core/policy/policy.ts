@@ -13,15 +13,23 @@ export interface Snapshot {
   readonly own: CpuSet;
   /** CPUs of exited containers of the same pod. */
   readonly idleInPod: CpuSet;
+  /** CPUs of all containers of the same pod, this one and exited ones included. */
+  readonly ownedByPod: CpuSet;
   /** Online CPUs that nobody owns and that are not reserved. */
   readonly free: CpuSet;
   readonly sharedPool: CpuSet;
+  /** Memory that is promised to others, in bytes by memory node; a node that is not named has none. */
+  readonly promisedMemory: ReadonlyMap<number, number>;
 }
 
 /** A container that is entitled to CPUs of its own. */
 export interface PinRequest {
   /** Whole CPUs, at least 1. */
   readonly count: number;
+  /** Whole CPUs of all containers of the pod together, as far as it announced them; at least `count`. */
+  readonly podCount: number;
+  /** The container's memory limit; 0 when it has none. */
+  readonly memoryBytes: number;
 }
 
 /** What becomes of a request, with the reason, written for the operator, and the steps that led there. */
@@ -30,6 +38,8 @@ export type Decision =
       readonly kind: 'pin';
       readonly assignmentKind: AssignmentKind;
       readonly cpus: CpuSet;
+      /** Memory nodes to go with the CPUs; empty = memory is left alone. */
+      readonly mems: CpuSet;
       readonly because: string;
       readonly steps: readonly AllocationStep[];
     }

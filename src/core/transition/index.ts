@@ -4,6 +4,7 @@ export { Draft } from './draft';
 export type { Note } from './draft';
 export { handle } from './handle';
 export type { Outcome } from './handle';
+export { snapshotFor } from './placement';
 export { reconcile } from './reconcile';
 export type { Judged } from './reconcile';
 export type { LiveCpusets } from './synchronize';

@@ -103,7 +103,7 @@ function adoptAsItIs(draft: Draft, pod: PodInfo, container: ContainerInfo, live:
   if (request.kind !== 'exclusive' || cpus?.size !== request.count || !cpus.isSubsetOf(model.free)) return false;
   if (model.sharedPool.size - cpus.size < model.settings.minSharedCpus) return false;
   const because = 'state was rebuilt from the runtime: the container already ran on these CPUs';
-  const pin = { kind: 'pin', assignmentKind: 'static', cpus, because, steps: [] } as const;
+  const pin = { kind: 'pin', assignmentKind: 'static', cpus, mems: CpuSet.empty, because, steps: [] } as const;
   const assignment = assign(draft, pod, container, request.count, pin);
   bind(draft, pod, container, assignment, live);
   draft.note('info', 'restored', { podUid: pod.uid, container: container.name, cpus: cpus.toString(), because });

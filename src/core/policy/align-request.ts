@@ -1,0 +1,59 @@
+import { CpuSet } from '../cpuset';
+import { align, hintCpus, hintMemory, type Alignment } from '../hints';
+import type { PinRequest, Snapshot } from './policy';
+
+/**
+ * Asks the topology manager which NUMA nodes to take from: CPUs and, where memory follows, memory as two providers of
+ * hints. Nodes that hold what the pod has already are tried first, since giving that up would be a waste; when they
+ * don't satisfy the policy, any nodes.
+ *
+ * With scope `pod` the question is asked for all CPUs of the pod at once, at each of its containers: the same sets give
+ * the same nodes, so all containers follow the first.
+ */
+export function alignRequest(
+  snapshot: Snapshot,
+  { count, podCount, memoryBytes }: PinRequest,
+  usable: CpuSet,
+): Alignment {
+  const { topology, settings, ownedByPod, own, idleInPod, promisedMemory } = snapshot;
+  const { topologyManager } = settings;
+  if (!topologyManager || topologyManager.policy === 'none') {
+    return { kind: 'accept', preferred: true, because: 'topology-manager-policy is none' };
+  }
+  const forPod = topologyManager.scope === 'pod';
+  const wanted = forPod ? Math.max(podCount, ownedByPod.size) : count;
+  const held = forPod ? ownedByPod : own.union(idleInPod).intersect(usable);
+  const available = forPod ? usable.union(ownedByPod) : usable;
+
+  const memory = settings.memoryNodes === 'follow' && !forPod ? [hintMemoryNodes()] : [];
+  const ask = (reusable: CpuSet): Alignment =>
+    align({
+      topology,
+      policy: topologyManager.policy,
+      options: topologyManager.options,
+      providers: [
+        {
+          cpu: hintCpus({
+            topology,
+            options: settings.options,
+            count: wanted,
+            available,
+            reusable,
+            assigned: CpuSet.empty,
+          }),
+        },
+        ...memory,
+      ],
+    });
+  const close = ask(held);
+  if (held.isEmpty || forPod || (close.kind === 'accept' && close.preferred)) return close;
+  const anywhere = ask(CpuSet.empty);
+  return anywhere.kind === 'accept' && (close.kind === 'refuse' || anywhere.preferred) ? anywhere : close;
+
+  function hintMemoryNodes() {
+    const freeBytes = new Map(
+      topology.memoryNodes.map(({ id, memoryBytes }) => [id, memoryBytes - (promisedMemory.get(id) ?? 0)] as const),
+    );
+    return { memory: hintMemory({ topology, bytes: memoryBytes, freeBytes }) };
+  }
+}
