@@ -1,0 +1,113 @@
+// Boots one machine, hands it files, and waits for its end.
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { commonArguments, formatKernelArguments, formatTopologyArguments } from './qemu-arguments.mjs';
+import { packSiblingOrder } from './sibling-order.mjs';
+
+const workPrefix = 'cpusetd-machine-';
+
+/**
+ * @param {object} options
+ * @param {string[]} options.qemu see ensureQemu
+ * @param {{ vmlinux: string }} options.kernel see ensureKernel
+ * @param {{ path: string, keep?: boolean }} options.disk with keep, what the machine writes stays
+ * @param {object} options.machine see machine.mjs
+ * @param {Record<string, string | Buffer>} options.handIn files by name; `run.sh` is what the machine runs
+ * @param {number} options.limitMs after that it is ended
+ * @param {AbortSignal} [options.signal] ends it too
+ * @returns {Promise<{ status?: number, why: string, results: string, console: string, wallMs: number }>}
+ *   status: how run.sh ended; absent when it did not come to that
+ */
+export async function boot({ qemu, kernel, disk, machine, handIn, limitMs, signal }) {
+  const work = mkdtempSync(join(tmpdir(), `${workPrefix}${process.pid}-`));
+  const resultsFile = join(work, 'results');
+  const consoleFile = join(work, 'console');
+  const startedAt = Date.now();
+  try {
+    const args = [
+      ...commonArguments,
+      ...formatTopologyArguments(machine),
+      ...['-kernel', kernel.vmlinux, '-append', formatKernelArguments({ limitSeconds: limitMs / 1000, ...machine })],
+      ...(machine.siblings === 'apart' ? ['-initrd', writeFile(work, 'initrd', packSiblingOrder(machine))] : []),
+      ...formatDisk(disk),
+      // One NVMe disk only, the other on virtio: two of a kind may swap their names.
+      ...['-drive', `if=none,id=in,file=${packHandIn(work, handIn)},format=raw,readonly=on`],
+      ...['-device', 'virtio-blk-pci,drive=in'],
+      ...['-device', 'virtio-serial-pci', '-chardev', `file,id=results,path=${resultsFile}`],
+      ...['-device', 'virtserialport,chardev=results,name=results'],
+      ...['-serial', `file:${consoleFile}`],
+    ];
+    // It must not outlive us, and should not slow down others.
+    const command = ['setpriv', '--pdeathsig', 'KILL', 'nice', '-n', '5', ...qemu, ...args];
+    const { ended, complaint } = await run(command, limitMs, signal);
+    const console = readOrEmpty(consoleFile);
+    const status = /^@@RC (\d+)/m.exec(console)?.[1];
+    return {
+      ...(status !== undefined && { status: Number(status) }),
+      why: [ended, complaint].filter((text) => text !== '').join(': '),
+      results: readOrEmpty(resultsFile),
+      console,
+      wallMs: Date.now() - startedAt,
+    };
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** Removes the folders of runs that were killed: machines themselves end with who started them. */
+export function removeAbandonedFolders() {
+  for (const name of readdirSync(tmpdir())) {
+    const pid = name.startsWith(workPrefix) ? name.slice(workPrefix.length).split('-')[0] : undefined;
+    if (pid !== undefined && !existsSync(`/proc/${pid}`))
+      rmSync(join(tmpdir(), name), { recursive: true, force: true });
+  }
+}
+
+async function run([command, ...args], limitMs, signal) {
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  let complaint = '';
+  child.stderr.on('data', (text) => (complaint += text));
+  let ended = '';
+  const end = (why) => () => {
+    ended ||= why;
+    child.kill('SIGKILL');
+  };
+  const timer = setTimeout(end(`not done after ${limitMs / 1000} s`), limitMs);
+  const onAbort = end('interrupted');
+  signal?.addEventListener('abort', onAbort);
+  if (signal?.aborted) onAbort();
+  try {
+    const [status, signalName] = await once(child, 'close');
+    if (ended === '' && status !== 0) ended = `QEMU ended with ${status ?? signalName}`;
+    return { ended, complaint: complaint.trim().slice(-2000) };
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+const formatDisk = ({ path, keep = false }) => [
+  ...['-drive', `if=none,id=root,file=${path},format=raw,cache=unsafe,snapshot=${keep ? 'off' : 'on'}`],
+  ...['-device', 'nvme,serial=root,drive=root'],
+];
+
+/** A bare tar is the whole second disk. */
+function packHandIn(work, files) {
+  const dir = join(work, 'in');
+  mkdirSync(dir);
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(dir, name), content);
+  const archive = join(work, 'in.tar');
+  execFileSync('tar', ['-cf', archive, '-C', dir, '.']);
+  return archive;
+}
+
+function writeFile(dir, name, content) {
+  const path = join(dir, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const readOrEmpty = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : '');

@@ -1,0 +1,93 @@
+// Packages of a Debian suite, unpacked into a folder; the host's own packages are not touched.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Commands of the host that are needed, and the Debian or Ubuntu package that brings each. */
+const hostCommands = {
+  mmdebstrap: 'mmdebstrap',
+  mke2fs: 'e2fsprogs',
+  setpriv: 'util-linux',
+  zstd: 'zstd',
+  lz4: 'lz4',
+  xz: 'xz-utils',
+};
+const debianKeyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+
+/** Why no machine can be had here, or undefined. Quick and silent. */
+export function findMissingPrerequisite() {
+  if (process.platform !== 'linux' || process.arch !== 'x64') return 'machines are emulated on x86-64 Linux only';
+  if (process.getuid() !== 0) return 'building a machine needs root: run this as root (sudo)';
+  if (missingCommands().length > 0 && !hasCommand('apt-get'))
+    return `${missingCommands().join(', ')} not found, and no apt-get to install it`;
+  return undefined;
+}
+
+/** Installs the host's missing commands with apt. */
+export function installHostPackages(log) {
+  const packages = missingCommands().map((command) => hostCommands[command]);
+  if (!existsSync(debianKeyring)) packages.push('debian-archive-keyring'); // Ubuntu does not trust Debian by itself
+  if (packages.length === 0) return;
+  log(`installing ${packages.join(', ')} with apt-get`);
+  const options = { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
+  execFileSync('apt-get', ['-qq', 'update'], options);
+  execFileSync('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', ...packages], options);
+}
+
+/**
+ * Fills a new folder with packages and what they depend on.
+ * @param {object} options
+ * @param {'extract' | 'minbase'} options.variant `extract` only unpacks; `minbase` makes a configured system
+ * @throws {Error} with apt's complaint
+ */
+export function unpackPackages({ suite, packages, target, variant }) {
+  const mirror = findDebianMirror();
+  const args = [
+    '--mode=root',
+    `--variant=${variant}`,
+    `--include=${packages.join(',')}`,
+    '--aptopt=APT::Install-Recommends "false"',
+    // A snapshot of a moving suite may be past its date; its signature is checked all the same.
+    '--aptopt=Acquire::Check-Valid-Until "false"',
+    ...['doc', 'man', 'locale'].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`),
+    ...(existsSync(debianKeyring) ? [`--keyring=${debianKeyring}`] : []),
+    ...[suite, target, ...(mirror === undefined ? [] : [mirror])],
+  ];
+  const done = spawnSync('mmdebstrap', args, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'ignore', 'pipe'],
+    timeout: 900_000,
+  });
+  if (done.status !== 0) {
+    const errors = (done.stderr ?? '').split('\n').filter((line) => /^E: /.test(line));
+    throw new Error(
+      `Debian ${suite} packages can't be had: ${errors.slice(-5).join(' / ') || done.error || done.signal}`,
+    );
+  }
+  for (const name of ['bin', 'sbin', 'lib', 'lib64'])
+    if (!existsSync(join(target, name)) && existsSync(join(target, 'usr', name)))
+      symlinkSync(`usr/${name}`, join(target, name));
+}
+
+const hasCommand = (command) =>
+  [...(process.env.PATH ?? '').split(':'), '/sbin', '/usr/sbin'].some(
+    (dir) => dir !== '' && existsSync(join(dir, command)),
+  );
+const missingCommands = () => Object.keys(hostCommands).filter((command) => !hasCommand(command));
+
+/** The place this host itself takes Debian packages from, as apt sees it; undefined: mmdebstrap's own default. */
+function findDebianMirror() {
+  const format = '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)';
+  const list = () =>
+    (
+      spawnSync('apt-get', ['indextargets', '--format', format, 'Created-By: Packages'], { encoding: 'utf8' }).stdout ??
+      ''
+    )
+      .split('\n')
+      .map((line) => line.split('|'))
+      .find(([origin, label, component]) => origin === 'Debian' && label === 'Debian' && component === 'main')?.[3];
+  const known = list();
+  if (known !== undefined) return known;
+  spawnSync('apt-get', ['-qq', 'update']); // origins are known only after an update
+  return list();
+}

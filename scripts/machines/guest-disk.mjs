@@ -1,0 +1,112 @@
+// The disk that machines boot from: a Debian root with containerd, runc, crun, node and systemd. It is kept in the cache and
+// used by any number of machines at once: what they write goes to a snapshot of their own.
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { formatContainerdConfig } from '../runtime/containerd-config.mjs';
+import { packTinyImage } from '../runtime/tiny-image.mjs';
+import { boot } from './boot.mjs';
+import { buildOnce } from './cache.mjs';
+import { unpackPackages } from './debian.mjs';
+
+const recipe = 1;
+const packages = ['containerd', 'runc', 'crun', 'busybox-static', 'libstdc++6', 'systemd-sysv', 'dbus'];
+const guestScripts = fileURLToPath(new URL('guest', import.meta.url));
+const diskMib = 1536;
+
+/**
+ * @param {object} options
+ * @param {string} options.suite where containerd and all else is from: `trixie` (1.7) or `sid` (2.x)
+ * @param {object[]} options.kernels see ensureKernel; the disk carries the modules of each
+ * @returns {Promise<{ disk: string, versions: Record<string, string>, major: number }>} versions by package
+ */
+export async function ensureGuestDisk({ suite, kernels, qemu, log }) {
+  const releases = kernels.map(({ release }) => release).join('-');
+  const dir = await buildOnce(`disk-${suite}-${recipe}-${releases}`, async (building) => {
+    log(`building the disk of Debian ${suite} machines`);
+    const root = `${building}-root`;
+    try {
+      mkdirSync(building);
+      unpackPackages({ suite, packages, target: root, variant: 'minbase' });
+      const versions = readVersions(root);
+      const major = Number.parseInt(versions.containerd, 10);
+      prepareRoot(root, kernels, formatContainerdConfig({ major, nri: true }));
+      writeFileSync(join(building, 'versions.json'), JSON.stringify(versions));
+      makeFileSystem(root, join(building, 'root.img'));
+      await importImage({ root, disk: join(building, 'root.img'), kernel: kernels[0], qemu });
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
+  });
+  const versions = JSON.parse(readFileSync(join(dir, 'versions.json'), 'utf8'));
+  return { disk: join(dir, 'root.img'), versions, major: Number.parseInt(versions.containerd, 10) };
+}
+
+function prepareRoot(root, kernels, containerdConfig) {
+  const machine = join(root, 'machine');
+  for (const dir of [machine, join(root, 'in'), join(root, 'usr/local/bin'), join(root, 'etc/containerd')])
+    mkdirSync(dir, { recursive: true });
+  for (const { release, modules } of kernels) cpSync(modules, join(machine, 'modules', release), { recursive: true });
+  copyFileSync(join(guestScripts, 'run.sh'), join(machine, 'run.sh'));
+  copyFileSync(join(guestScripts, 'init.sh'), join(root, 'init'));
+  chmodSync(join(root, 'init'), 0o755);
+  copyFileSync(process.execPath, join(root, 'usr/local/bin/node')); // Debian's own starts four times slower
+  chmodSync(join(root, 'usr/local/bin/node'), 0o755);
+
+  // RunPodSandbox copies both into the pod and fails without them.
+  writeFileSync(join(root, 'etc/hosts'), '127.0.0.1 localhost\n');
+  rmSync(join(root, 'etc/resolv.conf'), { force: true });
+  writeFileSync(join(root, 'etc/resolv.conf'), '');
+  writeFileSync(join(root, 'etc/containerd/config.toml'), containerdConfig);
+
+  // systemd: known machine, so that nothing of a first boot happens; only what is needed is started.
+  writeFileSync(join(root, 'etc/machine-id'), '00000000000000000000000000000001\n');
+  copyFileSync(join(guestScripts, 'machine.service'), join(root, 'etc/systemd/system/machine.service'));
+  const masked = ['systemd-journal-flush', 'systemd-update-utmp', 'systemd-sysctl', 'systemd-tmpfiles-setup'];
+  for (const name of masked) {
+    const link = join(root, 'etc/systemd/system', `${name}.service`);
+    if (!existsSync(link)) symlinkSync('/dev/null', link);
+  }
+}
+
+function makeFileSystem(root, image) {
+  const options = ['-O', '^has_journal,^metadata_csum', '-E', 'lazy_itable_init=1,nodiscard,root_owner=0:0', '-m', '0'];
+  execFileSync('mke2fs', ['-q', '-t', 'ext4', ...options, '-d', root, image, `${diskMib}M`], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, PATH: `${process.env.PATH}:/sbin:/usr/sbin` },
+  });
+}
+
+/** In a machine whose disk is written for once, since the image has to be where containerd keeps its own. */
+async function importImage({ root, disk, kernel, qemu }) {
+  const { status, console } = await boot({
+    qemu,
+    kernel,
+    disk: { path: disk, keep: true },
+    machine: { sockets: 1, cores: 2, threads: 1, nodes: [{ memoryMib: 1024 }], cgroup: 'v2', kernelArguments: [] },
+    handIn: {
+      'run.sh': readFileSync(join(guestScripts, 'import.sh')),
+      'image.tar': packTinyImage(join(root, 'usr/bin/busybox')),
+    },
+    limitMs: 300_000,
+  });
+  if (status !== 0)
+    throw new Error(`the image could not be imported; the machine's console ends with:\n${console.slice(-3000)}`);
+}
+
+function readVersions(root) {
+  const stanzas = readFileSync(join(root, 'var/lib/dpkg/status'), 'utf8').split('\n\n');
+  const all = stanzas.map((text) => [/^Package: (.*)$/m.exec(text)?.[1], /^Version: (.*)$/m.exec(text)?.[1]]);
+  return Object.fromEntries(all.filter(([name]) => packages.includes(name)).map(([name, version]) => [name, version]));
+}

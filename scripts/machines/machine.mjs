@@ -1,0 +1,93 @@
+// Reads the short descriptions of machines. See test/machines/descriptions.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+const folder = fileURLToPath(new URL('../../test/machines/descriptions', import.meta.url));
+const count = z.number().int().positive();
+const range = z.string().regex(/^\d+(-\d+)?$/);
+
+/** One memory node. Cores are counted through the machine from 0, socket after socket. */
+const node = z.strictObject({
+  /** Absent: a node without CPUs. */
+  cores: range.optional(),
+  /** Absent: an even share. 0: a node without memory. */
+  memoryMib: z.number().int().min(0).optional(),
+});
+
+const description = z.strictObject({
+  /** One sentence: what this machine is there to show. */
+  about: z.string(),
+  sockets: count,
+  /** Of one socket. */
+  cores: count,
+  /** Of one core. */
+  threads: count,
+  /** L3 caches of one socket, over equal groups of its cores. */
+  cachesPerSocket: count.default(1),
+  /** A number: so many, over equal groups of cores in their order. */
+  nodes: z.union([count, z.array(node).min(1)]).default(1),
+  /** How the kernel numbers the threads of a core: 0,1 (as in most virtual machines) or 0,N/2 (as on most real ones). */
+  siblings: z.enum(['adjacent', 'apart']).default('adjacent'),
+  memoryMib: count.default(2048),
+  /** Taken offline before anything starts; kernel list format. */
+  offline: z.string().default(''),
+  /** More for the kernel's command line, such as isolcpus=. */
+  kernelArguments: z.array(z.string()).default([]),
+  cgroup: z.enum(['v1', 'v2']).default('v2'),
+  /** The Debian suite that containerd and all else but the kernel is from. */
+  suite: z.enum(['trixie', 'sid']).default('trixie'),
+  runtime: z.enum(['runc', 'crun']).default('runc'),
+  init: z.enum(['plain', 'systemd']).default('plain'),
+  /** Too slow for every change: runs when asked for by name, or with --all. */
+  slow: z.boolean().default(false),
+  limitSeconds: count.default(240),
+});
+
+/** @returns {object[]} all machines, by name */
+export function readMachines() {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.yaml'))
+    .sort()
+    .map((file) => readMachine(file.replace(/\.yaml$/, '')));
+}
+
+function readMachine(name) {
+  const parsed = description.safeParse(parse(readFileSync(join(folder, `${name}.yaml`), 'utf8')));
+  if (!parsed.success) throw new Error(`machine ${name}: ${z.prettifyError(parsed.error)}`);
+  return resolveMachine({ name, ...parsed.data });
+}
+
+/** Fills in what follows from the rest: each node with its cores and its memory. */
+export function resolveMachine(machine) {
+  const total = machine.sockets * machine.cores;
+  const listed =
+    typeof machine.nodes === 'number'
+      ? Array.from({ length: machine.nodes }, (_, index) => {
+          const share = total / machine.nodes;
+          return { cores: `${index * share}-${(index + 1) * share - 1}` };
+        })
+      : machine.nodes;
+  const open = listed.filter(({ memoryMib }) => memoryMib === undefined).length;
+  const given = listed.reduce((sum, { memoryMib = 0 }) => sum + memoryMib, 0);
+  const nodes = listed.map(({ cores, memoryMib }) => ({
+    cores: cores === undefined ? [] : expandRange(cores),
+    memoryMib: memoryMib ?? Math.floor((machine.memoryMib - given) / open),
+  }));
+  const covered = nodes.flatMap(({ cores }) => cores);
+  if (covered.length !== total || new Set(covered).size !== total)
+    throw new Error(`machine ${machine.name}: its nodes must hold each of its ${total} cores once`);
+  return { ...machine, nodes };
+}
+
+/** The CPU that the kernel makes of a thread. */
+export function cpuNumber({ sockets, cores, threads, siblings }, core, thread) {
+  return siblings === 'apart' ? thread * sockets * cores + core : core * threads + thread;
+}
+
+function expandRange(text) {
+  const [first, last = first] = text.split('-').map(Number);
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}

@@ -1,0 +1,59 @@
+// A machine's description as arguments for QEMU.
+
+/** Sockets, cores, threads, caches, memory nodes. */
+export function formatTopologyArguments({ sockets, cores, threads, cachesPerSocket, nodes }) {
+  const modules = cachesPerSocket > 1 ? cachesPerSocket : undefined;
+  const perModule = cores / (modules ?? 1);
+  const smp = [
+    `${sockets * cores * threads},sockets=${sockets}`,
+    ...(modules === undefined ? [] : [`modules=${modules}`]),
+    `cores=${perModule},threads=${threads}`,
+  ].join(',');
+  const cache = modules === undefined ? '' : ',smp-cache.0.cache=l3,smp-cache.0.topology=module';
+  return [
+    ...['-M', `q35${cache}`, '-smp', smp],
+    ...['-m', `${nodes.reduce((sum, { memoryMib }) => sum + memoryMib, 0)}M`],
+    ...(nodes.length === 1 ? [] : nodes.flatMap((node, id) => formatNode(node, id, nodes.length))),
+  ];
+
+  function formatNode({ cores: held, memoryMib }, id, total) {
+    const memory = memoryMib === 0 ? [] : ['-object', `memory-backend-ram,id=m${id},size=${memoryMib}M`];
+    return [
+      ...memory,
+      ...['-numa', `node,nodeid=${id}${memoryMib === 0 ? '' : `,memdev=m${id}`}`],
+      ...held.flatMap((core) => ['-numa', `cpu,node-id=${id},${placeOf(core)}`]),
+      ...Array.from({ length: total }, (_, other) => other)
+        .filter((other) => other !== id)
+        .flatMap((other) => ['-numa', `dist,src=${id},dst=${other},val=21`]),
+    ];
+  }
+  function placeOf(core) {
+    const inSocket = core % cores;
+    const module = modules === undefined ? '' : `module-id=${Math.floor(inSocket / perModule)},`;
+    return `socket-id=${Math.floor(core / cores)},${module}core-id=${inSocket % perModule}`;
+  }
+}
+
+/**
+ * Everything but topology, kernel and disks. Software emulation always, whatever the host could do: one thread, since it
+ * costs less in all and has no races; the "max" CPU as Intel, since only then caches and siblings are told in full.
+ */
+export const commonArguments = [
+  ...['-accel', 'tcg,thread=single,tb-size=512', '-cpu', 'max,vendor=GenuineIntel', '-bios', 'qboot.rom'],
+  ...['-nodefaults', '-no-user-config', '-display', 'none', '-nic', 'none', '-no-reboot'],
+];
+
+/**
+ * The kernel's command line.
+ * `lpj` saves calibrating each CPU, which under emulation takes minutes; the rest is what a short life does not need.
+ */
+export function formatKernelArguments({ cgroup, init, kernelArguments, limitSeconds }) {
+  return [
+    'console=ttyS0 root=/dev/nvme0n1 rootfstype=ext4 rw panic=-1 quiet mitigations=off nokaslr random.trust_cpu=on',
+    'lpj=8400000 tsc=reliable no_timer_check nowatchdog audit=0 apparmor=0 cryptomgr.notests numa_balancing=disable',
+    'transparent_hugepage=never',
+    `machine.cgroup=${cgroup} machine.limit=${limitSeconds}`,
+    init === 'systemd' ? 'init=/lib/systemd/systemd systemd.unit=machine.service systemd.show_status=0' : 'init=/init',
+    ...kernelArguments,
+  ].join(' ');
+}

@@ -1,0 +1,175 @@
+// Proves the claims of test/machines in emulated machines, with the bundle dist/cpusetd.js.
+//
+//   node scripts/machines/run.mjs [--only MACHINE,...] [--claim NAME,...] [--all] [--jobs 2] [--docs] [--list]
+//
+// Prints a line per claim as machines finish, then a table. Ends with 0 when every claim held, 1 when one did not, 2 when no
+// machine can be had here. --all takes in the slow machines; --docs keeps the table in docs/machines.md.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { build } from 'esbuild';
+import { boot, removeAbandonedFolders } from './boot.mjs';
+import { findMissingPrerequisite, installHostPackages } from './debian.mjs';
+import { ensureGuestDisk } from './guest-disk.mjs';
+import { ensureKernel } from './kernel.mjs';
+import { readMachines } from './machine.mjs';
+import { ensureQemu } from './qemu.mjs';
+import { formatOutcome, formatTable, updateDocument } from './report.mjs';
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true, default: [] },
+    claim: { type: 'string', multiple: true, default: [] },
+    all: { type: 'boolean', default: false },
+    jobs: { type: 'string', default: '2' },
+    docs: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+  },
+});
+const split = (lists) => lists.flatMap((list) => list.split(',')).filter((name) => name !== '');
+const log = (line) => console.error(line);
+
+const stop = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => stop.abort());
+
+process.exitCode = await main();
+
+async function main() {
+  const machines = chooseMachines(split(values.only));
+  if (values.list) {
+    for (const { name, about, slow } of machines) console.log(`${name.padEnd(24)} ${about}${slow ? ' (slow)' : ''}`);
+    return 0;
+  }
+  const missing = findMissingPrerequisite();
+  if (missing !== undefined) {
+    log(`no machines: ${missing}`);
+    return 2;
+  }
+  removeAbandonedFolders();
+  const startedAt = Date.now();
+  const parts = await prepare(machines);
+  log(`ready after ${seconds(Date.now() - startedAt)}: ${machines.length} machines`);
+
+  const runs = [];
+  const waiting = [...machines];
+  const work = async () => {
+    for (let machine = waiting.shift(); machine !== undefined && !stop.signal.aborted; machine = waiting.shift()) {
+      const run = await proveIn(machine, parts);
+      runs.push(run);
+      console.log(formatOutcome(run));
+    }
+  };
+  await Promise.all(Array.from({ length: Number(values.jobs) }, work));
+  if (stop.signal.aborted) return 1;
+
+  runs.sort((a, b) => machines.indexOf(a.machine) - machines.indexOf(b.machine));
+  const wallMs = Date.now() - startedAt;
+  console.log(`${formatTable(runs)}\n${machines.length} machines in ${seconds(wallMs)}`);
+  if (values.docs) {
+    const page = join(repository, 'docs/machines.md');
+    writeFileSync(page, updateDocument(readFileSync(page, 'utf8'), { runs, wallMs, version: parts.version }));
+  }
+  return runs.every(({ error, claims }) => error === undefined && claims.every(({ outcome }) => outcome !== 'broken'))
+    ? 0
+    : 1;
+}
+
+function chooseMachines(only) {
+  const all = readMachines();
+  const unknown = only.filter((name) => !all.some((machine) => machine.name === name));
+  if (unknown.length > 0)
+    throw new Error(`no such machine: ${unknown.join(', ')}; there are ${all.map(({ name }) => name).join(', ')}`);
+  const chosen = all.filter(({ name, slow }) => (only.length > 0 ? only.includes(name) : values.all || !slow));
+  // The slowest first: then both places end at about the same time.
+  return chosen.sort((a, b) => b.sockets * b.cores * b.threads - a.sockets * a.cores * a.threads);
+}
+
+/** Everything a run needs, built where the cache has it not. */
+async function prepare(machines) {
+  installHostPackages(log);
+  const qemu = await ensureQemu(log);
+  const kernels = { v2: await ensureKernel('trixie', log), v1: await ensureKernel('bookworm', log) };
+  const disks = {};
+  for (const suite of new Set(machines.map((machine) => machine.suite)))
+    disks[suite] = await ensureGuestDisk({ suite, kernels: Object.values(kernels), qemu, log });
+  const { version } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'));
+  return { qemu, kernels, disks, version, bundle: readBundle(), guest: await bundleGuest() };
+}
+
+function readBundle() {
+  try {
+    return readFileSync(join(repository, 'dist/cpusetd.js'));
+  } catch {
+    throw new Error('dist/cpusetd.js is missing: run `npm run build` first');
+  }
+}
+
+async function bundleGuest() {
+  const { outputFiles } = await build({
+    absWorkingDir: repository,
+    entryPoints: ['test/machines/guest/main.ts'],
+    write: false,
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'cjs',
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  return outputFiles[0].contents;
+}
+
+/** One retry, and only when the emulation itself failed: a machine that reported a broken claim is believed. */
+async function proveIn(machine, parts) {
+  const first = await tryIn(machine, parts);
+  if (first.error === undefined || first.ended || stop.signal.aborted) return first;
+  log(`${machine.name}: ${first.error}; once more`);
+  return { ...(await tryIn(machine, parts)), retried: first.error };
+}
+
+async function tryIn(machine, { qemu, kernels, disks, bundle, guest }) {
+  const { disk, versions } = disks[machine.suite];
+  const { status, why, results, console, wallMs } = await boot({
+    qemu,
+    kernel: kernels[machine.cgroup],
+    disk: { path: disk },
+    machine,
+    handIn: {
+      'cpusetd.js': bundle,
+      'guest.js': guest,
+      'machine.json': JSON.stringify({ machine, only: split(values.claim) }),
+      'packages.json': JSON.stringify(versions),
+      'run.sh': 'node /in/guest.js > /dev/console 2>&1\n',
+    },
+    limitMs: machine.limitSeconds * 1000,
+    signal: stop.signal,
+  });
+  const events = results.split('\n').flatMap(parseEvent);
+  const claims = events.filter(({ event }) => event === 'claim');
+  const ended = events.some(({ event }) => event === 'end');
+  const error = ended ? undefined : why || `the claims' runner ended with ${status ?? 'nothing'}`;
+  if (error !== undefined || claims.some(({ outcome }) => outcome === 'broken')) keepConsole(machine, console);
+  return { machine, versions, booted: events.find(({ event }) => event === 'booted'), claims, ended, error, wallMs };
+}
+
+function parseEvent(line) {
+  try {
+    return [JSON.parse(line)];
+  } catch {
+    return []; // cut off with the machine
+  }
+}
+
+/** What the machine printed, for who looks into a broken claim; replaced by the next run. */
+function keepConsole({ name }, text) {
+  const file = join(tmpdir(), `cpusetd-console-${name}.log`);
+  writeFileSync(file, text);
+  log(`${name}: its console is in ${file}`);
+}
+
+function seconds(ms) {
+  return `${Math.round(ms / 1000)} s`;
+}

@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import type { Claim } from '../claim';
+import { expectedLayout, layoutOf } from '../machine';
+
+/** The kernel numbers and groups CPUs in its own way: the reader has to find the machine that was described. */
+export const topologyRead: Claim = {
+  name: 'topology read',
+  async run(context) {
+    const layout = layoutOf(context.topology);
+    assert.deepEqual(layout, expectedLayout(context.machine));
+    context.note(`nodes ${layout.numaNodes}`);
+  },
+};

@@ -1,0 +1,115 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Topology } from '../../../src/core/topology';
+import { readTopology } from '../../../src/host';
+import { cpusetDirOf } from '../../e2e/rig/cgroup-files';
+import type { RunningContainer } from '../../e2e/rig/container';
+import { Daemon, type LogLine } from '../../e2e/rig/daemon';
+import { poll } from '../../e2e/rig/deadline';
+import type { ContainerSpec, PodSpec } from '../../e2e/rig/kubelet';
+import type { RunningPod } from '../../e2e/rig/pod';
+import type { Machine } from '../machine';
+import type { GuestRuntime } from './guest-runtime';
+import { guestPatienceMs } from './patience';
+import type { ShownContainer, ShownStatus } from './shown-status';
+
+const run = promisify(execFile);
+const bundle = '/in/cpusetd.js';
+
+/** What a claim stands on. One for each run of a claim; what it started is ended with it. */
+export class GuestContext {
+  readonly saw: string[] = [];
+  readonly #pods: RunningPod[] = [];
+  readonly #daemons: Daemon[] = [];
+
+  constructor(
+    readonly machine: Machine,
+    readonly runtime: GuestRuntime,
+  ) {}
+
+  /** The machine as it is this moment, read by the reader under test. */
+  get topology(): Topology {
+    return readTopology({ sysfsRoot: '/sys' });
+  }
+
+  /** Puts a fact into the table. */
+  note(fact: string): void {
+    this.saw.push(fact);
+  }
+
+  /** Starts cpusetd and waits until it and the runtime agree. CPU 0 is reserved unless the arguments say otherwise. */
+  async startDaemon(...args: string[]): Promise<Daemon> {
+    const reserved = args.some((arg) => arg.startsWith('--reserved-cpu')) ? [] : ['--reserved-cpus', '0'];
+    const daemon = new Daemon({ runtime: this.runtime, args: [...reserved, ...args], bundle });
+    this.#daemons.push(daemon);
+    daemon.start();
+    await this.synchronized(daemon);
+    return daemon;
+  }
+
+  /** Waits until the daemon has (again) compared notes with the runtime. @param from see Daemon.mark */
+  synchronized(daemon: Daemon, from = 0): Promise<LogLine> {
+    return this.waitForLog(daemon, 'synchronized with the runtime', from);
+  }
+
+  waitForLog(daemon: Daemon, accepts: string | ((line: LogLine) => boolean), from = 0): Promise<LogLine> {
+    return daemon.waitForLog(accepts, { from, deadlineMs: guestPatienceMs });
+  }
+
+  /** A pod with one container, started. */
+  async startOne(spec: ContainerSpec, pod: Partial<PodSpec> = {}): Promise<RunningContainer> {
+    return (await this.runPod({ ...pod, containers: [spec] })).startContainer(spec.name);
+  }
+
+  async runPod(spec: PodSpec): Promise<RunningPod> {
+    const pod = await this.runtime.kubelet.runPod(spec);
+    this.#pods.push(pod);
+    return pod;
+  }
+
+  /** What `cpusetd status -o json` prints. */
+  async statusOf(daemon: Daemon): Promise<ShownStatus> {
+    const args = [bundle, 'status', '-o', 'json', '--admin-socket', daemon.adminSocket];
+    const { stdout } = await run(process.execPath, args, { timeout: guestPatienceMs });
+    return JSON.parse(stdout) as ShownStatus;
+  }
+
+  /** One container's part of the status, by its id. */
+  async shown(daemon: Daemon, { id, name }: RunningContainer): Promise<ShownContainer> {
+    const found = (await this.statusOf(daemon)).containers.find((container) => container.id === id);
+    if (found === undefined) throw new Error(`status does not name container ${name}`);
+    return found;
+  }
+
+  /** The allowed CPUs of every process in the container's cgroup, as the kernel says, each value once. */
+  masksOf({ cgroupPath }: RunningContainer): string[] {
+    const pids = readFileSync(join(cpusetDirOf(cgroupPath), 'cgroup.procs'), 'utf8')
+      .trim()
+      .split('\n');
+    const masks = pids.map(
+      (pid) => /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1],
+    );
+    return [...new Set(masks.map((mask) => mask ?? ''))];
+  }
+
+  /** Waits for a state that nothing announces. @returns how long it took, in ms */
+  async until(what: string, holds: () => boolean | Promise<boolean>): Promise<number> {
+    const start = performance.now();
+    await poll(what, async () => ((await holds()) ? true : undefined), guestPatienceMs);
+    return Math.round(performance.now() - start);
+  }
+
+  /** Ends what the claim left. @throws when something does not end */
+  async end(): Promise<void> {
+    const pods = await Promise.allSettled(this.#pods.map((pod) => pod.remove()));
+    const daemons = await Promise.allSettled(this.#daemons.map((daemon) => daemon.dispose()));
+    for (const result of [...pods, ...daemons]) if (result.status === 'rejected') throw result.reason as Error;
+  }
+
+  /** Every daemon's log, for a claim that did not hold. */
+  logs(): string[] {
+    return this.#daemons.flatMap(({ log }) => log.lines.map((line) => JSON.stringify(line)));
+  }
+}

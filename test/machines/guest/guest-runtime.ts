@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, closeSync, openSync, readFileSync } from 'node:fs';
+import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
+import { poll } from '../../e2e/rig/deadline';
+import type { RuntimeFacts } from '../../e2e/rig/runtime';
+import type { Machine } from '../machine';
+import { GuestKubelet } from './guest-kubelet';
+import { guestPatienceMs } from './patience';
+
+const { methods } = RuntimeServiceDefinition;
+const configFile = '/etc/containerd/config.toml';
+const criSocket = '/run/containerd/containerd.sock';
+
+/** The machine's own containerd. */
+export class GuestRuntime {
+  readonly kubelet: GuestKubelet;
+  readonly nriSocket: string;
+  readonly criSocket: string;
+  #containerd: ChildProcess | undefined;
+
+  constructor(readonly facts: RuntimeFacts) {
+    ({ nriSocket: this.nriSocket, criSocket: this.criSocket } = facts);
+    this.kubelet = new GuestKubelet(facts);
+  }
+
+  /** Starts containerd (again) and waits until it takes pods. */
+  async start(): Promise<void> {
+    const log = openSync(this.facts.containerdLog, 'a');
+    this.#containerd = spawn('containerd', [], { stdio: ['ignore', log, log] });
+    closeSync(log);
+    await poll('containerd takes pods', () => this.#versionIfUp(), guestPatienceMs);
+  }
+
+  /** Name and version of the runtime, as it tells them. */
+  async version(): Promise<string> {
+    const { runtimeName, runtimeVersion } = await this.kubelet.channel.call(methods.version, { version: 'v1' });
+    return `${runtimeName} ${runtimeVersion}`;
+  }
+
+  /** Ends containerd as a crash does; containers go on. */
+  async kill(): Promise<void> {
+    this.#containerd?.kill('SIGKILL');
+    await once(this.#containerd!, 'exit');
+  }
+
+  async #versionIfUp(): Promise<string | undefined> {
+    if (this.#containerd?.exitCode !== null) throw new Error(`containerd ended: ${this.#lastWords()}`);
+    return this.version().catch(() => undefined);
+  }
+
+  #lastWords(): string {
+    return readFileSync(this.facts.containerdLog, 'utf8').trim().split('\n').slice(-3).join(' / ');
+  }
+}
+
+/** Writes what is special to this machine into containerd's configuration, and starts it. */
+export async function startGuestRuntime(
+  machine: Machine,
+  packages: Readonly<Record<string, string>>,
+): Promise<GuestRuntime> {
+  const config = readFileSync(configFile, 'utf8');
+  appendFileSync(configFile, formatRuntimeConfig(machine, config.startsWith('version = 3')));
+  const runtime = new GuestRuntime({
+    suite: machine.suite,
+    nri: true,
+    packages,
+    work: '/tmp',
+    criSocket,
+    nriSocket: '/run/nri/nri.sock',
+    podLogs: { inRuntime: '/var/log/pods', onHost: '/var/log/pods' },
+    cgroupRoot: '',
+    containerdLog: '/tmp/containerd.log',
+    image: 'localhost/busybox:1',
+    startedInMs: 0,
+  });
+  await runtime.start();
+  return runtime;
+}
+
+function formatRuntimeConfig({ runtime, init }: Machine, isVersion3: boolean): string {
+  const cri = isVersion3 ? 'io.containerd.cri.v1.runtime' : 'io.containerd.grpc.v1.cri';
+  return `
+[plugins.'${cri}'.containerd.runtimes.runc]
+  runtime_type = 'io.containerd.runc.v2'
+[plugins.'${cri}'.containerd.runtimes.runc.options]
+  BinaryName = '${runtime}'
+  SystemdCgroup = ${init === 'systemd'}
+`;
+}

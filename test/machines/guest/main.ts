@@ -1,0 +1,78 @@
+// Runs the claims inside a machine. Handed in with cpusetd.js, machine.json and packages.json; ends with 0 when all went
+// its way, whether the claims hold or not.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { Claim, ClaimOutcome } from '../claim';
+import { claims } from '../claims';
+import type { Machine } from '../machine';
+import { GuestContext } from './context';
+import { type GuestRuntime, startGuestRuntime } from './guest-runtime';
+import { guestPatienceMs } from './patience';
+import { openResults } from './results';
+
+const readJson = (file: string): unknown => JSON.parse(readFileSync(`/in/${file}`, 'utf8'));
+const secondsUp = (): number => Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
+const claimLimitMs = 2 * guestPatienceMs;
+
+async function main(): Promise<void> {
+  const report = openResults();
+  const { machine, only } = readJson('machine.json') as { machine: Machine; only: readonly string[] };
+  for (const cpu of parseCpuList(machine.offline)) writeFileSync(`/sys/devices/system/cpu/cpu${cpu}/online`, '0');
+
+  const runtime = await startGuestRuntime(machine, readJson('packages.json') as Record<string, string>);
+  const kernel = readFileSync('/proc/sys/kernel/osrelease', 'utf8').trim();
+  report({ event: 'booted', kernel, runtime: await runtime.version(), seconds: secondsUp() });
+
+  for (const claim of claims) {
+    if (claim.when?.(machine) === false) continue;
+    if (only.length > 0 && !only.includes(claim.name)) continue;
+    console.log(`[${secondsUp()}] ${claim.name}`);
+    report({ event: 'claim', ...(await prove(claim, machine, runtime)) });
+  }
+  report({ event: 'end' });
+}
+
+async function prove(claim: Claim, machine: Machine, runtime: GuestRuntime): Promise<ClaimOutcome> {
+  const start = performance.now();
+  const context = new GuestContext(machine, runtime);
+  let error = await failureOf(() => claim.run(context));
+  const untidy = await failureOf(() => context.end());
+  error ??= untidy && `could not be tidied up: ${untidy}`;
+  if (error !== undefined) console.log([error, ...context.logs()].join('\n'));
+  const { expectedLater } = claim;
+  return {
+    claim: claim.name,
+    outcome:
+      expectedLater === undefined
+        ? error === undefined
+          ? 'holds'
+          : 'broken'
+        : error === undefined
+          ? 'holds-already'
+          : 'later',
+    saw: context.saw,
+    ...(error !== undefined && { error }),
+    durationMs: Math.round(performance.now() - start),
+  };
+}
+
+async function failureOf(work: () => Promise<void>): Promise<string | undefined> {
+  const timer = AbortSignal.timeout(claimLimitMs);
+  const late = new Promise<never>((_, reject) =>
+    timer.addEventListener('abort', () => reject(new Error(`not done after ${claimLimitMs / 1000} s`))),
+  );
+  try {
+    await Promise.race([work(), late]);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  }
+}
+
+main().then(
+  () => process.exit(0), // containerd is our child; the machine ends it
+  (error: unknown) => {
+    console.log(error);
+    process.exit(1);
+  },
+);
