@@ -1,0 +1,56 @@
+import { hintCpus, mergeHints, type NodeMask, type ProviderHints, type TopologyHint } from '../../../src/core/hints';
+import { parseCpuList } from '../../../src/core/cpuset';
+import { optionsOf } from './assignment';
+import type { Runner } from './scenario';
+
+interface HintRow {
+  readonly numaNodes: readonly number[] | null;
+  readonly preferred: boolean;
+}
+
+function maskOf(nodeIds: readonly number[], nodes: readonly number[]): NodeMask {
+  return nodes.reduce((mask, id) => mask | (1 << nodeIds.indexOf(id)), 0);
+}
+
+function rowOf(nodeIds: readonly number[], { mask, preferred }: TopologyHint): HintRow {
+  return { numaNodes: mask === null ? null : nodeIds.filter((_, i) => (mask & (1 << i)) !== 0), preferred };
+}
+
+export const runHints: Runner = ({ given, steps = [], expect: want }, machines) => {
+  const topology = machines.get(given.topology)!;
+  const nodeIds = topology.numaNodes.map(({ id }) => id);
+  const { pod, container, cpus } = steps[0];
+  const hints = hintCpus({
+    topology,
+    options: optionsOf(given.options),
+    count: cpus,
+    available: parseCpuList(given.state.defaultCpuSet).minus(parseCpuList(given.reserved)),
+    reusable: parseCpuList(given.reusable),
+    assigned: parseCpuList(given.state.assignments[pod]?.[container] ?? ''),
+  });
+  const byNodes = (a: HintRow, b: HintRow) => String(a.numaNodes).localeCompare(String(b.numaNodes));
+  expect(hints?.map((hint) => rowOf(nodeIds, hint)).sort(byNodes) ?? null).toEqual(
+    want.hints === null ? null : [...want.hints].sort(byNodes),
+  );
+};
+
+export const runMerge: Runner = ({ given, expect: want }) => {
+  const nodeIds: number[] = given.numaNodes;
+  const readHint = ({ numaNodes, preferred }: HintRow): TopologyHint => ({
+    mask: numaNodes === null ? null : maskOf(nodeIds, numaNodes),
+    preferred,
+  });
+  const providers: ProviderHints[] = given.providers.map((provider: Record<string, HintRow[] | null> | null) =>
+    provider === null
+      ? null
+      : Object.fromEntries(Object.entries(provider).map(([name, rows]) => [name, rows?.map(readHint) ?? null])),
+  );
+  const merged = mergeHints({
+    policy: given.policy,
+    nodeCount: nodeIds.length,
+    providers,
+    ...(given.preferClosest && { distances: given.distances }),
+  });
+  const admit = given.policy === 'best-effort' || given.policy === 'none' || merged.preferred;
+  expect({ ...rowOf(nodeIds, merged), admit }).toEqual(want);
+};

@@ -1,0 +1,16 @@
+import { checkStaticPolicyOptions, parsePolicyOptions } from '../../../src/core/options';
+import { optionNames } from '../../../src/core/model/settings';
+import type { Runner } from './scenario';
+
+export const runOptions: Runner = ({ given, expect: want }, machines) => {
+  const topology = machines.get(given.topology ?? 'single-8ht')!;
+  const parsed = parsePolicyOptions(given.policy ?? 'static', new Map(Object.entries(given.options ?? {})));
+  const checked = parsed.ok
+    ? checkStaticPolicyOptions(parsed.options, { topology, topologyManagerPolicy: given.topologyPolicy ?? 'none' })
+    : parsed;
+  if (want.error) expect(checked).toMatchObject({ ok: false, problem: { kind: want.error } });
+  else {
+    expect(checked.ok).toBe(true);
+    if (checked.ok && want.enabled) expect(optionNames(checked.options)).toEqual(want.enabled);
+  }
+};

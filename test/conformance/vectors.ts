@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { take, type TakeRequest, type TakeResult } from '../../src/core/allocation';
+import type { CpuSet } from '../../src/core/cpuset';
+import type { Topology } from '../../src/core/topology';
+import { machineOf, type CpuRow } from './scenarios/scenario';
+
+/** How CPUs are chosen, as the vectors say it. */
+export interface Rules {
+  readonly topology: string;
+  readonly algorithm: TakeRequest['algorithm'];
+  readonly strategy: TakeRequest['strategy'];
+  readonly preferAlignByUncoreCache?: boolean;
+  readonly cpuGroupSize?: number;
+}
+
+export interface Answer {
+  readonly result?: string;
+  readonly error?: string;
+}
+
+export interface Vector extends Rules, Answer {
+  readonly id: string;
+  readonly available: string;
+  readonly numCPUs: number;
+  readonly fixed?: Answer;
+  readonly variants?: { readonly fixed: Answer };
+  readonly outside?: boolean;
+  readonly short?: boolean;
+}
+
+export interface Step extends Answer {
+  readonly op: 'alloc' | 'free';
+  readonly name: string;
+  readonly numCPUs?: number;
+  readonly freed?: string;
+  readonly available?: string;
+}
+
+export interface Sequence extends Rules {
+  readonly id: string;
+  readonly numReserved: number;
+  readonly reserved: string;
+  readonly steps: readonly Step[];
+  readonly finalAvailable: string;
+}
+
+export function readVectors<T>(name: string): T[] {
+  const text = readFileSync(join(__dirname, '../fixtures/vectors', name), 'utf8');
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as T);
+}
+
+export function loadMachines(): ReadonlyMap<string, Topology> {
+  const lines = readVectors<{ name: string; cpus: CpuRow[] }>('topologies.jsonl');
+  return new Map(lines.map(({ name, cpus }) => [name, machineOf(cpus)]));
+}
+
+export function takeBy(rules: Rules, topology: Topology, available: CpuSet, count: number): TakeResult {
+  return take({
+    topology,
+    available,
+    count,
+    algorithm: rules.algorithm,
+    strategy: rules.strategy,
+    preferAlignByUncoreCache: rules.preferAlignByUncoreCache ?? false,
+    cpuGroupSize: rules.cpuGroupSize ?? 1,
+  });
+}
+
+/** The CPUs, or the text of the error. */
+export function show(result: TakeResult): string {
+  return result.ok ? result.cpus.toString() : result.error;
+}
+
+export function showWanted({ result, error }: Answer): string {
+  return error ?? result!;
+}
