@@ -2,8 +2,9 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 
 import type { RefusalCode } from '../core/model/events';
 import type { Topology } from '../core/topology';
+import type { DriftCause } from '../core/verdict/drift-cause';
 import type { VerdictKind } from '../core/verdict/judge';
-import type { ConnectionState, Status } from './status';
+import { ALARM_KINDS, type ConnectionState, type Status } from './status';
 
 /** Seconds. From a decision in memory to a write that waits for a slow disk. */
 const BUCKETS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
@@ -88,6 +89,10 @@ export class Metrics {
         CONNECTION_STATES.map((state) => [{ state }, status().node[peer].state === state ? 1 : 0]),
       );
     }
+    this.gauge('alarms', 'Alarms that are raised now; status says what about.', ['kind'], () => {
+      const { alarms } = status().node;
+      return ALARM_KINDS.map((kind) => [{ kind }, alarms.filter((alarm) => alarm.kind === kind).length]);
+    });
     this.gauge('build_info', 'Always 1; says which version runs.', ['version'], () => [
       [{ version: status().node.version }, 1],
     ]);
@@ -112,8 +117,7 @@ export class Metrics {
     this.aligned.inc({ scope: 'container', boundary });
   }
 
-  /** `cause` is one of a few fixed words, never text of a pod's. */
-  drifted(cause: string): void {
+  drifted(cause: DriftCause): void {
     this.drifts.inc({ cause });
   }
 

@@ -13,26 +13,26 @@ type ReflectionCall = grpc.ServerDuplexStream<ServerReflectionRequest, ServerRef
 /** Adds grpc.reflection under its present and its older name. Descriptors are read at the first question. */
 export function addReflectionService(server: grpc.Server, { log }: { readonly log: AdminLog }): void {
   const serverReflectionInfo = (call: ReflectionCall): void => {
-    answerAll(call).catch((error: unknown) => call.emit('error', toServiceError(error, log)));
+    import('./descriptor-registry')
+      .then(({ readDescriptorRegistry }) => answerAll(call, readDescriptorRegistry()))
+      .catch((error: unknown) => call.emit('error', toServiceError(error, log)));
   };
   for (const name of ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection']) {
     server.addService(toGrpcService(ServerReflectionDefinition, name), { serverReflectionInfo });
   }
 }
 
-async function answerAll(call: ReflectionCall): Promise<void> {
-  const { readDescriptorRegistry } = await import('./descriptor-registry');
-  const registry = readDescriptorRegistry();
-  for await (const request of call as AsyncIterable<ServerReflectionRequest>) {
+/** Events, not `for await`: that would destroy the stream with its last request, before its status is sent. */
+function answerAll(call: ReflectionCall, registry: DescriptorRegistry): void {
+  call.on('data', (request: ServerReflectionRequest) => {
+    const { host: validHost } = request;
     call.write(
-      ServerReflectionResponse.create({
-        validHost: request.host,
-        originalRequest: request,
-        ...answer(registry, request),
-      }),
+      ServerReflectionResponse.create({ validHost, originalRequest: request, ...answer(registry, request) }),
+      () => call.resume(),
     );
-  }
-  call.end();
+    call.pause(); // one answer at a time: a client that does not read is not read either
+  });
+  call.on('end', () => call.end());
 }
 
 function answer(registry: DescriptorRegistry, request: ServerReflectionRequest): Partial<ServerReflectionResponse> {

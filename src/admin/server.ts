@@ -41,6 +41,7 @@ const LIMITS: grpc.ServerOptions = {
  */
 export async function startAdminServer(options: AdminServerOptions): Promise<AdminServer> {
   const { socketPath, healthAddress, backend, health, log, drainMs = 1_000 } = options;
+  grpc.setLogVerbosity(grpc.logVerbosity.NONE); // its faults reach us as errors; standard error is not its to write
   const closing = new AbortController();
   const shared = { backend, health, log, closing: closing.signal };
 

@@ -3,6 +3,7 @@ import type { CpuSet } from '../core/cpuset';
 import type { Rules } from '../core/model/assignment';
 import type { CpuPromise, Placement } from '../core/model/container';
 import type { VerdictKind } from '../core/verdict/judge';
+import type { ThreadSample } from '../core/verdict/observation';
 
 /** What the daemon tells about itself. The admin server asks for nothing else. */
 export interface AdminBackend {
@@ -50,6 +51,22 @@ export interface NodeStatus {
   readonly version: string;
   /** The last time that containers could start without cpusetd. */
   readonly gap?: Gap;
+  /** What an operator has to look at, as long as it lasts. */
+  readonly alarms: readonly Alarm[];
+}
+
+/** The words for an alarm, fixed because metrics count by them. */
+export const ALARM_KINDS = ['repairs-stopped', 'kubelet-cpu-manager', 'state-not-saved'] as const;
+
+export type AlarmKind = (typeof ALARM_KINDS)[number];
+
+export interface Alarm {
+  /** An `AlarmKind`, or a word of another version. */
+  readonly kind: string;
+  /** Id of the container that it is about; empty for the node. */
+  readonly subject: string;
+  readonly because: string;
+  readonly since: string;
 }
 
 export type ConnectionState = 'off' | 'connecting' | 'synchronizing' | 'ready';
@@ -67,6 +84,8 @@ export interface Gap {
   readonly to?: string;
   /** How many containers started meanwhile. */
   readonly containers: number;
+  /** Some of them, as namespace/pod/container. */
+  readonly names: readonly string[];
 }
 
 export interface ContainerStatus {
@@ -101,6 +120,10 @@ export interface Observation {
   readonly mems: CpuSet;
   /** µs a period; -1 = no limit; absent = not known. */
   readonly quotaUs?: number;
+  /** The same of the pod's cgroup. */
+  readonly podQuotaUs?: number;
+  /** Absent until its turn in the sampling came. */
+  readonly threads?: ThreadSample;
   readonly at: string;
 }
 

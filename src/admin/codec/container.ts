@@ -2,6 +2,7 @@ import * as pb from '../../../gen/cpusetd/v1/cpusetd';
 import { parseCpuList } from '../../core/cpuset';
 import type { Placement } from '../../core/model/container';
 import type { VerdictKind } from '../../core/verdict/judge';
+import type { ThreadSample } from '../../core/verdict/observation';
 import type { ContainerStatus, IdleAssignment } from '../status';
 import { decodeQuota, decodeRules, decodeTime, encodeQuota, encodeRules, encodeTime, keyOfValue } from './values';
 
@@ -23,6 +24,8 @@ export function encodeContainer(container: ContainerStatus): pb.ContainerStatus 
         effectiveCpus: observation.effectiveCpus.toString(),
         mems: observation.mems.toString(),
         quotaUs: encodeQuota(observation.quotaUs),
+        podQuotaUs: encodeQuota(observation.podQuotaUs),
+        threads: observation.threads && encodeThreads(observation.threads),
         at: encodeTime(observation.at),
       },
     }),
@@ -56,6 +59,8 @@ export function decodeContainer(container: pb.ContainerStatus): ContainerStatus 
         effectiveCpus: parseCpuList(observation.effectiveCpus),
         mems: parseCpuList(observation.mems),
         ...decodeQuota(observation.quotaUs),
+        ...(observation.podQuotaUs !== undefined && { podQuotaUs: Number(observation.podQuotaUs) }),
+        ...(observation.threads && { threads: decodeThreads(observation.threads) }),
         at: decodeTime(observation.at),
       },
     }),
@@ -69,6 +74,19 @@ export function decodeContainer(container: pb.ContainerStatus): ContainerStatus 
     requested: container.requested,
     ...(rules && { rules: decodeRules(rules) }),
   };
+}
+
+function encodeThreads({ looked, narrower, narrowerCpus, outside }: ThreadSample): pb.ThreadSample {
+  return pb.ThreadSample.create({
+    looked,
+    narrower,
+    narrowerCpus: narrowerCpus.toString(),
+    outside: outside.toString(),
+  });
+}
+
+function decodeThreads({ looked, narrower, narrowerCpus, outside }: pb.ThreadSample): ThreadSample {
+  return { looked, narrower, narrowerCpus: parseCpuList(narrowerCpus), outside: parseCpuList(outside) };
 }
 
 export function encodeIdle(idle: IdleAssignment): pb.IdleAssignment {

@@ -23,8 +23,9 @@ export function encodeNode(node: NodeStatus): pb.NodeStatus {
     startedAt: encodeTime(node.startedAt),
     version: node.version,
     ...(gap && {
-      gap: { from: encodeTime(gap.from), to: encodeTime(gap.to), containers: gap.containers },
+      gap: { from: encodeTime(gap.from), to: encodeTime(gap.to), containers: gap.containers, names: [...gap.names] },
     }),
+    alarms: node.alarms.map((alarm) => pb.Alarm.create({ ...alarm, since: encodeTime(alarm.since) })),
   });
 }
 
@@ -52,8 +53,15 @@ export function decodeNode(node: pb.NodeStatus): NodeStatus {
         from: decodeTime(gap.from),
         ...(gap.to && { to: decodeTime(gap.to) }),
         containers: gap.containers,
+        names: gap.names,
       },
     }),
+    alarms: node.alarms.map(({ kind, subject, because, since }) => ({
+      kind,
+      subject,
+      because,
+      since: decodeTime(since),
+    })),
   };
 }
 

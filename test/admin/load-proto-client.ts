@@ -1,0 +1,32 @@
+/* eslint-disable @typescript-eslint/no-explicit-any -- what another codec made has no types of ours */
+import * as grpc from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { join } from 'node:path';
+
+const PROTO_ROOT = join(__dirname, '../../proto');
+
+/** A client made from the proto files by a second implementation, which knows nothing of our generated code. */
+export function loadProtoClient(file: string, service: string, address: string): grpc.Client & Record<string, any> {
+  const definition = loadSync(file, { includeDirs: [PROTO_ROOT], longs: Number, enums: String, oneofs: true });
+  const root = grpc.loadPackageDefinition(definition);
+  const Client = service.split('.').reduce<any>((at, name) => at[name], root);
+  return new Client(address, grpc.credentials.createInsecure());
+}
+
+export function callUnary(client: grpc.Client & Record<string, any>, method: string, request: object): Promise<any> {
+  return new Promise((resolve, reject) => {
+    client[method](request, { deadline: Date.now() + 5_000 }, (error: Error | null, response: unknown) => {
+      if (error) reject(error);
+      else resolve(response);
+    });
+  });
+}
+
+/** The messages of a stream one by one; undefined when it has ended in order. */
+export function readOneByOne(stream: NodeJS.ReadableStream): () => Promise<any> {
+  const iterator = stream[Symbol.asyncIterator]();
+  return async () => {
+    const { value, done } = await iterator.next();
+    return done ? undefined : value;
+  };
+}

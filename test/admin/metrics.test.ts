@@ -1,0 +1,114 @@
+import { Metrics } from '../../src/admin/metrics';
+import { startMetricsServer } from '../../src/admin/metrics-server';
+import { parseCpuList } from '../../src/core/cpuset';
+import { buildTopology } from '../../src/core/topology';
+import { sampleStatus } from './sample-status';
+
+const topology = buildTopology({
+  cpus: [...parseCpuList('0-7')].map((id) => ({
+    id,
+    core: id >> 1,
+    socket: 0,
+    numaNode: id < 4 ? 0 : 1,
+    uncoreCache: 0,
+  })),
+});
+const log = { error: () => undefined, warn: () => undefined };
+
+function createMetrics(): Metrics {
+  return new Metrics({ status: () => sampleStatus, topology: () => topology });
+}
+
+async function samplesOf(metrics: Metrics): Promise<ReadonlyMap<string, number>> {
+  const lines = (await metrics.expose()).split('\n').filter((line) => line && !line.startsWith('#'));
+  return new Map(lines.map((line) => [line.replace(/ \S+$/, ''), Number(line.split(' ').at(-1))]));
+}
+
+test.each`
+  sample                                                      | value
+  ${'cpusetd_cpu_manager_shared_pool_size_millicores'}        | ${4000}
+  ${'cpusetd_cpu_manager_exclusive_cpu_allocation_count'}     | ${4}
+  ${'cpusetd_cpu_manager_allocation_per_numa{numa_node="0"}'} | ${2}
+  ${'cpusetd_cpu_manager_allocation_per_numa{numa_node="1"}'} | ${2}
+  ${'cpusetd_container_verdicts{verdict="violated"}'}         | ${1}
+  ${'cpusetd_container_verdicts{verdict="drifted"}'}          | ${0}
+  ${'cpusetd_nri_connection_state{state="ready"}'}            | ${1}
+  ${'cpusetd_nri_connection_state{state="connecting"}'}       | ${0}
+  ${'cpusetd_cri_connection_state{state="connecting"}'}       | ${1}
+  ${'cpusetd_build_info{version="0.1.0"}'}                    | ${1}
+`('$sample is read from the status: $value', async ({ sample, value }) => {
+  expect((await samplesOf(createMetrics())).get(sample)).toBe(value);
+});
+
+test('what happens is counted', async () => {
+  const metrics = createMetrics();
+  metrics.pinningRequested();
+  metrics.pinningRequested();
+  metrics.refused('RESOURCE_EXHAUSTED', { entitled: true });
+  metrics.refused('INTERNAL', { entitled: false });
+  metrics.fellBack();
+  metrics.allocationAligned('physical_cpu');
+  metrics.drifted('foreign-write');
+  metrics.repaired('ok');
+  metrics.gapEnded({ seconds: 2.5, containers: 3 });
+  metrics.decisionTook(0.00002);
+  metrics.stateWriteTook(0.0002);
+  metrics.cgroupWritesTook(0.002);
+  expect(Object.fromEntries(await samplesOf(metrics))).toMatchObject({
+    cpusetd_cpu_manager_pinning_requests_total: 2,
+    cpusetd_cpu_manager_pinning_errors_total: 2,
+    'cpusetd_refusals_total{code="RESOURCE_EXHAUSTED"}': 1,
+    'cpusetd_container_aligned_compute_resources_count{scope="container",boundary="physical_cpu"}': 1,
+    'cpusetd_drift_total{cause="foreign-write"}': 1,
+    'cpusetd_repairs_total{outcome="ok"}': 1,
+    cpusetd_gap_seconds_total: 2.5,
+    cpusetd_gap_containers_total: 3,
+    'cpusetd_decision_seconds_bucket{le="0.00001"}': 0,
+    'cpusetd_decision_seconds_bucket{le="0.00003"}': 1,
+    cpusetd_state_write_seconds_count: 1,
+    cpusetd_cgroup_write_seconds_sum: 0.002,
+  });
+});
+
+test('metrics are served over HTTP, with those of the process, and nothing else is', async () => {
+  const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics: createMetrics(), log });
+  try {
+    const base = `http://127.0.0.1:${server.port}`;
+    const scrape = await fetch(`${base}/metrics?x=1`);
+    expect(scrape.headers.get('content-type')).toContain('text/plain');
+    const text = await scrape.text();
+    expect(text).toContain('cpusetd_cpu_manager_shared_pool_size_millicores 4000');
+    expect(text).toContain('process_resident_memory_bytes');
+    expect((await fetch(`${base}/`)).status).toBe(404);
+    expect((await fetch(`${base}/metrics`, { method: 'POST' })).status).toBe(405);
+  } finally {
+    await server.close();
+    await server.close();
+  }
+});
+
+test('a source that fails is answered with 500, without its words', async () => {
+  const metrics = createMetrics();
+  const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
+  jest.spyOn(metrics, 'expose').mockRejectedValue(new Error('secret'));
+  try {
+    const answer = await fetch(`http://127.0.0.1:${server.port}/metrics`);
+    expect([answer.status, await answer.text()]).toEqual([500, '']);
+  } finally {
+    await server.close();
+  }
+});
+
+test('an address in use is a clear error', async () => {
+  const metrics = createMetrics();
+  const first = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
+  try {
+    const address = { host: '127.0.0.1', port: first.port };
+    await expect(startMetricsServer({ address, metrics: createMetrics(), log })).rejects.toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('--metrics-address'),
+    });
+  } finally {
+    await first.close();
+  }
+});

@@ -1,0 +1,94 @@
+/* eslint-disable @typescript-eslint/no-explicit-any -- what another codec made has no types of ours */
+import { create, createFileRegistry, fromBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+
+import { loadProtoClient, readOneByOne } from './load-proto-client';
+import { withAdminRig } from './with-admin-server';
+
+const PROTO = 'grpc/reflection/v1/reflection.proto';
+
+/** Asks all questions over one stream. */
+async function ask(requests: object[]): Promise<any[]> {
+  const answers: any[] = [];
+  await withAdminRig(async ({ start, socketPath }) => {
+    await start();
+    const client = loadProtoClient(PROTO, 'grpc.reflection.v1.ServerReflection', `unix:${socketPath}`);
+    const stream = client.ServerReflectionInfo();
+    const next = readOneByOne(stream);
+    for (const request of requests) {
+      stream.write(request);
+      answers.push(await next());
+    }
+    stream.end();
+    expect(await next()).toBeUndefined();
+    client.close();
+  });
+  return answers;
+}
+
+test('all services are listed', async () => {
+  const [{ listServicesResponse }] = await ask([{ listServices: '*' }]);
+  expect(listServicesResponse.service.map(({ name }: { name: string }) => name).sort()).toEqual([
+    'cpusetd.v1.CpuManager',
+    'grpc.health.v1.Health',
+    'grpc.reflection.v1.ServerReflection',
+    'grpc.reflection.v1alpha.ServerReflection',
+  ]);
+});
+
+test.each([
+  'cpusetd.v1.CpuManager',
+  'cpusetd.v1.CpuManager.GetStatus',
+  'cpusetd.v1.ContainerStatus',
+  'cpusetd.v1.ContainerStatus.because',
+  'cpusetd.v1.WatchStatusResponse.event',
+  'cpusetd.v1.VerdictKind',
+  'cpusetd.v1.VERDICT_KIND_KEPT',
+])('the files of %s are complete: a client can build the service from them', async (symbol) => {
+  const [{ fileDescriptorResponse }] = await ask([{ fileContainingSymbol: symbol }]);
+  const file = fileDescriptorResponse.fileDescriptorProto.map((bytes: Uint8Array) =>
+    fromBinary(FileDescriptorProtoSchema, bytes),
+  );
+  expect(file[0].name).toBe('cpusetd/v1/cpusetd.proto');
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: file.reverse() }));
+  expect(registry.getService('cpusetd.v1.CpuManager')?.methods.map(({ name }) => name)).toEqual([
+    'GetStatus',
+    'WatchStatus',
+    'ListAssignments',
+    'Explain',
+  ]);
+});
+
+test('a file is found by its name', async () => {
+  const [{ fileDescriptorResponse }] = await ask([{ fileByFilename: 'google/protobuf/timestamp.proto' }]);
+  expect(fileDescriptorResponse.fileDescriptorProto).toHaveLength(1);
+});
+
+test('what is not there is an error in the answer, and the stream goes on', async () => {
+  const answers = await ask([
+    { fileByFilename: '/etc/passwd' },
+    { fileContainingSymbol: 'cpusetd.v1.Nope' },
+    { fileContainingExtension: { containingType: 'cpusetd.v1.Status', extensionNumber: 7 } },
+    { allExtensionNumbersOfType: 'cpusetd.v1.Nope' },
+    {},
+    { allExtensionNumbersOfType: 'cpusetd.v1.Status' },
+  ]);
+  expect(answers.map((answer) => answer.errorResponse?.errorCode)).toEqual([5, 5, 5, 5, 3, undefined]);
+  expect(answers.at(-1).allExtensionNumbersResponse).toEqual({ baseTypeName: 'cpusetd.v1.Status' });
+});
+
+test('clients that know only the older name are answered too', async () => {
+  await withAdminRig(async ({ start, socketPath }) => {
+    await start();
+    const client = loadProtoClient(
+      'grpc/reflection/v1alpha/reflection.proto',
+      'grpc.reflection.v1alpha.ServerReflection',
+      `unix:${socketPath}`,
+    );
+    const stream = client.ServerReflectionInfo();
+    stream.write({ listServices: '' });
+    expect((await readOneByOne(stream)()).listServicesResponse.service).toHaveLength(4);
+    stream.end();
+    client.close();
+  });
+});

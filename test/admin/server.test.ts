@@ -1,0 +1,301 @@
+import * as grpc from '@grpc/grpc-js';
+import { connect } from 'node:net';
+
+import { connectAdmin } from '../../src/admin/client';
+import type { StatusChange } from '../../src/admin/status';
+import { parseCpuList } from '../../src/core/cpuset';
+import { callUnary, loadProtoClient, readOneByOne } from './load-proto-client';
+import { container, sampleStatus } from './sample-status';
+import { withAdminRig } from './with-admin-server';
+
+const HEALTH = ['grpc/health/v1/health.proto', 'grpc.health.v1.Health'] as const;
+const CPU_MANAGER = ['cpusetd/v1/cpusetd.proto', 'cpusetd.v1.CpuManager'] as const;
+
+describe('health', () => {
+  test.each`
+    service                    | set              | want
+    ${''}                      | ${undefined}     | ${'NOT_SERVING'}
+    ${''}                      | ${'SERVING'}     | ${'SERVING'}
+    ${'nri'}                   | ${'SERVING'}     | ${'SERVING'}
+    ${'nri'}                   | ${'NOT_SERVING'} | ${'NOT_SERVING'}
+    ${'cri'}                   | ${undefined}     | ${'NOT_SERVING'}
+    ${'cpusetd.v1.CpuManager'} | ${'SERVING'}     | ${'SERVING'}
+  `('Check of "$service" set to $set answers $want', async ({ service, set, want }) => {
+    await withAdminRig(async ({ start, health, socketPath }) => {
+      await start();
+      if (set) health.set(service, set);
+      const client = loadProtoClient(...HEALTH, `unix:${socketPath}`);
+      expect(await callUnary(client, 'Check', { service })).toEqual({ status: want });
+      client.close();
+    });
+  });
+
+  test('Check of an unknown service is NOT_FOUND', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      const client = loadProtoClient(...HEALTH, `unix:${socketPath}`);
+      await expect(callUnary(client, 'Check', { service: 'nope' })).rejects.toMatchObject({
+        code: grpc.status.NOT_FOUND,
+      });
+      client.close();
+    });
+  });
+
+  test('Watch tells the status at once, each change once, and the end at shutdown', async () => {
+    await withAdminRig(async ({ start, health, socketPath }) => {
+      const server = await start();
+      const client = loadProtoClient(...HEALTH, `unix:${socketPath}`);
+      const next = readOneByOne(client.Watch({ service: 'nri' }));
+      expect(await next()).toEqual({ status: 'NOT_SERVING' });
+      health.set('nri', 'SERVING');
+      health.set('nri', 'SERVING');
+      expect(await next()).toEqual({ status: 'SERVING' });
+      const closed = server.close();
+      expect(await next()).toEqual({ status: 'NOT_SERVING' });
+      expect(await next()).toBeUndefined();
+      await closed;
+      client.close();
+    });
+  });
+
+  test('Watch of an unknown service says SERVICE_UNKNOWN and stays open', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      const server = await start();
+      const client = loadProtoClient(...HEALTH, `unix:${socketPath}`);
+      const next = readOneByOne(client.Watch({ service: 'nope' }));
+      expect(await next()).toEqual({ status: 'SERVICE_UNKNOWN' });
+      const after = next();
+      await server.close();
+      expect(await after).toBeUndefined();
+      client.close();
+    });
+  });
+
+  test('is answered over TCP where asked for, and nothing else is', async () => {
+    await withAdminRig(async ({ start, health }) => {
+      const { healthPort } = await start({ healthAddress: { host: '127.0.0.1', port: 0 } });
+      health.set('', 'SERVING');
+      const address = `127.0.0.1:${healthPort}`;
+      const client = loadProtoClient(...HEALTH, address);
+      expect(await callUnary(client, 'Check', {})).toEqual({ status: 'SERVING' });
+      client.close();
+      const manager = loadProtoClient(...CPU_MANAGER, address);
+      await expect(callUnary(manager, 'GetStatus', {})).rejects.toMatchObject({ code: grpc.status.UNIMPLEMENTED });
+      manager.close();
+    });
+  });
+
+  test('an address that is in use is a clear error, and the socket is free again', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      const { healthPort } = await start({ healthAddress: { host: '127.0.0.1', port: 0 } });
+      const second = { socketPath: `${socketPath}2`, healthAddress: { host: '127.0.0.1', port: healthPort! } };
+      await expect(start(second)).rejects.toMatchObject({
+        code: 'FAILED_PRECONDITION',
+        message: expect.stringContaining('--health-address'),
+      });
+      await start({ ...second, healthAddress: undefined });
+    });
+  });
+});
+
+describe('cpusetd.v1.CpuManager', () => {
+  test('the status arrives whole, through our codec', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      const client = await connectAdmin(socketPath);
+      expect(await client.status()).toEqual(sampleStatus);
+      client.close();
+    });
+  });
+
+  test('a second codec reads the same', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
+      const { status } = await callUnary(client, 'GetStatus', {});
+      client.close();
+      expect(status.node).toMatchObject({
+        policyOptions: ['full-pcpus-only', 'strict-cpu-reservation'],
+        sharedPool: '0-1,6-7',
+        mode: 'MODE_NRI',
+        cri: { state: 'CONNECTION_STATE_CONNECTING', reason: 'connection refused' },
+        generation: 12,
+        gap: { containers: 2 },
+      });
+      expect(status.containers[1]).toMatchObject({
+        placement: 'PLACEMENT_EXCLUSIVE',
+        promise: { cpus: '2-3', mems: '0', quotaUs: -1 },
+        observation: { cpus: '2-3', effectiveCpus: '2' },
+        verdict: { kind: 'VERDICT_KIND_VIOLATED', reason: 'CPU 3 is offline', since: { seconds: 1_795_255_200 } },
+        rules: { policyOptions: ['full-pcpus-only'], reserved: '0' },
+      });
+      expect(status.idle).toHaveLength(1);
+    });
+  });
+
+  test('ListAssignments names the owners of exclusive CPUs, idle ones without a container id', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
+      const { assignments } = await callUnary(client, 'ListAssignments', {});
+      client.close();
+      expect(assignments).toMatchObject([
+        { podUid: 'uid-web', container: 'app', containerId: 'a'.repeat(64), cpus: '2-3', mems: '0', requested: 2 },
+        { podUid: 'uid-job', container: 'init', cpus: '4-5', requested: 2 },
+      ]);
+      expect(assignments[1].containerId ?? '').toBe('');
+    });
+  });
+
+  test('WatchStatus sends the full status, then every kind of change', async () => {
+    await withAdminRig(async ({ start, socketPath, backend }) => {
+      await start();
+      const changes: StatusChange[] = [
+        {
+          kind: 'container',
+          container: container({ id: 'n', pod: 'new', container: 'c', placement: 'shared', requested: 0 }),
+        },
+        { kind: 'node', node: { ...sampleStatus.node, sharedPool: parseCpuList('0') } },
+        { kind: 'idle', idle: [] },
+        { kind: 'container-removed', id: 'c' },
+      ];
+      const client = await connectAdmin(socketPath);
+      const stop = new AbortController();
+      const seen: StatusChange[] = [];
+      for await (const change of client.watch(stop.signal)) {
+        seen.push(change);
+        if (seen.length === 1) changes.forEach((of) => backend.tell(of));
+        if (seen.length === 1 + changes.length) stop.abort();
+      }
+      expect(seen).toEqual([{ kind: 'full', status: sampleStatus }, ...changes]);
+      client.close();
+    });
+  });
+
+  test('a watcher that goes away is forgotten', async () => {
+    await withAdminRig(async ({ start, socketPath, backend }) => {
+      await start();
+      const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
+      const stream = client.WatchStatus({});
+      stream.on('error', () => undefined);
+      await readOneByOne(stream)();
+      expect(backend.watchers).toBe(1);
+      client.close();
+      stream.cancel();
+      await until(() => backend.watchers === 0);
+    });
+  });
+
+  test('a watcher that does not read costs no memory, and gets the present status when it reads again', async () => {
+    await withAdminRig(async ({ start, socketPath, backend }) => {
+      await start();
+      const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
+      const stream = client.WatchStatus({});
+      const next = readOneByOne(stream);
+      await next();
+      stream.pause();
+      const rounds = 20_000;
+      for (let i = 1; i <= rounds; i++) {
+        backend.current = { ...sampleStatus, node: { ...sampleStatus.node, generation: i } };
+        backend.tell({
+          kind: 'node',
+          node: { ...backend.current.node, cri: { ...backend.current.node.cri, reason: 'x'.repeat(1_000) } },
+        });
+        if (i % 1_000 === 0) await new Promise(setImmediate);
+      }
+      let received = 0;
+      for (;;) {
+        const message = await next();
+        received += 1;
+        if (message.status?.node.generation === rounds) break;
+      }
+      expect(received).toBeLessThan(rounds / 10);
+      client.close();
+      stream.on('error', () => undefined).cancel();
+    });
+  });
+
+  test.each`
+    what                         | request                   | code                  | details
+    ${'a pod that is not known'} | ${{ pod: { name: 'q' } }} | ${'NOT_FOUND'}        | ${'no pod q'}
+    ${'nothing at all'}          | ${{}}                     | ${'INVALID_ARGUMENT'} | ${'nothing to explain: name a pod or a number of CPUs'}
+    ${'what breaks us inside'}   | ${{ cpus: 13 }}           | ${'INTERNAL'}         | ${'internal error; see the log of cpusetd'}
+  `('Explain of $what is $code', async ({ request, code, details }) => {
+    await withAdminRig(async ({ start, socketPath, logged }) => {
+      await start();
+      const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
+      await expect(callUnary(client, 'Explain', request)).rejects.toMatchObject({
+        code: grpc.status[code as keyof typeof grpc.status],
+        details,
+      });
+      client.close();
+      expect(logged).toHaveLength(code === 'INTERNAL' ? 1 : 0);
+    });
+  });
+
+  test('Explain answers for a pod and for a number of CPUs', async () => {
+    await withAdminRig(async ({ start, socketPath, backend }) => {
+      await start();
+      const client = await connectAdmin(socketPath);
+      const pod = { kind: 'pod', namespace: '', pod: 'web', container: '' } as const;
+      expect(await client.explain(pod)).toEqual(backend.explain(pod));
+      const cpus = { kind: 'cpus', count: 2 } as const;
+      expect(await client.explain(cpus)).toEqual(backend.explain(cpus));
+      client.close();
+    });
+  });
+
+  test('a request larger than any of ours is refused', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
+      await expect(callUnary(client, 'Explain', { pod: { name: 'x'.repeat(100_000) } })).rejects.toMatchObject({
+        code: grpc.status.RESOURCE_EXHAUSTED,
+      });
+      client.close();
+    });
+  });
+});
+
+describe('the server as a whole', () => {
+  test('bytes that are no HTTP/2 end their connection and nothing else', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      await new Promise<void>((resolve) => {
+        const socket = connect(socketPath, () => socket.write('GET / HTTP/1.1\r\n\r\n'.repeat(100)));
+        socket.on('error', () => undefined);
+        socket.on('data', () => undefined);
+        socket.on('close', () => resolve());
+      });
+      const client = await connectAdmin(socketPath);
+      expect((await client.status()).node.version).toBe('0.1.0');
+      client.close();
+    });
+  });
+
+  test('closing twice is harmless, and a client that keeps its connection does not hold it up', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      const server = await start();
+      const client = await connectAdmin(socketPath);
+      await client.status();
+      await Promise.all([server.close(), server.close()]);
+      await expect(connectAdmin(socketPath)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+      client.close();
+    });
+  });
+
+  test('a second server on the socket of a living one is refused', async () => {
+    await withAdminRig(async ({ start }) => {
+      await start();
+      await expect(start()).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    });
+  });
+});
+
+async function until(condition: () => boolean, deadlineMs = 5_000): Promise<void> {
+  const deadline = Date.now() + deadlineMs;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error('the condition did not come true in time');
+    await new Promise(setImmediate);
+  }
+}

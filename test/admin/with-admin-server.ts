@@ -1,0 +1,44 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { HealthState } from '../../src/admin/health-state';
+import { startAdminServer, type AdminServer, type AdminServerOptions } from '../../src/admin/server';
+import { SampleBackend } from './sample-status';
+
+export interface AdminRig {
+  readonly folder: string;
+  readonly socketPath: string;
+  readonly backend: SampleBackend;
+  readonly health: HealthState;
+  readonly logged: unknown[];
+  readonly start: (options?: Partial<AdminServerOptions>) => Promise<AdminServer>;
+}
+
+/** Gives a folder of its own and whatever is started in it; closes all of it. */
+export async function withAdminRig(use: (rig: AdminRig) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'adm-'));
+  const servers: AdminServer[] = [];
+  const logged: unknown[] = [];
+  const log = { error: (fact: unknown) => void logged.push(fact), warn: (fact: unknown) => void logged.push(fact) };
+  const backend = new SampleBackend();
+  const health = new HealthState();
+  const socketPath = join(folder, 'a.sock');
+  try {
+    await use({
+      folder,
+      socketPath,
+      backend,
+      health,
+      logged,
+      start: async (options) => {
+        const server = await startAdminServer({ socketPath, backend, health, log, drainMs: 200, ...options });
+        servers.push(server);
+        return server;
+      },
+    });
+  } finally {
+    await Promise.all(servers.map((server) => server.close()));
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
