@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 
 import type { RefusalCode } from '../core/model/events';
 import type { Topology } from '../core/topology';
+import type { AlignmentBoundary } from '../core/topology/alignment';
 import type { DriftCause } from '../core/verdict/drift-cause';
 import type { VerdictKind } from '../core/verdict/judge';
 import { ALARM_KINDS, type ConnectionState, type Status } from './status';
@@ -11,9 +12,6 @@ const BUCKETS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1
 
 const VERDICTS: readonly VerdictKind[] = ['unknown', 'kept', 'pending', 'drifted', 'violated', 'held-under-old-rules'];
 const CONNECTION_STATES: readonly ConnectionState[] = ['off', 'connecting', 'synchronizing', 'ready'];
-
-/** What units an allocation was aligned to, by the kubelet's names. */
-export type AlignmentBoundary = 'physical_cpu' | 'uncore_cache' | 'numa_node';
 
 export interface MetricsSource {
   readonly status: () => Status;

@@ -1,5 +1,6 @@
 import type {
   AdminBackend,
+  Alarm,
   Connection,
   ContainerStatus,
   Gap,
@@ -27,7 +28,8 @@ export interface DaemonFacts {
   readonly nri: Connection;
   readonly cri: Connection;
   readonly generation: number;
-  readonly gap?: Gap;
+  readonly gap: Gap | undefined;
+  readonly alarms: readonly Alarm[];
 }
 
 export interface NodeStatusParts {
@@ -101,8 +103,16 @@ function showContainer({ model, verdicts, now }: NodeStatusParts, container: Con
 
 function showObservation(entry: ReturnType<VerdictBook['get']>): ShownObservation | undefined {
   if (entry?.observation.kind !== 'seen') return undefined;
-  const { cpus, effective, mems } = entry.observation;
-  return { cpus, effectiveCpus: effective, mems, at: entry.at };
+  const { cpus, effective, mems, quota, podQuota, threads } = entry.observation;
+  return {
+    cpus,
+    effectiveCpus: effective,
+    mems,
+    ...(quota && { quotaUs: quota.quotaUs }),
+    ...(podQuota && { podQuotaUs: podQuota.quotaUs }),
+    ...(threads && { threads }),
+    at: entry.at,
+  };
 }
 
 function showIdle(model: NodeView): IdleAssignment[] {

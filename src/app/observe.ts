@@ -1,22 +1,21 @@
 import { CpuSet } from '../core/cpuset';
+import type { Container } from '../core/model/container';
 import type { ContainerInfo } from '../core/model/events';
+import { hasCgroup } from '../core/plan/plan-moves';
 import type { LiveCpusets } from '../core/transition';
-import type { Observation } from '../core/verdict/observation';
+import type { Observation, Quota, ThreadSample } from '../core/verdict/observation';
+import { sampleThreads } from '../core/verdict/sample-threads';
 import { cgroupPathOf, type Cgroups } from '../host';
+import { podCgroupOf } from './pod-cgroup';
 
-/** Reads back what the kernel has for one container. */
+/** Threads are many and each costs a read: so many containers have theirs looked at in a sweep, in turn. */
+const SAMPLED_CONTAINERS = 8;
+const SAMPLED_THREADS = 16;
+
+/** Reads back the cpuset that the kernel has for one container. */
 export function observe(cgroups: Cgroups, cgroupsPath: string): Observation {
   const at = cgroupPathOf(cgroupsPath);
-  if (at.kind === 'refused') return { kind: 'unreadable', because: at.because };
-  const reading = cgroups.readCpuset(at.path);
-  switch (reading.kind) {
-    case 'found':
-      return { kind: 'seen', cpus: reading.cpus, effective: reading.effectiveCpus, mems: reading.mems };
-    case 'missing':
-      return { kind: 'gone' };
-    default:
-      return { kind: 'unreadable', because: reading.because };
-  }
+  return at.kind === 'refused' ? { kind: 'unreadable', because: at.because } : observeCpuset(cgroups, at.path);
 }
 
 /** The live cpusets of the running ones among the containers; who can't be read is left out. */
@@ -28,4 +27,85 @@ export function readLiveCpusets(cgroups: Cgroups, containers: readonly Container
     if (observation.kind === 'seen') live.set(id, observation.cpus);
   }
   return live;
+}
+
+/** Looks at containers as a verdict needs it: cpuset, quotas where CPUs are owned, and some threads. */
+export class Onlooker {
+  /** Whose threads come next, as a place in the list of containers. */
+  private turn = 0;
+
+  constructor(private readonly cgroups: Cgroups) {}
+
+  /** `before`: what was seen of a container the last time. `sample`: whether threads are looked at. */
+  look(
+    containers: readonly Container[],
+    { before, sample }: { readonly before: (id: string) => Observation | undefined; readonly sample: boolean },
+  ): Map<string, Observation> {
+    const podQuotas = new Map<string, Quota | undefined>();
+    const sampled = sample ? this.takeTurn(containers.length) : () => false;
+    return new Map(
+      containers.map((container, i) => {
+        const known = before(container.id);
+        return [container.id, this.lookAt(container, { known, podQuotas, sampled: sampled(i) })];
+      }),
+    );
+  }
+
+  private lookAt(
+    container: Container,
+    {
+      known,
+      podQuotas,
+      sampled,
+    }: { known: Observation | undefined; podQuotas: Map<string, Quota | undefined>; sampled: boolean },
+  ): Observation {
+    if (!hasCgroup(container)) return { kind: 'gone' };
+    const at = cgroupPathOf(container.cgroupsPath);
+    if (at.kind === 'refused') return { kind: 'unreadable', because: at.because };
+    const observation = observeCpuset(this.cgroups, at.path);
+    if (observation.kind !== 'seen') return observation;
+
+    const kept = known?.kind === 'seen' && known.effective.equals(observation.effective) ? known.threads : undefined;
+    const threads = sampled ? this.sample(at.path, observation.effective) : kept;
+    const seen = { ...observation, ...(threads && { threads }) };
+    if (container.placement !== 'exclusive') return seen;
+
+    const pod = podCgroupOf(at.path, container.podUid);
+    if (pod !== undefined && !podQuotas.has(pod)) podQuotas.set(pod, this.readQuota(pod));
+    const quota = this.readQuota(at.path);
+    const podQuota = pod === undefined ? undefined : podQuotas.get(pod);
+    return { ...seen, ...(quota && { quota }), ...(podQuota && { podQuota }) };
+  }
+
+  private readQuota(dir: string): Quota | undefined {
+    const reading = this.cgroups.readQuota(dir);
+    return reading.kind === 'found' ? { quotaUs: reading.quotaUs, periodUs: reading.periodUs } : undefined;
+  }
+
+  private sample(dir: string, effective: CpuSet): ThreadSample | undefined {
+    const reading = this.cgroups.listThreads(dir, { maxThreads: SAMPLED_THREADS });
+    if (reading.kind !== 'found' || reading.threads.length === 0) return undefined;
+    return sampleThreads(
+      effective,
+      reading.threads.map(({ allowed }) => allowed),
+    );
+  }
+
+  private takeTurn(count: number): (place: number) => boolean {
+    const first = this.turn < count ? this.turn : 0;
+    this.turn = first + SAMPLED_CONTAINERS;
+    return (place) => place >= first && place < first + SAMPLED_CONTAINERS;
+  }
+}
+
+function observeCpuset(cgroups: Cgroups, dir: string): Observation {
+  const reading = cgroups.readCpuset(dir);
+  switch (reading.kind) {
+    case 'found':
+      return { kind: 'seen', cpus: reading.cpus, effective: reading.effectiveCpus, mems: reading.mems };
+    case 'missing':
+      return { kind: 'gone' };
+    default:
+      return { kind: 'unreadable', because: reading.because };
+  }
 }

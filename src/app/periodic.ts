@@ -3,7 +3,7 @@
  * The returned promise resolves then, when the round under way has ended. A round never rejects: it logs.
  */
 export async function repeat(
-  round: () => Promise<void>,
+  round: () => void | Promise<void>,
   { periodMs, signal }: { readonly periodMs: number; readonly signal: AbortSignal },
 ): Promise<void> {
   while (!signal.aborted) {

@@ -1,10 +1,15 @@
 import type { Logger } from 'pino';
+import type { Container } from '../core/model/container';
 import type { NodeModel } from '../core/model/node-model';
-import { hasCgroup } from '../core/plan/plan-moves';
-import { compareListing, reconcile, type RuntimeListing } from '../core/transition';
+import { compareListing, reconcile, type Drift, type Judged, type RuntimeListing } from '../core/transition';
+import { judge } from '../core/verdict/judge';
 import type { Observation } from '../core/verdict/observation';
 import type { Cgroups } from '../host';
-import { observe } from './observe';
+import type { Alarms } from './alarms';
+import type { DriftClues } from './drift-clues';
+import { liftQuotas } from './lift-quotas';
+import { Onlooker } from './observe';
+import { RepairBook } from './repair-book';
 import type { Transactor } from './transactor';
 import type { VerdictBook } from './verdict-book';
 
@@ -12,18 +17,26 @@ export interface ReconcilerParts {
   readonly model: NodeModel;
   readonly transactor: Transactor;
   readonly cgroups: Cgroups;
+  /** Whether cgroups are written here; else the runtime is asked to. */
+  readonly writes: boolean;
   readonly verdicts: VerdictBook;
+  readonly clues: DriftClues;
+  readonly alarms: Alarms;
   /** Complete lists of the runtime; undefined when there is no way to ask, rejects when asking failed. */
   readonly listRuntime?: () => Promise<RuntimeListing>;
   /** Running containers that nobody told us of: the runtime has to describe them. */
   readonly resynchronize: (containerIds: readonly string[]) => void;
   readonly now: () => string;
   readonly log: Logger;
-  readonly onSwept?: (sweep: {
-    readonly containers: number;
-    readonly drifted: number;
-    readonly durationMs: number;
-  }) => void;
+  readonly signal: AbortSignal;
+  readonly observer?: ReconcileObserver;
+}
+
+/** Is told what was found and done: for metrics and status. */
+export interface ReconcileObserver {
+  onDrift(drift: Drift): void;
+  onRepair(outcome: 'ok' | 'failed'): void;
+  onSwept(): void;
 }
 
 /**
@@ -31,65 +44,134 @@ export interface ReconcilerParts {
  * one container never stops the others.
  */
 export class Reconciler {
+  private readonly repairs = new RepairBook();
+  private readonly onlooker: Onlooker;
   private strangers: ReadonlySet<string> = new Set();
+  private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly parts: ReconcilerParts) {}
+  constructor(private readonly parts: ReconcilerParts) {
+    this.onlooker = new Onlooker(parts.cgroups);
+    parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
+  }
 
   /** One round over everything: cgroups, then the runtime's lists. */
   async round(): Promise<void> {
-    this.sweep();
+    this.sweep([...this.parts.model.containers.values()], { sample: true });
     this.parts.transactor.saveUnsaved();
     await this.compareWithRuntime();
   }
 
-  /** Reads back every running container, or the given ones, and repairs what drifted. */
-  sweep(containerIds?: readonly string[]): void {
-    const { model, transactor, verdicts, now, onSwept } = this.parts;
-    const start = performance.now();
-    const observations = this.observeAll(containerIds ?? [...model.containers.keys()]);
-    let drifted = 0;
+  /** Looks at these containers now. `written`: because somebody has just written their cgroups. */
+  check(containerIds: readonly string[], { written = false } = {}): void {
+    const { containers } = this.parts.model;
+    this.sweep(
+      containerIds.flatMap((id) => containers.get(id) ?? []),
+      { written },
+    );
+  }
+
+  /** Reads containers back, repairs what drifted, and judges them. */
+  private sweep(containers: readonly Container[], { written = false, sample = false }): void {
+    const { transactor, observer, signal } = this.parts;
+    if (signal.aborted) return;
+    const nowMs = performance.now();
+    const observations = this.look(containers, sample);
+    let judged: readonly Judged[] = [];
     transactor.change((draft) => {
-      const { judged, moves } = reconcile(draft, observations);
-      for (const { containerId, verdict } of judged) {
-        verdicts.record(containerId, verdict, observations.get(containerId)!, now());
-        if (verdict.kind === 'drifted') drifted++;
-      }
-      return moves;
+      const outcome = reconcile(draft, observations, {
+        explain: (container, seen, together) =>
+          this.parts.clues.explain(container, {
+            seen,
+            together,
+            repairs: this.repairs.repairsOf(container.id),
+            nowMs,
+          }),
+        restrain: ({ id, promise }) => this.repairs.restrain(id, { promise: promise!, nowMs, written }),
+      });
+      judged = outcome.judged;
+      return outcome.moves;
     });
-    if (drifted > 0) this.lookAgain(observations);
-    verdicts.keepOnly(model.containers);
-    onSwept?.({ containers: observations.size, drifted, durationMs: performance.now() - start });
+    for (const one of judged) {
+      const { containerId, verdict, drift } = one;
+      const before = this.record(containerId, verdict, observations.get(containerId)!);
+      if (drift && (drift.action === 'repair' || before?.verdict.kind !== 'drifted')) observer?.onDrift(drift);
+      this.settle(one, nowMs);
+    }
+    this.lookAgain(judged, this.liftQuotas(observations));
+    if (sample) this.forgetTheGone();
+    this.scheduleRepairs();
+    observer?.onSwept();
+  }
+
+  private look(containers: readonly Container[], sample = false): Map<string, Observation> {
+    const before = (id: string) => this.parts.verdicts.get(id)?.observation;
+    return this.onlooker.look(containers, { before, sample });
+  }
+
+  private record(containerId: string, verdict: Judged['verdict'], observation: Observation) {
+    return this.parts.verdicts.record(containerId, verdict, observation, this.parts.now());
+  }
+
+  private settle({ containerId, verdict, drift }: Judged, nowMs: number): void {
+    const { alarms } = this.parts;
+    if (verdict.kind === 'pending' || verdict.kind === 'unknown') return;
+    if (drift?.action === 'stop') alarms.raise('repairs-stopped', containerId, verdict.because);
+    else if (drift?.action !== 'wait') alarms.clear('repairs-stopped', containerId);
+    if (!drift) this.repairs.settle(containerId, nowMs);
+  }
+
+  /** Returns whose quotas were written. */
+  private liftQuotas(observations: ReadonlyMap<string, Observation>): string[] {
+    const { model, cgroups, writes, log } = this.parts;
+    if (!writes) return [];
+    return [...observations].flatMap(([id, observation]) => {
+      const container = model.containers.get(id);
+      return container && liftQuotas({ view: model, cgroups, log }, container, observation) ? [id] : [];
+    });
   }
 
   /** After a repair the verdict is given on what the kernel has now, not on what was hoped for. */
-  private lookAgain(observations: ReadonlyMap<string, Observation>): void {
-    const { model, transactor, verdicts, now } = this.parts;
-    const repaired = [...observations.keys()].filter((id) => verdicts.get(id)?.verdict.kind === 'drifted');
-    const seen = this.observeAll(repaired);
-    transactor.change((draft) => {
-      const { judged } = reconcile(draft, seen);
-      for (const { containerId, verdict } of judged) {
-        verdicts.record(containerId, verdict, seen.get(containerId)!, now());
-        if (verdict.kind === 'kept' || verdict.kind === 'held-under-old-rules') {
-          const cpus = model.containers.get(containerId)?.promise?.cpus.toString();
-          draft.note('info', 'repaired', { containerId, cpus });
-        }
+  private lookAgain(judged: readonly Judged[], lifted: readonly string[]): void {
+    const { model, writes, observer, log } = this.parts;
+    const repaired = new Set(
+      judged.flatMap(({ containerId, drift }) => (drift?.action === 'repair' ? [containerId] : [])),
+    );
+    const ids = [...new Set([...repaired, ...lifted])];
+    for (const [containerId, observation] of this.look(ids.flatMap((id) => model.containers.get(id) ?? []))) {
+      const container = model.containers.get(containerId)!;
+      const verdict = judge(model, container, observation);
+      // Where the runtime does the writing the verdict stays: it has not come to it yet.
+      if (!repaired.has(containerId)) this.record(containerId, verdict, observation);
+      else if (verdict.kind !== 'drifted') {
+        this.record(containerId, verdict, observation);
+        observer?.onRepair('ok');
+        log.info({ containerId, cpus: container.promise?.cpus.toString() }, 'repaired');
+      } else if (writes) {
+        this.repairs.noteRefusal(containerId);
+        observer?.onRepair('failed');
       }
-      return [];
-    });
+    }
   }
 
-  private observeAll(containerIds: readonly string[]): Map<string, Observation> {
-    const observations = new Map<string, Observation>();
-    for (const id of containerIds) {
-      const container = this.parts.model.containers.get(id);
-      if (!container) continue;
-      observations.set(
-        id,
-        hasCgroup(container) ? observe(this.parts.cgroups, container.cgroupsPath) : { kind: 'gone' },
-      );
-    }
-    return observations;
+  /** Repairs that wait are made when their time has come. */
+  private scheduleRepairs(): void {
+    clearTimeout(this.timer);
+    const { nextDueMs } = this.repairs;
+    if (nextDueMs === undefined) return;
+    this.timer = setTimeout(
+      () => this.check(this.repairs.takeDue(performance.now())),
+      Math.max(0, nextDueMs - performance.now()) + 1,
+    );
+    this.timer.unref();
+  }
+
+  private forgetTheGone(): void {
+    const { model, verdicts, clues, alarms } = this.parts;
+    verdicts.keepOnly(model.containers);
+    clues.keepOnly(model.containers);
+    this.repairs.keepOnly(model.containers);
+    for (const { kind, subject } of alarms.list())
+      if (kind === 'repairs-stopped' && !model.containers.has(subject)) alarms.clear(kind, subject);
   }
 
   private async compareWithRuntime(): Promise<void> {

@@ -6,17 +6,26 @@ import type { RuntimeAnswer, RuntimeEvent } from '../core/model/events';
 import { NodeModel } from '../core/model/node-model';
 import { acquireHostLock, openCgroups, readTopology } from '../host';
 import type { PluginState } from '../nri';
+import { Aftermath } from './aftermath';
+import { Alarms } from './alarms';
 import { createCgroupMover } from './cgroup-mover';
 import { withClosers } from './closers';
 import type { Config } from './config';
+import { countTransaction } from './count';
+import { DriftClues } from './drift-clues';
+import { DriftWatch } from './drift-watch';
+import { GapKeeper } from './gap';
+import { KubeletManager } from './kubelet-manager';
 import { createAdminBackend } from './node-status';
 import { readLiveCpusets } from './observe';
 import { openMemory } from './memory';
 import { keepPlugin } from './nri-link';
+import { OnlineCpus } from './online-cpus';
 import { repeat } from './periodic';
 import { Reconciler } from './reconciler';
 import { RuntimeLink } from './runtime-link';
 import { settingsOf } from './settings-of';
+import { giveSignOfLife, readSignOfLife } from './sign-of-life';
 import { Transactor } from './transactor';
 import { VerdictBook } from './verdict-book';
 
@@ -28,12 +37,17 @@ export interface DaemonOptions {
   readonly signal: AbortSignal;
 }
 
+/** Hotplug is noticed within this time; asking costs one small file. */
+const ONLINE_PERIOD_MS = 1_000;
+
 /** Runs until the signal is aborted. Throws CpusetdError when it can't start. */
 export async function runDaemon({ config, version, log, signal }: DaemonOptions): Promise<void> {
   await withClosers(async (onClose) => {
     const startedAt = new Date().toISOString();
     const now = (): string => new Date().toISOString();
-    const lock = acquireHostLock(`${config.stateDir}/lock`);
+    const lockPath = `${config.stateDir}/lock`;
+    const aliveMs = readSignOfLife(lockPath, Date.now());
+    const lock = acquireHostLock(lockPath);
     if (lock.kind === 'held') throw new CpusetdError('FAILED_PRECONDITION', lock.because);
     onClose(() => lock.lock.release());
 
@@ -46,12 +60,14 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
       : { writable: false as const, because: 'cgroup-writes is off' };
     if (!writable.writable)
       log.warn({ because: writable.because }, 'cgroups are not written directly; the runtime is asked to');
-    const mover = createCgroupMover(cgroups, { writes: writable.writable });
+    const writes = writable.writable;
     const verdicts = new VerdictBook();
     const health = new HealthState();
 
     const nri: { state: PluginState | undefined } = { state: undefined };
     const link = new RuntimeLink({ endpoint: config.criEndpoint, model, log, signal, now });
+    const alarms = new Alarms({ log, now, onChange: () => backend.feed.touch() });
+    const gap = new GapKeeper({ log, onEnded: (ended) => metrics?.gapEnded(ended) }, aliveMs ?? Date.parse(startedAt));
     const backend = createAdminBackend({
       model,
       verdicts,
@@ -65,24 +81,78 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
         nri: connectionOf(nri.state, startedAt),
         cri: link.connection,
         generation: memory.generation,
+        gap: gap.current,
+        alarms: alarms.list(),
       }),
     });
+    // Only loaded when asked for: nothing of it is on the way to being registered otherwise.
+    const metrics =
+      config.metricsAddress === undefined
+        ? undefined
+        : new (await import('../admin/metrics')).Metrics({ status: () => backend.status(), topology: () => model.topology });
+
     const transactor = new Transactor({
       model,
-      save: memory.save,
-      mover,
+      save: (assignments) => {
+        const startMs = performance.now();
+        const problem = memory.save(assignments);
+        metrics?.stateWriteTook((performance.now() - startMs) / 1000);
+        if (problem) alarms.raise('state-not-saved', '', problem.because);
+        else alarms.clear('state-not-saved', '');
+        return problem;
+      },
+      mover: createCgroupMover(cgroups, { writes }),
       now,
       log,
       observer: {
-        onTransaction: () => {
-          if (link.isOn) link.recorder.wake();
-          backend.feed.touch();
+        onTransaction: (done) => {
+          gap.note(done.notes);
+          if (metrics) countTransaction(metrics, model, done);
+          const { request } = done;
+          if (request?.kind === 'update-container' && !link.recorder.isUpdating(request.container.id))
+            clues.noteUpdate(request.container.id, performance.now());
+          aftermath.begin(request);
         },
       },
     });
+    const kubelet = new KubeletManager(config.kubeletRootDir, alarms);
+    const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => kubelet.isActive });
+    const reconciler = new Reconciler({
+      model,
+      transactor,
+      cgroups,
+      writes,
+      verdicts,
+      clues,
+      alarms,
+      ...(link.isOn && { listRuntime: () => link.list() }),
+      resynchronize: (containerIds) => {
+        log.warn({ containerIds }, 'the runtime has containers that it did not tell us of; asking for all of them');
+        plugin.reconnect();
+      },
+      now,
+      log,
+      signal,
+      observer: {
+        onDrift: ({ cause }) => metrics?.drifted(cause ?? 'foreign-write'),
+        onRepair: (outcome) => metrics?.repaired(outcome),
+        onSwept: () => backend.feed.touch(),
+      },
+    });
+    const watch = new DriftWatch({ model, cgroups, log, onDrift: (ids) => reconciler.check(ids, { written: true }) });
+    onClose(() => watch.close());
+    const aftermath = new Aftermath({
+      signal,
+      follow: () => {
+        watch.follow();
+        if (link.isOn) link.recorder.wake();
+        backend.feed.touch();
+      },
+      check: (ids) => reconciler.check(ids ?? [...model.containers.keys()]),
+    });
+
     const handle = (event: RuntimeEvent): RuntimeAnswer =>
       transactor.handle(event, event.kind === 'synchronize' ? readLiveCpusets(cgroups, event.containers) : undefined);
-
     const plugin = keepPlugin({
       socketPath: config.nriSocket,
       pluginName: config.nriPluginName,
@@ -92,26 +162,14 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
       signal,
       onState: (state) => {
         nri.state = state;
-        health.set('nri', state.phase === 'synchronized' ? 'SERVING' : 'NOT_SERVING');
+        const isSynchronized = state.phase === 'synchronized';
+        if (isSynchronized) gap.end(state.sinceMs);
+        else gap.begin(state.sinceMs);
+        health.set('nri', isSynchronized ? 'SERVING' : 'NOT_SERVING');
         backend.feed.touch();
       },
     });
     onClose(() => plugin.ended);
-
-    const reconciler = new Reconciler({
-      model,
-      transactor,
-      cgroups,
-      verdicts,
-      ...(link.isOn && { listRuntime: () => link.list() }),
-      resynchronize: (containerIds) => {
-        log.warn({ containerIds }, 'the runtime has containers that it did not tell us of; asking for all of them');
-        plugin.reconnect();
-      },
-      now,
-      log,
-      onSwept: () => backend.feed.touch(),
-    });
 
     // Everything below is needed by people, not by containers: it is loaded when the runtime can reach us already.
     const { startAdminServer } = await import('../admin/server');
@@ -123,11 +181,30 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
       log,
     });
     onClose(() => admin.close());
+    if (metrics && config.metricsAddress !== undefined) {
+      const { startMetricsServer } = await import('../admin/metrics-server');
+      const server = await startMetricsServer({ address: config.metricsAddress, metrics, log });
+      onClose(() => server.close());
+    }
     health.set('', 'SERVING');
     health.set('cpusetd.v1.CpuManager', 'SERVING');
     log.info({ adminSocket: config.adminSocket, topology: describe(model) }, 'started');
 
-    await repeat(() => reconciler.round(), { periodMs: config.reconcilePeriodMs, signal });
+    const onlineCpus = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot: config.sysfsRoot, log });
+    const followOnlineCpus = (): void => {
+      if (onlineCpus.check()) reconciler.check([...model.containers.keys()]);
+    };
+    const round = async (): Promise<void> => {
+      giveSignOfLife(lockPath, Date.now());
+      kubelet.look();
+      followOnlineCpus();
+      await reconciler.round();
+    };
+    await Promise.all([
+      repeat(round, { periodMs: config.reconcilePeriodMs, signal }),
+      repeat(followOnlineCpus, { periodMs: ONLINE_PERIOD_MS, signal }),
+    ]);
+    giveSignOfLife(lockPath, Date.now());
     log.info({ because: String(signal.reason) }, 'stopping');
   });
 }

@@ -37,6 +37,11 @@ export class RuntimeRecorder {
     return count;
   }
 
+  /** Whether an update of this container that passes through the runtime now is our own. */
+  isUpdating(containerId: string): boolean {
+    return this.underWay.has(containerId);
+  }
+
   /** Looks for records that are behind. Cheap; call it after every change. */
   wake(): void {
     const { model, signal, concurrency = 2 } = this.parts;

@@ -69,5 +69,7 @@ function fingerprint({ observation, ...container }: ContainerStatus): string {
     observation?.effectiveCpus,
     observation?.mems,
     observation?.quotaUs,
+    observation?.podQuotaUs,
+    observation?.threads,
   ]);
 }

@@ -3,7 +3,7 @@ import type { Assignment } from '../core/model/assignment';
 import type { ContainerCpuUpdate, RuntimeAnswer, RuntimeEvent } from '../core/model/events';
 import type { NodeModel } from '../core/model/node-model';
 import type { Move } from '../core/plan/plan-moves';
-import { Draft, handle, type LiveCpusets, type Outcome } from '../core/transition';
+import { Draft, handle, type LiveCpusets, type Note, type Outcome } from '../core/transition';
 
 /** Moves running containers by writing their cgroups. */
 export interface Mover {
@@ -30,9 +30,12 @@ export interface TransactorParts {
 export interface TransactionObserver {
   onTransaction(done: {
     readonly event: RuntimeEvent['kind'] | 'internal';
+    /** The event itself, unless the change was of our own making. */
+    readonly request?: RuntimeEvent;
     readonly answer: RuntimeAnswer;
     readonly moves: readonly Move[];
     readonly failedMoves: readonly Move[];
+    readonly notes: readonly Note[];
     readonly timing: Timing;
   }): void;
 }
@@ -45,6 +48,13 @@ export interface Timing {
 }
 
 type Work = (draft: Draft) => Outcome;
+
+interface Job {
+  readonly kind: RuntimeEvent['kind'] | 'internal';
+  readonly request?: RuntimeEvent;
+  readonly mayBeRefused: boolean;
+  readonly work: Work;
+}
 
 /**
  * The one place where the node changes: decide, save, carry out, answer. Everything happens in one turn of the event
@@ -70,6 +80,7 @@ export class Transactor {
     return this.run(
       events.map((event) => ({
         kind: event.kind,
+        request: event,
         mayBeRefused: event.kind === 'create-container' || event.kind === 'update-container',
         work: (draft) => handle(draft, event, live),
       })),
@@ -88,9 +99,7 @@ export class Transactor {
     if (this.unsaved) this.save();
   }
 
-  private run(
-    jobs: readonly { kind: RuntimeEvent['kind'] | 'internal'; mayBeRefused: boolean; work: Work }[],
-  ): RuntimeAnswer[] {
+  private run(jobs: readonly Job[]): RuntimeAnswer[] {
     const { model, now, log } = this.parts;
     const start = performance.now();
     let done = jobs.map(({ work }) => {
@@ -112,11 +121,14 @@ export class Transactor {
     done.forEach(({ draft, outcome }, i) => {
       for (const { level, message, fields } of draft.notes) log[level](fields, message);
       const { answer, failed } = answers[i]!;
+      const { kind, request } = jobs[i]!;
       this.parts.observer?.onTransaction({
-        event: jobs[i]!.kind,
+        event: kind,
+        ...(request && { request }),
         answer,
         moves: outcome.moves,
         failedMoves: failed,
+        notes: draft.notes,
         timing,
       });
     });

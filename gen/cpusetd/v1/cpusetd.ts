@@ -176,7 +176,21 @@ export interface NodeStatus {
   startedAt: Date | undefined;
   version: string;
   /** The last time that containers could start without cpusetd; unset when there was none. */
-  gap: Gap | undefined;
+  gap:
+    | Gap
+    | undefined;
+  /** What an operator has to look at, as long as it lasts. */
+  alarms: Alarm[];
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface Alarm {
+  /** A fixed word, e.g. `repairs-stopped`. */
+  kind: string;
+  /** Id of the container that it is about; empty for the node. */
+  subject: string;
+  because: string;
+  since: Date | undefined;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -200,6 +214,8 @@ export interface Gap {
     | undefined;
   /** How many containers started meanwhile. */
   containers: number;
+  /** Some of them, as namespace/pod/container. */
+  names: string[];
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -247,7 +263,26 @@ export interface CpuObservation {
   mems: string;
   /** µs a period; -1 = no limit; unset = not known. */
   quotaUs?: bigint | undefined;
-  at: Date | undefined;
+  at:
+    | Date
+    | undefined;
+  /** The same of the pod's cgroup, which holds for all its containers together. */
+  podQuotaUs?:
+    | bigint
+    | undefined;
+  /** What some of its threads may run on; unset until their turn came. */
+  threads: ThreadSample | undefined;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface ThreadSample {
+  looked: number;
+  /** How many of these keep to less than the cpuset, by an affinity of their own. */
+  narrower: number;
+  /** Where those may run, all together. */
+  narrowerCpus: string;
+  /** CPUs outside of the cpuset that some thread may run on. */
+  outside: string;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -1422,6 +1457,7 @@ function createBaseNodeStatus(): NodeStatus {
     startedAt: undefined,
     version: "",
     gap: undefined,
+    alarms: [],
     _unknownFields: {},
   };
 }
@@ -1481,6 +1517,9 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     }
     if (message.gap !== undefined) {
       Gap.encode(message.gap, writer.uint32(138).fork()).join();
+    }
+    for (const v of message.alarms) {
+      Alarm.encode(v!, writer.uint32(146).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -1642,6 +1681,14 @@ export const NodeStatus: MessageFns<NodeStatus> = {
             message.gap = Gap.decode(reader, reader.uint32());
             continue;
           }
+          case 18: {
+            if (tag !== 146) {
+              break;
+            }
+
+            message.alarms.push(Alarm.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1686,6 +1733,114 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     message.startedAt = object.startedAt ?? undefined;
     message.version = object.version ?? "";
     message.gap = (object.gap !== undefined && object.gap !== null) ? Gap.fromPartial(object.gap) : undefined;
+    message.alarms = object.alarms?.map((e) => Alarm.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseAlarm(): Alarm {
+  return { kind: "", subject: "", because: "", since: undefined, _unknownFields: {} };
+}
+
+export const Alarm: MessageFns<Alarm> = {
+  encode(message: Alarm, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.kind !== "") {
+      writer.uint32(10).string(message.kind);
+    }
+    if (message.subject !== "") {
+      writer.uint32(18).string(message.subject);
+    }
+    if (message.because !== "") {
+      writer.uint32(26).string(message.because);
+    }
+    if (message.since !== undefined) {
+      Timestamp.encode(toTimestamp(message.since), writer.uint32(34).fork()).join();
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Alarm {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAlarm();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.kind = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.subject = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.because = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.since = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Alarm>): Alarm {
+    return Alarm.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Alarm>): Alarm {
+    const message = createBaseAlarm();
+    message.kind = object.kind ?? "";
+    message.subject = object.subject ?? "";
+    message.because = object.because ?? "";
+    message.since = object.since ?? undefined;
     return message;
   },
 };
@@ -1786,7 +1941,7 @@ export const Connection: MessageFns<Connection> = {
 };
 
 function createBaseGap(): Gap {
-  return { from: undefined, to: undefined, containers: 0, _unknownFields: {} };
+  return { from: undefined, to: undefined, containers: 0, names: [], _unknownFields: {} };
 }
 
 export const Gap: MessageFns<Gap> = {
@@ -1799,6 +1954,9 @@ export const Gap: MessageFns<Gap> = {
     }
     if (message.containers !== 0) {
       writer.uint32(24).uint32(message.containers);
+    }
+    for (const v of message.names) {
+      writer.uint32(34).string(v!);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -1848,6 +2006,14 @@ export const Gap: MessageFns<Gap> = {
             message.containers = reader.uint32();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.names.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1876,6 +2042,7 @@ export const Gap: MessageFns<Gap> = {
     message.from = object.from ?? undefined;
     message.to = object.to ?? undefined;
     message.containers = object.containers ?? 0;
+    message.names = object.names?.map((e) => e) || [];
     return message;
   },
 };
@@ -2215,7 +2382,16 @@ export const CpuPromise: MessageFns<CpuPromise> = {
 };
 
 function createBaseCpuObservation(): CpuObservation {
-  return { cpus: "", effectiveCpus: "", mems: "", quotaUs: undefined, at: undefined, _unknownFields: {} };
+  return {
+    cpus: "",
+    effectiveCpus: "",
+    mems: "",
+    quotaUs: undefined,
+    at: undefined,
+    podQuotaUs: undefined,
+    threads: undefined,
+    _unknownFields: {},
+  };
 }
 
 export const CpuObservation: MessageFns<CpuObservation> = {
@@ -2237,6 +2413,15 @@ export const CpuObservation: MessageFns<CpuObservation> = {
     }
     if (message.at !== undefined) {
       Timestamp.encode(toTimestamp(message.at), writer.uint32(42).fork()).join();
+    }
+    if (message.podQuotaUs !== undefined) {
+      if (BigInt.asIntN(64, message.podQuotaUs) !== message.podQuotaUs) {
+        throw new globalThis.Error("value provided for field message.podQuotaUs of type int64 too large");
+      }
+      writer.uint32(48).int64(message.podQuotaUs);
+    }
+    if (message.threads !== undefined) {
+      ThreadSample.encode(message.threads, writer.uint32(58).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -2302,6 +2487,22 @@ export const CpuObservation: MessageFns<CpuObservation> = {
             message.at = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.podQuotaUs = reader.int64() as bigint;
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.threads = ThreadSample.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2332,6 +2533,119 @@ export const CpuObservation: MessageFns<CpuObservation> = {
     message.mems = object.mems ?? "";
     message.quotaUs = (object.quotaUs !== undefined && object.quotaUs !== null) ? BigInt(object.quotaUs) : undefined;
     message.at = object.at ?? undefined;
+    message.podQuotaUs = (object.podQuotaUs !== undefined && object.podQuotaUs !== null)
+      ? BigInt(object.podQuotaUs)
+      : undefined;
+    message.threads = (object.threads !== undefined && object.threads !== null)
+      ? ThreadSample.fromPartial(object.threads)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseThreadSample(): ThreadSample {
+  return { looked: 0, narrower: 0, narrowerCpus: "", outside: "", _unknownFields: {} };
+}
+
+export const ThreadSample: MessageFns<ThreadSample> = {
+  encode(message: ThreadSample, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.looked !== 0) {
+      writer.uint32(8).uint32(message.looked);
+    }
+    if (message.narrower !== 0) {
+      writer.uint32(16).uint32(message.narrower);
+    }
+    if (message.narrowerCpus !== "") {
+      writer.uint32(26).string(message.narrowerCpus);
+    }
+    if (message.outside !== "") {
+      writer.uint32(34).string(message.outside);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ThreadSample {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseThreadSample();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.looked = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.narrower = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.narrowerCpus = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.outside = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ThreadSample>): ThreadSample {
+    return ThreadSample.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ThreadSample>): ThreadSample {
+    const message = createBaseThreadSample();
+    message.looked = object.looked ?? 0;
+    message.narrower = object.narrower ?? 0;
+    message.narrowerCpus = object.narrowerCpus ?? "";
+    message.outside = object.outside ?? "";
     return message;
   },
 };

@@ -153,6 +153,12 @@ export const OPTIONS = {
     description: "the runtime's CRI socket, for the runtime's own records to follow",
     offered: true,
   }),
+  kubeletRootDir: option({
+    type: absolutePath,
+    default: '/var/lib/kubelet',
+    description: "the kubelet's folder, to notice that its own CPU manager is at work",
+    offered: true,
+  }),
   adminSocket: option({
     type: socketPath,
     default: '/run/cpusetd/cpusetd.sock',

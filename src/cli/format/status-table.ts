@@ -40,9 +40,13 @@ function formatNode(node: NodeStatus): string {
     [
       'gap',
       gap
-        ? `${formatTime(gap.from)} to ${gap.to ? formatTime(gap.to) : 'now'}: ${gap.containers} containers started without cpusetd`
+        ? `${formatTime(gap.from)} to ${gap.to ? formatTime(gap.to) : 'now'}: ${gap.containers} containers started without cpusetd${gap.names.length > 0 ? ` (${gap.names.join(', ')})` : ''}`
         : '',
     ],
+    ...node.alarms.map(({ kind, since, because }): [string, string] => [
+      'ALARM',
+      `${kind} since ${formatTime(since)}: ${because}`,
+    ]),
   ];
   return facts
     .filter(([, text]) => text !== '')
@@ -82,9 +86,10 @@ function formatContainers(containers: readonly ContainerStatus[]): string {
   );
 }
 
-function formatObservation({ cpus, effectiveCpus }: Observation): string {
-  if (cpus.equals(effectiveCpus)) return cpus.toString();
-  return cpus.isEmpty ? `(${effectiveCpus.toString()})` : `${cpus.toString()} (${effectiveCpus.toString()})`;
+function formatObservation({ cpus, effectiveCpus, threads }: Observation): string {
+  const narrower = threads && threads.narrower > 0 ? ` [threads ${threads.narrowerCpus.toString()}]` : '';
+  if (cpus.equals(effectiveCpus)) return cpus.toString() + narrower;
+  return `${cpus.isEmpty ? '' : `${cpus.toString()} `}(${effectiveCpus.toString()})${narrower}`;
 }
 
 function nameOf({ namespace, pod, container }: ContainerStatus): string {

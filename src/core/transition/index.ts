@@ -6,5 +6,6 @@ export { handle } from './handle';
 export type { Outcome } from './handle';
 export { snapshotFor } from './placement';
 export { reconcile } from './reconcile';
-export type { Judged } from './reconcile';
+export type { Drift, DriftPolicy, Judged } from './reconcile';
+export { FOUND_UNPINNED } from './synchronize';
 export type { LiveCpusets } from './synchronize';

@@ -1,42 +1,82 @@
 import { CpuSet } from '../cpuset';
+import type { Container } from '../model/container';
 import { planMoves, type Move } from '../plan/plan-moves';
+import type { LikelyCause } from '../verdict/drift-cause';
 import { judge, type Verdict } from '../verdict/judge';
-import type { Observation } from '../verdict/observation';
+import type { Observation, Seen } from '../verdict/observation';
+import type { Restraint } from '../verdict/restraint';
 import type { Draft } from './draft';
 
 export interface Judged {
   readonly containerId: string;
   readonly verdict: Verdict;
+  /** Where the kernel has something else than was promised. */
+  readonly drift?: Drift;
+}
+
+export interface Drift extends Partial<LikelyCause> {
+  readonly action: Restraint['action'];
+}
+
+/** What is known beside the model when a drift is met. */
+export interface DriftPolicy {
+  /** `together`: how many containers were found drifted at once. */
+  readonly explain: (container: Container, seen: Seen, together: number) => LikelyCause;
+  readonly restrain: (container: Container) => Restraint;
 }
 
 /**
  * Compares what was promised with what the kernel has. What drifted is learnt as it is; the moves that come back put
- * it right, on the same path as any other change.
+ * it right, on the same path as any other change, and the runtime's record counts as unknown, so that it is written
+ * again. Without a policy every drift is repaired, and nobody asks why.
  */
 export function reconcile(
   draft: Draft,
   observations: ReadonlyMap<string, Observation>,
+  policy?: DriftPolicy,
 ): { readonly judged: readonly Judged[]; readonly moves: readonly Move[] } {
-  const judged: Judged[] = [];
-  for (const [containerId, observation] of observations) {
-    const container = draft.model.containers.get(containerId);
-    if (!container) continue;
-    const verdict = judge(draft.model, container, observation);
-    judged.push({ containerId, verdict });
-    if (verdict.kind === 'drifted' && observation.kind === 'seen') {
-      const { told: _told, ...rest } = container;
-      const { cpus, mems } = observation;
-      const seen = { cpus, mems: container.promise?.mems.isEmpty ? CpuSet.empty : mems };
-      draft.put({ kind: 'put-container', container: { ...rest, told: seen } });
-      draft.note('warn', 'drifted', {
-        containerId,
-        podUid: container.podUid,
-        container: container.name,
-        promised: container.promise?.cpus.toString(),
-        found: cpus.toString(),
-        because: verdict.because,
-      });
-    }
-  }
+  const found = [...observations].flatMap(([id, observation]) => {
+    const container = draft.model.containers.get(id);
+    return container ? [{ container, observation, verdict: judge(draft.model, container, observation) }] : [];
+  });
+  const together = found.filter(({ verdict }) => verdict.kind === 'drifted').length;
+  const judged = found.map(({ container, observation, verdict }): Judged => {
+    const containerId = container.id;
+    if (verdict.kind !== 'drifted' || observation.kind !== 'seen') return { containerId, verdict };
+    const drift = handleDrift(draft, container, { seen: observation, verdict, together }, policy);
+    return { containerId, verdict: { ...verdict, because: tell(verdict, drift) }, drift };
+  });
   return { judged, moves: planMoves(draft) };
+}
+
+function handleDrift(
+  draft: Draft,
+  container: Container,
+  { seen, verdict, together }: { seen: Seen; verdict: Verdict; together: number },
+  policy: DriftPolicy | undefined,
+): Drift {
+  const likely = policy?.explain(container, seen, together);
+  const action = policy?.restrain(container).action ?? 'repair';
+  if (action !== 'repair') return { ...likely, action };
+  const { told: _told, recorded: _recorded, ...rest } = container;
+  const mems = container.promise?.mems.isEmpty ? CpuSet.empty : seen.mems;
+  draft.put({ kind: 'put-container', container: { ...rest, told: { cpus: seen.cpus, mems } } });
+  draft.note('warn', 'drifted', {
+    containerId: container.id,
+    podUid: container.podUid,
+    container: container.name,
+    promised: container.promise?.cpus.toString(),
+    found: seen.cpus.toString(),
+    ...(likely && { cause: likely.cause }),
+    because: tell(verdict, { ...likely, action }),
+  });
+  return { ...likely, action };
+}
+
+function tell({ because }: Verdict, { because: why, action }: Drift): string {
+  const parts = [because];
+  if (why !== undefined) parts.push(`likely cause: ${why}`);
+  if (action === 'wait') parts.push('the repair waits: it was changed again after each of the last ones');
+  if (action === 'stop') parts.push('repairs have stopped: someone changes it again each time; find out who');
+  return parts.join('; ');
 }

@@ -4,10 +4,14 @@ import { keyOf, type Assignment } from '../model/assignment';
 import type { CpuPromise } from '../model/container';
 import type { ContainerInfo, PodInfo, RuntimeEvent } from '../model/events';
 import { adoptContainer, forgetContainer } from './container-life';
+import type { NodeView } from '../model/node-model';
 import type { Draft } from './draft';
 import { describe } from './place-container';
 import { assign } from './placement';
 import { releasePod, rememberPod } from './pods';
+
+/** The note about a container that started without us; its fields name pod and container. */
+export const FOUND_UNPINNED = 'found unpinned';
 
 /** What the kernel has for each running container now, by container id. */
 export type LiveCpusets = ReadonlyMap<string, CpuSet>;
@@ -28,6 +32,7 @@ export function synchronize(
   const present = containers
     .filter((container) => container.phase !== 'exited' && podById.has(container.sandboxId))
     .map(asAskedFor);
+  const fresh = present.filter(isUnknownTo(draft.model));
   forgetAbsent(draft, podById, new Set(present.map(({ id }) => id)));
   for (const pod of pods) rememberPod(draft, pod);
 
@@ -45,7 +50,13 @@ export function synchronize(
     if (!known) adoptContainer(draft, pod, container);
     learnRecord(draft, container, live);
   }
-  for (const { pod, container } of strangers) noteGap(draft, pod, container);
+  for (const container of fresh) noteGap(draft, podById.get(container.sandboxId)!, container);
+}
+
+/** Neither the model nor what was remembered knows this very container: it was made while we were away. */
+function isUnknownTo(model: NodeView): (container: ContainerInfo) => boolean {
+  const remembered = new Set([...model.assignments.values()].map(({ containerId }) => containerId));
+  return ({ id }) => !model.containers.has(id) && !remembered.has(id);
 }
 
 /** A lifted quota in the runtime's record is most likely our own doing: what the kubelet asked for can't be seen any more. */
@@ -127,7 +138,7 @@ function learnRecord(draft: Draft, container: ContainerInfo, live: LiveCpusets):
 function noteGap(draft: Draft, pod: PodInfo, container: ContainerInfo): void {
   const known = draft.model.containers.get(container.id);
   if (container.resources.cpus !== undefined || known?.placement === 'left-alone') return;
-  draft.note('warn', 'found unpinned', {
+  draft.note('warn', FOUND_UNPINNED, {
     podUid: pod.uid,
     pod: `${pod.namespace}/${pod.name}`,
     container: container.name,

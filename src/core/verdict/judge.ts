@@ -1,9 +1,10 @@
 import { keyOf, type Assignment } from '../model/assignment';
-import type { Container } from '../model/container';
+import type { Container, CpuPromise } from '../model/container';
 import type { NodeView } from '../model/node-model';
 import { optionNames, rulesOf, type Settings } from '../model/settings';
 import { hasCgroup } from '../plan/plan-moves';
-import type { Observation } from './observation';
+import type { Observation, Seen } from './observation';
+import { describeQuota, isLimit, wasLifted } from './throttling';
 
 /**
  * How promise and observation compare:
@@ -26,25 +27,54 @@ export function judge(view: NodeView, container: Container, observation: Observa
   if (observation.kind === 'gone') return { kind: 'pending', because: 'its cgroup is gone: the container is exiting' };
   if (observation.kind === 'unreadable') return { kind: 'unknown', because: observation.because };
 
-  if (!observation.cpus.equals(promise.cpus)) {
-    const has = observation.cpus.isEmpty ? 'no cpuset of its own' : `cpuset.cpus ${observation.cpus.toString()}`;
-    return { kind: 'drifted', because: `promised ${promise.cpus.toString()}, the kernel has ${has}` };
+  const drift = findDrift(promise, observation);
+  if (drift !== undefined) return { kind: 'drifted', because: drift };
+  const breach = findBreach(view, container, promise, observation);
+  if (breach !== undefined) return { kind: 'violated', because: breach };
+  const standing = judgeStanding(view, container);
+  const remarks = listRemarks(view, container, observation);
+  return { ...standing, because: [standing.because, ...remarks].join('; ') };
+}
+
+/** What in the cgroup is not what we wrote there. */
+function findDrift(promise: CpuPromise, { cpus, mems }: Seen): string | undefined {
+  if (!cpus.equals(promise.cpus)) {
+    const has = cpus.isEmpty ? 'no cpuset of its own' : `cpuset.cpus ${cpus.toString()}`;
+    return `promised ${promise.cpus.toString()}, the kernel has ${has}`;
   }
-  if (!promise.mems.isEmpty && !observation.mems.equals(promise.mems)) {
-    return {
-      kind: 'drifted',
-      because: `promised memory nodes ${promise.mems.toString()}, the kernel has ${observation.mems.toString() || 'none'}`,
-    };
+  if (!promise.mems.isEmpty && !mems.equals(promise.mems))
+    return `promised memory nodes ${promise.mems.toString()}, the kernel has ${mems.toString() || 'none'}`;
+  return undefined;
+}
+
+/** What keeps the container from having what its cgroup says. */
+function findBreach(view: NodeView, container: Container, promise: CpuPromise, seen: Seen): string | undefined {
+  if (!seen.effective.equals(promise.cpus)) {
+    return (
+      `cpuset.cpus is ${promise.cpus.toString()} as promised, but its processes run on ` +
+      `${seen.effective.toString() || 'no CPU'}: a parent cgroup is narrower, or CPUs are offline`
+    );
   }
-  if (!observation.effective.equals(promise.cpus)) {
-    return {
-      kind: 'violated',
-      because:
-        `cpuset.cpus is ${promise.cpus.toString()} as promised, but its processes run on ` +
-        `${observation.effective.toString() || 'no CPU'}: a parent cgroup is narrower, or CPUs are offline`,
-    };
+  if (seen.threads && !seen.threads.outside.isEmpty)
+    return `threads of it may run on ${seen.threads.outside.toString()}, outside of its cpuset`;
+  if (isLimit(seen.quota) && wasLifted(view, container))
+    return `throttled: a CFS quota of ${describeQuota(seen.quota)} applies, which was to be lifted`;
+  return undefined;
+}
+
+/** What the operator may want to know although the promise is kept. */
+function listRemarks(view: NodeView, container: Container, { quota, podQuota, threads }: Seen): string[] {
+  const remarks: string[] = [];
+  if (isLimit(podQuota) && wasLifted(view, container))
+    remarks.push(`throttled with the rest of its pod by the CFS quota of ${describeQuota(podQuota)}`);
+  if (container.placement === 'exclusive' && !wasLifted(view, container) && isLimit(quota))
+    remarks.push(`its CFS quota of ${describeQuota(quota)} applies: lifting it is off`);
+  if (threads && threads.narrower > 0) {
+    remarks.push(
+      `${threads.narrower} of ${threads.looked} threads keep to ${threads.narrowerCpus.toString()} by an affinity of their own`,
+    );
   }
-  return judgeStanding(view, container);
+  return remarks;
 }
 
 function judgeStanding(view: NodeView, container: Container): Verdict {

@@ -9,7 +9,33 @@ export type Observation =
       /** Where its processes may run now: `cpuset.cpus.effective`, `cpuset.effective_cpus`. */
       readonly effective: CpuSet;
       readonly mems: CpuSet;
+      /** The CFS quota of the container's own cgroup; absent when it was not looked at. */
+      readonly quota?: Quota;
+      /** The CFS quota of the pod's cgroup, which holds for all its containers together. */
+      readonly podQuota?: Quota;
+      /** Absent until its turn in the sampling came. */
+      readonly threads?: ThreadSample;
     }
   /** No such cgroup: the container is on its way in or out. */
   | { readonly kind: 'gone' }
   | { readonly kind: 'unreadable'; readonly because: string };
+
+export type Seen = Extract<Observation, { readonly kind: 'seen' }>;
+
+export interface Quota {
+  /** CPU time in each period; -1 = no limit. */
+  readonly quotaUs: number;
+  readonly periodUs: number;
+}
+
+/** What some of a container's threads may run on (`Cpus_allowed_list`). */
+export interface ThreadSample {
+  /** How many were looked at. */
+  readonly looked: number;
+  /** How many of these may run on less than the cpuset, by an affinity of their own. */
+  readonly narrower: number;
+  /** Where those may run, all together. */
+  readonly narrowerCpus: CpuSet;
+  /** CPUs outside of the cpuset that some thread may run on; the kernel lets that happen only while it moves them. */
+  readonly outside: CpuSet;
+}

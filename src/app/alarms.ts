@@ -1,0 +1,30 @@
+import type { Logger } from 'pino';
+import type { Alarm, AlarmKind } from '../admin/status';
+
+/** What an operator has to look at, as long as it lasts: in status, health, metrics, and once in the log. */
+export class Alarms {
+  private readonly raised = new Map<string, Alarm>();
+
+  constructor(
+    private readonly parts: { readonly log: Logger; readonly now: () => string; readonly onChange: () => void },
+  ) {}
+
+  /** Raises an alarm about a subject (a container, or the empty text for the node); no news when it is raised already. */
+  raise(kind: AlarmKind, subject: string, because: string): void {
+    const key = `${kind}/${subject}`;
+    if (this.raised.has(key)) return;
+    this.raised.set(key, { kind, subject, because, since: this.parts.now() });
+    this.parts.log.error({ alarm: kind, subject, because }, 'alarm');
+    this.parts.onChange();
+  }
+
+  clear(kind: AlarmKind, subject: string): void {
+    if (!this.raised.delete(`${kind}/${subject}`)) return;
+    this.parts.log.info({ alarm: kind, subject }, 'alarm is over');
+    this.parts.onChange();
+  }
+
+  list(): readonly Alarm[] {
+    return [...this.raised.values()];
+  }
+}

@@ -1,0 +1,62 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseKubeletState } from '../state/kubelet-checkpoint';
+import type { Alarms } from './alarms';
+
+const MAX_BYTES = 16 * 1024 * 1024;
+const REMEDY =
+  "set the kubelet's cpuManagerPolicy to none, delete its cpu_manager_state and restart it: running containers stay where they are";
+
+/** Watches for a second CPU manager on the node: the kubelet's own, by its state file. */
+export class KubeletManager {
+  private readonly path: string;
+  private lastText: string | undefined;
+  private hasLooked = false;
+  private active = false;
+
+  constructor(
+    kubeletRootDir: string,
+    private readonly alarms: Alarms,
+  ) {
+    this.path = join(kubeletRootDir, 'cpu_manager_state');
+  }
+
+  /** It has changed its file while we ran: it gives out CPUs too. */
+  get isActive(): boolean {
+    return this.active;
+  }
+
+  /** Reads the file; an alarm is raised as long as it says static. */
+  look(): void {
+    const text = readIfSmall(this.path);
+    const changed = this.hasLooked && text !== this.lastText;
+    this.hasLooked = true;
+    if (text === this.lastText) return;
+    this.lastText = text;
+    this.alarms.clear('kubelet-cpu-manager', '');
+    if (text === undefined || !saysStatic(text)) {
+      this.active = false;
+      return;
+    }
+    this.active = changed;
+    const what = changed
+      ? "has just been written by a kubelet whose CPU manager policy is static: two managers fight over every container's CPUs"
+      : 'says that the CPU manager policy of the kubelet is, or was, static: if it still is, two managers will fight over CPUs';
+    this.alarms.raise('kubelet-cpu-manager', '', `${this.path} ${what}; ${REMEDY}`);
+  }
+}
+
+function saysStatic(text: string): boolean {
+  const parsed = parseKubeletState(text);
+  // The kubelet's own word counts even where its checksum would not.
+  return parsed.ok ? parsed.state.policyName === 'static' : /"policyName"\s*:\s*"static"/i.test(text);
+}
+
+function readIfSmall(path: string): string | undefined {
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    return stat?.isFile() && stat.size <= MAX_BYTES ? readFileSync(path, 'utf8') : undefined;
+  } catch {
+    return undefined; // being replaced, or not for us to read
+  }
+}

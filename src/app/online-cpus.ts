@@ -1,0 +1,71 @@
+import type { Logger } from 'pino';
+import type { CpuSet } from '../core/cpuset';
+import type { NodeModel } from '../core/model/node-model';
+import { hasCgroup, planMoves } from '../core/plan/plan-moves';
+import { cgroupPathOf, readOnline, readTopology, type Cgroups } from '../host';
+import type { Transactor } from './transactor';
+
+export interface OnlineCpusParts {
+  readonly model: NodeModel;
+  readonly transactor: Transactor;
+  readonly cgroups: Cgroups;
+  /** Whether cgroups are written here. */
+  readonly writes: boolean;
+  readonly sysfsRoot: string;
+  readonly log: Logger;
+}
+
+/**
+ * Follows CPU hotplug. A CPU that left is out of the pool and of every promise at once; one that is back is in again, with
+ * the container that it was assigned to, else with the pool. Assignments are not touched: they say whose it is.
+ */
+export class OnlineCpus {
+  private lastFault = '';
+
+  constructor(private readonly parts: OnlineCpusParts) {}
+
+  /** Compares with the kernel, which costs one small file. Returns whether anything changed. */
+  check(): boolean {
+    try {
+      const { model, sysfsRoot } = this.parts;
+      if (readOnline(sysfsRoot).equals(model.topology.online)) return false;
+      this.follow();
+      this.lastFault = '';
+      return true;
+    } catch (error) {
+      const { message } = error as Error;
+      if (message !== this.lastFault) this.parts.log.warn({ because: message }, 'the online CPUs could not be read');
+      this.lastFault = message;
+      return false;
+    }
+  }
+
+  private follow(): void {
+    const { model, transactor, writes, sysfsRoot } = this.parts;
+    const before = model.topology.online;
+    const topology = readTopology({ sysfsRoot });
+    const returned = topology.online.minus(before);
+    if (writes && !returned.isEmpty) this.widenParents(returned);
+    transactor.change((draft) => {
+      draft.put({ kind: 'set-topology', topology });
+      draft.note('warn', 'online CPUs changed', {
+        online: topology.online.toString(),
+        left: before.minus(topology.online).toString(),
+        returned: returned.toString(),
+      });
+      return planMoves(draft);
+    });
+  }
+
+  /** cgroup version 1 takes a CPU that goes offline out of every cpuset, and never gives it back. */
+  private widenParents(returned: CpuSet): void {
+    const { model, cgroups, log } = this.parts;
+    for (const container of model.containers.values()) {
+      const at = cgroupPathOf(container.cgroupsPath);
+      if (at.kind === 'refused' || !hasCgroup(container)) continue;
+      const outcome = cgroups.widenParents(at.path, returned);
+      if (outcome.kind === 'refused')
+        log.warn({ containerId: container.id, because: outcome.because }, 'a parent cgroup could not be widened');
+    }
+  }
+}

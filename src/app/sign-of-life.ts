@@ -1,0 +1,22 @@
+import { statSync, utimesSync } from 'node:fs';
+import { uptime } from 'node:os';
+
+/**
+ * When a cpusetd was last at work on this node, in ms since 1970: the time of its lock file, which it renews with every
+ * round. Not before the machine was booted, when nothing ran; undefined when there never was one.
+ */
+export function readSignOfLife(path: string, nowMs: number): number | undefined {
+  const seenMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+  if (seenMs === undefined) return undefined;
+  const bootedMs = nowMs - uptime() * 1000;
+  return Math.min(nowMs, Math.max(seenMs, bootedMs));
+}
+
+/** Says that we are at work now. Costs microseconds, and nothing depends on it but the length of a gap. */
+export function giveSignOfLife(path: string, nowMs: number): void {
+  try {
+    utimesSync(path, nowMs / 1000, nowMs / 1000);
+  } catch {
+    // A file system that is full or read-only is told elsewhere.
+  }
+}

@@ -1,0 +1,34 @@
+import { keyOf } from '../model/assignment';
+import type { Container } from '../model/container';
+import type { NodeView } from '../model/node-model';
+import type { Observation, Quota } from './observation';
+
+/** Whose CFS quota holds a container back that owns its CPUs. */
+export type Throttle = 'container' | 'pod';
+
+/**
+ * The quotas that hold a container back although it was promised to have none: lifted where cgroups can be written.
+ * The pod's quota is the sum over its containers, so it throttles the pinned one with the others; the kubelet lifts
+ * both for pinned containers too (its DisableCPUQuotaWithExclusiveCPUs).
+ */
+export function findThrottles(view: NodeView, container: Container, observation: Observation): readonly Throttle[] {
+  if (observation.kind !== 'seen' || !wasLifted(view, container)) return [];
+  const { quota, podQuota } = observation;
+  return [...(isLimit(quota) ? ['container' as const] : []), ...(isLimit(podQuota) ? ['pod' as const] : [])];
+}
+
+/** The quota of a container on CPUs of its own was lifted with the decision that gave them. */
+export function wasLifted(view: NodeView, { placement, podUid, name }: Container): boolean {
+  if (placement !== 'exclusive') return false;
+  return view.assignments.get(keyOf({ podUid, containerName: name }))?.quotaLifted ?? false;
+}
+
+export function isLimit(quota: Quota | undefined): quota is Quota {
+  return quota !== undefined && quota.quotaUs >= 0;
+}
+
+/** `2 CPUs (200000 µs in each 100000 µs)` */
+export function describeQuota({ quotaUs, periodUs }: Quota): string {
+  const cpus = Math.round((quotaUs / periodUs) * 1000) / 1000;
+  return `${cpus} ${cpus === 1 ? 'CPU' : 'CPUs'} (${quotaUs} µs in each ${periodUs} µs)`;
+}
