@@ -49,7 +49,12 @@ async function isHealthy(daemon: Daemon, service: string): Promise<boolean> {
   }
 }
 
-async function statusOf(daemon: Daemon): Promise<any> {
+interface ShownStatus {
+  readonly node: { readonly sharedPool: string };
+  readonly containers: readonly { readonly container: string; readonly verdict: { readonly kind: string } }[];
+}
+
+async function statusOf(daemon: Daemon): Promise<ShownStatus> {
   const { stdout } = await run(process.execPath, [
     bundle,
     'status',
@@ -58,7 +63,7 @@ async function statusOf(daemon: Daemon): Promise<any> {
     '--admin-socket',
     daemon.adminSocket,
   ]);
-  return JSON.parse(stdout);
+  return JSON.parse(stdout) as ShownStatus;
 }
 
 for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
@@ -132,7 +137,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await daemon.waitForLog('repaired');
       expect(db.cpuset().cpus).toBe(exclusiveList);
       const status = await statusOf(daemon);
-      expect(status.containers.find((c: any) => c.container === 'db').verdict.kind).toBe('kept');
+      expect(status.containers.find((c) => c.container === 'db')?.verdict.kind).toBe('kept');
       await pod.remove();
     });
 
