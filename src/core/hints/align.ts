@@ -1,8 +1,9 @@
 import type { CpuSet } from '../cpuset';
 import type { TopologyManagerOptions, TopologyManagerPolicy } from '../model/settings';
 import type { Topology } from '../topology';
+import { compareMasksBy } from './compare-masks';
 import { collectHints, mergeHints, type ProviderHints } from './merge-hints';
-import { countNodes, maskOfAll, nodesOfMask, type TopologyHint } from './topology-hint';
+import { countNodes, maskOfAll, nodesOfMask, type NodeMask, type TopologyHint } from './topology-hint';
 
 /** What the topology manager makes of the hints. */
 export type Alignment =
@@ -12,8 +13,8 @@ export type Alignment =
       readonly kind: 'refuse';
       /** What could not be met. */
       readonly constraint: string;
-      /** The best placement that a policy without demands would find, and what is wrong with it. */
-      readonly nearest: { readonly nodes: CpuSet; readonly because: string };
+      /** The fewest nodes that hold everything now, though not as the policy demands; absent when none do. */
+      readonly nearest?: { readonly nodes: CpuSet; readonly because: string };
       readonly because: string;
     };
 
@@ -39,17 +40,56 @@ export function align({ topology, policy, options, providers }: AlignInput): Ali
     return { kind: 'accept', ...(nodes && { nodes }), preferred: merged.preferred, because: `${where}: ${how}` };
   }
   const constraint = findConstraint(policy, providers);
-  const fallback = mergeHints({ ...input, policy: 'best-effort' });
-  const nodes = nodesOfMask(topology, fallback.mask ?? maskOfAll(nodeCount));
-  const flaw = fallback.preferred ? `takes ${nodes.size} NUMA nodes` : 'is not preferred by every resource';
+  const enough = findEnough(
+    collectHints(providers).map(({ hints }) => hints),
+    nodeCount,
+    distances,
+  );
+  if (enough === undefined) {
+    return {
+      kind: 'refuse',
+      constraint,
+      because: `topology-manager-policy ${policy}: ${constraint}; ask for less, or free some`,
+    };
+  }
+  const nodes = nodesOfMask(topology, enough);
+  const nearest = {
+    nodes,
+    because: `everything fits there now, over ${nodes.size} NUMA node${nodes.size === 1 ? '' : 's'}`,
+  };
   return {
     kind: 'refuse',
     constraint,
-    nearest: { nodes, because: flaw },
+    nearest,
     because:
-      `topology-manager-policy ${policy}: ${constraint}; nearest are NUMA nodes ${nodes.toString()}, which ${flaw}: ` +
-      'ask for less, free CPUs there, or set topology-manager-policy best-effort',
+      `topology-manager-policy ${policy}: ${constraint}; nearest are NUMA nodes ${nodes.toString()}: ${nearest.because}; ` +
+      'ask for less, free some there, or set topology-manager-policy best-effort',
   };
+}
+
+/** The best combination of nodes in which every resource has a hint; undefined when there is none. */
+function findEnough(
+  lists: readonly (readonly TopologyHint[])[],
+  nodeCount: number,
+  distances: number[][] | undefined,
+): NodeMask | undefined {
+  const all = maskOfAll(nodeCount);
+  const held = new Int32Array(all + 1);
+  for (const hints of lists) {
+    const holds = new Uint8Array(all + 1);
+    // What holds a request in some nodes holds it in more of them.
+    for (const { mask, preferred } of hints) if (mask !== null || preferred) holds[mask ?? 0] = 1;
+    for (let bit = 1; bit <= all; bit *= 2) {
+      for (let mask = 1; mask <= all; mask++) if ((mask & bit) !== 0) holds[mask]! |= holds[mask ^ bit]!;
+    }
+    for (let mask = 1; mask <= all; mask++) held[mask]! += holds[mask]!;
+  }
+  const compare = compareMasksBy(distances);
+  let best: NodeMask | undefined;
+  for (let mask = 1; mask <= all; mask++) {
+    if (held[mask] === lists.length && (best === undefined || compare(mask, best) < 0)) best = mask;
+  }
+  return best;
 }
 
 /** The first thing that no combination can meet, in the words of the operator. */

@@ -1,4 +1,5 @@
 import type { TopologyManagerPolicy } from '../model/settings';
+import { compareMasksBy, type CompareMasks } from './compare-masks';
 import { reachableMasks } from './reachable-masks';
 import { countNodes, maskOfAll, type NodeMask, type TopologyHint } from './topology-hint';
 
@@ -44,7 +45,7 @@ export function mergeHints({ policy, nodeCount, providers, distances }: MergeInp
   const lists = collectHints(providers).map(({ hints }) =>
     policy === 'single-numa-node' ? hints.filter(fitsOneNode) : hints,
   );
-  const compare = policy === 'single-numa-node' || !distances ? compareMasks : compareByDistance(distances);
+  const compare = compareMasksBy(policy === 'single-numa-node' ? undefined : distances);
 
   const merged = mergePreferred(lists, all, compare) ??
     mergeOthers(lists, nodeCount, compare) ?? { mask: all, preferred: false };
@@ -55,11 +56,10 @@ function fitsOneNode({ mask, preferred }: TopologyHint): boolean {
   return preferred && (mask === null || countNodes(mask) === 1);
 }
 
-type Compare = (a: NodeMask, b: NodeMask) => number;
 type Lists = readonly (readonly TopologyHint[])[];
 
 /** All preferred and all the same mask, save for those without one. */
-function mergePreferred(lists: Lists, all: NodeMask, compare: Compare): TopologyHint | undefined {
+function mergePreferred(lists: Lists, all: NodeMask, compare: CompareMasks): TopologyHint | undefined {
   const demanded: Set<NodeMask>[] = [];
   const optional = new Set([all]);
   for (const hints of lists) {
@@ -75,7 +75,7 @@ function mergePreferred(lists: Lists, all: NodeMask, compare: Compare): Topology
 }
 
 /** What remains when hints disagree or are not preferred themselves. */
-function mergeOthers(lists: Lists, nodeCount: number, compare: Compare): TopologyHint | undefined {
+function mergeOthers(lists: Lists, nodeCount: number, compare: CompareMasks): TopologyHint | undefined {
   if (lists.some((hints) => hints.length === 0)) return undefined;
   const all = maskOfAll(nodeCount);
   // The node count that the most demanding resource has at its narrowest.
@@ -101,21 +101,4 @@ function mergeOthers(lists: Lists, nodeCount: number, compare: Compare): Topolog
     if (byClass !== 0) return byClass;
     return classOf(u) === 1 && u !== v ? v - u : compare(a, b);
   }
-}
-
-/** Fewer nodes first, then the lower ones. */
-function compareMasks(a: NodeMask, b: NodeMask): number {
-  return countNodes(a) - countNodes(b) || a - b;
-}
-
-/** Fewer nodes first, then the nearer ones, then the lower ones. */
-function compareByDistance(distances: readonly (readonly number[])[]): Compare {
-  return (a, b) => countNodes(a) - countNodes(b) || meanDistance(a, distances) - meanDistance(b, distances) || a - b;
-}
-
-/** Mean over all ordered pairs of nodes in the mask, each with itself included. */
-function meanDistance(mask: NodeMask, distances: readonly (readonly number[])[]): number {
-  const nodes = distances.flatMap((_, node) => ((mask & (1 << node)) === 0 ? [] : [node]));
-  const sum = nodes.reduce((total, from) => nodes.reduce((part, to) => part + (distances[from]![to] ?? 0), total), 0);
-  return sum / nodes.length ** 2;
 }

@@ -1,0 +1,113 @@
+import fc from 'fast-check';
+import { choose, take, type TakeRequest } from '../../../src/core/allocation';
+import { CpuSet } from '../../../src/core/cpuset';
+import { NO_OPTIONS } from '../../../src/core/model/settings';
+import { buildTopology, type Topology, type Unit } from '../../../src/core/topology';
+import { arbitraryMachine, arbitraryShape, cpusOf, makeRandom } from '../topology/arbitrary-machine';
+
+const RUNS = { seed: 20261121, numRuns: 250 };
+
+const arbitraryRequest: fc.Arbitrary<TakeRequest> = fc
+  .record({
+    topology: arbitraryMachine,
+    busy: fc.constantFrom(0, 0.1, 0.5, 0.9),
+    seed: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
+    part: fc.double({ min: 0, max: 1.1, noNaN: true }),
+    rules: fc.record({
+      algorithm: fc.constantFrom('packed', 'distributed'),
+      strategy: fc.constantFrom('packed', 'packed', 'spread'),
+      preferAlignByUncoreCache: fc.boolean(),
+      cpuGroupSize: fc.constantFrom(1, 1, 2, 3, 4, 8),
+    }),
+  })
+  .map(({ topology, busy, seed, part, rules }) => {
+    const random = makeRandom(seed);
+    const available = CpuSet.of(topology.online.toArray().filter(() => random() >= busy));
+    return { ...rules, topology, available, count: Math.round(available.size * part) };
+  });
+
+test('exactly the count comes out, all of it available, or an error when there are too few', () => {
+  fc.assert(
+    fc.property(arbitraryRequest, (request) => {
+      const got = take(request);
+      expect(got.ok).toBe(request.count <= request.available.size);
+      if (!got.ok) return;
+      expect(got.cpus.size).toBe(request.count);
+      expect(got.cpus.isSubsetOf(request.available)).toBe(true);
+      expect(CpuSet.unionOf(got.steps.map(({ took }) => took)).equals(got.cpus)).toBe(true);
+    }),
+    RUNS,
+  );
+});
+
+test('the same request gives the same answer, with the same reasons', () => {
+  fc.assert(
+    fc.property(arbitraryRequest, (request) => {
+      const twin = { ...request, topology: buildTopology({ cpus: [...request.topology.cpus].reverse() }) };
+      expect(JSON.stringify(take(twin))).toBe(JSON.stringify(take(request)));
+    }),
+    RUNS,
+  );
+});
+
+test('on an idle machine packed opens no more cores, NUMA nodes and sockets than the count needs', () => {
+  fc.assert(
+    fc.property(arbitraryShape, fc.double({ min: 0, max: 1, noNaN: true }), (shape, part) => {
+      const topology = buildTopology({ cpus: cpusOf(shape) });
+      const count = Math.round(topology.online.size * part);
+      const packed = {
+        algorithm: 'packed',
+        strategy: 'packed',
+        preferAlignByUncoreCache: false,
+        cpuGroupSize: 1,
+      } as const;
+      const got = take({ ...packed, topology, available: topology.online, count });
+      if (!got.ok) throw new Error(got.error);
+      for (const units of unequal(topology) ? [] : [topology.cores, topology.numaNodes, topology.sockets]) {
+        expect(countTouched(units, got.cpus)).toBe(Math.ceil(count / units[0]!.cpus.size));
+      }
+    }),
+    RUNS,
+  );
+});
+
+test('full cores only: with groups of a whole core no core is broken on an idle machine', () => {
+  fc.assert(
+    fc.property(arbitraryShape, fc.double({ min: 0, max: 1, noNaN: true }), (shape, part) => {
+      const topology = buildTopology({ cpus: cpusOf(shape) });
+      const count = Math.round((topology.online.size / shape.threads) * part) * shape.threads;
+      for (const distributeCpusAcrossNuma of [false, true]) {
+        const options = { ...NO_OPTIONS, fullPcpusOnly: true, distributeCpusAcrossNuma };
+        const got = choose({ topology, options, available: topology.online, reusable: CpuSet.empty, count });
+        if (!got.ok) throw new Error(got.error);
+        expect(topology.cores.filter(({ cpus }) => cpus.overlaps(got.cpus) && !cpus.isSubsetOf(got.cpus))).toEqual([]);
+      }
+    }),
+    RUNS,
+  );
+});
+
+test('choose takes as many as there are from the given nodes, and the rest from elsewhere', () => {
+  fc.assert(
+    fc.property(arbitraryRequest, fc.nat(), (request, mask) => {
+      const { topology, available } = request;
+      const count = Math.min(request.count, available.size);
+      const nodes = CpuSet.of(topology.numaNodes.filter((_, i) => (mask & (1 << i)) !== 0).map(({ id }) => id));
+      const there = CpuSet.unionOf(topology.numaNodes.filter(({ id }) => nodes.has(id)).map(({ cpus }) => cpus));
+      const got = choose({ topology, options: NO_OPTIONS, available, reusable: CpuSet.empty, count, nodes });
+      if (!got.ok) throw new Error(got.error);
+      expect(got.cpus.size).toBe(count);
+      expect(got.cpus.isSubsetOf(available)).toBe(true);
+      expect(got.cpus.countIn(there)).toBe(Math.min(count, available.countIn(there)));
+    }),
+    RUNS,
+  );
+});
+
+function countTouched(units: readonly Unit[], cpus: CpuSet): number {
+  return units.filter((unit) => unit.cpus.overlaps(cpus)).length;
+}
+
+function unequal({ cores, numaNodes, sockets }: Topology): boolean {
+  return [cores, numaNodes, sockets].some((units) => units.some(({ cpus }) => cpus.size !== units[0]!.cpus.size));
+}

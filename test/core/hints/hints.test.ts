@@ -1,0 +1,136 @@
+import { align, hintCpus, hintMemory, type ProviderHints } from '../../../src/core/hints';
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import { NO_OPTIONS } from '../../../src/core/model/settings';
+import { NO_TOPOLOGY_MANAGER_OPTIONS } from '../../../src/core/options';
+import { buildTopology } from '../../../src/core/topology';
+import { cpusOf } from '../topology/arbitrary-machine';
+
+const GiB = 1024 ** 3;
+const shape = { coresPerCache: 4, numbering: 'adjacent', threads: 2 } as const;
+
+/** Two sockets of two nodes of two cores: CPUs 0-3, 4-7, 8-11, 12-15; 4 GiB on each node. */
+const fourNodes = buildTopology({
+  cpus: cpusOf({ ...shape, sockets: 2, nodesPerSocket: 2, coresPerNode: 2 }),
+  memoryNodes: [0, 1, 2, 3].map((id) => ({
+    id,
+    memoryBytes: 4 * GiB,
+    distances: new Map([0, 1, 2, 3].map((to) => [to, to === id ? 10 : (to ^ id) === 3 ? 12 : 21])),
+  })),
+});
+
+function hintsOf(
+  count: number,
+  free: string,
+  more: { reusable?: string; assigned?: string; alignBySocket?: boolean } = {},
+) {
+  const { reusable = '', assigned = '', alignBySocket = false } = more;
+  const hints = hintCpus({
+    topology: fourNodes,
+    options: { ...NO_OPTIONS, alignBySocket },
+    count,
+    available: parseCpuList(free),
+    reusable: parseCpuList(reusable),
+    assigned: parseCpuList(assigned),
+  });
+  return hints?.map(({ mask, preferred }) => `${mask!.toString(2).padStart(4, '0')}${preferred ? '!' : ''}`).join(' ');
+}
+
+test.each([
+  ['a container of the shared pool has no opinion', 0, '0-15', {}, undefined],
+  ['one node holds four CPUs', 4, '0-3', {}, '0001! 0011 0101 0111 1001 1011 1101 1111'],
+  ['a fragmented machine prefers nothing', 3, '0-1,4-5', {}, '0011 0111 1011 1111'],
+  ['too few CPUs fit nowhere', 5, '0-3', {}, ''],
+  ['five CPUs need two nodes at best', 5, '0-7', {}, '0011! 0111 1011 1111'],
+  [
+    'with align-by-socket all nodes of one socket are preferred too',
+    2,
+    '4-5',
+    { alignBySocket: true },
+    '0010! 0011! 0110 0111 1010 1011 1110 1111',
+  ],
+  ['CPUs that can be taken over have to be', 2, '0-15', { reusable: '8' }, '0100! 0101 0110 0111 1100 1101 1110 1111'],
+  [
+    'a container with its CPUs fits where they are',
+    2,
+    '',
+    { assigned: '12-13' },
+    '1000! 1001 1010 1011 1100 1101 1110 1111',
+  ],
+  ['a container with another number of CPUs fits nowhere', 3, '0-15', { assigned: '12-13' }, ''],
+])('%s', (_name, count, free, more, want) => {
+  expect(hintsOf(count, free, more)).toBe(want);
+});
+
+test.each([
+  ['no request has no opinion', 0, undefined, null],
+  ['memory of one node', 4 * GiB, undefined, [1, 2, 4, 8]],
+  ['memory of two nodes', 5 * GiB, undefined, [3, 5, 6, 9, 10, 12]],
+  ['a node that is used up', 4 * GiB, new Map([[0, 0]]), [2, 4, 8]],
+  ['more free than a node has counts as what it has', 17 * GiB, new Map([[0, 64 * GiB]]), []],
+])('memory: %s', (_name, bytes, freeBytes, preferred) => {
+  const hints = hintMemory({ topology: fourNodes, bytes, ...(freeBytes && { freeBytes }) });
+  expect(hints?.filter((hint) => hint.preferred).map(({ mask }) => mask) ?? null).toEqual(preferred);
+});
+
+test('memory that is not known gives no opinion', () => {
+  expect(hintMemory({ topology: { ...fourNodes, memoryNodes: [] }, bytes: GiB })).toBeNull();
+});
+
+function alignWith(
+  policy: 'none' | 'best-effort' | 'restricted' | 'single-numa-node',
+  providers: ProviderHints[],
+  closest = false,
+) {
+  const options = { ...NO_TOPOLOGY_MANAGER_OPTIONS, preferClosestNumaNodes: closest };
+  return align({ topology: fourNodes, policy, options, providers });
+}
+
+const node = (mask: number, preferred = true) => ({ mask, preferred });
+
+test('the policy none does not look at hints', () => {
+  expect(alignWith('none', [{ cpu: [] }])).toMatchObject({ kind: 'accept', preferred: true });
+});
+
+test('best-effort accepts what is not preferred', () => {
+  const got = alignWith('best-effort', [{ cpu: [node(3)] }, { memory: [node(2)] }]);
+  expect(got).toMatchObject({ kind: 'accept', preferred: false, nodes: CpuSet.of([1]) });
+});
+
+test('the closest of two pairs of nodes wins when asked for', () => {
+  const pairs = [{ cpu: [node(0b0011), node(0b1001)] }];
+  expect(alignWith('restricted', pairs)).toMatchObject({ nodes: CpuSet.of([0, 1]) });
+  expect(alignWith('restricted', pairs, true)).toMatchObject({ nodes: CpuSet.of([0, 3]) });
+});
+
+test.each([
+  ['restricted', [{ cpu: [] }], 'no NUMA nodes together have enough cpu', undefined],
+  [
+    'restricted',
+    [{ cpu: [node(3, false)] }],
+    'cpu does not fit into as few NUMA nodes as would do on an idle machine',
+    '0-1',
+  ],
+  [
+    'restricted',
+    [{ cpu: [node(1), node(3, false)] }, { memory: [node(2), node(3, false)] }],
+    'cpu and memory do not fit into the same NUMA nodes',
+    '0-1',
+  ],
+  ['single-numa-node', [{ cpu: [node(3)] }], 'cpu does not fit into one NUMA node', '0-1'],
+  ['single-numa-node', [{ cpu: [node(4), node(6)] }, null], 'accepted', '2'],
+  [
+    'single-numa-node',
+    [{ cpu: [node(1)] }, { memory: [node(8)] }],
+    'cpu and memory do not fit into the same NUMA node',
+    '0,3',
+  ],
+] as const)('%s and %j: %s', (policy, providers, constraint, nearest) => {
+  const got = alignWith(policy, [...providers]);
+  if (got.kind === 'accept') {
+    expect(['accepted', got.nodes?.toString()]).toEqual([constraint, nearest]);
+    return;
+  }
+  expect(got.constraint).toBe(constraint);
+  expect(got.nearest?.nodes.toString()).toBe(nearest);
+  expect(got.because).toContain(`topology-manager-policy ${policy}: ${constraint}; `);
+});
