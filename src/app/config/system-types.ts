@@ -1,3 +1,4 @@
+import type { HostPort } from '../../admin/host-port';
 import { accept, reject, type ValueType } from './value-type';
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
@@ -39,11 +40,6 @@ export const socketPath: ValueType<string> = {
       : reject('is too long for a socket', 'use a path of at most 107 bytes');
   },
 };
-
-export interface HostPort {
-  readonly host: string;
-  readonly port: number;
-}
 
 /** Where to listen: `127.0.0.1:9100`, `[::1]:9100`, `localhost:9100`; the host must be named. */
 export const hostPort: ValueType<HostPort> = {
