@@ -43,7 +43,7 @@ const description = z.strictObject({
   init: z.enum(['plain', 'systemd']).default('plain'),
   /** Too slow for every change: runs when asked for by name, or with --all. */
   slow: z.boolean().default(false),
-  limitSeconds: count.default(240),
+  limitSeconds: count.default(600),
 });
 
 /** @returns {object[]} all machines, by name */

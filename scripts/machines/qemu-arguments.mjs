@@ -13,19 +13,20 @@ export function formatTopologyArguments({ sockets, cores, threads, cachesPerSock
   return [
     ...['-M', `q35${cache}`, '-smp', smp],
     ...['-m', `${nodes.reduce((sum, { memoryMib }) => sum + memoryMib, 0)}M`],
-    ...(nodes.length === 1 ? [] : nodes.flatMap((node, id) => formatNode(node, id, nodes.length))),
+    ...(nodes.length === 1 ? [] : [...nodes.flatMap(formatNode), ...nodes.flatMap(formatDistances)]),
   ];
 
-  function formatNode({ cores: held, memoryMib }, id, total) {
+  function formatNode({ cores: held, memoryMib }, id) {
     const memory = memoryMib === 0 ? [] : ['-object', `memory-backend-ram,id=m${id},size=${memoryMib}M`];
     return [
       ...memory,
       ...['-numa', `node,nodeid=${id}${memoryMib === 0 ? '' : `,memdev=m${id}`}`],
       ...held.flatMap((core) => ['-numa', `cpu,node-id=${id},${placeOf(core)}`]),
-      ...Array.from({ length: total }, (_, other) => other)
-        .filter((other) => other !== id)
-        .flatMap((other) => ['-numa', `dist,src=${id},dst=${other},val=21`]),
     ];
+  }
+  function formatDistances(_node, id) {
+    const others = nodes.map((_other, other) => other).filter((other) => other !== id);
+    return others.flatMap((other) => ['-numa', `dist,src=${id},dst=${other},val=21`]);
   }
   function placeOf(core) {
     const inSocket = core % cores;

@@ -1,12 +1,12 @@
 // Proves the claims of test/machines in emulated machines, with the bundle dist/cpusetd.js.
 //
-//   node scripts/machines/run.mjs [--only MACHINE,...] [--claim NAME,...] [--all] [--jobs 2] [--docs] [--list]
+//   node scripts/machines/run.mjs [--only MACHINE,...] [--claim NAME,...] [--all] [--bundle FILE] [--jobs 2] [--docs] [--list]
 //
 // Prints a line per claim as machines finish, then a table. Ends with 0 when every claim held, 1 when one did not, 2 when no
 // machine can be had here. --all takes in the slow machines; --docs keeps the table in docs/machines.md.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
@@ -24,6 +24,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     claim: { type: 'string', multiple: true, default: [] },
     all: { type: 'boolean', default: false },
+    bundle: { type: 'string', default: 'dist/cpusetd.js' },
     jobs: { type: 'string', default: '2' },
     docs: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
@@ -101,9 +102,9 @@ async function prepare(machines) {
 
 function readBundle() {
   try {
-    return readFileSync(join(repository, 'dist/cpusetd.js'));
+    return readFileSync(resolve(repository, values.bundle));
   } catch {
-    throw new Error('dist/cpusetd.js is missing: run `npm run build` first');
+    throw new Error(`${values.bundle} is missing: run \`npm run build\` first`);
   }
 }
 
@@ -124,13 +125,13 @@ async function bundleGuest() {
 
 /** One retry, and only when the emulation itself failed: a machine that reported a broken claim is believed. */
 async function proveIn(machine, parts) {
-  const first = await tryIn(machine, parts);
+  const first = await tryIn(machine, parts, 1);
   if (first.error === undefined || first.ended || stop.signal.aborted) return first;
   log(`${machine.name}: ${first.error}; once more`);
-  return { ...(await tryIn(machine, parts)), retried: first.error };
+  return { ...(await tryIn(machine, parts, 2)), retried: first.error };
 }
 
-async function tryIn(machine, { qemu, kernels, disks, bundle, guest }) {
+async function tryIn(machine, { qemu, kernels, disks, bundle, guest }, attempt) {
   const { disk, versions } = disks[machine.suite];
   const { status, why, results, console, wallMs } = await boot({
     qemu,
@@ -151,7 +152,8 @@ async function tryIn(machine, { qemu, kernels, disks, bundle, guest }) {
   const claims = events.filter(({ event }) => event === 'claim');
   const ended = events.some(({ event }) => event === 'end');
   const error = ended ? undefined : why || `the claims' runner ended with ${status ?? 'nothing'}`;
-  if (error !== undefined || claims.some(({ outcome }) => outcome === 'broken')) keepConsole(machine, console);
+  if (error !== undefined || claims.some(({ outcome }) => outcome === 'broken'))
+    keepConsole(`${machine.name}-${attempt}`, console);
   return { machine, versions, booted: events.find(({ event }) => event === 'booted'), claims, ended, error, wallMs };
 }
 
@@ -164,7 +166,7 @@ function parseEvent(line) {
 }
 
 /** What the machine printed, for who looks into a broken claim; replaced by the next run. */
-function keepConsole({ name }, text) {
+function keepConsole(name, text) {
   const file = join(tmpdir(), `cpusetd-console-${name}.log`);
   writeFileSync(file, text);
   log(`${name}: its console is in ${file}`);

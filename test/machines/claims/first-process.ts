@@ -1,20 +1,44 @@
 import assert from 'node:assert/strict';
-import { printMaskThenSleep } from '../../e2e/rig/commands';
+import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim } from '../claim';
+import { pinned, shared } from '../guest/specs';
 
-/** The very first process of a pinned container runs where it was promised, and all say the same: status, file, process. */
+/**
+ * A container with CPUs of its own runs there from its very first instruction, and the shared ones have left before that
+ * exists. Status, cgroup files and processes say the same. When it is gone, the pool is whole again.
+ */
 export const firstProcess: Claim = {
   name: 'first process',
   async run(context) {
-    const daemon = await context.startDaemon();
-    const pinned = await context.startOne({ name: 'db', cpus: 2, command: printMaskThenSleep });
-    const first = await pinned.firstLine();
-    const { promise, verdict, placement } = await context.shown(daemon, pinned);
-    assert.equal(placement, 'exclusive');
-    assert.equal(first, promise?.cpus);
-    assert.equal(pinned.cpuset().cpus, first);
-    assert.equal(pinned.cpuset().effectiveCpus, first);
-    assert.equal(verdict.kind, 'kept', verdict.reason);
-    context.note(first);
+    const daemon = await context.startDaemon('--reconcile-period', '500ms');
+    const { online } = context.topology;
+    const web = await context.startOne(shared());
+    assert.equal(await web.firstLine(), online.toString());
+
+    const pod = await context.runPod({ containers: [pinned(2)] });
+    const db = await pod.createContainer('db');
+    const { sharedPool } = (await context.statusOf(daemon)).node;
+    assert.equal(web.cpuset().cpus, sharedPool.toString()); // no process of db exists yet
+    assert.deepEqual(context.masksOf(web), [sharedPool.toString()]);
+
+    await db.start();
+    const first = await db.firstLine();
+    const promised = parseCpuList(first);
+    assert.equal(promised.size, 2);
+    assert.equal(promised.union(sharedPool).toString(), online.toString());
+    assert.ok(!promised.overlaps(sharedPool), `${first} overlaps ${sharedPool.toString()}`);
+    assert.deepEqual(
+      { cpus: db.cpuset().cpus, effective: db.cpuset().effectiveCpus, masks: context.masksOf(db) },
+      { cpus: first, effective: first, masks: [first] },
+    );
+    const shown = await context.shown(daemon, db);
+    assert.equal(shown.placement, 'exclusive');
+    assert.equal(shown.promise?.cpus.toString(), first);
+    await context.untilVerdict(daemon, db, 'kept');
+    await context.untilVerdict(daemon, web, 'kept');
+
+    await pod.remove();
+    const ms = await context.until('the pool to be whole', () => web.cpuset().cpus === online.toString());
+    context.note(`db ${first}, web ${sharedPool.toString()}; whole again ${ms} ms after the removal`);
   },
 };

@@ -1,6 +1,35 @@
 import type { Claim } from '../claim';
+import { acrossCores } from './across-cores';
+import { acrossNuma } from './across-numa';
+import { bySocket } from './by-socket';
+import { byUncoreCache } from './by-uncore-cache';
+import { containerdKilled } from './containerd-killed';
+import { cpuOffline } from './cpu-offline';
+import { daemonKilled } from './daemon-killed';
+import { driftRepaired } from './drift-repaired';
 import { firstProcess } from './first-process';
+import { fullCores } from './full-cores';
+import { memoryWithout } from './memory-without';
+import { parentNarrowed } from './parent-narrowed';
+import { singleNumaNode } from './single-numa-node';
+import { strictReservation } from './strict-reservation';
 import { topologyRead } from './topology-read';
 
-/** In the order they are proven in each machine. */
-export const claims: readonly Claim[] = [topologyRead, firstProcess];
+/** In the order they are proven in each machine. What moves the machine itself comes last. */
+export const claims: readonly Claim[] = [
+  topologyRead,
+  firstProcess,
+  driftRepaired,
+  daemonKilled,
+  containerdKilled,
+  fullCores,
+  acrossCores,
+  acrossNuma,
+  bySocket,
+  byUncoreCache,
+  strictReservation,
+  singleNumaNode,
+  memoryWithout,
+  parentNarrowed,
+  cpuOffline,
+];

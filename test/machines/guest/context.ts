@@ -1,8 +1,9 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { connectAdmin } from '../../../src/admin/client';
+import type { ContainerStatus, Status, Verdict } from '../../../src/admin/status';
 import type { Topology } from '../../../src/core/topology';
+import type { VerdictKind } from '../../../src/core/verdict/judge';
 import { readTopology } from '../../../src/host';
 import { cpusetDirOf } from '../../e2e/rig/cgroup-files';
 import type { RunningContainer } from '../../e2e/rig/container';
@@ -13,9 +14,7 @@ import type { RunningPod } from '../../e2e/rig/pod';
 import type { Machine } from '../machine';
 import type { GuestRuntime } from './guest-runtime';
 import { guestPatienceMs } from './patience';
-import type { ShownContainer, ShownStatus } from './shown-status';
 
-const run = promisify(execFile);
 const bundle = '/in/cpusetd.js';
 
 /** What a claim stands on. One for each run of a claim; what it started is ended with it. */
@@ -34,6 +33,11 @@ export class GuestContext {
     return readTopology({ sysfsRoot: '/sys' });
   }
 
+  /** Says on the console how far the claim is. */
+  step(text: string): void {
+    console.log(`    [${Math.round(performance.now())}] ${text}`);
+  }
+
   /** Puts a fact into the table. */
   note(fact: string): void {
     this.saw.push(fact);
@@ -45,7 +49,7 @@ export class GuestContext {
     const daemon = new Daemon({ runtime: this.runtime, args: [...reserved, ...args], bundle });
     this.#daemons.push(daemon);
     daemon.start();
-    await this.synchronized(daemon);
+    await Promise.all([this.synchronized(daemon), this.waitForLog(daemon, 'started')]);
     return daemon;
   }
 
@@ -69,18 +73,39 @@ export class GuestContext {
     return pod;
   }
 
-  /** What `cpusetd status -o json` prints. */
-  async statusOf(daemon: Daemon): Promise<ShownStatus> {
-    const args = [bundle, 'status', '-o', 'json', '--admin-socket', daemon.adminSocket];
-    const { stdout } = await run(process.execPath, args, { timeout: guestPatienceMs });
-    return JSON.parse(stdout) as ShownStatus;
+  /** What the daemon tells of itself, over its admin socket. */
+  async statusOf(daemon: Daemon): Promise<Status> {
+    const client = await connectAdmin(daemon.adminSocket);
+    try {
+      return await client.status();
+    } finally {
+      client.close();
+    }
   }
 
-  /** One container's part of the status, by its id. */
-  async shown(daemon: Daemon, { id, name }: RunningContainer): Promise<ShownContainer> {
+  /** One container's part of the status. */
+  async shown(daemon: Daemon, { id, name }: RunningContainer): Promise<ContainerStatus> {
     const found = (await this.statusOf(daemon)).containers.find((container) => container.id === id);
     if (found === undefined) throw new Error(`status does not name container ${name}`);
     return found;
+  }
+
+  /** Waits for a verdict on a container. @returns the reason given with it, and how long it took */
+  async untilVerdict(
+    daemon: Daemon,
+    container: RunningContainer,
+    kind: VerdictKind,
+  ): Promise<{ readonly reason: string; readonly ms: number }> {
+    let last: Verdict | undefined;
+    try {
+      const ms = await this.until(`verdict ${kind}`, async () => {
+        last = (await this.shown(daemon, container)).verdict;
+        return last.kind === kind;
+      });
+      return { reason: last!.reason, ms };
+    } catch (error) {
+      throw new Error(`${(error as Error).message}; the verdict is ${last?.kind}: ${last?.reason}`, { cause: error });
+    }
   }
 
   /** The allowed CPUs of every process in the container's cgroup, as the kernel says, each value once. */

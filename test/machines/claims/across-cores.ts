@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { Claim } from '../claim';
+import { pinned } from '../guest/specs';
+
+/** One thread of each core, as long as there are cores. */
+export const acrossCores: Claim = {
+  name: 'distribute-cpus-across-cores',
+  when: ({ name }) => name === '1x4x2',
+  async run(context) {
+    await context.startDaemon('--cpu-manager-policy-options', 'distribute-cpus-across-cores=true');
+    const list = await (await context.startOne(pinned(3))).firstLine();
+    const shares = context.topology.cores
+      .map(({ cpus }) => cpus.countIn(parseCpuList(list)))
+      .filter((share) => share > 0);
+    assert.deepEqual(shares, [1, 1, 1], list);
+    context.note(list);
+  },
+};

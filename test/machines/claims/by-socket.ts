@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { Claim } from '../claim';
+import { pinned } from '../guest/specs';
+
+/** More CPUs than a node has, where a socket has several nodes: they are all of one socket. */
+export const bySocket: Claim = {
+  name: 'align-by-socket',
+  when: ({ name }) => name === '2x8x2-4numa',
+  async run(context) {
+    const options = ['--cpu-manager-policy-options', 'align-by-socket=true'];
+    await context.startDaemon(...options, '--topology-manager-policy', 'restricted');
+    const lists: string[] = [];
+    for (const name of ['a', 'b']) {
+      const list = await (await context.startOne(pinned(12, name))).firstLine();
+      const sockets = context.topology.sockets.filter(({ cpus }) => cpus.overlaps(parseCpuList(list)));
+      assert.equal(sockets.length, 1, list);
+      lists.push(list);
+    }
+    context.note(lists.join(' and '));
+  },
+};

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { Claim } from '../claim';
+import { pinned } from '../guest/specs';
+
+/** The second container would be packed beside the first, across two L3 caches: it gets one to itself. */
+export const byUncoreCache: Claim = {
+  name: 'prefer-align-cpus-by-uncorecache',
+  when: ({ cachesPerSocket }) => cachesPerSocket > 1,
+  async run(context) {
+    await context.startDaemon('--cpu-manager-policy-options', 'prefer-align-cpus-by-uncorecache=true');
+    const lists: string[] = [];
+    for (const [name, count] of [
+      ['a', 4],
+      ['b', 6],
+    ] as const) {
+      const list = await (await context.startOne(pinned(count, name))).firstLine();
+      const caches = context.topology.uncoreCaches.filter(({ cpus }) => cpus.overlaps(parseCpuList(list)));
+      assert.equal(caches.length, 1, `${count} CPUs: ${list}`);
+      lists.push(list);
+    }
+    context.note(lists.join(' and '));
+  },
+};

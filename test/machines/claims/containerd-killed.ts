@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { Claim } from '../claim';
+import { pinned } from '../guest/specs';
+
+/** containerd is killed and started again: cpusetd finds it, promises stay, new ones are made beside them. */
+export const containerdKilled: Claim = {
+  name: 'containerd killed',
+  when: ({ name }) => !name.endsWith('64cpu'),
+  async run(context) {
+    const daemon = await context.startDaemon();
+    const db = await context.startOne(pinned(2));
+    const own = await db.firstLine();
+    const from = daemon.mark();
+    await context.runtime.kill();
+    assert.equal(db.cpuset().effectiveCpus, own);
+    await context.runtime.start();
+    const start = performance.now();
+    await context.synchronized(daemon, from);
+    const ms = Math.round(performance.now() - start);
+    const next = await context.startOne(pinned(2, 'next'));
+    const its = await next.firstLine();
+    assert.ok(!parseCpuList(its).overlaps(parseCpuList(own)), `${its} overlaps ${own}`);
+    assert.equal(db.cpuset().effectiveCpus, own);
+    await context.untilVerdict(daemon, db, 'kept');
+    context.note(`synchronized ${ms} ms after containerd answered; db ${own}, next ${its}`);
+  },
+};

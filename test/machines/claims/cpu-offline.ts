@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import type { RunningContainer } from '../../e2e/rig/container';
+import type { Claim } from '../claim';
+import { pinned, shared } from '../guest/specs';
+
+/**
+ * CPUs go offline and come back while pinned and shared containers run. What is left of a promise is kept, what is broken is
+ * called so, nobody else gets the CPUs, and everything is as before when they are back.
+ */
+export const cpuOffline: Claim = {
+  name: 'CPU offline and back',
+  async run(context) {
+    const { online } = context.topology;
+    const daemon = await context.startDaemon('--reconcile-period', '1s');
+    const web = await context.startOne(shared());
+    const db = await context.startOne(pinned(2));
+    const own = parseCpuList(await db.firstLine());
+    const pool = parseCpuList(web.cpuset().cpus);
+    const hasPool = (want: CpuSet) =>
+      context.until(
+        `the pool to be ${want.toString()}`,
+        () => effective(web).equals(want) && parseCpuList(web.cpuset().cpus).equals(want),
+      );
+
+    try {
+      const [first, last] = own.toArray() as [number, number];
+      setOnline(last, false);
+      context.note(`one of ${own.toString()} off: kernel has ${show(db)}`);
+      const one = await context.untilVerdict(daemon, db, 'violated');
+      assert.match(one.reason, new RegExp(`\\b${last}\\b.*offline`));
+      await hasPool(pool);
+      assert.deepEqual(effective(db).toString(), String(first));
+
+      setOnline(first, false);
+      const both = await context.untilVerdict(daemon, db, 'violated');
+      context.note(`both off (${both.reason}): kernel has ${show(db)}`);
+
+      for (const cpu of own) setOnline(cpu, true);
+      await context.untilVerdict(daemon, db, 'kept');
+      assert.equal(effective(db).toString(), own.toString());
+      await hasPool(pool);
+      context.note(`back: ${show(db)}`);
+
+      const other = pool.toArray().at(-1)!;
+      setOnline(other, false);
+      await hasPool(pool.minus(CpuSet.of([other])));
+      assert.equal(effective(db).toString(), own.toString());
+      assert.ok(!(await context.statusOf(daemon)).node.online.has(other));
+      setOnline(other, true);
+      const ms = await hasPool(pool);
+      context.note(`the pool has ${other} again after ${ms} ms`);
+      await context.untilVerdict(daemon, web, 'kept');
+    } finally {
+      for (const cpu of online) setOnline(cpu, true);
+    }
+  },
+};
+
+const effective = (container: RunningContainer): CpuSet => parseCpuList(container.cpuset().effectiveCpus);
+
+function show(container: RunningContainer): string {
+  const { cpus, effectiveCpus } = container.cpuset();
+  return `cpus "${cpus}" effective "${effectiveCpus}"`;
+}
+
+/** CPU 0 of most machines can't go: it has no such file, and is left alone. */
+function setOnline(cpu: number, online: boolean): void {
+  const file = `/sys/devices/system/cpu/cpu${cpu}/online`;
+  try {
+    if (readFileSync(file, 'utf8').trim() === (online ? '1' : '0')) return;
+  } catch (error) {
+    if (cpu === 0) return;
+    throw error;
+  }
+  writeFileSync(file, online ? '1' : '0');
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { Claim } from '../claim';
+import { pinned, shared } from '../guest/specs';
+
+/** cpusetd is killed and started again: nothing moves, and what happened in between is found and put right. */
+export const daemonKilled: Claim = {
+  name: 'cpusetd killed',
+  when: ({ name }) => !name.endsWith('64cpu'),
+  async run(context) {
+    const daemon = await context.startDaemon();
+    const { online } = context.topology;
+    const db = await context.startOne(pinned(2));
+    const own = await db.firstLine();
+    const pool = online.minus(parseCpuList(own)).toString();
+    await daemon.kill();
+    assert.equal(db.cpuset().effectiveCpus, own);
+
+    const stranger = await context.startOne(shared());
+    assert.ok(parseCpuList(await stranger.firstLine()).overlaps(parseCpuList(own))); // nobody kept it off
+    const from = daemon.mark();
+    const start = performance.now();
+    daemon.start();
+    await context.synchronized(daemon, from);
+    await context.until('the stranger to be off', () => stranger.cpuset().cpus === pool);
+    const ms = Math.round(performance.now() - start);
+    assert.deepEqual(context.masksOf(stranger), [pool]);
+    assert.equal(db.cpuset().effectiveCpus, own);
+    await context.waitForLog(daemon, 'started', from);
+    await context.untilVerdict(daemon, db, 'kept');
+    context.note(`db stays on ${own}; a container made meanwhile was off them ${ms} ms after the start`);
+  },
+};

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import type { Claim } from '../claim';
+import { pinned, shared } from '../guest/specs';
+
+/** Somebody writes the cpuset of a running container: noticed, named and put right, long before the next sweep. */
+export const driftRepaired: Claim = {
+  name: 'drift repaired',
+  when: ({ name }) => !name.endsWith('64cpu'),
+  async run(context) {
+    const daemon = await context.startDaemon('--reconcile-period', '60s');
+    const web = await context.startOne(shared());
+    const db = await context.startOne(pinned(2));
+    const promised = await db.firstLine();
+    const pool = web.cpuset().cpus;
+    await context.untilVerdict(daemon, db, 'kept');
+
+    const times: number[] = [];
+    for (const [container, wrong, right] of [
+      [db, pool, promised],
+      [web, promised, pool],
+    ] as const) {
+      const from = daemon.mark();
+      container.writeCpuset(wrong);
+      times.push(await context.until('the repair', () => container.cpuset().cpus === right));
+      assert.deepEqual(context.masksOf(container), [right]);
+      const drifted = await context.waitForLog(daemon, (line) => line.msg === 'drifted', from);
+      assert.equal(drifted.containerId, container.id);
+      await context.waitForLog(daemon, 'repaired', from);
+      await context.untilVerdict(daemon, container, 'kept');
+    }
+    context.note(`pinned ${times[0]} ms, shared ${times[1]} ms after the write`);
+  },
+};

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { Claim } from '../claim';
+import { pinned } from '../guest/specs';
+
+export const fullCores: Claim = {
+  name: 'full-pcpus-only',
+  when: ({ threads, name }) => threads > 1 && name === '1x4x2',
+  async run(context) {
+    await context.startDaemon('--cpu-manager-policy-options', 'full-pcpus-only=true');
+    await assert.rejects(context.startOne(pinned(3, 'odd')), (error: Error) => {
+      context.note(error.message.slice(error.message.indexOf('asked')));
+      return /core/.test(error.message);
+    });
+    const cores = context.topology.cores.map(({ cpus }) => cpus.toString());
+    const first = await (await context.startOne(pinned(2, 'a'))).firstLine();
+    const second = await (await context.startOne(pinned(4, 'b'))).firstLine();
+    const taken = [first, second].flatMap((list) =>
+      cores.filter((core) => parseCpuList(core).isSubsetOf(parseCpuList(list))),
+    );
+    assert.equal(taken.length, 3, `${first} and ${second} are not whole cores`);
+    context.note(`2: ${first}, 4: ${second}`);
+  },
+};

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { parseCpuList } from '../../../src/core/cpuset';
+import { readCpuset, writeCpuset } from '../../e2e/rig/cgroup-files';
+import type { Claim } from '../claim';
+import { pinned } from '../guest/specs';
+
+/**
+ * Somebody narrows a cgroup above a pinned container. On v2 the container's own file still says what was promised, and only
+ * the effective set tells the truth. (v1 refuses such a write.)
+ */
+export const parentNarrowed: Claim = {
+  name: 'parent narrowed',
+  when: ({ cgroup }) => cgroup === 'v2',
+  async run(context) {
+    const daemon = await context.startDaemon('--reconcile-period', '1s');
+    const db = await context.startOne(pinned(2));
+    const own = parseCpuList(await db.firstLine());
+    const { online } = context.topology;
+    const parent = `/${db.cgroupPath.split('/')[1]}`;
+    const before = readCpuset(parent).cpus;
+    await context.untilVerdict(daemon, db, 'kept');
+    try {
+      writeCpuset(parent, online.minus(own).toString());
+      const { cpus, effectiveCpus } = db.cpuset();
+      assert.equal(cpus, own.toString());
+      assert.ok(!parseCpuList(effectiveCpus).overlaps(own)); // the kernel moved it
+      const { reason, ms } = await context.untilVerdict(daemon, db, 'violated');
+      assert.match(reason, /parent|kubepods/);
+      context.note(
+        `noticed after ${ms} ms while the kernel has cpus "${cpus}" effective "${effectiveCpus}": ${reason}`,
+      );
+    } finally {
+      // "As the parent" (empty) can't be written back while processes are in it.
+      writeCpuset(parent, before === '' ? online.toString() : before);
+    }
+    await context.untilVerdict(daemon, db, 'kept');
+    assert.deepEqual(context.masksOf(db), [own.toString()]);
+  },
+};

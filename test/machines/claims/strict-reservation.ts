@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { Claim } from '../claim';
+import { pinned, shared } from '../guest/specs';
+
+/** Reserved CPUs are nobody's, and the pool keeps a CPU of its own however many are given out. */
+export const strictReservation: Claim = {
+  name: 'strict-cpu-reservation',
+  when: ({ name }) => ['1x4x2', '2x4x2-v1'].includes(name),
+  async run(context) {
+    const reserved = parseCpuList('0-1');
+    const args = ['--reserved-cpus', '0-1', '--cpu-manager-policy-options', 'strict-cpu-reservation=true'];
+    await context.startDaemon(...args);
+    const allocatable = context.topology.online.minus(reserved);
+    const web = await context.startOne(shared());
+    assert.equal(await web.firstLine(), allocatable.toString());
+
+    await assert.rejects(context.startOne(pinned(allocatable.size, 'all')), /exclusive CPUs/);
+    const most = await context.startOne(pinned(allocatable.size - 1, 'most'));
+    const taken = parseCpuList(await most.firstLine());
+    const left = allocatable.minus(taken);
+    assert.equal(left.size, 1);
+    assert.deepEqual(context.masksOf(web), [left.toString()]);
+    await assert.rejects(context.startOne(pinned(1, 'last')), /exclusive CPU/);
+    const late = await context.startOne(shared('late'));
+    assert.equal(await late.firstLine(), left.toString());
+    context.note(`reserved ${reserved.toString()}, exclusive ${taken.toString()}, pool ${left.toString()}`);
+  },
+};
