@@ -39,7 +39,7 @@ export interface Container {
   readonly told?: CpuPromise;
   /** What the runtime's own record (the OCI spec) says, as far as known; it follows the promise in the background. */
   readonly recorded?: CpuPromise;
-  /** The assignment was made for this very creation: a creation that fails gives it back. */
+  /** None of its CPUs were its pod's before this very creation: if that fails, they go back. */
   readonly freshAssignment: boolean;
   /** Written for the operator: why it is placed as it is. */
   readonly because: string;

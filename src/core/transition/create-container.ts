@@ -1,11 +1,11 @@
 import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../model/events';
 import type { Draft } from './draft';
 import { adjustmentOf, placeContainer } from './place-container';
-import { rememberPod } from './pods';
+import { rememberLivePod } from './pods';
 
 /** The container is about to be made: decides where it runs, before it runs. */
 export function createContainer(draft: Draft, pod: PodInfo, container: ContainerInfo): RuntimeAnswer {
-  rememberPod(draft, pod);
+  rememberLivePod(draft, pod);
   const placed = placeContainer(draft, pod, container);
   if (placed.kind === 'refuse') return placed;
   const { promise } = placed.container;

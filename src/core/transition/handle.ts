@@ -4,7 +4,7 @@ import { advanceContainer, endContainer } from './container-life';
 import { createContainer } from './create-container';
 import type { Draft } from './draft';
 import { removePod, stopPod } from './pod-life';
-import { rememberPod } from './pods';
+import { rememberLivePod } from './pods';
 import { synchronize, type LiveCpusets } from './synchronize';
 import { updateContainer } from './update-container';
 
@@ -29,7 +29,7 @@ function decide(draft: Draft, event: RuntimeEvent, live: LiveCpusets): RuntimeAn
       synchronize(draft, event, live);
       return OK;
     case 'pod-started':
-      rememberPod(draft, event.pod);
+      rememberLivePod(draft, event.pod);
       return OK;
     case 'pod-stopped':
       stopPod(draft, event.sandboxId);

@@ -1,5 +1,4 @@
 import { CpuSet } from '../cpuset';
-import { keyOf } from '../model/assignment';
 import type { Container, CpuPromise, Placement } from '../model/container';
 import type { ContainerInfo, CpuAdjustment, PodInfo, RuntimeAnswer } from '../model/events';
 import type { Draft } from './draft';
@@ -24,7 +23,9 @@ export function placeContainer(draft: Draft, pod: PodInfo, container: ContainerI
       draft.note('warn', 'refused', { ...facts, code: decision.code, because: decision.because });
       return { kind: 'refuse', code: decision.code, message: decision.because };
     case 'pin': {
-      const fresh = !model.assignments.has(keyOf({ podUid: pod.uid, containerName: container.name }));
+      const fresh = !model
+        .assignmentsOf(pod.uid)
+        .some(({ containerName, cpus }) => containerName === container.name || cpus.overlaps(decision.cpus));
       const count = request.kind === 'exclusive' ? request.count : decision.cpus.size;
       const assignment = assign(draft, pod, container, count, decision);
       draft.note('info', 'pinned', { ...facts, cpus: assignment.cpus.toString(), because: assignment.because });

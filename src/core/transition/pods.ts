@@ -7,6 +7,11 @@ export function rememberPod(draft: Draft, pod: PodInfo): void {
   draft.put({ kind: 'put-pod', pod: { ...pod, stopped: known?.stopped ?? false } });
 }
 
+/** The runtime starts the sandbox, or something in it: a list that was taken a moment too early may have said otherwise. */
+export function rememberLivePod(draft: Draft, pod: PodInfo): void {
+  draft.put({ kind: 'put-pod', pod: { ...pod, stopped: false } });
+}
+
 /** Gives the pod's CPUs back once it is stopped, no container of it is left, and no newer sandbox has taken its place. */
 export function releaseWhenDone(draft: Draft, sandboxId: string): void {
   const { model } = draft;
