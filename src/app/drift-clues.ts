@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import type { CpuSet } from '../core/cpuset';
 import type { Container } from '../core/model/container';
 import type { NodeView } from '../core/model/node-model';
 import { explainDrift, type LikelyCause } from '../core/verdict/drift-cause';
@@ -48,10 +49,10 @@ export class DriftClues {
     for (const id of this.updatedAtMs.keys()) if (!containers.has(id)) this.updatedAtMs.delete(id);
   }
 
-  private readParent(cgroupsPath: string) {
+  private readParent(cgroupsPath: string): CpuSet | undefined {
     const at = cgroupPathOf(cgroupsPath);
     if (at.kind === 'refused') return undefined;
     const reading = this.parts.cgroups.readCpus(posix.dirname(at.path));
-    return reading.kind === 'found' ? { cpus: reading.cpus, effective: reading.effectiveCpus } : undefined;
+    return reading.kind === 'found' ? reading.effectiveCpus : undefined;
   }
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 
 import { createAdminSocketOption } from '../admin-socket-option';
 import type { CliContext, ExitStatus } from '../context';
-import { formatTable } from '../format/table';
+import { clean, formatTable } from '../format/table';
 
 /** `cpusetd health [SERVICE]`: exit 0 when the server as a whole, or the service that was named, is serving. */
 export function addHealthCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
@@ -20,6 +20,8 @@ export function addHealthCommand(program: Command, context: CliContext, exit: (s
         const answers = await Promise.all(services.map((name) => client.checkHealth(name)));
         const rows = services.map((name, i) => [name || '(all)', answers[i] ?? 'UNKNOWN SERVICE']);
         context.stdout.write(formatTable(['SERVICE', 'STATUS'], rows));
+        const { alarms } = (await client.status()).node;
+        for (const { kind, because } of alarms) context.stdout.write(`ALARM ${kind}: ${clean(because)}\n`);
         exit(answers[0] === 'SERVING' ? 0 : 1);
       } finally {
         client.close();

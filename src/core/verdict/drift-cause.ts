@@ -21,8 +21,8 @@ export interface DriftClues {
   readonly promise: CpuPromise;
   readonly seen: Seen;
   readonly online: CpuSet;
-  /** What the parent cgroup has; absent when it could not be read. */
-  readonly parent?: { readonly cpus: CpuSet; readonly effective: CpuSet };
+  /** Where the parent cgroup's processes may run; absent when it could not be read. */
+  readonly parent?: CpuSet;
   /** The container's cgroup is a unit of systemd. */
   readonly systemd: boolean;
   /** The runtime's own record, as far as known; on systemd nodes systemd has the same. */
@@ -58,7 +58,7 @@ export function explainDrift(clues: DriftClues): LikelyCause {
   const offline = promise.cpus.minus(online);
   if (!offline.isEmpty && seen.effective.isSubsetOf(promise.cpus))
     return { cause: 'cpu-offline', because: `CPUs ${offline.toString()} went offline` };
-  const missing = parent ? promise.cpus.minus(parent.cpus.isEmpty ? parent.effective : parent.cpus) : CpuSet.empty;
+  const missing = parent ? promise.cpus.minus(parent) : CpuSet.empty;
   if (!missing.isEmpty)
     return { cause: 'parent-narrowed', because: `its parent cgroup no longer has CPUs ${missing.toString()}` };
   if (clues.staticKubelet)

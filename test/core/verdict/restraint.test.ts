@@ -1,0 +1,117 @@
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import {
+  FIRST_WAIT_MS,
+  FREE_REPAIRS,
+  LAST_WAIT_MS,
+  MAX_REPAIRS,
+  QUIET_MS,
+  restrain,
+  type Quarrel,
+  type Restraint,
+} from '../../../src/core/verdict/restraint';
+
+const promiseOf = (cpus: string) => ({ cpus: parseCpuList(cpus), mems: CpuSet.empty });
+
+/** One container whose drifts are met one after the other. */
+class Story {
+  nowMs = 1_000_000;
+  quarrel: Quarrel | undefined;
+  promise = promiseOf('2-3');
+
+  meet({ written = true } = {}): Restraint['action'] {
+    const restraint = restrain(this.quarrel, { promise: this.promise, nowMs: this.nowMs, written });
+    this.quarrel = restraint.quarrel;
+    return restraint.action;
+  }
+
+  /** Somebody writes every `everyMs` for `forMs`. Returns the times of our repairs since the beginning. */
+  fight({ everyMs, forMs }: { everyMs: number; forMs: number }): number[] {
+    const repairs: number[] = [];
+    for (let t = 0; t <= forMs; t += everyMs, this.nowMs += everyMs) if (this.meet() === 'repair') repairs.push(t);
+    return repairs;
+  }
+}
+
+test('the waits stay below the time that counts as quiet, or a wait would end a quarrel', () => {
+  expect(LAST_WAIT_MS).toBeLessThan(QUIET_MS);
+});
+
+test('who is merely clumsy is put right at once, every time', () => {
+  const story = new Story();
+  for (let i = 0; i < 50; i++, story.nowMs += QUIET_MS) expect(story.meet()).toBe('repair');
+});
+
+test('the first repairs come at once, then each waits twice as long, then they stop', () => {
+  const repairs = new Story().fight({ everyMs: 100, forMs: 10 * QUIET_MS });
+  const waits = repairs.slice(1).map((at, i) => at - repairs[i]!);
+  expect(repairs).toHaveLength(MAX_REPAIRS);
+  expect(waits).toEqual([
+    ...Array<number>(FREE_REPAIRS - 1).fill(100),
+    ...Array.from({ length: MAX_REPAIRS - FREE_REPAIRS }, (_, i) => FIRST_WAIT_MS * 2 ** i),
+  ]);
+});
+
+test.each([1, 7, 50, 999, 5_000, 20_000])(
+  'somebody who writes every %d ms for an hour costs few repairs',
+  (everyMs) => {
+    expect(new Story().fight({ everyMs, forMs: 3_600_000 }).length).toBeLessThanOrEqual(MAX_REPAIRS);
+  },
+);
+
+describe('when repairs have stopped', () => {
+  const stopped = (): Story => {
+    const story = new Story();
+    story.fight({ everyMs: 100, forMs: 20_000 });
+    expect(story.meet()).toBe('stop');
+    return story;
+  };
+
+  test('finding the drift again and again is no reason to go on waiting: after a quiet time there is one attempt', () => {
+    const story = stopped();
+    const actions: string[] = [];
+    for (let t = 0; t < QUIET_MS; t += 10_000, story.nowMs += 10_000) actions.push(story.meet({ written: false }));
+    expect(new Set(actions)).toEqual(new Set(['stop']));
+    expect(story.meet({ written: false })).toBe('repair');
+  });
+
+  test('each write begins the quiet time anew', () => {
+    const story = stopped();
+    story.nowMs += QUIET_MS - 1;
+    expect(story.meet()).toBe('stop');
+    story.nowMs += QUIET_MS - 1;
+    expect(story.meet({ written: false })).toBe('stop');
+    story.nowMs += 1;
+    expect(story.meet({ written: false })).toBe('repair');
+  });
+
+  test('an attempt that is undone again stops them at once; one that lasts makes a new beginning', () => {
+    const story = stopped();
+    story.nowMs += QUIET_MS;
+    expect(story.meet({ written: false })).toBe('repair');
+    story.nowMs += 50;
+    expect(story.meet()).toBe('stop');
+    story.nowMs += QUIET_MS;
+    expect(story.meet({ written: false })).toBe('repair');
+    story.nowMs += QUIET_MS;
+    expect(story.fight({ everyMs: 1, forMs: FREE_REPAIRS - 1 })).toHaveLength(FREE_REPAIRS);
+  });
+
+  test('another promise is another matter', () => {
+    const story = stopped();
+    story.promise = promiseOf('4-5');
+    expect(story.meet()).toBe('repair');
+  });
+});
+
+test('a repair that the kernel refuses is tried again with longer and longer waits, and never given up', () => {
+  const story = new Story();
+  const repairs: number[] = [];
+  for (let t = 0; t < 30 * 60_000; t += 1_000, story.nowMs += 1_000) {
+    if (story.meet({ written: false }) !== 'repair') continue;
+    repairs.push(t);
+    story.quarrel = { ...story.quarrel!, refused: true };
+  }
+  const waits = repairs.slice(1).map((at, i) => at - repairs[i]!);
+  expect(waits.at(-1)).toBe(LAST_WAIT_MS);
+  expect(Math.max(...waits)).toBe(LAST_WAIT_MS);
+});

@@ -1,0 +1,247 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, posix } from 'node:path';
+import { promisify } from 'node:util';
+import { MAX_REPAIRS } from '../../src/core/verdict/restraint';
+import { formatKubeletState } from '../../src/state/kubelet-checkpoint';
+import {
+  bundle,
+  type Daemon,
+  poll,
+  requireRuntime,
+  type Runtime,
+  type RunningContainer,
+  startDaemon,
+  startRuntime,
+} from './rig';
+
+jest.setTimeout(120_000);
+
+const run = promisify(execFile);
+const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
+const lastCpu = Number(machine.split(/[-,]/).pop());
+const exclusiveList = lastCpu === 1 ? '1' : `1-${lastCpu}`;
+
+const shared = { name: 'web', cpuRequestMilli: 100 };
+const pinned = { name: 'db', cpus: lastCpu };
+
+async function cpusetd(daemon: Daemon, ...args: string[]): Promise<string> {
+  const { stdout } = await run(process.execPath, [bundle, ...args, '--admin-socket', daemon.adminSocket]);
+  return stdout;
+}
+
+async function statusOf(daemon: Daemon): Promise<any> {
+  return JSON.parse(await cpusetd(daemon, 'status', '-o', 'json'));
+}
+
+async function containerOf(daemon: Daemon, { id }: RunningContainer): Promise<any> {
+  return (await statusOf(daemon)).containers.find((container: any) => container.id === id);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** The CFS quota of a cgroup: µs, -1 = none. */
+const quotaFile = (cgroupPath: string): string =>
+  existsSync('/sys/fs/cgroup/cgroup.controllers')
+    ? join('/sys/fs/cgroup', cgroupPath, 'cpu.max')
+    : join('/sys/fs/cgroup/cpu', cgroupPath, 'cpu.cfs_quota_us');
+const hasNoQuota = (cgroupPath: string): boolean => /^(-1|max )/.test(readFileSync(quotaFile(cgroupPath), 'utf8'));
+
+/** Somebody who wants another cpuset, and writes it all the time. */
+function fight(container: RunningContainer, cpus: string): { readonly writes: () => number; stop(): void } {
+  let writes = 0;
+  const timer = setInterval(() => {
+    container.writeCpuset(cpus);
+    writes++;
+  }, 10);
+  return { writes: () => writes, stop: () => clearInterval(timer) };
+}
+
+requireRuntime('trixie')('drift on a real containerd', () => {
+  let runtime: Runtime;
+  let daemon: Daemon;
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite: 'trixie', nri: true });
+  });
+  afterAll(() => runtime?.stop());
+  afterEach(() => daemon?.dispose());
+
+  const start = async (...args: string[]): Promise<void> => {
+    daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0', ...args] });
+    await daemon.waitForLog('synchronized with the runtime');
+  };
+
+  test('a foreign write is noticed without waiting for the round, repaired, explained and counted', async () => {
+    const port = await freePort();
+    await start('--reconcile-period', '1h', '--metrics-address', `127.0.0.1:${port}`);
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    await daemon.waitForLog('started'); // the metrics are served
+    db.writeCpuset('0');
+    const noticed = await daemon.waitForLog('drifted');
+    expect(noticed).toMatchObject({ promised: exclusiveList, found: '0', cause: 'foreign-write' });
+    expect(noticed.because).toMatch(/likely cause: someone wrote its cgroup directly/);
+    await daemon.waitForLog('repaired');
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    expect((await containerOf(daemon, db)).verdict.kind).toBe('kept');
+
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(metrics).toContain('cpusetd_drift_total{cause="foreign-write"} 1\n');
+    expect(metrics).toContain('cpusetd_repairs_total{outcome="ok"} 1\n');
+    expect(metrics).toContain('cpusetd_cpu_manager_pinning_requests_total 1\n');
+    expect(metrics).toContain('cpusetd_container_verdicts{verdict="kept"} 1\n');
+    expect(metrics).toMatch(/cpusetd_gap_seconds_total [0-9.e-]+\n/);
+    await pod.remove();
+  });
+
+  test("the runtime's own record is written again after a repair, so that its next update brings nothing back", async () => {
+    await start('--reconcile-period', '1h');
+    const pod = await runtime.kubelet.runPod({ containers: [shared] });
+    const web = await pod.startContainer('web');
+    await daemon.waitForLog('started');
+    web.writeCpuset('0');
+    await daemon.waitForLog('repaired');
+    await web.update({ cpuShares: 512n });
+    expect(web.cpuset().cpus).toBe(machine);
+    await pod.remove();
+  });
+
+  test('who fights back meets a bounded number of repairs, then an alarm; a new promise makes a new beginning', async () => {
+    await start('--reconcile-period', '500ms');
+    const pod = await runtime.kubelet.runPod({ containers: [shared] });
+    const web = await pod.startContainer('web');
+    const fighter = fight(web, '1');
+    try {
+      const alarm = await daemon.waitForLog('alarm', { deadlineMs: 60_000 });
+      expect(alarm).toMatchObject({ level: 'error', alarm: 'repairs-stopped', subject: web.id });
+      const repairs = () => daemon.log.lines.filter(({ msg }) => msg === 'drifted').length;
+      expect(repairs()).toBe(MAX_REPAIRS);
+      const before = fighter.writes();
+      await poll('many more writes', () => (fighter.writes() > before + 100 ? true : undefined));
+      expect(repairs()).toBe(MAX_REPAIRS);
+    } finally {
+      fighter.stop();
+    }
+    const { node } = await statusOf(daemon);
+    expect(node.alarms).toMatchObject([{ kind: 'repairs-stopped', subject: web.id }]);
+    const { verdict } = await containerOf(daemon, web);
+    expect(verdict).toMatchObject({ kind: 'drifted' });
+    expect(verdict.reason).toMatch(/repairs have stopped/);
+    expect(await cpusetd(daemon, 'health')).toMatch(/repairs-stopped/);
+
+    const rival = await runtime.kubelet.runPod({ containers: [pinned] });
+    await rival.startContainer('db'); // the pool shrinks: another promise
+    expect(web.cpuset().cpus).toBe('0');
+    await daemon.waitForLog('alarm is over');
+    expect((await statusOf(daemon)).node.alarms).toEqual([]);
+    await rival.remove();
+    await pod.remove();
+  });
+
+  test('the CFS quotas of a pinned container and of its pod are lifted, also when somebody sets them again', async () => {
+    await start('--reconcile-period', '200ms');
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    const podCgroup = pod.cgroupParent;
+    writeFileSync(quotaFile(podCgroup), '100000'); // as the kubelet does when it makes the pod's cgroup
+    const db = await pod.startContainer('db');
+    expect(posix.dirname(db.cgroupPath)).toBe(podCgroup);
+    await poll("the pod's quota to be lifted", () => hasNoQuota(podCgroup) || undefined);
+    await poll('the quota to be lifted', () => hasNoQuota(db.cgroupPath) || undefined);
+    writeFileSync(quotaFile(db.cgroupPath), '50000');
+    await poll('the quota to be lifted again', () => hasNoQuota(db.cgroupPath) || undefined);
+    const { observation, verdict } = await containerOf(daemon, db);
+    expect(observation).toMatchObject({ quotaUs: -1, podQuotaUs: -1 });
+    expect(verdict.kind).toBe('kept');
+    await pod.remove();
+  });
+
+  test('quotas that stay by choice are told', async () => {
+    await start('--reconcile-period', '200ms', '--lift-cpu-quota', 'off');
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    const { verdict } = await poll('the verdict', async () => {
+      const container = await containerOf(daemon, db);
+      return container.observation ? container : undefined;
+    });
+    expect(verdict.kind).toBe('kept');
+    expect(verdict.reason).toMatch(
+      /its CFS quota of \d+ CPUs? \(\d+ µs in each 100000 µs\) applies: lifting it is off/,
+    );
+    await pod.remove();
+  });
+
+  test('threads that keep to less than the cpuset are shown, and are no drift', async () => {
+    await start('--reconcile-period', '200ms');
+    const command = ['sh', '-c', 'taskset -p 1 $$ && exec sleep 2147483647'];
+    const pod = await runtime.kubelet.runPod({ containers: [{ ...shared, command }] });
+    const web = await pod.startContainer('web');
+    const container = await poll('the sample', async () => {
+      const found = await containerOf(daemon, web);
+      return found.observation?.threads?.narrower > 0 ? found : undefined;
+    });
+    expect(container.observation.threads).toMatchObject({ narrowerCpus: '0', outside: '' });
+    expect(container.verdict.kind).toBe('kept');
+    expect(container.verdict.reason).toMatch(/1 of 1 threads keep to 0 by an affinity of their own/);
+    await pod.remove();
+  });
+
+  test('a kubelet with a CPU manager of its own is told at the start, and once more when it writes', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'kubelet-'));
+    const file = join(dir, 'cpu_manager_state');
+    const stateOf = (pool: string) =>
+      formatKubeletState(
+        { policyName: 'static', defaultCpuSet: pool, entries: new Map(), podEntries: new Map() },
+        'v2',
+      );
+    try {
+      writeFileSync(file, stateOf(machine));
+      await start('--kubelet-root-dir', dir, '--reconcile-period', '200ms');
+      expect((await daemon.waitForLog('alarm')).because).toMatch(/is, or was, static.*cpuManagerPolicy to none/s);
+      let mark = daemon.mark();
+      writeFileSync(file, stateOf('0'));
+      expect((await daemon.waitForLog('alarm', { from: mark })).because).toMatch(/has just been written/);
+      mark = daemon.mark();
+      rmSync(file);
+      await daemon.waitForLog('alarm is over', { from: mark });
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
+
+  test('the gap: who started without us is counted, named and put right; the time is told', async () => {
+    const port = await freePort();
+    await start('--metrics-address', `127.0.0.1:${port}`);
+    await daemon.waitForLog('started');
+    await daemon.kill();
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
+    const web = await sharedPod.startContainer('web');
+    expect(db.cpuset().cpus).toBe(machine);
+    const mark = daemon.mark();
+    daemon.start();
+    const closed = await daemon.waitForLog((line) => /^the gap is closed/.test(line.msg ?? ''), { from: mark });
+    expect(closed).toMatchObject({ level: 'warn', containers: 2 });
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    expect(web.cpuset().cpus).toBe('0');
+    await daemon.waitForLog('started', { from: mark });
+    const { gap } = (await statusOf(daemon)).node;
+    expect(gap.containers).toBe(2);
+    expect(gap.names.sort()).toEqual([`default/${pod.name}/db`, `default/${sharedPod.name}/web`]);
+    expect(Date.parse(gap.to) - Date.parse(gap.from)).toBeCloseTo(Number(closed['seconds']) * 1000, -1);
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(metrics).toContain('cpusetd_gap_containers_total 2\n');
+    await pod.remove();
+    await sharedPod.remove();
+  });
+});
