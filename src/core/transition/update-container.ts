@@ -24,7 +24,7 @@ export function updateContainer(
   else {
     const { cpus: _cpus, mems: _mems, ...numbers } = changed;
     const resources = { ...known.resources, ...numbers };
-    if (decidesPlacement(known.resources, resources) && !isDoubtful(known, pod, { ...container, resources })) {
+    if (decidesPlacement(known.resources, resources) && !keepsItsCpus(known, pod, { ...container, resources })) {
       const placed = placeContainer(draft, withoutSum(pod), {
         ...container,
         cgroupsPath: known.cgroupsPath,
@@ -57,11 +57,15 @@ function decidesPlacement(before: CpuResources, after: CpuResources): boolean {
   );
 }
 
-/** Numbers that contradict each other take nobody's CPUs away: who changes only one of them means no resize. */
-function isDoubtful(known: Container, pod: PodInfo, container: ContainerInfo): boolean {
+/**
+ * Whoever asks for as many CPUs as before keeps those it has, also under rules that would not give them today. Numbers
+ * that contradict each other take nobody's CPUs away either: who changes only one of them means no resize.
+ */
+function keepsItsCpus(known: Container, pod: PodInfo, container: ContainerInfo): boolean {
   if (known.placement !== 'exclusive') return false;
   const request = inferCpuRequest(withoutSum(pod), container);
-  return request.kind === 'conflict' || (request.kind === 'shared' && request.doubt !== undefined);
+  if (request.kind === 'exclusive') return request.count === known.entitled;
+  return request.kind === 'conflict' || request.doubt !== undefined;
 }
 
 /** The sum that the pod announced at its start may be older than the container's new numbers. */
