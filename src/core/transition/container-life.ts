@@ -26,18 +26,14 @@ export function advanceContainer(draft: Draft, pod: PodInfo, container: Containe
 export function adoptContainer(draft: Draft, pod: PodInfo, container: ContainerInfo): void {
   rememberPod(draft, pod);
   const placed = placeContainer(draft, pod, container);
-  draft.put({
-    kind: 'put-container',
-    container:
-      placed.kind === 'placed'
-        ? placed.container
-        : describe(pod, container, {
-            placement: 'shared',
-            entitled: 0,
-            because: `shares: ${placed.message}`,
-            freshAssignment: false,
-          }),
-  });
+  if (placed.kind === 'placed') draft.put({ kind: 'put-container', container: placed.container });
+  else adoptAsShared(draft, pod, container, placed.message);
+}
+
+export function adoptAsShared(draft: Draft, pod: PodInfo, container: ContainerInfo, why: string): void {
+  rememberPod(draft, pod);
+  const standing = { placement: 'shared', entitled: 0, because: `shares: ${why}`, freshAssignment: false } as const;
+  draft.put({ kind: 'put-container', container: describe(pod, container, standing) });
 }
 
 /** The process is gone. Its CPUs stay with the pod, idle, unless they were taken for a creation that failed. */

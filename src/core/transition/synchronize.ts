@@ -3,7 +3,7 @@ import { inferCpuRequest } from '../inference';
 import { keyOf, type Assignment } from '../model/assignment';
 import type { CpuPromise } from '../model/container';
 import type { ContainerInfo, PodInfo, RuntimeEvent } from '../model/events';
-import { adoptContainer, forgetContainer } from './container-life';
+import { adoptAsShared, adoptContainer, forgetContainer } from './container-life';
 import type { NodeView } from '../model/node-model';
 import type { Draft } from './draft';
 import { describe } from './place-container';
@@ -22,6 +22,8 @@ export type LiveCpusets = ReadonlyMap<string, CpuSet>;
  * Who is remembered and still there keeps its CPUs. What belonged to pods that are gone is released. Containers that
  * we don't know are placed: first those that already sit on CPUs of their own (their state was lost, they stay where
  * they are), then the others by the rules for new ones. Nobody who runs is ever refused.
+ *
+ * The order in which the runtime lists its containers decides nothing.
  */
 export function synchronize(
   draft: Draft,
@@ -31,7 +33,8 @@ export function synchronize(
   const podById = new Map(pods.map((pod) => [pod.sandboxId, pod]));
   const present = containers
     .filter((container) => container.phase !== 'exited' && podById.has(container.sandboxId))
-    .map(asAskedFor);
+    .map(asAskedFor)
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
   const fresh = present.filter(isUnknownTo(draft.model));
   forgetAbsent(draft, podById, new Set(present.map(({ id }) => id)));
   for (const pod of pods) rememberPod(draft, pod);
@@ -46,11 +49,20 @@ export function synchronize(
   }
   const unplaced = strangers.filter(({ pod, container }) => !adoptAsItIs(draft, pod, container, live));
   for (const { pod, container } of unplaced) {
-    const known = draft.model.containers.get(container.id);
-    if (!known) adoptContainer(draft, pod, container);
+    if (!draft.model.containers.has(container.id)) {
+      if (hasLivingNamesake(draft.model, pod, container))
+        adoptAsShared(draft, pod, container, 'another container of its name has the CPUs that this one could have');
+      else adoptContainer(draft, pod, container);
+    }
     learnRecord(draft, container, live);
   }
   for (const container of fresh) noteGap(draft, podById.get(container.sandboxId)!, container);
+}
+
+/** Assignments go by name: who comes second must not take the CPUs of one that runs. */
+function hasLivingNamesake(model: NodeView, pod: PodInfo, container: ContainerInfo): boolean {
+  const holder = model.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }))?.containerId;
+  return holder !== undefined && holder !== null && holder !== container.id;
 }
 
 /** Neither the model nor what was remembered knows this very container: it was made while we were away. */
@@ -108,7 +120,7 @@ function bind(draft: Draft, pod: PodInfo, container: ContainerInfo, assignment: 
  */
 function adoptAsItIs(draft: Draft, pod: PodInfo, container: ContainerInfo, live: LiveCpusets): boolean {
   const { model } = draft;
-  if (model.settings.cpuManagerPolicy !== 'static') return false;
+  if (model.settings.cpuManagerPolicy !== 'static' || hasLivingNamesake(model, pod, container)) return false;
   const request = inferCpuRequest(pod, container);
   const cpus = live.get(container.id) ?? readList(container.resources.cpus);
   if (request.kind !== 'exclusive' || cpus?.size !== request.count || !cpus.isSubsetOf(model.free)) return false;
