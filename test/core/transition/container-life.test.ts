@@ -1,0 +1,53 @@
+import { NodeDriver } from './node-driver';
+
+const phaseOf = (node: NodeDriver, target: string) => node.container(target)?.phase ?? 'not known';
+
+test('the phases of a life', () => {
+  const node = new NodeDriver();
+  const phases = 'pod p;ask p/a 2;created p/a;starting p/a;started p/a;end p/a;forget p/a'
+    .split(';')
+    .map((step) => phaseOf(node.run(step), 'p/a'));
+  expect(phases).toEqual(['not known', 'creating', 'created', 'starting', 'running', 'not known', 'not known']);
+});
+
+test.each`
+  name                                                         | history                                               | phase          | state
+  ${'told to have started after its end: no resurrection'}     | ${'create p/a 2; starting p/a; end p/a; started p/a'} | ${'not known'} | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
+  ${'unknown at PostStart: too late to place it'}              | ${'know p/a 2; started p/a'}                          | ${'not known'} | ${'pool 0-7'}
+  ${'unknown when made: adopted'}                              | ${'know p/a 2; created p/a'}                          | ${'created'}   | ${'p/a 1,5; pool 0,2-4,6-7'}
+  ${'unknown when it starts: adopted before its process runs'} | ${'know p/a 2; starting p/a'}                         | ${'starting'}  | ${'p/a 1,5; pool 0,2-4,6-7'}
+  ${'unknown, and no room: it shares, for it exists'}          | ${'make q/x 6; know p/a 2; created p/a'}              | ${'created'}   | ${'q/x 1-3,5-7; pool 0,4'}
+  ${'the end of one that nobody knows'}                        | ${'know p/a 2; end p/a'}                              | ${'not known'} | ${'pool 0-7'}
+`('$name', ({ history, phase, state }: { history: string; phase: string; state: string }) => {
+  const node = new NodeDriver().run(history);
+  expect({ phase: phaseOf(node, 'p/a'), state: node.state }).toEqual({ phase, state });
+});
+
+test('one that is adopted at its start is moved to its CPUs before its process runs', () => {
+  const node = new NodeDriver().run('make q/s 0; know p/a 2; starting p/a');
+  expect(node.movesMade).toBe('q/s#1 0-7>0,2-4,6-7; p/a#1 ?>1,5');
+});
+
+test('an adopted one that can get nothing says why it shares', () => {
+  const node = new NodeDriver().run('make q/x 6; know p/a 2; created p/a');
+  expect(node.container('p/a')).toMatchObject({
+    placement: 'shared',
+    because: expect.stringMatching(/^shares: asked/),
+  });
+});
+
+describe('the pool while containers come and go', () => {
+  test.each`
+    name                                                         | history                                                 | moves
+    ${'a running shared container leaves before the answer'}     | ${'make q/s 0; ask p/a 2'}                              | ${'q/s#1 0-7>0,2-4,6-7'}
+    ${'one that is not started is not moved'}                    | ${'create q/s 0; ask p/a 2'}                            | ${''}
+    ${'it is moved when its cgroup is there'}                    | ${'create q/s 0; ask p/a 2; starting q/s'}              | ${'q/s#1 0-7>0,2-4,6-7'}
+    ${'what changed while it started is applied before it runs'} | ${'create q/s 0; starting q/s; ask p/a 2'}              | ${'q/s#1 0-7>0,2-4,6-7'}
+    ${'and after it nothing is left to do'}                      | ${'create q/s 0; starting q/s; ask p/a 2; started q/s'} | ${''}
+    ${'CPUs that are idle with a pod are not in the pool'}       | ${'make q/s 0; make p/a 2; end p/a'}                    | ${''}
+    ${'it grows when the pod is gone'}                           | ${'make q/s 0; make p/a 2; end p/a; stop p'}            | ${'q/s#1 0,2-4,6-7>0-7'}
+    ${'it grows again when a creation fails'}                    | ${'make q/s 0; ask p/a 2; end p/a'}                     | ${'q/s#1 0,2-4,6-7>0-7'}
+  `('$name', ({ history, moves }: { history: string; moves: string }) => {
+    expect(new NodeDriver().run(history).movesMade).toBe(moves);
+  });
+});
