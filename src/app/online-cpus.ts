@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
-import type { CpuSet } from '../core/cpuset';
 import type { NodeModel } from '../core/model/node-model';
 import { hasCgroup, planMoves } from '../core/plan/plan-moves';
-import { cgroupPathOf, readOnline, readTopology, type Cgroups } from '../host';
+import { cgroupPathOf, readOnline, readTopology, type Cgroups, type WriteOutcome } from '../host';
 import type { Transactor } from './transactor';
 
 export interface OnlineCpusParts {
@@ -45,7 +44,8 @@ export class OnlineCpus {
     const before = model.topology.online;
     const topology = readTopology({ sysfsRoot });
     const returned = topology.online.minus(before);
-    if (writes && !returned.isEmpty) this.widenParents(returned);
+    // cgroup version 1 takes a CPU that goes offline out of every cpuset, and never gives it back.
+    if (writes && !returned.isEmpty) this.forEachDir((dir) => this.parts.cgroups.widenParents(dir, returned));
     transactor.change((draft) => {
       draft.put({ kind: 'set-topology', topology });
       draft.note('warn', 'online CPUs changed', {
@@ -55,17 +55,18 @@ export class OnlineCpus {
       });
       return planMoves(draft);
     });
+    // And it moves the processes of a cpuset that it emptied.
+    if (writes) this.forEachDir((dir) => this.parts.cgroups.reclaimTasks(dir));
   }
 
-  /** cgroup version 1 takes a CPU that goes offline out of every cpuset, and never gives it back. */
-  private widenParents(returned: CpuSet): void {
-    const { model, cgroups, log } = this.parts;
+  private forEachDir(write: (dir: string) => WriteOutcome): void {
+    const { model, log } = this.parts;
     for (const container of model.containers.values()) {
       const at = cgroupPathOf(container.cgroupsPath);
       if (at.kind === 'refused' || !hasCgroup(container)) continue;
-      const outcome = cgroups.widenParents(at.path, returned);
+      const outcome = write(at.path);
       if (outcome.kind === 'refused')
-        log.warn({ containerId: container.id, because: outcome.because }, 'a parent cgroup could not be widened');
+        log.warn({ containerId: container.id, because: outcome.because }, 'a cgroup did not follow the online CPUs');
     }
   }
 }

@@ -89,7 +89,10 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
     const metrics =
       config.metricsAddress === undefined
         ? undefined
-        : new (await import('../admin/metrics')).Metrics({ status: () => backend.status(), topology: () => model.topology });
+        : new (await import('../admin/metrics')).Metrics({
+            status: () => backend.status(),
+            topology: () => model.topology,
+          });
 
     const transactor = new Transactor({
       model,

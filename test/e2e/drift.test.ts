@@ -28,17 +28,36 @@ const exclusiveList = lastCpu === 1 ? '1' : `1-${lastCpu}`;
 const shared = { name: 'web', cpuRequestMilli: 100 };
 const pinned = { name: 'db', cpus: lastCpu };
 
+/** As printed: what these tests look at. */
+interface ShownStatus {
+  readonly node: {
+    readonly alarms: readonly { readonly kind: string; readonly subject: string }[];
+    readonly gap: { readonly from: string; readonly to: string; readonly containers: number; readonly names: string[] };
+  };
+  readonly containers: readonly ShownContainer[];
+}
+
+interface ShownContainer {
+  readonly id: string;
+  readonly verdict: { readonly kind: string; readonly reason: string };
+  readonly observation?: {
+    readonly quotaUs?: number;
+    readonly podQuotaUs?: number;
+    readonly threads?: { readonly narrower: number };
+  };
+}
+
 async function cpusetd(daemon: Daemon, ...args: string[]): Promise<string> {
   const { stdout } = await run(process.execPath, [bundle, ...args, '--admin-socket', daemon.adminSocket]);
   return stdout;
 }
 
-async function statusOf(daemon: Daemon): Promise<any> {
-  return JSON.parse(await cpusetd(daemon, 'status', '-o', 'json'));
+async function statusOf(daemon: Daemon) {
+  return JSON.parse(await cpusetd(daemon, 'status', '-o', 'json')) as ShownStatus;
 }
 
-async function containerOf(daemon: Daemon, { id }: RunningContainer): Promise<any> {
-  return (await statusOf(daemon)).containers.find((container: any) => container.id === id);
+async function containerOf(daemon: Daemon, { id }: RunningContainer): Promise<ShownContainer> {
+  return (await statusOf(daemon)).containers.find((container) => container.id === id)!;
 }
 
 async function freePort(): Promise<number> {
@@ -187,9 +206,9 @@ requireRuntime('trixie')('drift on a real containerd', () => {
     const web = await pod.startContainer('web');
     const container = await poll('the sample', async () => {
       const found = await containerOf(daemon, web);
-      return found.observation?.threads?.narrower > 0 ? found : undefined;
+      return (found.observation?.threads?.narrower ?? 0) > 0 ? found : undefined;
     });
-    expect(container.observation.threads).toMatchObject({ narrowerCpus: '0', outside: '' });
+    expect(container.observation?.threads).toMatchObject({ narrowerCpus: '0', outside: '' });
     expect(container.verdict.kind).toBe('kept');
     expect(container.verdict.reason).toMatch(/1 of 1 threads keep to 0 by an affinity of their own/);
     await pod.remove();

@@ -3,6 +3,7 @@ import { CgroupFiles, type WriteOutcome } from './cgroup-file';
 import { CpusetFiles, type CpusetChange, type CpusetReading, type CpusReading } from './cpuset-files';
 import { findHierarchies, type CgroupVersion } from './find-hierarchies';
 import { probeWritable, type Writability } from './probe-writable';
+import { reclaimTasks } from './reclaim-tasks';
 import { readQuota, writeQuota, type QuotaReading } from './quota';
 import { listThreads, type ThreadsReading } from './threads';
 import { watchCpusets, type CpusetWatch, type CpusetWatchOptions } from './watch-cpusets';
@@ -21,6 +22,8 @@ export interface Cgroups {
   writeCpuset(dir: string, change: CpusetChange): WriteOutcome;
   /** Lets the parents have these CPUs too, on version 1; see widenParents. */
   widenParents(dir: string, cpus: CpuSet): WriteOutcome;
+  /** Brings processes back that the kernel moved to the parent, on version 1; see reclaimTasks. */
+  reclaimTasks(dir: string): WriteOutcome;
   readQuota(dir: string): QuotaReading;
   writeQuota(dir: string, quota: { readonly quotaUs: number; readonly periodUs?: number }): WriteOutcome;
   listThreads(dir: string, options?: { readonly maxThreads?: number }): ThreadsReading;
@@ -45,6 +48,7 @@ export function openCgroups({ cgroupRoot, procRoot = '/proc' }: OpenCgroupsOptio
     readCpuset: (dir) => cpusets.readAll(root + dir),
     writeCpuset: (dir, change) => writeCpuset(cpusets, root + dir, change),
     widenParents: (dir, cpus) => widenParents(cpusets, root + dir, cpus),
+    reclaimTasks: (dir) => reclaimTasks(files, hierarchies, dir),
     readQuota: (dir) => readQuota(files, hierarchies, dir),
     writeQuota: (dir, quota) => writeQuota(files, hierarchies, dir, quota),
     listThreads: (dir, { maxThreads = 1000 } = {}) => listThreads(files, hierarchies, dir, { maxThreads, procRoot }),
