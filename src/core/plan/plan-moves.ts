@@ -1,5 +1,5 @@
 import { CpuSet } from '../cpuset';
-import { keyOf } from '../model/assignment';
+import { keyOf, type Assignment } from '../model/assignment';
 import { samePromise, type Container, type CpuPromise } from '../model/container';
 import type { Change, NodeView } from '../model/node-model';
 
@@ -33,11 +33,7 @@ export function planMoves({ model, put, affected }: Changing): Move[] {
     const promise = promiseOf(model, container);
     let current = container;
     if (promise && !samePromise(promise, container.promise)) {
-      current = {
-        ...container,
-        promise,
-        placement: container.placement === 'left-alone' ? 'shared' : container.placement,
-      };
+      current = { ...container, promise, ...standingOf(model, container) };
       put({ kind: 'put-container', container: current });
     }
     if (hasCgroup(current) && current.promise && !samePromise(current.told, current.promise)) {
@@ -55,13 +51,11 @@ export function planMoves({ model, put, affected }: Changing): Move[] {
 
 /** What the container shall have by the model as it is; undefined when it is left alone. */
 export function promiseOf(view: NodeView, container: Container): CpuPromise | undefined {
-  if (container.placement === 'exclusive') {
-    const assignment = view.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name }));
-    if (assignment?.containerId === container.id) {
-      const online = assignment.cpus.intersect(view.topology.online);
-      // All its CPUs are offline: it has to run somewhere. The verdict says so.
-      return { cpus: online.isEmpty ? view.sharedPool : online, mems: assignment.mems };
-    }
+  const assignment = container.placement === 'exclusive' ? ownAssignment(view, container) : undefined;
+  if (assignment) {
+    const online = assignment.cpus.intersect(view.topology.online);
+    // All its CPUs are offline: it has to run somewhere. The verdict says so.
+    return { cpus: online.isEmpty ? view.sharedPool : online, mems: assignment.mems };
   }
   if (container.placement === 'left-alone' && view.exclusive.isEmpty) return undefined;
   // Who had memory nodes of its own and shares now may use all of them again: a list can't be taken away, only widened.
@@ -71,6 +65,19 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
 
 function memoryNodesOf({ topology }: NodeView): CpuSet {
   return CpuSet.of(topology.memoryNodes.filter(({ memoryBytes }) => memoryBytes > 0).map(({ id }) => id));
+}
+
+function ownAssignment(view: NodeView, { id, podUid, name }: Container): Assignment | undefined {
+  const assignment = view.assignments.get(keyOf({ podUid, containerName: name }));
+  return assignment?.containerId === id ? assignment : undefined;
+}
+
+/** How a container stands with its promise of now; who had CPUs of its own may have lost them. */
+function standingOf(view: NodeView, container: Container): Pick<Container, 'placement' | 'because'> {
+  const { placement, because } = container;
+  if (placement === 'exclusive' && !ownAssignment(view, container))
+    return { placement: 'shared', because: 'its CPUs went with its name to a newer container' };
+  return { placement: placement === 'left-alone' ? 'shared' : placement, because };
 }
 
 export function hasCgroup({ phase }: Container): boolean {
