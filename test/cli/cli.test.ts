@@ -59,7 +59,7 @@ describe('usage', () => {
     ${['status', '-o', 'xml']}                               | ${"argument 'xml' is invalid. Allowed choices are table, json, yaml."}
     ${['status', '--watch=1']}                               | ${'cpusetd: '}
     ${['health', 'a', 'b']}                                  | ${'too many arguments'}
-    ${['allocate', '--batch', '-']}                          | ${"required option '--topologies <file>' not specified"}
+    ${['allocate', '--batch', '-']}                          | ${'cpusetd: no machine is given; name a file of machines with --topologies'}
     ${['allocate', '--batch', '-', '--topologies', '/no']}   | ${"cpusetd: --topologies /no: can't be read (ENOENT); check the path"}
   `('cpusetd $args is wrong usage: exit 2 and a message', async ({ args, message }) => {
     const ended = await cpusetd(args);
@@ -253,6 +253,7 @@ describe('status', () => {
 describe('allocate', () => {
   const machine = '{"name":"m","cpus":[[0,0,0,0,0],[1,1,0,0,0],[2,0,0,0,0],[3,1,0,0,0]]}\n';
   const request = '{"id":1,"topology":"m","algorithm":"packed","available":"0-3","numCPUs":1}\n';
+  const answered = '{"id":1,"result":"0","because":"no whole core fits: 1 single CPUs, where the fewest are free"}\n';
   let topologies: string;
 
   beforeAll(() => {
@@ -264,7 +265,7 @@ describe('allocate', () => {
     const args = ['allocate', '--batch', '-', '--topologies', topologies];
     expect(await cpusetd(args, { input: `${request}\n${request}` })).toEqual({
       status: 0,
-      stdout: '{"id":1,"result":"0"}\n'.repeat(2),
+      stdout: answered.repeat(2),
       stderr: '',
     });
   });
@@ -273,7 +274,7 @@ describe('allocate', () => {
     const args = ['allocate', '--batch', '-', '--topologies', topologies];
     expect(await cpusetd(args, { input: `{\n${request}` })).toEqual({
       status: 1,
-      stdout: '{"line":1,"error":"not a line of JSON"}\n{"id":1,"result":"0"}\n',
+      stdout: `{"line":1,"error":"not a line of JSON"}\n${answered}`,
       stderr: '',
     });
   });
@@ -289,6 +290,6 @@ describe('allocate', () => {
     const batch = join(folder, 'batch.jsonl');
     writeFileSync(batch, request.repeat(20_000));
     const shell = `"${process.execPath}" "${bundle}" allocate --batch "${batch}" --topologies "${topologies}" | head -n 1`;
-    expect(execFileSync('sh', ['-c', shell], { encoding: 'utf8', stdio: 'pipe' })).toBe('{"id":1,"result":"0"}\n');
+    expect(execFileSync('sh', ['-c', shell], { encoding: 'utf8', stdio: 'pipe' })).toBe(answered);
   });
 });

@@ -1,5 +1,6 @@
-import { take, type TakeRequest } from '../../core/allocation';
+import { take, threadsPerCore, type TakeRequest, type TakeResult } from '../../core/allocation';
 import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
+import type { StaticPolicyOptions } from '../../core/model/settings';
 import type { Topology } from '../../core/topology';
 import { explainFault, parseBatchLine, type AssignmentLine, type BatchLine, type SequenceLine } from './schema';
 
@@ -9,10 +10,22 @@ export interface LineAnswer {
   readonly answer: object;
 }
 
-type StepAnswer = { readonly result: string } | { readonly error: string } | { readonly freed: string };
+type StepAnswer = { readonly because?: string } & (
+  { readonly result: string } | { readonly error: string } | { readonly freed: string }
+);
+
+/** What lines are about, and what holds where a line does not say otherwise. */
+export interface BatchGround {
+  readonly topologies: ReadonlyMap<string, Topology>;
+  /** The machine of lines that name none. */
+  readonly topology?: Topology;
+  readonly options: StaticPolicyOptions;
+  /** Taken out of what is available. */
+  readonly reserved: CpuSet;
+}
 
 /** Answers one JSON line about one of the machines. Pure. `lineNumber` names a line that has no id. */
-export function answerLine(text: string, lineNumber: number, topologies: ReadonlyMap<string, Topology>): LineAnswer {
+export function answerLine(text: string, lineNumber: number, ground: BatchGround): LineAnswer {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -22,10 +35,13 @@ export function answerLine(text: string, lineNumber: number, topologies: Readonl
   const parsed = parseBatchLine(value);
   if (!parsed.success) return fail(value, lineNumber, explainFault(parsed.error));
   const line = parsed.data;
-  const topology = topologies.get(line.topology);
-  if (!topology) return fail(value, lineNumber, `topology: no machine is called ${line.topology} in --topologies`);
+  const topology = line.topology === undefined ? ground.topology : ground.topologies.get(line.topology);
+  if (!topology) {
+    const why = line.topology === undefined ? 'the line names no machine' : `no machine is called ${line.topology}`;
+    return fail(value, lineNumber, `topology: ${why}; describe it in --topologies, or give --topology`);
+  }
   try {
-    return 'steps' in line ? answerSequence(line, topology) : answerAssignment(line, topology);
+    return 'steps' in line ? answerSequence(line, topology, ground) : answerAssignment(line, topology, ground);
   } catch (error) {
     if (error instanceof CpuListError) return fail(value, lineNumber, `available: ${error.message}`);
     throw error;
@@ -38,17 +54,24 @@ function fail(value: unknown, lineNumber: number, error: string): LineAnswer {
   return { answered: false, answer: { ...name, error } };
 }
 
-function answerAssignment(line: AssignmentLine, topology: Topology): LineAnswer {
-  const result = take(requestOf(line, topology, parseCpuList(line.available), line.numCPUs));
+function answerAssignment(line: AssignmentLine, topology: Topology, ground: BatchGround): LineAnswer {
+  const all = line.available === undefined ? topology.online : parseCpuList(line.available);
+  const result = take(requestOf(line, topology, all.minus(ground.reserved), line.numCPUs, ground));
   return {
     answered: true,
-    answer: { id: line.id, ...(result.ok ? { result: result.cpus } : { error: result.error }) },
+    answer: { id: line.id, ...(result.ok ? { result: result.cpus } : { error: result.error }), ...reasonOf(result) },
   };
 }
 
-function answerSequence(line: SequenceLine, topology: Topology): LineAnswer {
+/** The steps that led there, in order. */
+function reasonOf({ steps }: TakeResult): { readonly because?: string } {
+  return steps.length === 0 ? {} : { because: steps.map(({ because }) => because).join('; ') };
+}
+
+function answerSequence(line: SequenceLine, topology: Topology, ground: BatchGround): LineAnswer {
   const { id } = line;
-  const reserved = take(requestOf(line, topology, topology.online, line.numReserved));
+  const free = topology.online.minus(ground.reserved);
+  const reserved = take(requestOf(line, topology, free, line.numReserved, ground));
   if (!reserved.ok) return { answered: true, answer: { id, error: `numReserved: ${reserved.error}` } };
 
   const held = new Map<string, CpuSet>();
@@ -65,20 +88,29 @@ function answerSequence(line: SequenceLine, topology: Topology): LineAnswer {
       return { freed: holds.toString() };
     }
     if (holds) return misuse(`${step.name} holds CPUs already; free them first`);
-    const available = topology.online.minus(reserved.cpus).minus(CpuSet.unionOf(held.values()));
-    const result = take(requestOf(line, topology, available, step.numCPUs));
-    if (!result.ok) return { error: result.error };
+    const available = free.minus(reserved.cpus).minus(CpuSet.unionOf(held.values()));
+    const result = take(requestOf(line, topology, available, step.numCPUs, ground));
+    if (!result.ok) return { error: result.error, ...reasonOf(result) };
     held.set(step.name, result.cpus);
-    return { result: result.cpus.toString() };
+    return { result: result.cpus.toString(), ...reasonOf(result) };
   });
   return { answered, answer: { id, reserved: reserved.cpus, steps } };
 }
 
 function requestOf(
-  { algorithm, strategy, preferAlignByUncoreCache, cpuGroupSize }: BatchLine,
+  line: BatchLine,
   topology: Topology,
   available: CpuSet,
   count: number,
+  { options }: BatchGround,
 ): TakeRequest {
-  return { topology, available, count, algorithm, strategy, preferAlignByUncoreCache, cpuGroupSize };
+  return {
+    topology,
+    available,
+    count,
+    algorithm: line.algorithm ?? (options.distributeCpusAcrossNuma ? 'distributed' : 'packed'),
+    strategy: line.strategy ?? (options.distributeCpusAcrossCores ? 'spread' : 'packed'),
+    preferAlignByUncoreCache: line.preferAlignByUncoreCache ?? options.preferAlignCpusByUncorecache,
+    cpuGroupSize: line.cpuGroupSize ?? (options.fullPcpusOnly ? threadsPerCore(topology) : 1),
+  };
 }

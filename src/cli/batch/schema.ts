@@ -2,19 +2,20 @@ import * as z from 'zod/mini'; // a twentieth of the size of 'zod' in the bundle
 
 /** How allocations are asked for and answered as JSON lines. CPU sets are texts in the kernel's list format. */
 
+/** What a line leaves out is taken from the command's own options. */
 const how = {
   id: z.union([z.string(), z.number()]),
-  topology: z.string(),
-  algorithm: z.enum(['packed', 'distributed']),
-  strategy: z._default(z.enum(['packed', 'spread']), 'packed'),
-  preferAlignByUncoreCache: z._default(z.boolean(), false),
-  cpuGroupSize: z._default(z.int().check(z.minimum(1)), 1),
+  topology: z.optional(z.string()),
+  algorithm: z.optional(z.enum(['packed', 'distributed'])),
+  strategy: z.optional(z.enum(['packed', 'spread'])),
+  preferAlignByUncoreCache: z.optional(z.boolean()),
+  cpuGroupSize: z.optional(z.int().check(z.minimum(1))),
 };
 
 const cpuCount = z.int().check(z.minimum(0));
 
 /** One allocation. */
-const assignmentLine = z.object({ ...how, available: z.string(), numCPUs: cpuCount });
+const assignmentLine = z.object({ ...how, available: z.optional(z.string()), numCPUs: cpuCount });
 
 /** Allocations and releases, one after another, on one machine. */
 const sequenceLine = z.object({

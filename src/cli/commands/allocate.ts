@@ -6,7 +6,10 @@ import { UsageError, write, type CliContext, type ExitStatus } from '../context'
 
 interface AllocateOptions {
   readonly batch: string;
-  readonly topologies: string;
+  readonly topologies?: string;
+  readonly topology?: string;
+  readonly options?: string;
+  readonly reservedCpus?: string;
 }
 
 /**
@@ -18,17 +21,24 @@ export function addAllocateCommand(program: Command, context: CliContext, exit: 
     .command('allocate')
     .description('tell which CPUs would be given out, for machines and requests from files (JSON lines)')
     .requiredOption('--batch <file>', 'requests, one a line; - is standard input')
-    .requiredOption('--topologies <file>', 'machines, one a line')
-    .action(async ({ batch, topologies: path }: AllocateOptions) => {
-      const { readTopologies } = await import('../batch/read-topologies');
+    .option('--topologies <file>', 'machines, one a line')
+    .option('--topology <file|live>', 'the machine of lines that name none: a file with one machine, or this one')
+    .option(
+      '--options <k=v,...>',
+      "options of the static policy, by the kubelet's names, where a line says nothing else",
+    )
+    .option('--reserved-cpus <cpus>', 'CPUs that are never given out')
+    .action(async (given: AllocateOptions) => {
+      const { batch } = given;
+      const { readGround } = await import('../batch/read-ground');
       const { answerLine } = await import('../batch/answer-line');
-      const topologies = readTopologies(path);
+      const ground = readGround(given);
 
       let lineNumber = 0;
       for await (const line of readLines(batch, context)) {
         lineNumber += 1;
         if (line.trim() === '') continue;
-        const { answered, answer } = answerLine(line, lineNumber, topologies);
+        const { answered, answer } = answerLine(line, lineNumber, ground);
         if (!answered) exit(1);
         await write(context.stdout, `${JSON.stringify(answer)}\n`);
       }

@@ -1,4 +1,6 @@
 import { answerLine } from '../../../src/cli/batch/answer-line';
+import { CpuSet } from '../../../src/core/cpuset';
+import { NO_OPTIONS } from '../../../src/core/model/settings';
 import { buildTopology } from '../../../src/core/topology';
 
 /** Two cores with two threads each: 0 and 2, 1 and 3. */
@@ -13,11 +15,46 @@ const topologies = new Map([
 
 const line = (of: object): string => JSON.stringify({ id: 1, topology: 'm', algorithm: 'packed', ...of });
 
-/** The answer as it is printed. */
-function answer(text: string) {
-  const { answered, answer: printed } = answerLine(text, 4, topologies);
-  return { answered, ...(JSON.parse(JSON.stringify(printed)) as object) };
+const ground = { topologies, options: NO_OPTIONS, reserved: CpuSet.empty };
+
+/** The answer as it is printed, without its reasons. */
+function answer(text: string, on: typeof ground | object = {}) {
+  const { answered, answer: printed } = answerLine(text, 4, { ...ground, ...on });
+  return {
+    answered,
+    ...(JSON.parse(JSON.stringify(printed), (key, value: unknown) =>
+      key === 'because' ? undefined : value,
+    ) as object),
+  };
 }
+
+test('an answer carries the steps that led to it, in a sequence each step does', () => {
+  const { answer: printed } = answerLine(line({ available: '0-3', numCPUs: 3 }), 1, ground);
+  expect((printed as { because: string }).because).toMatch(/core 0 .*; .*1/);
+  const steps = [{ op: 'alloc', name: 'x', numCPUs: 2 }];
+  const { answer: sequence } = answerLine(line({ steps }), 1, ground);
+  expect((sequence as { steps: { because: string }[] }).steps[0]!.because).toMatch(/core 0/);
+});
+
+describe('what a line leaves out', () => {
+  const bare = JSON.stringify({ id: 1, numCPUs: 2 });
+  const topology = topologies.get('m')!;
+
+  test.each`
+    what                                            | on                                                                           | want
+    ${'all online CPUs of the one machine, packed'} | ${{ topology }}                                                              | ${{ result: '0,2' }}
+    ${'the options of the policy'}                  | ${{ topology, options: { ...NO_OPTIONS, distributeCpusAcrossCores: true } }} | ${{ result: '0-1' }}
+    ${'CPUs that are reserved are never given'}     | ${{ topology, reserved: CpuSet.of([0]) }}                                    | ${{ result: '1,3' }}
+  `('$what', ({ on, want }) => expect(answer(bare, on)).toEqual({ answered: true, id: 1, ...want }));
+
+  test('a machine can not be left out when there is none', () => {
+    expect(answer(bare)).toEqual({
+      answered: false,
+      id: 1,
+      error: expect.stringContaining('the line names no machine'),
+    });
+  });
+});
 
 test.each`
   what                        | text                                       | want
@@ -75,8 +112,8 @@ test.each`
   ${'a list'}                  | ${'[]'}                                                    | ${{ line: 4, error: 'the line: expected object' }}
   ${'null'}                    | ${'null'}                                                  | ${{ line: 4, error: 'the line: expected object' }}
   ${'an id that is no name'}   | ${line({ id: {}, available: '', numCPUs: 1 })}             | ${{ line: 4, error: expect.stringContaining('expected') }}
-  ${'nothing but an id'}       | ${'{"id":7}'}                                              | ${{ id: 7, error: 'topology: expected string' }}
-  ${'no such machine'}         | ${line({ topology: 'n', available: '', numCPUs: 1 })}      | ${{ id: 1, error: 'topology: no machine is called n in --topologies' }}
+  ${'nothing but an id'}       | ${'{"id":7}'}                                              | ${{ id: 7, error: 'numCPUs: expected number' }}
+  ${'no such machine'}         | ${line({ topology: 'n', available: '', numCPUs: 1 })}      | ${{ id: 1, error: expect.stringContaining('topology: no machine is called n') }}
   ${'fewer than no CPU'}       | ${line({ available: '0', numCPUs: -1 })}                   | ${{ id: 1, error: 'numCPUs: expected at least 0' }}
   ${'half a CPU'}              | ${line({ available: '0', numCPUs: 0.5 })}                  | ${{ id: 1, error: 'numCPUs: expected int' }}
   ${'a number as text'}        | ${line({ available: '0', numCPUs: '1' })}                  | ${{ id: 1, error: 'numCPUs: expected number' }}
