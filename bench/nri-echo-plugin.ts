@@ -1,4 +1,4 @@
-/** The plugin process of nri-echo.ts. Arguments: `ttrpc` or `bare`, the socket to connect to, bytes of a bare request. */
+/** The echoing plugin of nri-echo.ts and nri.ts. Arguments: `ttrpc` or `bare`, the socket to connect to, bytes of a bare request. */
 import { connect } from 'node:net';
 
 import { Mux, TtrpcServer } from '../src/wire';
@@ -9,7 +9,14 @@ const socket = connect(path);
 
 if (kind === 'ttrpc') {
   const mux = new Mux(socket);
-  new TtrpcServer(mux.open(1), { 'nri.pkg.api.v1alpha1.Plugin': { CreateContainer: () => answer } });
+  const nothing = new Uint8Array(0);
+  new TtrpcServer(mux.open(1), {
+    'nri.pkg.api.v1alpha1.Plugin': {
+      CreateContainer: () => answer,
+      StopContainer: () => nothing,
+      RemovePodSandbox: () => nothing,
+    },
+  });
 } else {
   let received = 0;
   socket.on('data', (chunk) => {

@@ -1,8 +1,8 @@
 // Bundles bench/NAME.ts, as the build bundles the service, into a scratch folder and runs it: node bench/run.mjs NAME [arguments]
+// The folder is inside the project, so that a bundle finds the project's other files from where it is.
 // A bench that needs a second process finds the bundles of all bench files named NAME-*.ts beside its own.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -15,7 +15,8 @@ if (!benches.includes(name)) {
   process.exit(2);
 }
 
-const scratch = mkdtempSync(join(tmpdir(), 'cpusetd-bench-'));
+mkdirSync(join(folder, '../dist'), { recursive: true });
+const scratch = mkdtempSync(join(folder, '../dist/bench-'));
 try {
   await build({
     absWorkingDir: join(folder, '..'),

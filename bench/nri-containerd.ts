@@ -1,0 +1,131 @@
+/**
+ * CreateContainer of a container with exclusive CPUs on a real containerd, with shared containers running that have to
+ * leave these CPUs first.
+ *
+ * Method: containerd and runc of Debian in a private root, a kubelet's part played over CRI, the bundled daemon beside
+ * it; the time is that of the CRI call alone. Three ways in alternation, on the same containers: without cpusetd, with
+ * it writing cgroups itself, and with `--cgroup-writes off`, where the answer to the runtime carries an update for each
+ * container. Before each try the runtime's records are waited for, which follow in the background. Each try checks
+ * that the shared containers were off the CPUs when the call came back. Needs root; CPU 0 is reserved, all others are
+ * given out. Compare the ratios between the numbers of containers.
+ *
+ * Arguments: --quick, --bundle FILE.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { readOnline } from '../src/host';
+import {
+  type Daemon,
+  type RunningContainer,
+  type RunningPod,
+  type Runtime,
+  startDaemon,
+  startRuntime,
+  waitUntil,
+} from '../test/e2e/rig';
+import { readArguments } from './nri/arguments';
+import { takeBundle } from './nri/daemon';
+import { median, percentile, printTable, timeMs } from './nri/figures';
+
+const { quick, bundle: bundleFile } = readArguments();
+const counts = quick ? [0, 3] : [0, 10, 100];
+const rounds = quick ? 1 : 4;
+const triesPerRound = quick ? 2 : 5;
+const machine = readOnline('/sys').toString();
+const exclusiveCpus = readOnline('/sys').size - 1;
+const PATIENCE_MS = 120_000;
+
+const WAYS = { without: undefined, 'cgroup writes': 'on', fallback: 'off' } as const;
+type Way = keyof typeof WAYS;
+
+async function main(): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), 'nri-'));
+  const bundle = takeBundle(dir, bundleFile);
+  const runtime = await startRuntime({ suite: 'trixie', nri: true });
+  try {
+    const { containerd, runc } = runtime.packages;
+    console.log(`containerd ${containerd!}, runc ${runc!}, ${rounds * triesPerRound} tries each`);
+    const pod = await runtime.kubelet.runPod({
+      containers: Array.from({ length: Math.max(...counts) }, (_, i) => ({ name: `web-${i}`, cpuRequestMilli: 10 })),
+    });
+    const shared: RunningContainer[] = [];
+    const times = new Map<string, number[]>();
+    for (const count of counts) {
+      await growTo(count, pod, shared);
+      for (let round = 0; round < rounds; round++) {
+        for (const way of Object.keys(WAYS) as Way[]) {
+          const key = `${way}/${count}`;
+          const daemon = await startWay(way, runtime, bundle, dir);
+          for (let i = 0; i < triesPerRound; i++) {
+            const ms = await measureCreation(runtime, shared, way);
+            times.set(key, [...(times.get(key) ?? []), ms]);
+          }
+          await daemon?.dispose();
+        }
+      }
+    }
+    await pod.remove();
+    report(times);
+  } finally {
+    await runtime.stop();
+    rmSync(dir, { recursive: true });
+  }
+}
+
+async function growTo(count: number, pod: RunningPod, shared: RunningContainer[]): Promise<void> {
+  while (shared.length < count) shared.push(await pod.startContainer(`web-${shared.length}`));
+}
+
+async function startWay(way: Way, runtime: Runtime, bundle: string, dir: string): Promise<Daemon | undefined> {
+  const writes = WAYS[way];
+  if (writes === undefined) return undefined;
+  const args = ['--reserved-cpus', '0', '--reconcile-period', '1s', '--cgroup-writes', writes];
+  const daemon = startDaemon({ runtime, args, bundle, stateDir: join(dir, 'state') });
+  await daemon.waitForLog('synchronized with the runtime');
+  return daemon;
+}
+
+/** One creation, in milliseconds; the pod is removed again. */
+async function measureCreation(runtime: Runtime, shared: readonly RunningContainer[], way: Way): Promise<number> {
+  const isPinned = way !== 'without';
+  if (isPinned) await waitUntil('the shared containers to have all CPUs', () => haveAll(shared), PATIENCE_MS);
+  const pod = await runtime.kubelet.runPod({ containers: [{ name: 'db', cpus: exclusiveCpus }] });
+  const ms = await timeMs(() => pod.createContainer('db'));
+  const late = shared.find((container) => container.cpuset().cpus !== '0');
+  if (isPinned && late) throw new Error(`${late.name} was still on CPUs ${late.cpuset().cpus}`);
+  await pod.remove();
+  return ms;
+}
+
+/** In the kernel and in the runtime's record. */
+async function haveAll(shared: readonly RunningContainer[]): Promise<boolean> {
+  for (const container of shared) {
+    if (container.cpuset().cpus !== machine) return false;
+    if ((await container.status()).resources?.linux?.cpusetCpus !== machine) return false;
+  }
+  return true;
+}
+
+function report(times: ReadonlyMap<string, readonly number[]>): void {
+  const of = (way: Way, count: number): readonly number[] => times.get(`${way}/${count}`) ?? [];
+  for (const way of Object.keys(WAYS) as Way[]) {
+    const rows = counts.map((count) => [
+      `${count} shared containers`,
+      {
+        p50: median(of(way, count)),
+        min: percentile(of(way, count), 0),
+        max: percentile(of(way, count), 1),
+        'times none': median(of(way, count)) / median(of(way, 0)),
+        'times without cpusetd': median(of(way, count)) / median(of('without', count)),
+      },
+    ]);
+    printTable(`CreateContainer of an exclusive container, ${way}, ms`, Object.fromEntries(rows));
+  }
+  const most = counts.at(-1)!;
+  const ratio = median(of('cgroup writes', most)) / median(of('cgroup writes', 0));
+  console.log(`with ${most} shared containers ${ratio.toFixed(2)} times the time with none (target: at most 1.3)`);
+}
+
+void main();

@@ -1,0 +1,275 @@
+/**
+ * What cpusetd adds to a CreateContainer over NRI, as the runtime sees it.
+ *
+ * Method: the bundled daemon (state on disk, the machine's real cgroups, log to a file) and a plugin that only echoes
+ * run as processes of their own; this process plays the runtime and calls both over mux and ttrpc, one call at a time,
+ * in alternating rounds, so that noise meets both alike. Beside them the same code runs in this process, where its
+ * parts can be timed, and the bare write of the same state file, also in alternation. Times are µs of single calls;
+ * compare ratios, not runs. Needs root and CPUs 0 and 1; CPU 0 is reserved, so CPU 1 is the one that is given out.
+ *
+ * Arguments: --quick, --bundle FILE, and the parts that are wanted: shared, exclusive, groups (all).
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { SynchronizeRequest } from '../gen/nri/v1alpha1/nri';
+import { CpuSet } from '../src/core/cpuset';
+import type { RuntimeEvent } from '../src/core/model/events';
+import { buildTopology } from '../src/core/topology';
+import { readTopology } from '../src/host';
+import { readEvent, readSynchronize } from '../src/nri/messages/read-event';
+import { toContainerInfo, toPodInfo } from '../src/nri/messages/to-core';
+import { readArguments } from './nri/arguments';
+import { startDaemon, takeBundle } from './nri/daemon';
+import { percentile, printTable } from './nri/figures';
+import { openInProcess, type Parts } from './nri/in-process';
+import { encodeCreate, encodeRemovePod, encodeRunPod, encodeStop, makeSubject } from './nri/messages';
+import { PluginProcess } from './nri/plugin-process';
+import { writeRaw } from './nri/raw-write';
+import { makeSharedContainers, type SharedContainers } from './nri/shared-cgroups';
+
+const { quick, bundle: bundleFile, isWanted } = readArguments();
+const topology = readTopology({ sysfsRoot: '/sys' });
+const machine = topology.online.toString();
+
+async function main(): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), 'nri-'));
+  try {
+    const bundle = takeBundle(dir, bundleFile);
+    if (isWanted('shared')) await measureShared(makeFolder(dir, 'shared'), bundle);
+    if (isWanted('exclusive'))
+      for (const count of [0, 10, 100]) await measureExclusive(makeFolder(dir, `exclusive-${count}`), bundle, count);
+    if (isWanted('groups')) measureGroups(makeFolder(dir, 'groups'));
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+/** A container of the shared pool: the state on disk does not change, and nobody has to move. */
+async function measureShared(dir: string, bundle: string): Promise<void> {
+  const [calls, warmUp, roundSize] = quick ? [300, 300, 100] : [10_000, 3000, 100];
+  const echo = await startEcho(dir);
+  const daemon = await startDaemon(dir, bundle);
+  await daemon.introduce();
+  const local = openInProcess(dir, topology);
+  const times = { echo: [] as number[], daemon: [] as number[], parts: [] as Parts[] };
+  let bytes = 0;
+  for (let done = -warmUp; done < calls; done += roundSize) {
+    if (done === 0) times.echo.length = times.daemon.length = times.parts.length = 0;
+    const requests = Array.from({ length: roundSize }, (_, i) => {
+      const subject = makeSubject('shared', done + i);
+      return { create: encodeCreate(subject), stop: encodeStop(subject) };
+    });
+    bytes = requests[0]!.create.length;
+    for (const [name, plugin] of [
+      ['echo', echo],
+      ['daemon', daemon],
+    ] as const) {
+      for (const { create, stop } of requests) {
+        times[name].push(await timeCall(plugin, 'CreateContainer', create));
+        await plugin.call('StopContainer', stop);
+      }
+    }
+    for (const { create, stop } of requests) {
+      times.parts.push(local.carryOut('CreateContainer', create));
+      local.carryOut('StopContainer', stop);
+    }
+  }
+  await Promise.all([echo.stop(), daemon.stop()]);
+
+  const added = percentile(times.daemon, 0.5) - percentile(times.echo, 0.5);
+  printTable(`CreateContainer without a change of state, ${bytes} byte request, ${calls} calls each, µs`, {
+    'bare echo over the same mux and ttrpc': rowOf(times.echo),
+    cpusetd: rowOf(times.daemon),
+    'of it, in process: decode': rowOf(pick(times.parts, 'decodeMs')),
+    'of it, in process: decision': rowOf(pick(times.parts, 'decideMs')),
+    'of it, in process: bytes to bytes': rowOf(pick(times.parts, 'totalMs')),
+  });
+  const own = toUs(
+    percentile(
+      pick(times.parts, 'totalMs').map((us) => us / 1000),
+      0.5,
+    ),
+  );
+  console.log(
+    `cpusetd adds ${Math.round(added)} µs to the echo at p50 (target: at most 60); ` +
+      `our own time is ${Math.round((100 * own) / percentile(times.daemon, 0.5))} % of the round trip`,
+  );
+}
+
+/** A container that gets CPU 1 for itself while `count` shared ones run there; released again after each. */
+async function measureExclusive(dir: string, bundle: string, count: number): Promise<void> {
+  const [calls, warmUp, roundSize] = quick ? [20, 20, 10] : [600, 200, 10];
+  const ofDaemon = makeSharedContainers(`cpusetd-bench-d-${process.pid}`, count, machine);
+  const ofLocal = makeSharedContainers(`cpusetd-bench-l-${process.pid}`, count, machine);
+  try {
+    const echo = await startEcho(dir);
+    const daemon = await startDaemon(dir, bundle, ['--reconcile-period', '1h']);
+    await daemon.introduce(ofDaemon.pods, ofDaemon.containers);
+    const local = openInProcess(dir, topology);
+    local.transactor.handle(describeAll(ofLocal), liveOf(ofLocal));
+    const times = { echo: [] as number[], daemon: [] as number[], raw: [] as number[], parts: [] as Parts[] };
+
+    for (let done = -warmUp; done < calls; done += roundSize) {
+      if (done === 0) times.echo.length = times.daemon.length = times.raw.length = times.parts.length = 0;
+      for (let i = 0; i < roundSize; i++) {
+        const subject = makeSubject('exclusive', done + i);
+        const create = encodeCreate(subject);
+        const others = [
+          ['StopContainer', encodeStop(subject)],
+          ['RemovePodSandbox', encodeRemovePod(subject)],
+        ] as const;
+        times.echo.push(await timeCall(echo, 'CreateContainer', create));
+        for (const [method, payload] of others) await echo.call(method, payload);
+
+        await daemon.call('RunPodSandbox', encodeRunPod(subject));
+        times.daemon.push(await timeCall(daemon, 'CreateContainer', create));
+        if (done + i === 0 && count > 0) expectCpus(ofDaemon, '0');
+        for (const [method, payload] of others) await daemon.call(method, payload);
+
+        local.carryOut('RunPodSandbox', encodeRunPod(subject));
+        times.parts.push(local.carryOut('CreateContainer', create));
+        const state = readFileSync(`${dir}/in-process/state.json`);
+        times.raw.push(timeUs(() => writeRaw(`${dir}/in-process`, state)));
+        for (const [method, payload] of others) local.carryOut(method, payload);
+      }
+    }
+    if (count > 0) expectCpus(ofDaemon, machine);
+    await Promise.all([echo.stop(), daemon.stop()]);
+    reportExclusive(count, calls, times);
+  } finally {
+    ofDaemon.remove();
+    ofLocal.remove();
+  }
+}
+
+function reportExclusive(
+  count: number,
+  calls: number,
+  times: Readonly<Record<'echo' | 'daemon' | 'raw', number[]>> & { readonly parts: readonly Parts[] },
+): void {
+  const parts = {
+    decision: pick(times.parts, 'decideMs'),
+    write: pick(times.parts, 'saveMs'),
+    cgroups: pick(times.parts, 'moveMs'),
+    total: pick(times.parts, 'totalMs'),
+  };
+  const [decision, write, cgroups] = [parts.decision, parts.write, parts.cgroups].map((us) => percentile(us, 0.5));
+  const rest = percentile(times.daemon, 0.5) - decision! - write! - cgroups!;
+  printTable(`CreateContainer with an allocation, ${count} shared containers to move, ${calls} calls each, µs`, {
+    cpusetd: rowOf(times.daemon),
+    'of it, in process: decision': rowOf(parts.decision),
+    'of it, in process: durable write': rowOf(parts.write),
+    'of it, in process: cgroup writes': rowOf(parts.cgroups),
+    'rest: socket, codec, log (of the medians)': { p50: rest },
+    'bare echo over the same mux and ttrpc': rowOf(times.echo),
+    'bare durable write of the same bytes': rowOf(times.raw),
+  });
+  const ratio = (values: readonly number[]): string =>
+    (percentile(values, 0.5) / percentile(times.raw, 0.5)).toFixed(2);
+  console.log(
+    `at p50, against the bare durable write: our write ${ratio(parts.write)}, the whole allocation from bytes to bytes ` +
+      `${ratio(parts.total)}${count === 0 ? ' (target: at most 1.3)' : ''}, the round trip ${ratio(times.daemon)}`,
+  );
+}
+
+/** Several requests that arrived together are decided one by one and share one durable write. */
+function measureGroups(dir: string): void {
+  const rounds = quick ? 10 : 150;
+  const cpus = Array.from({ length: 128 }, (_, id) => ({
+    id,
+    core: id,
+    socket: id >> 6,
+    numaNode: id >> 6,
+    uncoreCache: id >> 3,
+  }));
+  const { transactor } = openInProcess(dir, buildTopology({ cpus }));
+  const times = { one: [] as number[], together: [] as number[], single: [] as number[], raw: [] as number[] };
+  const release = (events: readonly RuntimeEvent[]): void => {
+    const sandboxIds = events.flatMap((event) => (event.kind === 'create-container' ? [event.pod.sandboxId] : []));
+    const ids = events.flatMap((event) => (event.kind === 'create-container' ? [event.container.id] : []));
+    transactor.handleAll(ids.map((containerId) => ({ kind: 'container-removed', containerId })));
+    transactor.handleAll(sandboxIds.map((sandboxId) => ({ kind: 'pod-removed', sandboxId })));
+  };
+  for (let round = -10; round < rounds; round++) {
+    if (round === 0) for (const list of Object.values(times)) list.length = 0;
+    const events = Array.from({ length: 32 }, (_, i) => {
+      const event = readEvent('CreateContainer', encodeCreate(makeSubject('exclusive', round * 32 + i)));
+      if (event === 'ignored') throw new Error('CreateContainer means nothing to us');
+      return event;
+    });
+    times.one.push(timeUs(() => transactor.handleAll(events.slice(0, 1))));
+    release(events.slice(0, 1));
+    times.together.push(timeUs(() => transactor.handleAll(events)));
+    const state = readFileSync(`${dir}/in-process/state.json`);
+    if (state.toString().split('"podUid"').length !== 33) throw new Error('not all of them were allocated');
+    release(events);
+    times.single.push(timeUs(() => events.forEach((event) => transactor.handle(event))));
+    release(events);
+    times.raw.push(timeUs(() => writeRaw(`${dir}/in-process`, state)));
+  }
+  printTable(`Allocations that arrive together, machine of 128 CPUs, in process, ${rounds} rounds, µs`, {
+    'one allocation': rowOf(times.one),
+    '32, decided together, one write': rowOf(times.together),
+    '32, one after the other': rowOf(times.single),
+    'bare durable write of the state of 32': rowOf(times.raw),
+  });
+  const factor = percentile(times.together, 0.5) / percentile(times.one, 0.5);
+  console.log(`32 together take ${factor.toFixed(1)} times one at p50 (target: under 4)`);
+}
+
+function startEcho(dir: string): Promise<PluginProcess> {
+  const socketPath = join(dir, 'echo.sock');
+  const command = [join(__dirname, 'nri-echo-plugin.js'), 'ttrpc', socketPath];
+  return PluginProcess.start({ socketPath, command, logFile: join(dir, 'echo.log') });
+}
+
+async function timeCall(plugin: PluginProcess, method: string, payload: Uint8Array): Promise<number> {
+  const startMs = performance.now();
+  await plugin.call(method, payload);
+  return toUs(performance.now() - startMs);
+}
+
+function timeUs(act: () => unknown): number {
+  const startMs = performance.now();
+  act();
+  return toUs(performance.now() - startMs);
+}
+
+function describeAll({ pods, containers }: SharedContainers): RuntimeEvent {
+  const request = SynchronizeRequest.create({ pods: [...pods], containers: [...containers] });
+  const read = readSynchronize(SynchronizeRequest.encode(request).finish());
+  return {
+    kind: 'synchronize',
+    pods: read.pods.map(toPodInfo),
+    containers: read.containers.map((container) => toContainerInfo(container)),
+  };
+}
+
+function liveOf({ containers }: SharedContainers): ReadonlyMap<string, CpuSet> {
+  return new Map(containers.map(({ id }) => [id, topology.online]));
+}
+
+function expectCpus(shared: SharedContainers, want: string): void {
+  if (shared.lastCpus() !== want) throw new Error(`a shared container is on ${shared.lastCpus()}, not on ${want}`);
+}
+
+function pick(parts: readonly Parts[], key: keyof Parts): number[] {
+  return parts.map((each) => toUs(each[key]));
+}
+
+function rowOf(us: readonly number[]): Record<string, number> {
+  return { p50: percentile(us, 0.5), p99: percentile(us, 0.99), 'p99.9': percentile(us, 0.999) };
+}
+
+function toUs(ms: number): number {
+  return ms * 1000;
+}
+
+function makeFolder(dir: string, name: string): string {
+  mkdirSync(join(dir, name));
+  return join(dir, name);
+}
+
+void main();

@@ -1,0 +1,23 @@
+import { parseArgs } from 'node:util';
+
+export interface BenchArguments {
+  /** A few seconds, to prove that it works; the figures mean little then. */
+  readonly quick: boolean;
+  /** The bundle that is measured, instead of dist/cpusetd.js. */
+  readonly bundle: string | undefined;
+  /** Whether a part of the bench was named; all are when none was. */
+  readonly isWanted: (part: string) => boolean;
+}
+
+/** Arguments of the benches of the daemon. Throws TypeError for others. */
+export function readArguments(): BenchArguments {
+  const { values, positionals } = parseArgs({
+    options: { quick: { type: 'boolean' }, bundle: { type: 'string' } },
+    allowPositionals: true,
+  });
+  return {
+    quick: values.quick ?? false,
+    bundle: values.bundle,
+    isWanted: (part) => positionals.length === 0 || positionals.includes(part),
+  };
+}

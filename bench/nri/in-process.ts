@@ -1,0 +1,75 @@
+import { destination, pino } from 'pino';
+
+import { createCgroupMover } from '../../src/app/cgroup-mover';
+import { openMemory } from '../../src/app/memory';
+import { Transactor, type Timing } from '../../src/app/transactor';
+import { CpuSet } from '../../src/core/cpuset';
+import type { RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
+import { NodeModel } from '../../src/core/model/node-model';
+import { NO_OPTIONS } from '../../src/core/model/settings';
+import type { Topology } from '../../src/core/topology';
+import { openCgroups } from '../../src/host';
+import { readEvent } from '../../src/nri/messages/read-event';
+import { writeAnswer } from '../../src/nri/messages/write-answer';
+import { CGROUP_ROOT } from './shared-cgroups';
+
+/** Milliseconds of every part of one request, without its way over the socket. */
+export interface Parts extends Timing {
+  readonly decodeMs: number;
+  readonly encodeMs: number;
+  /** From the request's bytes to the answer's, with the parts above and all between them. */
+  readonly totalMs: number;
+}
+
+/** The daemon's own path of a request, from bytes to bytes, in this process: real state file, real cgroups, real log. */
+export interface InProcess {
+  readonly transactor: Transactor;
+  carryOut(method: string, payload: Uint8Array): Parts;
+}
+
+/** CPU 0 is reserved; `dir` takes state and log. */
+export function openInProcess(dir: string, topology: Topology): InProcess {
+  const model = new NodeModel(topology, {
+    cpuManagerPolicy: 'static',
+    options: NO_OPTIONS,
+    reserved: CpuSet.of([0]),
+    minSharedCpus: 1,
+    onInsufficientCpu: 'refuse',
+    liftCpuQuota: true,
+  });
+  const log = pino({ base: null }, destination({ dest: `${dir}/in-process.log`, sync: true }));
+  const memory = openMemory({ stateDir: `${dir}/in-process`, version: '0.0.0-bench', model, log });
+  const last: { timing: Timing } = { timing: { decideMs: 0, saveMs: 0, moveMs: 0 } };
+  const transactor = new Transactor({
+    model,
+    save: memory.save,
+    mover: createCgroupMover(openCgroups({ cgroupRoot: CGROUP_ROOT }), { writes: true }),
+    now: () => new Date().toISOString(),
+    log,
+    observer: { onTransaction: ({ timing }) => (last.timing = timing) },
+  });
+  return {
+    transactor,
+    carryOut(method, payload) {
+      const startMs = performance.now();
+      const event = readEvent(method, payload);
+      if (event === 'ignored') throw new Error(`${method} means nothing to us`);
+      const decodedMs = performance.now();
+      const answer = transactor.handle(event);
+      const handledMs = performance.now();
+      encode(event, answer);
+      const endMs = performance.now();
+      return {
+        ...last.timing,
+        decodeMs: decodedMs - startMs,
+        encodeMs: endMs - handledMs,
+        totalMs: endMs - startMs,
+      };
+    },
+  };
+}
+
+function encode(event: RuntimeEvent, answer: RuntimeAnswer): Uint8Array {
+  if (answer.kind === 'refuse') throw new Error(`${event.kind} was refused: ${answer.message}`);
+  return writeAnswer(event, answer);
+}
