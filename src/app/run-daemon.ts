@@ -4,7 +4,7 @@ import type { Connection } from '../admin/status';
 import { CpusetdError } from '../core/errors';
 import type { RuntimeAnswer, RuntimeEvent } from '../core/model/events';
 import { NodeModel } from '../core/model/node-model';
-import { acquireHostLock, openCgroups, readTopology } from '../host';
+import { acquireHostLock, CgroupError, HostLockError, openCgroups, readTopology, SysfsError } from '../host';
 import type { PluginState } from '../nri';
 import { Aftermath } from './aftermath';
 import { Alarms } from './alarms';
@@ -47,14 +47,14 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
     const now = (): string => new Date().toISOString();
     const lockPath = `${config.stateDir}/lock`;
     const aliveMs = readSignOfLife(lockPath, Date.now());
-    const lock = acquireHostLock(lockPath);
+    const lock = demand(() => acquireHostLock(lockPath));
     if (lock.kind === 'held') throw new CpusetdError('FAILED_PRECONDITION', lock.because);
     onClose(() => lock.lock.release());
 
-    const topology = readTopology({ sysfsRoot: config.sysfsRoot });
+    const topology = demand(() => readTopology({ sysfsRoot: config.sysfsRoot }));
     const model = new NodeModel(topology, settingsOf(config, topology));
     const memory = openMemory({ stateDir: config.stateDir, version, model, log });
-    const cgroups = openCgroups({ cgroupRoot: config.cgroupRoot });
+    const cgroups = demand(() => openCgroups({ cgroupRoot: config.cgroupRoot }));
     const writable = config.cgroupWrites
       ? cgroups.probeWritable()
       : { writable: false as const, because: 'cgroup-writes is off' };
@@ -210,6 +210,16 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
     giveSignOfLife(lockPath, Date.now());
     log.info({ because: String(signal.reason) }, 'stopping');
   });
+}
+
+/** What the start can't do without: where the node does not give it, the adapter's sentence says what is missing. */
+function demand<T>(get: () => T): T {
+  try {
+    return get();
+  } catch (error) {
+    const isExplained = error instanceof SysfsError || error instanceof CgroupError || error instanceof HostLockError;
+    throw isExplained ? new CpusetdError('FAILED_PRECONDITION', error.message, { cause: error }) : error;
+  }
 }
 
 function connectionOf(state: PluginState | undefined, startedAt: string): Connection {

@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { writeTree } from '../support/sysfs-tree';
+import { bundle, type Daemon, poll, requireRuntime, type Runtime, startDaemon, startRuntime } from './rig';
+
+jest.setTimeout(120_000);
+
+const run = promisify(execFile);
+const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
+const lastCpu = Number(machine.split(/[-,]/).pop());
+const listTo = (last: number): string => (last === 0 ? '0' : `0-${last}`);
+const exclusiveTo = (last: number): string => (last === 1 ? '1' : `1-${last}`);
+
+/** This machine as sysfs tells of it, in plain files: so that a CPU can go without taking it from everyone here. */
+function describeMachine(): Record<string, string> {
+  const files: Record<string, string> = {
+    'node/online': '0',
+    'node/node0/cpulist': machine,
+    'node/node0/distance': '10',
+    'node/node0/meminfo': 'Node 0 MemTotal:  1048576 kB',
+  };
+  for (let cpu = 0; cpu <= lastCpu; cpu++) {
+    files[`cpu/cpu${cpu}/topology/core_cpus_list`] = `${cpu}`;
+    files[`cpu/cpu${cpu}/topology/physical_package_id`] = '0';
+  }
+  return Object.fromEntries(
+    Object.entries({ ...files, 'cpu/online': machine }).map(([path, text]) => [
+      `/sys/devices/system/${path}`,
+      `${text}\n`,
+    ]),
+  );
+}
+
+/** What the kernel itself does to cgroups when a CPU goes is proven on machines of their own: test/machines. */
+requireRuntime('trixie')('a CPU goes offline and comes back', () => {
+  let runtime: Runtime;
+  let daemon: Daemon;
+  let folder: string;
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite: 'trixie', nri: true });
+    folder = mkdtempSync(join(tmpdir(), 'sysfs-'));
+    writeTree(folder, describeMachine());
+  });
+  afterAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    await runtime?.stop();
+  });
+  afterEach(() => daemon?.dispose());
+
+  const setOnline = (list: string) => writeFileSync(join(folder, 'sys/devices/system/cpu/online'), `${list}\n`);
+  const showStatus = async () => {
+    const args = [bundle, 'status', '-o', 'json', '--admin-socket', daemon.adminSocket];
+    return JSON.parse((await run(process.execPath, args)).stdout) as {
+      readonly node: Record<string, string>;
+      readonly containers: readonly { readonly id: string; readonly verdict: { kind: string; reason: string } }[];
+    };
+  };
+
+  test('it leaves pool and promises, nobody gets it, and whoever owned it has it again; no restart', async () => {
+    const args = ['--reserved-cpus', '0', '--sysfs-root', join(folder, 'sys'), '--reconcile-period', '1h'];
+    daemon = startDaemon({ runtime, args });
+    await daemon.waitForLog('synchronized with the runtime');
+    const pod = await runtime.kubelet.runPod({ containers: [{ name: 'db', cpus: lastCpu }] });
+    const db = await pod.startContainer('db');
+    const sharedPod = await runtime.kubelet.runPod({ containers: [{ name: 'web', cpuRequestMilli: 100 }] });
+    const web = await sharedPod.startContainer('web');
+    const verdictOf = async () => (await showStatus()).containers.find(({ id }) => id === db.id)!.verdict;
+
+    setOnline(listTo(lastCpu - 1));
+    await daemon.waitForLog((line) => line.msg === 'online CPUs changed' && line['left'] === `${lastCpu}`);
+    await poll('the container to leave the CPU', () =>
+      db.cpuset().cpus === (lastCpu === 1 ? '0' : exclusiveTo(lastCpu - 1)) ? true : undefined,
+    );
+    expect(web.cpuset().cpus).toBe('0');
+    expect((await showStatus()).node).toMatchObject({
+      online: listTo(lastCpu - 1),
+      reserved: '0',
+      sharedPool: '0',
+      free: '',
+    });
+    await poll('the verdict', async () => ((await verdictOf()).kind === 'violated' ? true : undefined));
+    expect((await verdictOf()).reason).toBe(`promised CPUs ${lastCpu} are offline`);
+    const late = await runtime.kubelet.runPod({ containers: [{ name: 'late', cpus: 1 }] });
+    await expect(late.startContainer('late')).rejects.toThrow(/asked for 1 exclusive CPU/);
+
+    setOnline(machine);
+    await daemon.waitForLog((line) => line.msg === 'online CPUs changed' && line['returned'] === `${lastCpu}`);
+    await poll('the container to have it again', () => (db.cpuset().cpus === exclusiveTo(lastCpu) ? true : undefined));
+    expect(web.cpuset().cpus).toBe('0');
+    await poll('the verdict', async () => ((await verdictOf()).kind === 'kept' ? true : undefined));
+    for (const each of [late, pod, sharedPod]) await each.remove();
+  });
+});
