@@ -1,0 +1,128 @@
+import fc from 'fast-check';
+import type { Assignment } from '../../../src/core/model/assignment';
+import { NodeModel, type Change } from '../../../src/core/model/node-model';
+import { Draft } from '../../../src/core/transition';
+import {
+  cpus,
+  EIGHT_CPUS,
+  machineOf,
+  NodeDriver,
+  podOf,
+  settingsWith,
+  without,
+  type Rules,
+} from '../transition/node-driver';
+
+function assignmentOf(containerName: string, list: string): Assignment {
+  const { reserved } = settingsWith();
+  return {
+    podUid: 'p', podNamespace: 'ns', podName: 'p', containerName, kind: 'static', cpus: cpus(list), mems: cpus(''),
+    requested: cpus(list).size, containerId: 'c', quotaLifted: false, rules: { policy: 'static', options: [], reserved },
+    because: 'for a test', since: '2026-01-01T00:00:00Z',
+  }; // prettier-ignore
+}
+
+test.each`
+  name                                                                | rules                                          | owned    | exclusive | pool           | free
+  ${'nobody owns anything'}                                           | ${{}}                                          | ${''}    | ${''}     | ${'0-7'}       | ${'1-7'}
+  ${'owned CPUs are in neither'}                                      | ${{}}                                          | ${'1,5'} | ${'1,5'}  | ${'0,2-4,6-7'} | ${'2-4,6-7'}
+  ${'strict: reserved CPUs are not in the pool'}                      | ${{ options: { strictCpuReservation: true } }} | ${'1,5'} | ${'1,5'}  | ${'2-4,6-7'}   | ${'2-4,6-7'}
+  ${'CPUs that are offline are in none'}                              | ${{}}                                          | ${'7-9'} | ${'7'}    | ${'0-6'}       | ${'1-6'}
+  ${'owned CPUs that are reserved now are owned'}                     | ${{ reserved: '0-1' }}                         | ${'1,5'} | ${'1,5'}  | ${'0,2-4,6-7'} | ${'2-4,6-7'}
+  ${'strict and all others owned: rather on reserved ones than none'} | ${{ options: { strictCpuReservation: true } }} | ${'1-7'} | ${'1-7'}  | ${'0'}         | ${''}
+  ${'everything owned: rather on CPUs of others than on none'}        | ${{}}                                          | ${'0-7'} | ${'0-7'}  | ${'0-7'}       | ${''}
+`(
+  '$name',
+  ({ rules, owned, ...want }: { rules: Rules; owned: string } & Record<'exclusive' | 'pool' | 'free', string>) => {
+    const model = new NodeModel(EIGHT_CPUS, settingsWith(rules));
+    if (owned !== '') model.apply({ kind: 'put-assignment', assignment: assignmentOf('a', owned) });
+    expect({
+      exclusive: model.exclusive.toString(),
+      pool: model.sharedPool.toString(),
+      free: model.free.toString(),
+    }).toEqual({ exclusive: want.exclusive, pool: want.pool, free: want.free });
+  },
+);
+
+const changes: fc.Arbitrary<Change> = fc.oneof(
+  fc
+    .tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('1', '2-3', '5,7'))
+    .map(([name, list]): Change => ({ kind: 'put-assignment', assignment: assignmentOf(name, list) })),
+  fc.constantFrom('a', 'b', 'c').map((name): Change => ({ kind: 'drop-assignment', key: `p/${name}` })),
+  fc
+    .tuple(fc.constantFrom('p', 'q'), fc.boolean())
+    .map(([uid, stopped]): Change => ({ kind: 'put-pod', pod: { ...podOf(uid), stopped } })),
+  fc.constantFrom('p', 'q').map((uid): Change => ({ kind: 'drop-pod', sandboxId: `sandbox-${uid}` })),
+  fc
+    .tuple(fc.constantFrom('c1', 'c2'), fc.constantFrom('created' as const, 'running' as const))
+    .map(([id, phase]): Change => ({
+      kind: 'put-container',
+      container: {
+        id, sandboxId: 'sandbox-p', podUid: 'p', name: id, cgroupsPath: '', phase, resources: {},
+        placement: 'shared', entitled: 0, freshAssignment: false, because: '',
+      },
+    })), // prettier-ignore
+  fc.constantFrom('c1', 'c2').map((id): Change => ({ kind: 'drop-container', id })),
+  fc.constantFrom('', '3', '5-7').map((gone): Change => ({
+    kind: 'set-topology',
+    topology: gone === '' ? EIGHT_CPUS : without(EIGHT_CPUS, gone),
+  })),
+  fc
+    .constantFrom('0', '0-1')
+    .map((reserved): Change => ({ kind: 'set-settings', settings: settingsWith({ reserved }) })),
+);
+
+function describe(model: NodeModel) {
+  const sorted = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify({
+    online: model.topology.online,
+    settings: model.settings,
+    assignments: sorted(model.assignments),
+    pods: sorted(model.pods),
+    containers: sorted(model.containers),
+    sets: [model.exclusive, model.sharedPool, model.free],
+  });
+}
+
+test('a rollback takes every change back, whatever they were', () => {
+  fc.assert(
+    fc.property(fc.array(changes, { maxLength: 8 }), fc.array(changes, { maxLength: 12 }), (before, during) => {
+      const model = new NodeModel(EIGHT_CPUS, settingsWith());
+      for (const change of before) model.apply(change);
+      const then = describe(model);
+      const draft = new Draft(model, 'now');
+      for (const change of during) draft.put(change);
+      draft.rollback();
+      expect(describe(model)).toBe(then);
+      expect({ durable: draft.isDurable, affected: draft.affected() }).toEqual({ durable: false, affected: [] });
+    }),
+    { seed: 20_261_121, numRuns: 300 },
+  );
+});
+
+test('drafts of one batch are taken back in reverse', () => {
+  const node = new NodeDriver().run('make p/a 2');
+  const then = describe(node.model);
+  const first = new Draft(node.model, '1');
+  first.put({ kind: 'put-assignment', assignment: assignmentOf('b', '2') });
+  const second = new Draft(node.model, '2');
+  second.put({ kind: 'put-assignment', assignment: assignmentOf('b', '3') });
+  second.put({ kind: 'set-topology', topology: machineOf(2, 1) });
+  for (const draft of [second, first]) draft.rollback();
+  expect(describe(node.model)).toBe(then);
+});
+
+test.each`
+  change                                                            | affects
+  ${{ kind: 'put-assignment', assignment: assignmentOf('b', '2') }} | ${['p/a#1', 'q/s#1']}
+  ${{ kind: 'drop-assignment', key: 'p/a' }}                        | ${['p/a#1', 'q/s#1']}
+  ${{ kind: 'set-topology', topology: without(EIGHT_CPUS, '7') }}   | ${['p/a#1', 'q/s#1']}
+  ${{ kind: 'set-settings', settings: settingsWith() }}             | ${['p/a#1', 'q/s#1']}
+  ${{ kind: 'drop-container', id: 'p/a#1' }}                        | ${[]}
+  ${{ kind: 'put-pod', pod: { ...podOf('p'), stopped: false } }}    | ${[]}
+`('$change.kind affects the promises of $affects', ({ change, affects }: { change: Change; affects: string[] }) => {
+  const node = new NodeDriver().run('make p/a 2; make q/s 0');
+  const draft = new Draft(node.model, 'now');
+  draft.put(change);
+  expect(draft.affected().map(({ id }) => id)).toEqual(affects);
+});

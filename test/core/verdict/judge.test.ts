@@ -1,0 +1,92 @@
+import { CpuSet } from '../../../src/core/cpuset';
+import type { Container } from '../../../src/core/model/container';
+import { heldBecause, judge } from '../../../src/core/verdict/judge';
+import type { Observation } from '../../../src/core/verdict/observation';
+import { cpus, machineOf, NodeDriver, settingsWith, without, type Rules } from '../transition/node-driver';
+
+/** `1,5`, `1,5 on 1` where the processes run elsewhere, `gone`, `unreadable`. */
+function observationOf(text: string): Observation {
+  if (text === 'gone') return { kind: 'gone' };
+  if (text === 'unreadable') return { kind: 'unreadable', because: 'EACCES' };
+  const [list = '', effective = list] = text.split(' on ');
+  return { kind: 'seen', cpus: cpus(list), effective: cpus(effective), mems: CpuSet.empty };
+}
+
+test.each`
+  name                                                | history                         | who      | seen            | kind          | because
+  ${'equal'}                                          | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5'}        | ${'kept'}     | ${/^2 exclusive CPUs/}
+  ${'equal, in the pool'}                             | ${'make p/a 2; make q/s 0'}     | ${'q/s'} | ${'0,2-4,6-7'}  | ${'kept'}     | ${/in the shared pool/}
+  ${'someone wrote another list'}                     | ${'make p/a 2'}                 | ${'p/a'} | ${'0-7'}        | ${'drifted'}  | ${/promised 1,5, the kernel has cpuset.cpus 0-7/}
+  ${'someone wrote a narrower list'}                  | ${'make p/a 2'}                 | ${'p/a'} | ${'1'}          | ${'drifted'}  | ${/promised 1,5.* 1$/}
+  ${'a shared one on CPUs of others'}                 | ${'make p/a 2; make q/s 0'}     | ${'q/s'} | ${'0-7'}        | ${'drifted'}  | ${/promised 0,2-4,6-7/}
+  ${'nothing was written at all'}                     | ${'make p/a 2'}                 | ${'p/a'} | ${' on 0-7'}    | ${'drifted'}  | ${/no cpuset of its own/}
+  ${'as written, but a parent is narrower'}           | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on 1'}   | ${'violated'} | ${/run on 1: a parent/}
+  ${'as written, and nowhere to run'}                 | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on '}    | ${'violated'} | ${/run on no CPU/}
+  ${'not started'}                                    | ${'create p/a 2'}               | ${'p/a'} | ${'0-7'}        | ${'pending'}  | ${/not started/}
+  ${'its cgroup is gone'}                             | ${'make p/a 2'}                 | ${'p/a'} | ${'gone'}       | ${'pending'}  | ${/exiting/}
+  ${'its cgroup cannot be read'}                      | ${'make p/a 2'}                 | ${'p/a'} | ${'unreadable'} | ${'unknown'}  | ${/EACCES/}
+  ${'its cgroup is there and its process is not yet'} | ${'create p/a 2; starting p/a'} | ${'p/a'} | ${'1,5'}        | ${'kept'}     | ${/./}
+`('$name: $kind', ({ history, who, seen, kind, because }: Record<string, string> & { because: RegExp }) => {
+  const node = new NodeDriver().run(history!);
+  const verdict = judge(node.model, node.container(who!)!, observationOf(seen!));
+  expect(verdict).toEqual({ kind, because: expect.stringMatching(because) });
+});
+
+test('where nothing was promised nothing can be broken', () => {
+  const node = new NodeDriver(undefined, { cpuManagerPolicy: 'none' }).run('make p/a 2');
+  for (const seen of ['0', '0-7', 'gone', 'unreadable']) {
+    expect(judge(node.model, node.container('p/a')!, observationOf(seen)).kind).toBe('kept');
+  }
+});
+
+describe('memory nodes', () => {
+  const node = new NodeDriver().run('make p/a 2');
+  const container = { ...node.container('p/a')!, promise: { cpus: cpus('1,5'), mems: cpus('0') } } satisfies Container;
+  test.each`
+    mems     | kind
+    ${'0'}   | ${'kept'}
+    ${'1'}   | ${'drifted'}
+    ${'0-1'} | ${'drifted'}
+    ${''}    | ${'drifted'}
+  `('promised 0, seen "$mems": $kind', ({ mems, kind }: { mems: string; kind: string }) => {
+    const seen = { kind: 'seen', cpus: cpus('1,5'), effective: cpus('1,5'), mems: cpus(mems) } as const;
+    expect(judge(node.model, container, seen).kind).toBe(kind);
+  });
+});
+
+describe('CPUs went offline', () => {
+  const machine = machineOf(8, 1);
+  const node = new NodeDriver(machine).run('make p/a 2; make q/s 0');
+
+  test.each`
+    name                                           | gone       | who      | seen       | kind
+    ${'one of the container: what is left'}        | ${'2'}     | ${'p/a'} | ${'1'}     | ${'violated'}
+    ${'all of the container: it runs in the pool'} | ${'1-2'}   | ${'p/a'} | ${'0,3-7'} | ${'violated'}
+    ${'one of the pool'}                           | ${'7'}     | ${'q/s'} | ${'0,3-6'} | ${'kept'}
+    ${'all of the pool: it is on exclusive ones'}  | ${'0,3-7'} | ${'q/s'} | ${'1-2'}   | ${'violated'}
+    ${'all of the pool, seen by the container'}    | ${'0,3-7'} | ${'p/a'} | ${'1-2'}   | ${'kept'}
+  `('$name: $kind', ({ gone, who, seen, kind }: Record<'gone' | 'who' | 'seen' | 'kind', string>) => {
+    node.setTopology(without(machine, gone));
+    expect(judge(node.model, node.container(who)!, observationOf(seen)).kind).toBe(kind);
+  });
+});
+
+describe('held under old rules', () => {
+  test.each`
+    name                                      | before                                  | now                                                                     | because
+    ${'nothing changed'}                      | ${{}}                                   | ${{}}                                                                   | ${undefined}
+    ${'its CPUs are reserved now'}            | ${{}}                                   | ${{ reserved: '0-1' }}                                                  | ${'CPUs 1 are reserved now'}
+    ${'other CPUs are reserved now'}          | ${{}}                                   | ${{ reserved: '0,4' }}                                                  | ${undefined}
+    ${'an option was switched on'}            | ${{}}                                   | ${{ options: { fullPcpusOnly: true } }}                                 | ${'given with the policy options none, which are full-pcpus-only now'}
+    ${'an option was switched off'}           | ${{ options: { fullPcpusOnly: true } }} | ${{}}                                                                   | ${'given with the policy options full-pcpus-only, which are none now'}
+    ${'nobody gets CPUs of its own any more'} | ${{}}                                   | ${{ cpuManagerPolicy: 'none' }}                                         | ${'given under cpu-manager-policy static, which is none now'}
+    ${'what is no rule for this one changed'} | ${{}}                                   | ${{ minSharedCpus: 3, onInsufficientCpu: 'share', liftCpuQuota: true }} | ${undefined}
+  `('$name', ({ before, now, because }: { before: Rules; now: Rules; because: string | undefined }) => {
+    const node = new NodeDriver(undefined, before).run('make p/a 2');
+    const [assignment] = node.model.assignments.values();
+    expect(heldBecause(assignment!, settingsWith(now))).toBe(because);
+    node.setRules(now);
+    const verdict = judge(node.model, node.container('p/a')!, observationOf('1,5'));
+    expect(verdict.kind).toBe(because === undefined ? 'kept' : 'held-under-old-rules');
+  });
+});
