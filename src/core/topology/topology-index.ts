@@ -1,4 +1,4 @@
-import type { CpuInfo } from './topology';
+import type { CpuInfo } from './cpu-info';
 
 /** All units of one kind, known by their place in the ascending list of ids; CPUs likewise. */
 export interface UnitIndex {
