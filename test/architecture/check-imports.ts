@@ -1,0 +1,140 @@
+import { posix } from 'node:path';
+import ts from 'typescript';
+
+/** TypeScript sources by path from the project's root, such as `src/core/errors.ts`. */
+export type Sources = ReadonlyMap<string, string>;
+
+/** An import, as far as the rules care: who, what as written, and the file it means, unless it is a package. */
+interface Import {
+  readonly from: string;
+  readonly specifier: string;
+  readonly to: string | undefined;
+}
+
+/** Who may import what, beside itself: the arrows point up, adapters do not know each other. */
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  state: ['core'],
+  wire: ['core', 'gen'],
+  nri: ['core', 'state', 'wire', 'gen'],
+  cri: ['core', 'state', 'wire', 'gen'],
+  host: ['core', 'state', 'wire', 'gen'],
+  kube: ['core', 'state', 'wire', 'gen'],
+  admin: ['core', 'state', 'wire', 'gen'],
+  app: ['core', 'state', 'wire', 'nri', 'cri', 'host', 'kube', 'admin'],
+  cli: ['core', 'state', 'wire', 'nri', 'cri', 'host', 'kube', 'admin', 'app'],
+  main: ['core', 'state', 'wire', 'nri', 'cri', 'host', 'kube', 'admin', 'app', 'cli'],
+};
+
+/** What in the sources breaks the architecture, one line each; empty when nothing does. */
+export function findFaults(sources: Sources): string[] {
+  const imports = [...sources].flatMap(([path, text]) => listImports(path, text, sources));
+  return [
+    ...imports.flatMap(findWrongArrow),
+    ...findCycles(imports),
+    ...findMissingReadmes(sources),
+    ...[...sources].flatMap(([path, text]) => (path.endsWith('.ts') ? findModuleState(path, text) : [])),
+  ].sort();
+}
+
+function parse(path: string, text: string): ts.SourceFile {
+  return ts.createSourceFile(path, text, ts.ScriptTarget.ES2022, true);
+}
+
+/** Static and dynamic imports, `import type`, re-exports, `require` and types written `import('...')`. */
+function listImports(path: string, text: string, sources: Sources): Import[] {
+  if (!path.endsWith('.ts')) return [];
+  const imports: Import[] = [];
+  const add = (node: ts.Node | undefined): void => {
+    if (node && ts.isStringLiteralLike(node))
+      imports.push({ from: path, specifier: node.text, to: resolve(path, node.text, sources) });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) add(node.moduleSpecifier);
+    else if (ts.isImportEqualsDeclaration(node) && ts.isExternalModuleReference(node.moduleReference))
+      add(node.moduleReference.expression);
+    else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal);
+    else if (ts.isCallExpression(node) && isImportCall(node)) add(node.arguments[0]);
+    ts.forEachChild(node, visit);
+  };
+  visit(parse(path, text));
+  return imports;
+}
+
+function isImportCall({ expression }: ts.CallExpression): boolean {
+  return (
+    expression.kind === ts.SyntaxKind.ImportKeyword ||
+    (ts.isIdentifier(expression) && expression.text === 'require') ||
+    expression.getText() === 'require.resolve'
+  );
+}
+
+function resolve(from: string, specifier: string, sources: Sources): string | undefined {
+  if (!specifier.startsWith('.')) return undefined;
+  const path = posix.join(posix.dirname(from), specifier);
+  const candidates = [path, `${path}.ts`, `${path}/index.ts`];
+  return candidates.find((candidate) => sources.has(candidate)) ?? path;
+}
+
+/** `core` of `src/core/x.ts`, `main` of `src/main.ts`, `gen` of what lies there. */
+function layerOf(path: string): string {
+  const [top = '', second = ''] = path.split('/');
+  return top === 'src' ? second.replace(/\.ts$/, '') : top;
+}
+
+function findWrongArrow({ from, specifier, to }: Import): string[] {
+  const layer = layerOf(from);
+  if (layer === 'gen') return [];
+  const allowed = LAYERS[layer];
+  if (allowed === undefined) return [`${from}: ${layer} is no layer of this project`];
+  if (to === undefined)
+    return layer === 'core' ? [`${from}: core imports ${specifier}, and may only import itself`] : [];
+  const target = layerOf(to);
+  if (target === layer || allowed.includes(target)) return [];
+  return [`${from}: ${layer} must not import ${target} (${specifier})`];
+}
+
+/** Each cycle once, by the file in it that comes first. Types count too: a cycle of types is one of ideas. */
+function findCycles(imports: readonly Import[]): string[] {
+  const next = new Map<string, string[]>();
+  for (const { from, to } of imports) {
+    if (to !== undefined && to !== from) next.set(from, [...(next.get(from) ?? []), to]);
+  }
+  const cycles = new Set<string>();
+  const done = new Set<string>();
+  const path: string[] = [];
+  const walk = (file: string): void => {
+    const at = path.indexOf(file);
+    if (at >= 0) {
+      const cycle = path.slice(at);
+      const first = cycle.indexOf([...cycle].sort()[0]!);
+      cycles.add([...cycle.slice(first), ...cycle.slice(0, first), cycle[first]!].join(' -> '));
+      return;
+    }
+    if (done.has(file)) return;
+    path.push(file);
+    for (const to of next.get(file) ?? []) walk(to);
+    path.pop();
+    done.add(file);
+  };
+  for (const file of [...next.keys()].sort()) walk(file);
+  return [...cycles].map((cycle) => `cycle: ${cycle}`);
+}
+
+function findMissingReadmes(sources: Sources): string[] {
+  const folders = new Set([...sources.keys()].flatMap((path) => /^src\/[^/]+(?=\/)/.exec(path) ?? []));
+  return [...folders]
+    .filter((folder) => !sources.has(`${folder}/README.md`))
+    .map((folder) => `${folder}: no README.md`);
+}
+
+/** `let` and `var` outside of any function: state that importing a module makes. */
+function findModuleState(path: string, text: string): string[] {
+  if (layerOf(path) === 'gen') return [];
+  return parse(path, text).statements.flatMap((statement) => {
+    if (!ts.isVariableStatement(statement)) return [];
+    if ((statement.declarationList.flags & ts.NodeFlags.Const) !== 0) return [];
+    if (statement.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.DeclareKeyword)) return [];
+    return [`${path}: module-level state (${statement.getText().split('\n')[0]!})`];
+  });
+}
