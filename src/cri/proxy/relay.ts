@@ -140,7 +140,6 @@ export class Relay {
     if (this.#isClosing) return;
     try {
       this.#fromKubelet.feed(chunk, (frame) => this.#takeKubeletFrame(frame));
-      this.#requests.endTurn();
     } catch (err) {
       this.#failKubelet(err);
     }
@@ -338,12 +337,16 @@ export class Relay {
     }
   }
 
-  /** Closes once everything is written; a peer that does not read it gets no more than a second. */
+  /**
+   * Says that nothing more will come, and waits until the kubelet closes: if we closed first, a call that it is just writing
+   * would break its connection before it has read that the call was not worked on.
+   */
   #closeKubelet(): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
     this.#link.toKubelet.flush();
-    this.kubelet.destroySoon();
+    this.kubelet.end();
+    this.kubelet.resume();
     const timer = setTimeout(() => this.kubelet.destroy(), CLOSE_TIMEOUT_MS);
     this.kubelet.once('close', () => clearTimeout(timer));
   }
@@ -396,6 +399,7 @@ export class Relay {
 
   #endTurn(): void {
     const { toKubelet, toRuntime } = this.#link;
+    this.#requests.creditKubelet();
     toKubelet.flush();
     toRuntime.flush();
     if (this.#isClosing) return;

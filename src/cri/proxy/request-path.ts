@@ -1,5 +1,5 @@
 import type { OwnError } from './grpc/error-answer';
-import { formatMessagePrefix, MESSAGE_PREFIX_BYTES } from './grpc/message';
+import { formatMessagePrefix } from './grpc/message';
 import { findHeader } from './grpc/status';
 import { HeaderBlockReader } from './header-block';
 import {
@@ -103,7 +103,7 @@ export class RequestPath {
     const flowBytes = payloadLength(frame);
     if (stream === undefined) {
       // The call is over; the runtime has no use for the rest of its request.
-      this.#creditKubelet(window.adjust(-flowBytes));
+      window.keep(flowBytes);
       return;
     }
     if (hasFlag(frame, Flag.endStream)) stream.hasRequestEnded = true;
@@ -112,7 +112,7 @@ export class RequestPath {
     } else if (stream.outbox !== undefined || flowBytes > window.availableBytes) {
       this.#queue(stream, frame, flowBytes);
     } else {
-      window.spend(flowBytes);
+      window.pass(flowBytes);
       toRuntime.pass(frame);
     }
   }
@@ -129,30 +129,26 @@ export class RequestPath {
 
   /** Forgets the stream and what is still held of its request. */
   end(stream: Stream): void {
-    const { streams, window, options } = this.link;
+    const { streams, options } = this.link;
     streams.delete(stream.id);
     this.#waiting.delete(stream);
     this.#holding.delete(stream);
-    const unsentBytes = stream.hold?.flowBytes ?? stream.outbox?.leftBytes ?? 0;
     stream.hold = undefined;
     stream.outbox = undefined;
-    this.#creditKubelet(window.adjust(-unsentBytes));
     options.held.give(stream.heldBytes);
     stream.heldBytes = 0;
   }
 
-  /** After each chunk of the kubelet's: what it may send must not depend on how long we hold what it has sent. */
-  endTurn(): void {
+  /** The last thing of each turn: what the kubelet may send must not depend on what we keep of what it has sent. */
+  creditKubelet(): void {
     for (const stream of this.#holding) {
       const hold = stream.hold!;
-      const bytes = hold.flowBytes - hold.creditedBytes;
-      if (bytes === 0) continue;
-      hold.creditedBytes = hold.flowBytes;
-      this.link.window.adjust(bytes);
-      this.#creditKubelet(bytes);
-      if (!stream.hasRequestEnded) this.link.toKubelet.send(formatWindowUpdate(stream.id, bytes));
+      if (hold.uncreditedBytes > 0) this.link.toKubelet.send(formatWindowUpdate(stream.id, hold.uncreditedBytes));
+      hold.uncreditedBytes = 0;
     }
     this.#holding.clear();
+    const bytes = this.link.window.takeShortfall();
+    if (bytes > 0) this.link.toKubelet.send(formatWindowUpdate(0, bytes));
   }
 
   /** The runtime credits the connection (`streamId` 0) or a stream. */
@@ -160,7 +156,7 @@ export class RequestPath {
     if (streamId === 0) {
       const forKubelet = this.link.window.credit(bytes);
       if (forKubelet === bytes) this.link.toKubelet.pass(frame);
-      else this.#creditKubelet(forKubelet);
+      else if (forKubelet > 0) this.link.toKubelet.send(formatWindowUpdate(0, forKubelet));
       for (const stream of this.#waiting) this.#pump(stream);
       return;
     }
@@ -181,7 +177,8 @@ export class RequestPath {
 
   #hold(stream: Stream, frame: Frame, flowBytes: number): void {
     const hold = stream.hold!;
-    hold.flowBytes += flowBytes;
+    this.link.window.keep(flowBytes);
+    if (!stream.hasRequestEnded) hold.uncreditedBytes += flowBytes;
     if (!this.link.options.held.tryTake(flowBytes)) {
       this.#refuse(stream, tooMuchHeld);
       return;
@@ -221,12 +218,10 @@ export class RequestPath {
   #forward(stream: Stream, message: Uint8Array, isCompressed: boolean): void {
     const prefix = formatMessagePrefix(message.length);
     if (isCompressed) prefix[0] = 1;
-    const flowBytes = MESSAGE_PREFIX_BYTES + message.length;
-    this.#creditKubelet(this.link.window.adjust(flowBytes - stream.hold!.flowBytes));
     stream.hold = undefined;
     stream.call!.wasForwarded = true;
     const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
-    stream.outbox = { pieces: [prefix, bytes], leftBytes: flowBytes, endStream: true };
+    stream.outbox = { pieces: [prefix, bytes], leftBytes: prefix.length + bytes.length, endStream: true };
     this.#holding.delete(stream);
     this.#pump(stream);
   }
@@ -242,11 +237,10 @@ export class RequestPath {
 
   #queue(stream: Stream, frame: Frame, flowBytes: number): void {
     const content = readContent(frame);
+    this.link.window.keep(flowBytes);
+    // The padding does not reach the runtime, so it never credits it.
     const padding = flowBytes - content.length;
-    if (padding > 0) {
-      this.#creditKubelet(this.link.window.adjust(-padding));
-      this.link.toKubelet.send(formatWindowUpdate(stream.id, padding));
-    }
+    if (padding > 0) this.link.toKubelet.send(formatWindowUpdate(stream.id, padding));
     stream.outbox ??= { pieces: [], leftBytes: 0, endStream: false };
     stream.outbox.pieces.push(content);
     stream.outbox.leftBytes += content.length;
@@ -266,7 +260,7 @@ export class RequestPath {
       if (bytes <= 0 && outbox.leftBytes > 0) break;
       outbox.leftBytes -= bytes;
       stream.sentBytes += bytes;
-      window.spend(bytes);
+      window.send(bytes);
       const isLast = outbox.leftBytes === 0 && outbox.endStream;
       toRuntime.send(takeDataFrame(stream.id, outbox.pieces, bytes, isLast));
       if (outbox.leftBytes === 0) break;
@@ -279,10 +273,6 @@ export class RequestPath {
     stream.outbox = undefined;
     options.held.give(stream.heldBytes);
     stream.heldBytes = 0;
-  }
-
-  #creditKubelet(bytes: number): void {
-    if (bytes > 0) this.link.toKubelet.send(formatWindowUpdate(0, bytes));
   }
 }
 

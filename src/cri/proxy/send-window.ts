@@ -1,42 +1,53 @@
 import { DEFAULT_WINDOW_BYTES } from './http2/frame';
 
 /**
- * Flow control of request DATA on one connection (RFC 9113 §5.2), seen from between the two peers.
+ * Flow control of the request DATA of one connection (RFC 9113 §5.2), seen from between the two peers.
  *
- * The runtime's credit passes on to the kubelet as it is, so as long as DATA does too, both count the same. They differ
- * by what is held here, what we appended to a message, and what we credited ourselves while holding:
+ * What the runtime credits passes on to the kubelet as it is, so as long as DATA does too, both count the same window. They
+ * come apart where we hold, change or drop DATA. One number says how far:
  *
- *     kubelet's window = runtime's window + debt - bytes received and not yet sent
+ *     kubelet's window = runtime's window + excess
  *
- * A debt is paid back from the runtime's next credits; until then DATA is sent only as far as the runtime's window goes.
+ * Below 0 the kubelet is short of what it may send, and gets the difference from us. Above 0 it may send more than fits;
+ * then DATA waits here for the runtime's window, and the runtime's next credits are withheld until the two agree again.
  */
 export class SendWindow {
   #availableBytes = DEFAULT_WINDOW_BYTES;
-  #debtBytes = 0;
+  #excessBytes = 0;
 
   /** What the runtime lets us send now. */
   get availableBytes(): number {
     return this.#availableBytes;
   }
 
-  spend(bytes: number): void {
+  /** The kubelet's DATA passes on at once. */
+  pass(bytes: number): void {
     this.#availableBytes -= bytes;
+  }
+
+  /** The kubelet's DATA came and does not pass on now. */
+  keep(bytes: number): void {
+    this.#excessBytes -= bytes;
+  }
+
+  /** DATA of ours, or that was kept, goes to the runtime. */
+  send(bytes: number): void {
+    this.#availableBytes -= bytes;
+    this.#excessBytes += bytes;
   }
 
   /** The runtime lets us send `bytes` more. Returns how many of them may pass on to the kubelet. */
   credit(bytes: number): number {
     this.#availableBytes += bytes;
-    const withheld = Math.min(bytes, this.#debtBytes);
-    this.#debtBytes -= withheld;
+    const withheld = Math.min(bytes, Math.max(0, this.#excessBytes));
+    this.#excessBytes -= withheld;
     return bytes - withheld;
   }
 
-  /** `bytes` more (or less) reach the runtime than the kubelet was charged for. Returns what to credit the kubelet at once. */
-  adjust(bytes: number): number {
-    this.#debtBytes += bytes;
-    if (this.#debtBytes >= 0) return 0;
-    const owed = -this.#debtBytes;
-    this.#debtBytes = 0;
-    return owed;
+  /** What the kubelet has to be credited for the windows to agree; counted as done. */
+  takeShortfall(): number {
+    const bytes = Math.max(0, -this.#excessBytes);
+    this.#excessBytes += bytes;
+    return bytes;
   }
 }

@@ -9,10 +9,8 @@ import type { InterceptedCall } from './intercepted-call';
 export interface RequestHold {
   readonly assembler: MessageAssembler;
   readonly messages: GrpcMessage[];
-  /** DATA received, as flow control counts it. */
-  flowBytes: number;
-  /** How much of it the kubelet was credited by us. */
-  creditedBytes: number;
+  /** DATA for which the kubelet was not yet credited on this stream. */
+  uncreditedBytes: number;
   /** The length announced, when it is over the limit; otherwise 0. */
   tooLongBytes: number;
 }
@@ -66,6 +64,6 @@ export class Stream {
 
 function createHold(maxMessageBytes: number): RequestHold {
   const assembler = new MessageAssembler(maxMessageBytes, (announcedBytes) => (hold.tooLongBytes = announcedBytes));
-  const hold: RequestHold = { assembler, messages: [], flowBytes: 0, creditedBytes: 0, tooLongBytes: 0 };
+  const hold: RequestHold = { assembler, messages: [], uncreditedBytes: 0, tooLongBytes: 0 };
   return hold;
 }

@@ -1,0 +1,109 @@
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { connect, createServer, Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { listenOnDescriptor, listenPrivately, type Listener } from '../../../src/cri/proxy/listen';
+
+let folder: string;
+const open: (() => unknown)[] = [];
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'lis-'))));
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+  rmSync(folder, { recursive: true });
+});
+
+async function listenAt(path: string): Promise<Listener> {
+  const listener = await listenPrivately(path);
+  listener.server.on('connection', (socket) => socket.destroy());
+  open.push(() => listener.close());
+  return listener;
+}
+
+function connects(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket: Socket = connect(path);
+    socket.on('error', () => resolve(false));
+    socket.on('connect', () => (socket.destroy(), resolve(true)));
+  });
+}
+
+test('the socket is this user’s alone, whatever the umask, and nothing else is left in the folder', async () => {
+  const before = process.umask(0);
+  try {
+    await listenAt(join(folder, 'sub', 'cri.sock'));
+  } finally {
+    process.umask(before);
+  }
+  expect((statSync(join(folder, 'sub', 'cri.sock')).mode & 0o777).toString(8)).toBe('600');
+  expect(readdirSync(join(folder, 'sub'))).toEqual(['cri.sock']);
+  expect(await connects(join(folder, 'sub', 'cri.sock'))).toBe(true);
+});
+
+test('a socket on which nobody answers is replaced', async () => {
+  const path = join(folder, 'cri.sock');
+  // A socket file outlives its listener when the process is killed: here it is renamed away from it.
+  const dead = createServer().listen(join(folder, 'dead'));
+  await new Promise((resolve) => dead.once('listening', resolve));
+  renameSync(join(folder, 'dead'), path);
+  await new Promise((resolve) => dead.close(resolve));
+  expect([existsSync(path), await connects(path)]).toEqual([true, false]);
+  await listenAt(path);
+  expect(await connects(path)).toBe(true);
+});
+
+test.each<[string, (path: string) => unknown, string]>([
+  ['a socket on which somebody answers', (path) => listenAt(path), 'another process answers'],
+  ['a file', (path) => writeFileSync(path, 'precious'), 'is not a socket'],
+  ['a link', (path) => symlinkSync('/dev/null', path), 'is not a socket'],
+])('%s is left alone', async (_name, prepare, message) => {
+  const path = join(folder, 'cri.sock');
+  await prepare(path);
+  await expect(listenPrivately(path)).rejects.toThrow(message);
+  expect(readdirSync(folder)).toEqual(['cri.sock']);
+});
+
+test('a path too long for a socket is refused with a reason, and leaves nothing behind', async () => {
+  for (const length of [95, 200]) {
+    const path = join(folder, 'x'.repeat(length));
+    await expect(listenPrivately(path)).rejects.toThrow('too long for a socket');
+  }
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('closing removes the socket, but not one that a successor put there', async () => {
+  const path = join(folder, 'cri.sock');
+  const first = await listenPrivately(path);
+  await listenAt(join(folder, 'next'));
+  renameSync(join(folder, 'next'), path);
+  await first.close();
+  expect(await connects(path)).toBe(true);
+  await open.splice(0)[0]!();
+  const second = await listenPrivately(path);
+  await second.close();
+  expect(existsSync(path)).toBe(false);
+});
+
+test('a listening socket that was handed over is used as it is', async () => {
+  const path = join(folder, 'cri.sock');
+  const owner = createServer().listen(path);
+  await new Promise((resolve) => owner.once('listening', resolve));
+  open.push(() => new Promise((resolve) => owner.close(resolve)));
+  const { fd } = (owner as Server & { _handle: { fd: number } })._handle;
+  expect(fd).toBeGreaterThan(2);
+  expect(
+    spawnSync(process.execPath, ['-e', 'require("net").createServer().listen({fd:3},()=>process.exit(7))'], {
+      stdio: ['ignore', 'ignore', 'inherit', fd],
+    }).status,
+  ).toBe(7);
+  await expect(listenOnDescriptor(9999)).rejects.toThrow();
+});
