@@ -99,6 +99,11 @@ test.each([
   ['an odd CPU from the first of equal nodes', { free: [8, 8, 8], count: 13, minNodes: 2 }, [7, 6, 0]],
   ['more nodes where two cannot give equal shares', { free: [2, 8, 3], count: 9, minNodes: 2 }, undefined],
   ['groups that are never divided', { free: [7, 7], count: 12, minNodes: 2, groupSize: 4 }, undefined],
+  [
+    'a remainder from two of ten, the fullest first, where one or three would leave the machine less balanced',
+    { free: [97, 101, 97, 1, 1, 1, 1, 1, 1, 1], count: 19, minNodes: 10 },
+    [1, 6, 5, 1, 1, 1, 1, 1, 1, 1],
+  ],
   ['a remainder in whole groups', { free: [8, 8], count: 12, minNodes: 2, groupSize: 4 }, [8, 4]],
 ])('takes %s', (_name, choice, want) => {
   const full = { groupSize: 1, maxNodes: choice.free.length, ...choice };

@@ -170,6 +170,19 @@ test.each([
   expect(chooseReserved(dual, NO_OPTIONS, wanted)).toEqual({ ok: false, error });
 });
 
+test('a NUMA node that reaches into two sockets is one node, and gives its share once', () => {
+  const nodeOf = [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2];
+  const cpus = nodeOf.map((numaNode, id): CpuInfo => ({
+    id,
+    core: id,
+    socket: id < 6 ? 0 : 1,
+    numaNode,
+    uncoreCache: numaNode,
+  }));
+  const got = takeFrom(buildTopology({ cpus }), '0-11', 11, { algorithm: 'distributed' });
+  expect(got.ok && got.cpus.toString()).toBe('0-10');
+});
+
 test('threads per core are those of the largest core, not the mean', () => {
   expect(threadsPerCore(hybrid)).toBe(2);
 });

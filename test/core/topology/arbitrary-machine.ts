@@ -45,17 +45,22 @@ export const arbitraryShape: fc.Arbitrary<MachineShape> = fc
       sockets * Math.max(1, nodesPerSocket) * coresPerNode * threads <= 1024,
   );
 
-/** The same machines after trouble: CPUs offline, ids with holes, caches that cross nodes. */
+/** The same machines after trouble: CPUs offline, ids with holes, caches that cross nodes, cores and nodes that cross others. */
 export const arbitraryMachine: fc.Arbitrary<Topology> = fc
   .record({
     shape: arbitraryShape,
     spread: fc.constantFrom(1, 1, 3),
     offline: fc.constantFrom(0, 0, 0.1, 0.5),
+    crossed: fc.constantFrom(0, 0, 0.1),
     seed: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
   })
-  .map(({ shape, spread, offline, seed }) => {
+  .map(({ shape, spread, offline, crossed, seed }) => {
     const random = makeRandom(seed);
-    const cpus = cpusOf(shape).map((cpu) => ({ ...cpu, id: cpu.id * spread }));
+    const regular = cpusOf(shape);
+    const cpus = regular.map((cpu) => {
+      const elsewhere = regular[Math.floor(random() * regular.length)]!;
+      return { ...cpu, id: cpu.id * spread, numaNode: random() < crossed ? elsewhere.numaNode : cpu.numaNode };
+    });
     const online = cpus.filter(() => random() >= offline);
     return buildTopology({ cpus: online.length > 0 ? online : cpus });
   });
