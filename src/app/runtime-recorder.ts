@@ -64,7 +64,11 @@ export class RuntimeRecorder {
       await update(id, promise, signal);
       this.failures.delete(id);
       const now = model.containers.get(id);
-      if (now) model.apply({ kind: 'put-container', container: { ...now, recorded: promise } });
+      if (now) {
+        // The runtime has written the cgroup too; what was promised meanwhile was carried out by other means, or will be.
+        const told = samePromise(now.promise, promise) && { told: promise };
+        model.apply({ kind: 'put-container', container: { ...now, recorded: promise, ...told } });
+      }
     } catch (error) {
       if (signal.aborted || !model.containers.has(id)) this.failures.delete(id);
       else this.noteFailure(id, promise, error);

@@ -1,6 +1,6 @@
 import { CpuSet } from '../cpuset';
-import type { Container } from '../model/container';
-import { planMoves, type Move } from '../plan/plan-moves';
+import { samePromise, type Container } from '../model/container';
+import { hasCgroup, planMoves, type Move } from '../plan/plan-moves';
 import type { LikelyCause } from '../verdict/drift-cause';
 import { judge, type Verdict } from '../verdict/judge';
 import type { Observation, Seen } from '../verdict/observation';
@@ -42,11 +42,22 @@ export function reconcile(
   const together = found.filter(({ verdict }) => verdict.kind === 'drifted').length;
   const judged = found.map(({ container, observation, verdict }): Judged => {
     const containerId = container.id;
-    if (verdict.kind !== 'drifted' || observation.kind !== 'seen') return { containerId, verdict };
+    if (observation.kind !== 'seen') return { containerId, verdict };
+    if (verdict.kind !== 'drifted') {
+      learnKept(draft, container);
+      return { containerId, verdict };
+    }
     const drift = handleDrift(draft, container, { seen: observation, verdict, together }, policy);
     return { containerId, verdict: { ...verdict, because: tell(verdict, drift) }, drift };
   });
   return { judged, moves: planMoves(draft) };
+}
+
+/** The kernel has what was promised, whoever carried it out; what we believed before could keep a later move from being made. */
+function learnKept(draft: Draft, container: Container): void {
+  const { promise, told } = container;
+  if (!promise || !hasCgroup(container) || samePromise(told, promise)) return;
+  draft.put({ kind: 'put-container', container: { ...container, told: promise } });
 }
 
 function handleDrift(

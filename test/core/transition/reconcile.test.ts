@@ -46,6 +46,17 @@ test('a repair changes no assignment, so it needs no save', () => {
   expect(node.isDurable).toBe(false);
 });
 
+test('one that has what was promised, by whatever means, is moved again when the promise changes', () => {
+  const node = new NodeDriver().run(history);
+  const shared = node.container('q/s')!;
+  const stale = { cpus: cpus('0,3-4,7'), mems: CpuSet.empty };
+  node.model.apply({ kind: 'put-container', container: { ...shared, told: stale } });
+  sweep(node, 'q/s#1 0,2-4,6-7');
+  expect(node.movesMade).toBe('');
+  node.run('ask r/b 2'); // takes 2,6: the pool becomes what was believed to be in place already
+  expect(node.movesMade).toBe('q/s#1 0,2-4,6-7>0,3-4,7');
+});
+
 test('what drifted in the kernel counts as unknown in the record of the runtime', () => {
   const node = new NodeDriver().run(history);
   expect(node.container('p/a')?.recorded?.cpus.toString()).toBe('1,5');
