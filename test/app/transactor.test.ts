@@ -1,0 +1,316 @@
+import { pino } from 'pino';
+import { Transactor, type MoveFailure } from '../../src/app/transactor';
+import { CpuSet } from '../../src/core/cpuset';
+import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
+import { NodeModel } from '../../src/core/model/node-model';
+import { planMoves } from '../../src/core/plan/plan-moves';
+import { EIGHT_CPUS, podOf, resourcesOf, settingsWith } from '../core/transition/node-driver';
+
+function containerOf(uid: string, name: string, cpus: number): ContainerInfo {
+  const pod = podOf(uid);
+  return {
+    id: `${uid}/${name}`,
+    sandboxId: pod.sandboxId,
+    name,
+    phase: 'creating',
+    cgroupsPath: `${pod.cgroupParent}/${name}`,
+    resources: resourcesOf(cpus),
+  };
+}
+
+const create = (uid: string, name: string, cpus: number): RuntimeEvent => ({
+  kind: 'create-container',
+  pod: podOf(uid),
+  container: containerOf(uid, name, cpus),
+});
+const starting = (uid: string, name: string): RuntimeEvent => ({
+  kind: 'container-starting',
+  pod: podOf(uid),
+  container: containerOf(uid, name, 0),
+});
+const stopped = (uid: string, name: string): RuntimeEvent => ({
+  kind: 'container-stopped',
+  containerId: `${uid}/${name}`,
+});
+const removed = (uid: string): RuntimeEvent => ({ kind: 'pod-removed', sandboxId: `sandbox-${uid}` });
+
+/** A transactor whose effects on the outside are written down, on a disk and cgroups that fail when told to. */
+class Stage {
+  readonly effects: string[] = [];
+  readonly logged: string[] = [];
+  readonly kernel = new Map<string, string>();
+  disk = '';
+  diskIsFull = false;
+  failMove: (containerId: string) => MoveFailure | undefined = () => undefined;
+  readonly model = new NodeModel(EIGHT_CPUS, settingsWith());
+  readonly transactor = new Transactor({
+    model: this.model,
+    now: () => {
+      this.effects.push('decide');
+      return '2026-01-01T00:00:00Z';
+    },
+    save: (assignments) => {
+      this.effects.push('save');
+      if (this.diskIsFull) return { because: 'no space left' };
+      this.disk = this.show(assignments);
+      return undefined;
+    },
+    mover: {
+      move: ({ containerId, to }) => {
+        this.effects.push(`move ${containerId}`);
+        const failure = this.failMove(containerId);
+        if (!failure) this.kernel.set(containerId, to.cpus.toString());
+        return failure;
+      },
+    },
+    log: pino({ level: 'info' }, { write: (line) => this.logged.push((JSON.parse(line) as { msg: string }).msg) }),
+    observer: { onTransaction: ({ event }) => this.effects.push(`told of ${event}`) },
+  });
+
+  handle(...events: RuntimeEvent[]): string[] {
+    const answers = this.transactor.handleAll(events).map(showAnswer);
+    this.effects.push('answer');
+    return answers;
+  }
+
+  /** The effects of these events alone. */
+  effectsOf(...events: RuntimeEvent[]): string[] {
+    this.effects.length = 0;
+    this.handle(...events);
+    return this.effects;
+  }
+
+  get memory(): string {
+    return this.show(this.model.assignments.values());
+  }
+
+  private show(
+    assignments: Iterable<{ podUid: string; containerName: string; cpus: CpuSet; containerId: string | null }>,
+  ) {
+    return [...assignments]
+      .map(
+        ({ podUid, containerName, cpus, containerId }) =>
+          `${podUid}/${containerName} ${cpus.toString()}${containerId === null ? ' idle' : ''}`,
+      )
+      .sort()
+      .join('; ');
+  }
+}
+
+function showAnswer(answer: RuntimeAnswer): string {
+  if (answer.kind === 'refuse') return `refused ${answer.code}`;
+  const updates = (answer.updates ?? []).map(({ containerId, cpus }) => `${containerId}=${cpus?.toString()}`);
+  return [answer.adjust?.cpus?.toString() ?? 'ok', ...updates].join(' ');
+}
+
+/** A shared container that runs on all CPUs. */
+function stageWithSharedContainer(): Stage {
+  const stage = new Stage();
+  stage.handle(create('q', 's', 0));
+  stage.handle(starting('q', 's'));
+  stage.kernel.set('q/s', '0-7');
+  return stage;
+}
+
+describe('order', () => {
+  test('decide, save, move, then answer; whoever watches is told before the answer is returned', () => {
+    expect(stageWithSharedContainer().effectsOf(create('p', 'a', 2))).toEqual([
+      'decide',
+      'save',
+      'move q/s',
+      'told of create-container',
+      'answer',
+    ]);
+  });
+
+  test('what changes no assignment is not saved', () => {
+    const stage = new Stage();
+    expect(stage.effectsOf(create('p', 'a', 0))).toEqual(['decide', 'told of create-container', 'answer']);
+    expect(stage.effectsOf(create('p', 'b', 9))).toEqual(['decide', 'told of create-container', 'answer']);
+  });
+
+  test('the disk has the decision when the first container moves', () => {
+    const stage = stageWithSharedContainer();
+    let diskAtMove = '';
+    stage.failMove = () => {
+      diskAtMove = stage.disk;
+      return undefined;
+    };
+    stage.handle(create('p', 'a', 2));
+    expect(diskAtMove).toBe('p/a 1,5');
+  });
+});
+
+describe('a save that fails', () => {
+  test('refuses the creation, moves nobody and leaves everything as it was', () => {
+    const stage = stageWithSharedContainer();
+    stage.diskIsFull = true;
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['refused UNAVAILABLE']);
+    expect({ memory: stage.memory, disk: stage.disk, kernel: stage.kernel.get('q/s') }).toEqual({
+      memory: '',
+      disk: '',
+      kernel: '0-7',
+    });
+    expect([stage.model.containers.has('p/a'), stage.model.pods.has('sandbox-p')]).toEqual([false, false]);
+    expect(stage.model.containers.get('q/s')?.promise?.cpus.toString()).toBe('0-7');
+  });
+
+  test('tells the outside nothing of the disk', () => {
+    const stage = new Stage();
+    stage.diskIsFull = true;
+    const answer = stage.transactor.handle(create('p', 'a', 2));
+    expect(JSON.stringify(answer)).not.toContain('no space');
+    expect(stage.logged).toContain('state could not be saved');
+  });
+
+  test('does not keep anyone from sharing', () => {
+    const stage = new Stage();
+    stage.diskIsFull = true;
+    expect(stage.handle(create('p', 'a', 1.5))).toEqual(['0-7']);
+  });
+
+  test('refuses a resize, and the container keeps what it has', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    stage.diskIsFull = true;
+    const container = containerOf('p', 'a', 2);
+    const resize = { kind: 'update-container', pod: podOf('p'), container, resources: resourcesOf(4) } as const;
+    expect(stage.handle(resize)).toEqual(['refused UNAVAILABLE']);
+    expect(stage.memory).toBe('p/a 1,5');
+    expect(stage.model.containers.get('p/a')).toMatchObject({ entitled: 2, resources: resourcesOf(2) });
+  });
+
+  test('cannot undo an end: it is kept in memory, and saved with the next event, whatever that is', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    stage.handle({ kind: 'container-created', pod: podOf('p'), container: containerOf('p', 'a', 2) });
+    stage.diskIsFull = true;
+    expect(stage.handle(stopped('p', 'a'))).toEqual(['ok']);
+    expect({ memory: stage.memory, disk: stage.disk, unsaved: stage.transactor.hasUnsavedState }).toEqual({
+      memory: 'p/a 1,5 idle',
+      disk: 'p/a 1,5',
+      unsaved: true,
+    });
+    stage.diskIsFull = false;
+    stage.handle(create('q', 's', 0));
+    expect({ disk: stage.disk, unsaved: stage.transactor.hasUnsavedState }).toEqual({
+      disk: 'p/a 1,5 idle',
+      unsaved: false,
+    });
+  });
+
+  test('is tried again when asked to, and only then when something is unsaved', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    stage.diskIsFull = true;
+    stage.handle(removed('p'));
+    stage.diskIsFull = false;
+    stage.effects.length = 0;
+    stage.transactor.saveUnsaved();
+    stage.transactor.saveUnsaved();
+    expect({ effects: stage.effects, disk: stage.disk }).toEqual({ effects: ['save'], disk: '' });
+  });
+});
+
+describe('a batch', () => {
+  test('shares one save, and answers in the order of its events', () => {
+    const stage = new Stage();
+    expect(stage.handle(create('p', 'a', 2), create('q', 'b', 2), create('r', 'c', 9))).toEqual([
+      '1,5',
+      '2,6',
+      'refused RESOURCE_EXHAUSTED',
+    ]);
+    expect(stage.effects.filter((effect) => effect === 'save')).toHaveLength(1);
+    expect(stage.disk).toBe('p/a 1,5; q/b 2,6');
+  });
+
+  test('sees what was decided before in it', () => {
+    expect(new Stage().handle(create('p', 'a', 4), create('q', 'b', 4))).toEqual([
+      '1-2,5-6',
+      'refused RESOURCE_EXHAUSTED',
+    ]);
+  });
+
+  test('whose save fails is taken back whole, last first', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    stage.diskIsFull = true;
+    // The second takes over what the first left: only the reverse order gets both back.
+    expect(stage.handle(stopped('p', 'a'), create('p', 'a', 2), create('q', 'b', 2))).toEqual([
+      'ok',
+      'refused UNAVAILABLE',
+      'refused UNAVAILABLE',
+    ]);
+    expect(stage.disk).toBe('p/a 1,5');
+    stage.diskIsFull = false;
+    stage.transactor.saveUnsaved();
+    expect({ memory: stage.memory, disk: stage.disk }).toEqual({ memory: '', disk: '' });
+  });
+
+  // FAULT (src/app/transactor.ts): the moves of an event are planned before those of the events in front of it are
+  // carried out, so a move that a later event has overtaken is made all the same. Nothing sends batches yet.
+  test.failing('leaves nobody on CPUs that were released and given out again in it', () => {
+    const stage = stageWithSharedContainer();
+    stage.handle(create('p', 'a', 2));
+    expect(stage.kernel.get('q/s')).toBe('0,2-4,6-7');
+    stage.handle(removed('p'), create('r', 'b', 2));
+    expect(stage.memory).toBe('r/b 1,5');
+    expect(stage.kernel.get('q/s')).toBe('0,2-4,6-7');
+  });
+});
+
+describe('moves that fail', () => {
+  test.each`
+    name                                                 | failure                                  | answer
+    ${'the cgroup may not be written: the runtime does'} | ${{ kind: 'refused', because: 'EROFS' }} | ${'1,5 q/s=0,2-4,6-7'}
+    ${'writing is off: the runtime does'}                | ${{ kind: 'off', because: 'off' }}       | ${'1,5 q/s=0,2-4,6-7'}
+    ${'the container is gone: nobody has to'}            | ${{ kind: 'gone', because: 'ENOENT' }}   | ${'1,5'}
+  `('$name', ({ failure, answer }: { failure: MoveFailure; answer: string }) => {
+    const stage = stageWithSharedContainer();
+    stage.failMove = () => failure;
+    expect(stage.handle(create('p', 'a', 2))).toEqual([answer]);
+  });
+
+  test('do not keep the others from being made', () => {
+    const stage = stageWithSharedContainer();
+    stage.handle(create('q', 't', 0));
+    stage.handle(starting('q', 't'));
+    stage.failMove = (id) => (id === 'q/s' ? { kind: 'refused', because: 'EBUSY' } : undefined);
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
+    expect(stage.kernel.get('q/t')).toBe('0,2-4,6-7');
+  });
+
+  test('are not taken for done: the next plan has them again', () => {
+    const stage = stageWithSharedContainer();
+    stage.failMove = () => ({ kind: 'refused', because: 'EBUSY' });
+    stage.handle(create('p', 'a', 2));
+    stage.failMove = () => undefined;
+    stage.transactor.change((draft) => {
+      draft.put({ kind: 'set-topology', topology: EIGHT_CPUS });
+      return planMoves(draft);
+    });
+    expect(stage.kernel.get('q/s')).toBe('0,2-4,6-7');
+  });
+});
+
+// FAULT (src/app/transactor.ts): a decision that throws leaves the changes made so far in the model, neither saved nor
+// taken back.
+test.failing('a decision that throws changes nothing', () => {
+  const stage = new Stage();
+  stage.handle(create('p', 'a', 2));
+  expect(() =>
+    stage.transactor.change((draft) => {
+      draft.put({ kind: 'drop-assignment', key: 'p/a' });
+      throw new Error('a fault of our own');
+    }),
+  ).toThrow('a fault of our own');
+  expect(stage.memory).toBe('p/a 1,5');
+});
+
+// FAULT (src/app/transactor.ts): the notes of the decision that was taken back are logged beside the refusal.
+test.failing('the log does not say pinned of what could not be saved', () => {
+  const stage = new Stage();
+  stage.diskIsFull = true;
+  stage.handle(create('p', 'a', 2));
+  expect(stage.logged).toEqual(['state could not be saved', 'refused']);
+});
