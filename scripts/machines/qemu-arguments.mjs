@@ -54,7 +54,7 @@ export function formatKernelArguments({ cgroup, init, kernelArguments, limitSeco
     'lpj=8400000 tsc=reliable no_timer_check nowatchdog audit=0 apparmor=0 cryptomgr.notests numa_balancing=disable',
     'transparent_hugepage=never',
     `machine.cgroup=${cgroup} machine.limit=${limitSeconds}`,
-    init === 'systemd' ? 'init=/lib/systemd/systemd systemd.unit=machine.service systemd.show_status=0' : 'init=/init',
+    init === 'systemd' ? 'init=/lib/systemd/systemd systemd.unit=machine.service systemd.show_status=0 TERM=dumb' : 'init=/init',
     ...kernelArguments,
   ].join(' ');
 }

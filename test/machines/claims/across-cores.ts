@@ -3,10 +3,13 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
 
-/** One thread of each core, as long as there are cores. */
+/**
+ * One thread of each core, as long as there are cores. As in the kubelet, it is the lowest CPU numbers that are taken, which
+ * are on different cores only where the kernel numbers siblings far apart.
+ */
 export const acrossCores: Claim = {
   name: 'distribute-cpus-across-cores',
-  when: ({ name }) => name === '1x4x2',
+  when: ({ name }) => name === '2x4x2-isolated-offline',
   async run(context) {
     await context.startDaemon('--cpu-manager-policy-options', 'distribute-cpus-across-cores=true');
     const list = await (await context.startOne(pinned(3))).firstLine();

@@ -11,8 +11,9 @@ export const bySocket: Claim = {
     const options = ['--cpu-manager-policy-options', 'align-by-socket=true'];
     await context.startDaemon(...options, '--topology-manager-policy', 'restricted');
     const lists: string[] = [];
+    const pod = await context.runPod({ containers: [pinned(12, 'a'), pinned(12, 'b')] });
     for (const name of ['a', 'b']) {
-      const list = await (await context.startOne(pinned(12, name))).firstLine();
+      const list = await (await pod.startContainer(name)).firstLine();
       const sockets = context.topology.sockets.filter(({ cpus }) => cpus.overlaps(parseCpuList(list)));
       assert.equal(sockets.length, 1, list);
       lists.push(list);

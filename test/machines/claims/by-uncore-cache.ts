@@ -10,13 +10,11 @@ export const byUncoreCache: Claim = {
   async run(context) {
     await context.startDaemon('--cpu-manager-policy-options', 'prefer-align-cpus-by-uncorecache=true');
     const lists: string[] = [];
-    for (const [name, count] of [
-      ['a', 4],
-      ['b', 6],
-    ] as const) {
-      const list = await (await context.startOne(pinned(count, name))).firstLine();
+    const pod = await context.runPod({ containers: [pinned(4, 'a'), pinned(6, 'b')] });
+    for (const name of ['a', 'b']) {
+      const list = await (await pod.startContainer(name)).firstLine();
       const caches = context.topology.uncoreCaches.filter(({ cpus }) => cpus.overlaps(parseCpuList(list)));
-      assert.equal(caches.length, 1, `${count} CPUs: ${list}`);
+      assert.equal(caches.length, 1, list);
       lists.push(list);
     }
     context.note(lists.join(' and '));

@@ -8,7 +8,7 @@ export const containerdKilled: Claim = {
   name: 'containerd killed',
   when: ({ name }) => !name.endsWith('64cpu'),
   async run(context) {
-    const daemon = await context.startDaemon();
+    const daemon = await context.usualDaemon();
     const db = await context.startOne(pinned(2));
     const own = await db.firstLine();
     const from = daemon.mark();

@@ -8,11 +8,10 @@ export const daemonKilled: Claim = {
   name: 'cpusetd killed',
   when: ({ name }) => !name.endsWith('64cpu'),
   async run(context) {
-    const daemon = await context.startDaemon();
-    const { online } = context.topology;
+    const daemon = await context.usualDaemon();
     const db = await context.startOne(pinned(2));
     const own = await db.firstLine();
-    const pool = online.minus(parseCpuList(own)).toString();
+    const pool = context.topology.online.minus(parseCpuList(own)).toString();
     await daemon.kill();
     assert.equal(db.cpuset().effectiveCpus, own);
 

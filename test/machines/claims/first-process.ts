@@ -10,7 +10,7 @@ import { pinned, shared } from '../guest/specs';
 export const firstProcess: Claim = {
   name: 'first process',
   async run(context) {
-    const daemon = await context.startDaemon('--reconcile-period', '500ms');
+    const daemon = await context.usualDaemon();
     const { online } = context.topology;
     const web = await context.startOne(shared());
     assert.equal(await web.firstLine(), online.toString());

@@ -5,16 +5,17 @@ import { pinned } from '../guest/specs';
 
 export const fullCores: Claim = {
   name: 'full-pcpus-only',
-  when: ({ threads, name }) => threads > 1 && name === '1x4x2',
+  when: ({ threads, name }) => threads > 1 && name.startsWith('1x4x2'),
   async run(context) {
     await context.startDaemon('--cpu-manager-policy-options', 'full-pcpus-only=true');
-    await assert.rejects(context.startOne(pinned(3, 'odd')), (error: Error) => {
+    const pod = await context.runPod({ containers: [pinned(3, 'odd'), pinned(2, 'a'), pinned(4, 'b')] });
+    await assert.rejects(pod.startContainer('odd'), (error: Error) => {
       context.note(error.message.slice(error.message.indexOf('asked')));
       return /core/.test(error.message);
     });
     const cores = context.topology.cores.map(({ cpus }) => cpus.toString());
-    const first = await (await context.startOne(pinned(2, 'a'))).firstLine();
-    const second = await (await context.startOne(pinned(4, 'b'))).firstLine();
+    const first = await (await pod.startContainer('a')).firstLine();
+    const second = await (await pod.startContainer('b')).firstLine();
     const taken = [first, second].flatMap((list) =>
       cores.filter((core) => parseCpuList(core).isSubsetOf(parseCpuList(list))),
     );

@@ -6,6 +6,7 @@ import { byUncoreCache } from './by-uncore-cache';
 import { containerdKilled } from './containerd-killed';
 import { cpuOffline } from './cpu-offline';
 import { daemonKilled } from './daemon-killed';
+import { daemonReload } from './daemon-reload';
 import { driftRepaired } from './drift-repaired';
 import { firstProcess } from './first-process';
 import { fullCores } from './full-cores';
@@ -15,13 +16,16 @@ import { singleNumaNode } from './single-numa-node';
 import { strictReservation } from './strict-reservation';
 import { topologyRead } from './topology-read';
 
-/** In the order they are proven in each machine. What moves the machine itself comes last. */
+/** In the order they are proven in each machine: first those that share the usual daemon. */
 export const claims: readonly Claim[] = [
   topologyRead,
   firstProcess,
-  driftRepaired,
   daemonKilled,
   containerdKilled,
+  daemonReload,
+  parentNarrowed,
+  cpuOffline,
+  driftRepaired,
   fullCores,
   acrossCores,
   acrossNuma,
@@ -30,6 +34,4 @@ export const claims: readonly Claim[] = [
   strictReservation,
   singleNumaNode,
   memoryWithout,
-  parentNarrowed,
-  cpuOffline,
 ];

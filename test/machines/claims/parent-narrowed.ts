@@ -12,7 +12,7 @@ export const parentNarrowed: Claim = {
   name: 'parent narrowed',
   when: ({ cgroup }) => cgroup === 'v2',
   async run(context) {
-    const daemon = await context.startDaemon('--reconcile-period', '1s');
+    const daemon = await context.usualDaemon();
     const db = await context.startOne(pinned(2));
     const own = parseCpuList(await db.firstLine());
     const { online } = context.topology;

@@ -15,8 +15,9 @@ export const singleNumaNode: Claim = {
       return /NUMA|node/.test(error.message);
     });
     const seen: string[] = [];
+    const pod = await context.runPod({ containers: [pinned(5, 'a'), pinned(5, 'b')] });
     for (const name of ['a', 'b']) {
-      const container = await context.startOne(pinned(5, name));
+      const container = await pod.startContainer(name);
       const list = await container.firstLine();
       const nodes = numaNodes.filter(({ cpus }) => cpus.overlaps(parseCpuList(list)));
       assert.equal(nodes.length, 1, list);

@@ -15,13 +15,16 @@ export const strictReservation: Claim = {
     const web = await context.startOne(shared());
     assert.equal(await web.firstLine(), allocatable.toString());
 
-    await assert.rejects(context.startOne(pinned(allocatable.size, 'all')), /exclusive CPUs/);
-    const most = await context.startOne(pinned(allocatable.size - 1, 'most'));
+    const pod = await context.runPod({
+      containers: [pinned(allocatable.size, 'all'), pinned(allocatable.size - 1, 'most'), pinned(1, 'last')],
+    });
+    await assert.rejects(pod.startContainer('all'), /exclusive CPUs/);
+    const most = await pod.startContainer('most');
     const taken = parseCpuList(await most.firstLine());
     const left = allocatable.minus(taken);
     assert.equal(left.size, 1);
     assert.deepEqual(context.masksOf(web), [left.toString()]);
-    await assert.rejects(context.startOne(pinned(1, 'last')), /exclusive CPU/);
+    await assert.rejects(pod.startContainer('last'), /exclusive CPU/);
     const late = await context.startOne(shared('late'));
     assert.equal(await late.firstLine(), left.toString());
     context.note(`reserved ${reserved.toString()}, exclusive ${taken.toString()}, pool ${left.toString()}`);

@@ -17,6 +17,17 @@ import { guestPatienceMs } from './patience';
 
 const bundle = '/in/cpusetd.js';
 
+/** The cpusetd that several claims use one after the other. */
+export class UsualDaemon {
+  daemon: Daemon | undefined;
+
+  async end(): Promise<void> {
+    const { daemon } = this;
+    this.daemon = undefined;
+    await daemon?.dispose();
+  }
+}
+
 /** What a claim stands on. One for each run of a claim; what it started is ended with it. */
 export class GuestContext {
   readonly saw: string[] = [];
@@ -26,6 +37,7 @@ export class GuestContext {
   constructor(
     readonly machine: Machine,
     readonly runtime: GuestRuntime,
+    private readonly usual: UsualDaemon,
   ) {}
 
   /** The machine as it is this moment, read by the reader under test. */
@@ -43,11 +55,26 @@ export class GuestContext {
     this.saw.push(fact);
   }
 
-  /** Starts cpusetd and waits until it and the runtime agree. CPU 0 is reserved unless the arguments say otherwise. */
+  /**
+   * A cpusetd with nothing special: CPU 0 reserved, a sweep every second. It is started once for all claims that can live with
+   * it, since under emulation that takes seconds. Its log has what earlier claims did: see Daemon.mark.
+   */
+  async usualDaemon(): Promise<Daemon> {
+    this.usual.daemon ??= await this.#start('--reconcile-period', '1s');
+    return this.usual.daemon;
+  }
+
+  /** Starts a cpusetd for this claim and waits until it and the runtime agree. CPU 0 is reserved unless the arguments say otherwise. */
   async startDaemon(...args: string[]): Promise<Daemon> {
+    await this.usual.end(); // there is only one on a node
+    const daemon = await this.#start(...args);
+    this.#daemons.push(daemon);
+    return daemon;
+  }
+
+  async #start(...args: string[]): Promise<Daemon> {
     const reserved = args.some((arg) => arg.startsWith('--reserved-cpu')) ? [] : ['--reserved-cpus', '0'];
     const daemon = new Daemon({ runtime: this.runtime, args: [...reserved, ...args], bundle });
-    this.#daemons.push(daemon);
     daemon.start();
     await Promise.all([this.synchronized(daemon), this.waitForLog(daemon, 'started')]);
     return daemon;
@@ -63,8 +90,8 @@ export class GuestContext {
   }
 
   /** A pod with one container, started. */
-  async startOne(spec: ContainerSpec, pod: Partial<PodSpec> = {}): Promise<RunningContainer> {
-    return (await this.runPod({ ...pod, containers: [spec] })).startContainer(spec.name);
+  async startOne(spec: ContainerSpec): Promise<RunningContainer> {
+    return (await this.runPod({ containers: [spec] })).startContainer(spec.name);
   }
 
   async runPod(spec: PodSpec): Promise<RunningPod> {
@@ -135,6 +162,7 @@ export class GuestContext {
 
   /** Every daemon's log, for a claim that did not hold. */
   logs(): string[] {
-    return this.#daemons.flatMap(({ log }) => log.lines.map((line) => JSON.stringify(line)));
+    const daemons = this.usual.daemon === undefined ? this.#daemons : [...this.#daemons, this.usual.daemon];
+    return daemons.flatMap(({ log }) => log.lines.slice(-200).map((line) => JSON.stringify(line)));
   }
 }

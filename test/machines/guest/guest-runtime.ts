@@ -19,9 +19,12 @@ export class GuestRuntime {
   readonly criSocket: string;
   #containerd: ChildProcess | undefined;
 
-  constructor(readonly facts: RuntimeFacts) {
+  constructor(
+    readonly facts: RuntimeFacts,
+    driver: 'cgroupfs' | 'systemd',
+  ) {
     ({ nriSocket: this.nriSocket, criSocket: this.criSocket } = facts);
-    this.kubelet = new GuestKubelet(facts);
+    this.kubelet = new GuestKubelet(facts, driver);
   }
 
   /** Starts containerd (again) and waits until it takes pods. */
@@ -29,7 +32,10 @@ export class GuestRuntime {
     const log = openSync(this.facts.containerdLog, 'a');
     this.#containerd = spawn('containerd', [], { stdio: ['ignore', log, log] });
     closeSync(log);
-    await poll('containerd takes pods', () => this.#versionIfUp(), guestPatienceMs);
+    const limitMs = 2 * guestPatienceMs;
+    await poll('containerd takes pods', () => this.#versionIfUp(), limitMs).catch((error: Error) => {
+      throw new Error(`${error.message}; its log ends with ${this.#lastWords()}`, { cause: error });
+    });
   }
 
   /** Name and version of the runtime, as it tells them. */
@@ -50,7 +56,7 @@ export class GuestRuntime {
   }
 
   #lastWords(): string {
-    return readFileSync(this.facts.containerdLog, 'utf8').trim().split('\n').slice(-3).join(' / ');
+    return readFileSync(this.facts.containerdLog, 'utf8').trim().split('\n').slice(-5).join('\n  ');
   }
 }
 
@@ -61,7 +67,7 @@ export async function startGuestRuntime(
 ): Promise<GuestRuntime> {
   const config = readFileSync(configFile, 'utf8');
   appendFileSync(configFile, formatRuntimeConfig(machine, config.startsWith('version = 3')));
-  const runtime = new GuestRuntime({
+  const facts = {
     suite: machine.suite,
     nri: true,
     packages,
@@ -73,7 +79,8 @@ export async function startGuestRuntime(
     containerdLog: '/tmp/containerd.log',
     image: 'localhost/busybox:1',
     startedInMs: 0,
-  });
+  };
+  const runtime = new GuestRuntime(facts, machine.init === 'systemd' ? 'systemd' : 'cgroupfs');
   await runtime.start();
   return runtime;
 }

@@ -5,7 +5,7 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim, ClaimOutcome } from '../claim';
 import { claims } from '../claims';
 import type { Machine } from '../machine';
-import { GuestContext } from './context';
+import { GuestContext, UsualDaemon } from './context';
 import { type GuestRuntime, startGuestRuntime } from './guest-runtime';
 import { guestPatienceMs } from './patience';
 import { openResults } from './results';
@@ -15,6 +15,7 @@ const secondsUp = (): number => Number(readFileSync('/proc/uptime', 'utf8').spli
 const claimLimitMs = 2 * guestPatienceMs;
 
 async function main(): Promise<void> {
+  console.log(`[${secondsUp()}] handed in`);
   const report = openResults();
   const { machine, only } = readJson('machine.json') as { machine: Machine; only: readonly string[] };
   for (const cpu of parseCpuList(machine.offline)) writeFileSync(`/sys/devices/system/cpu/cpu${cpu}/online`, '0');
@@ -23,22 +24,24 @@ async function main(): Promise<void> {
   const kernel = readFileSync('/proc/sys/kernel/osrelease', 'utf8').trim();
   report({ event: 'booted', kernel, runtime: await runtime.version(), seconds: secondsUp() });
 
+  const usual = new UsualDaemon();
   for (const claim of claims) {
     if (claim.when?.(machine) === false) continue;
     if (only.length > 0 && !only.includes(claim.name)) continue;
     console.log(`[${secondsUp()}] ${claim.name}`);
-    report({ event: 'claim', ...(await prove(claim, machine, runtime)) });
+    report({ event: 'claim', ...(await prove(claim, machine, runtime, usual)) });
   }
   report({ event: 'end' });
 }
 
-async function prove(claim: Claim, machine: Machine, runtime: GuestRuntime): Promise<ClaimOutcome> {
+async function prove(claim: Claim, machine: Machine, runtime: GuestRuntime, usual: UsualDaemon): Promise<ClaimOutcome> {
   const start = performance.now();
-  const context = new GuestContext(machine, runtime);
+  const context = new GuestContext(machine, runtime, usual);
   let error = await failureOf(() => claim.run(context));
   const untidy = await failureOf(() => context.end());
   error ??= untidy && `could not be tidied up: ${untidy}`;
   if (error !== undefined) console.log([error, ...context.logs()].join('\n'));
+  if (error !== undefined) await usual.end(); // the next claim begins afresh
   const { expectedLater } = claim;
   return {
     claim: claim.name,

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { parseCpuList } from '../../../src/core/cpuset';
+import type { RunningContainer } from '../../e2e/rig/container';
+import type { Claim } from '../claim';
+import { pinned, shared } from '../guest/specs';
+import { scopeOf } from '../guest/systemd-cgroups';
+
+const run = promisify(execFile);
+
+/**
+ * `systemctl daemon-reload` makes systemd write its own record of each scope into the cgroup. cpusetd moves shared containers by
+ * writing the cgroup at once and the record after it: once the record is right, a reload changes nothing.
+ */
+export const daemonReload: Claim = {
+  name: 'systemctl daemon-reload',
+  when: ({ init }) => init === 'systemd',
+  async run(context) {
+    const daemon = await context.usualDaemon();
+    const web = await context.startOne(shared());
+    const all = web.cpuset().cpus;
+    const db = await context.startOne(pinned(2));
+    const own = await db.firstLine();
+    const pool = web.cpuset().cpus;
+    assert.ok(!parseCpuList(pool).overlaps(parseCpuList(own)), `${pool} overlaps ${own}; all are ${all}`);
+
+    const before = `records before: web "${await recordOf(web)}", db "${await recordOf(db)}"`;
+    const ms = await context.until("systemd's record to follow", async () => (await recordOf(web)) === pool);
+    context.note(`${before}; right after ${ms} ms`);
+
+    let from = daemon.mark();
+    await run('systemctl', ['daemon-reload']);
+    assert.deepEqual([web.cpuset().cpus, db.cpuset().cpus], [pool, own]);
+    const drifts = () => daemon.log.lines.slice(from).filter(({ msg }) => msg === 'drifted').length;
+    context.note(`a reload then: ${drifts()} drifts`);
+
+    // A record that is wrong, as it is for the moment between the two writes: the reload brings it into the kernel.
+    await run('systemctl', ['set-property', '--runtime', scopeOf(db), `AllowedCPUs=${pool}`]);
+    await context.until('the repair', () => db.cpuset().cpus === own);
+    await context.until("systemd's record to be put right", async () => (await recordOf(db)) === own);
+    from = daemon.mark();
+    await run('systemctl', ['daemon-reload']);
+    assert.equal(db.cpuset().cpus, own);
+    context.note(`after set-property was repaired, a reload: ${drifts()} drifts`);
+    await context.untilVerdict(daemon, db, 'kept');
+  },
+};
+
+/** AllowedCPUs of a container's scope in kernel list format; systemd separates by blanks. */
+async function recordOf(container: RunningContainer): Promise<string> {
+  const { stdout } = await run('systemctl', ['show', '--property', 'AllowedCPUs', '--value', scopeOf(container)]);
+  return parseCpuList(stdout.trim().replaceAll(/\s+/g, ',')).toString();
+}
