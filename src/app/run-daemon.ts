@@ -4,7 +4,7 @@ import type { Connection } from '../admin/status';
 import { CpusetdError } from '../core/errors';
 import type { RuntimeAnswer, RuntimeEvent } from '../core/model/events';
 import { NodeModel } from '../core/model/node-model';
-import { acquireHostLock, CgroupError, HostLockError, openCgroups, readTopology, SysfsError } from '../host';
+import { acquireHostLock, openCgroups, readTopology } from '../host';
 import type { PluginState } from '../nri';
 import { Aftermath } from './aftermath';
 import { Alarms } from './alarms';
@@ -12,6 +12,7 @@ import { createCgroupMover } from './cgroup-mover';
 import { withClosers } from './closers';
 import type { Config } from './config';
 import { countTransaction } from './count';
+import { demand } from './demand';
 import { DriftClues } from './drift-clues';
 import { DriftWatch } from './drift-watch';
 import { GapKeeper } from './gap';
@@ -210,16 +211,6 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
     giveSignOfLife(lockPath, Date.now());
     log.info({ because: String(signal.reason) }, 'stopping');
   });
-}
-
-/** What the start can't do without: where the node does not give it, the adapter's sentence says what is missing. */
-function demand<T>(get: () => T): T {
-  try {
-    return get();
-  } catch (error) {
-    const isExplained = error instanceof SysfsError || error instanceof CgroupError || error instanceof HostLockError;
-    throw isExplained ? new CpusetdError('FAILED_PRECONDITION', error.message, { cause: error }) : error;
-  }
 }
 
 function connectionOf(state: PluginState | undefined, startedAt: string): Connection {

@@ -4,6 +4,7 @@ import { CpusetdError } from '../core/errors';
 import { addAllocateCommand } from './commands/allocate';
 import { addHealthCommand } from './commands/health';
 import { addRunCommand } from './commands/run';
+import { addStateCommand } from './commands/state';
 import { addStatusCommand } from './commands/status';
 import { UsageError, type CliContext, type ExitStatus } from './context';
 
@@ -41,6 +42,7 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
   addStatusCommand(program, context);
   addHealthCommand(program, context, exit);
   addAllocateCommand(program, context, exit);
+  addStateCommand(program, context, exit);
   for (const command of program.commands) {
     command.showHelpAfterError(`See cpusetd ${command.name()} --help.`);
   }

@@ -99,7 +99,9 @@ function forgetAbsent(draft: Draft, pods: ReadonlyMap<string, PodInfo>, present:
 /** A remembered container: its assignment is confirmed. */
 function bind(draft: Draft, pod: PodInfo, container: ContainerInfo, assignment: Assignment, live: LiveCpusets): void {
   if (assignment.containerId !== container.id) {
-    draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: container.id } });
+    const { namespace: podNamespace, name: podName } = pod; // an imported assignment knows the uid only
+    const bound = { ...assignment, podNamespace, podName, containerId: container.id };
+    draft.put({ kind: 'put-assignment', assignment: bound });
   }
   draft.put({
     kind: 'put-container',
@@ -115,22 +117,29 @@ function bind(draft: Draft, pod: PodInfo, container: ContainerInfo, assignment: 
 }
 
 /**
- * A container that is entitled to n CPUs and already sits on exactly n that nobody owns: state was lost, the promise
- * was not. It stays where it is.
+ * A container that is entitled to n CPUs and already sits on exactly n that nobody owns, or that lie idle in its pod:
+ * state was lost, the promise was not. It stays where it is.
  */
 function adoptAsItIs(draft: Draft, pod: PodInfo, container: ContainerInfo, live: LiveCpusets): boolean {
   const { model } = draft;
   if (model.settings.cpuManagerPolicy !== 'static' || hasLivingNamesake(model, pod, container)) return false;
   const request = inferCpuRequest(pod, container);
   const cpus = live.get(container.id) ?? readList(container.resources.cpus);
-  if (request.kind !== 'exclusive' || cpus?.size !== request.count || !cpus.isSubsetOf(model.free)) return false;
-  if (model.sharedPool.size - cpus.size < model.settings.minSharedCpus) return false;
+  if (request.kind !== 'exclusive' || cpus?.size !== request.count) return false;
+  const fromPool = cpus.minus(idleCpusOf(model, pod));
+  if (!fromPool.isSubsetOf(model.free)) return false;
+  if (!fromPool.isEmpty && model.sharedPool.size - fromPool.size < model.settings.minSharedCpus) return false;
   const because = 'state was rebuilt from the runtime: the container already ran on these CPUs';
   const pin = { kind: 'pin', assignmentKind: 'static', cpus, mems: CpuSet.empty, because, steps: [] } as const;
   const assignment = assign(draft, pod, container, request.count, pin);
   bind(draft, pod, container, assignment, live);
   draft.note('info', 'restored', { podUid: pod.uid, container: container.name, cpus: cpus.toString(), because });
   return true;
+}
+
+function idleCpusOf(model: NodeView, { uid }: PodInfo): CpuSet {
+  const idle = model.assignmentsOf(uid).filter(({ containerId }) => containerId === null);
+  return CpuSet.unionOf(idle.map(({ cpus }) => cpus));
 }
 
 /** What runtime and kernel have is learnt as it is; `planMoves` finds what differs from the promise. */

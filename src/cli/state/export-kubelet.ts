@@ -1,0 +1,41 @@
+import { join } from 'node:path';
+
+import { demand } from '../../app/demand';
+import { CpuSet } from '../../core/cpuset';
+import { CpusetdError } from '../../core/errors';
+import type { Assignment } from '../../core/model/assignment';
+import { readOnline } from '../../host';
+import { inspectState } from '../../state';
+import { formatKubeletState, toKubeletState } from '../../state/kubelet-checkpoint';
+import { write, type CliContext } from '../context';
+
+/**
+ * Prints the state as a kubelet with the static policy would have to find it to leave everybody where he is. Throws
+ * CpusetdError when there is no state that could be used.
+ */
+export async function exportKubelet(
+  {
+    stateDir,
+    format,
+    sysfsRoot,
+  }: { readonly stateDir: string; readonly format: 'v2' | 'v3' | 'v4'; readonly sysfsRoot: string },
+  { stdout }: CliContext,
+): Promise<void> {
+  const found = inspectState({ dir: stateDir });
+  if (!('state' in found)) {
+    const because =
+      found.kind === 'none' ? 'there is no state' : found.kind === 'failed' ? found.because : found.problem.because;
+    throw new CpusetdError('FAILED_PRECONDITION', `${join(stateDir, 'state.json')}: ${because}; nothing to export`);
+  }
+  const { assignments } = found.state;
+  const exclusive = CpuSet.unionOf(assignments.map(({ cpus }) => cpus));
+  const online = demand(() => readOnline(sysfsRoot));
+  const defaultCpuSet = online.minus(exclusive).minus(strictlyReserved(assignments));
+  await write(stdout, formatKubeletState(toKubeletState(assignments, { policyName: 'static', defaultCpuSet }), format));
+}
+
+/** Under strict-cpu-reservation the kubelet's shared pool is without the reserved CPUs; the newest assignment knows. */
+function strictlyReserved(assignments: readonly Assignment[]): CpuSet {
+  const newest = [...assignments].sort((a, b) => (a.since < b.since ? 1 : -1))[0];
+  return newest?.rules.options.includes('strict-cpu-reservation') ? newest.rules.reserved : CpuSet.empty;
+}

@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+
+import { inspectState, type InspectedState, type State } from '../../state';
+import { write, type CliContext, type ExitStatus } from '../context';
+import { clean, formatTable } from '../format/table';
+
+/** Prints what is remembered. A file that can't be used is no answer: the reason goes to standard error. */
+export async function showState(
+  { stateDir, output }: { readonly stateDir: string; readonly output: 'table' | 'json' | 'yaml' },
+  { stdout, stderr }: CliContext,
+): Promise<ExitStatus> {
+  const found = inspectState({ dir: stateDir });
+  const problem = problemOf(found, stateDir);
+  if (problem !== undefined) {
+    stderr.write(`cpusetd: ${problem}\n`);
+    return 1;
+  }
+  const state = 'state' in found ? found.state : { writtenBy: '', generation: 0, assignments: [] };
+  if (output === 'table') await write(stdout, formatState(state));
+  else if (output === 'json') await write(stdout, `${JSON.stringify(state, null, 2)}\n`);
+  else await write(stdout, (await import('yaml')).stringify(JSON.parse(JSON.stringify(state)), { lineWidth: 0 }));
+  return 0;
+}
+
+/** Says in one line whether a start could use the state. */
+export function verifyState({ stateDir }: { readonly stateDir: string }, { stdout, stderr }: CliContext): ExitStatus {
+  const found = inspectState({ dir: stateDir });
+  const problem = problemOf(found, stateDir);
+  if (problem !== undefined) {
+    stderr.write(`cpusetd: ${problem}\n`);
+    return 1;
+  }
+  stdout.write(`${fileIn(stateDir)}: ${describe(found)}\n`);
+  return 0;
+}
+
+function describe(found: InspectedState): string {
+  if (!('state' in found)) return 'there is none yet; a start begins with what the runtime tells';
+  const { writtenBy, generation, assignments } = found.state;
+  const summary = `good: ${assignments.length} assignments, generation ${generation}, written by cpusetd ${writtenBy}`;
+  return found.kind === 'older' ? `${summary}; version ${found.fromVersion}, a start migrates it` : summary;
+}
+
+function problemOf(found: InspectedState, stateDir: string): string | undefined {
+  if (found.kind === 'failed') return found.because;
+  if (found.kind !== 'problem') return undefined;
+  const remedy =
+    found.problem.kind === 'newer'
+      ? ''
+      : '; a start sets it aside and rebuilds from the runtime, running containers stay where they are';
+  return `${fileIn(stateDir)}: ${found.problem.because}${remedy}`;
+}
+
+function fileIn(stateDir: string): string {
+  return join(stateDir, 'state.json');
+}
+
+function formatState({ assignments }: State): string {
+  if (assignments.length === 0) return 'No assignments.\n';
+  return formatTable(
+    ['POD', 'CONTAINER', 'CPUS', 'MEMS', 'HOLDER', 'SINCE', 'BECAUSE', 'POD UID'],
+    assignments.map((of) => [
+      of.podName === '' ? '' : `${of.podNamespace}/${of.podName}`,
+      of.containerName,
+      of.cpus.toString(),
+      of.mems.toString(),
+      of.containerId?.slice(0, 13) ?? 'idle',
+      of.since.replace(/\.\d+Z$/, 'Z'),
+      clean(of.because),
+      of.podUid,
+    ]),
+  );
+}
