@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { formatKubeletState, parseKubeletState } from '../../src/state/kubelet-checkpoint';
+import { bundle, type Daemon, requireRuntime, type Runtime, startDaemon, startRuntime } from './rig';
+
+jest.setTimeout(120_000);
+
+const run = promisify(execFile);
+const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
+const lastCpu = Number(machine.split(/[-,]/).pop());
+
+/** A node whose kubelet had the static policy moves over to cpusetd and back, with its containers running. */
+requireRuntime('trixie')('moving over from the kubelet', () => {
+  let runtime: Runtime;
+  let daemon: Daemon | undefined;
+  let dir: string;
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite: 'trixie', nri: true });
+    dir = mkdtempSync(join(tmpdir(), 'state-'));
+  });
+  afterEach(async () => {
+    await daemon?.dispose();
+  });
+  afterAll(async () => {
+    rmSync(dir, { recursive: true, force: true });
+    await runtime?.stop();
+  });
+
+  test('nobody moves, and what is exported is what was imported', async () => {
+    // The kubelet has put the container on the last CPU and everyone else on the others.
+    const own = `${lastCpu}`;
+    const pool = lastCpu === 1 ? '0' : `0-${lastCpu - 1}`;
+    const pod = await runtime.kubelet.runPod({ containers: [{ name: 'db', cpus: 1, cpusetCpus: own }] });
+    const db = await pod.startContainer('db');
+    const sharedPod = await runtime.kubelet.runPod({
+      containers: [{ name: 'web', cpuRequestMilli: 100, cpusetCpus: pool }],
+    });
+    const web = await sharedPod.startContainer('web');
+    const file = join(dir, 'cpu_manager_state');
+    const entries = new Map([
+      [pod.uid, new Map([['db', own]])],
+      ['uid-of-a-pod-that-is-gone', new Map([['x', '0']])],
+    ]);
+    const kubelets = { policyName: 'static', defaultCpuSet: pool, entries, podEntries: new Map<string, string>() };
+    writeFileSync(file, formatKubeletState(kubelets, 'v2'));
+
+    const stateDir = join(dir, 'cpusetd');
+    const state = (...args: string[]) => run(process.execPath, [bundle, 'state', ...args, '--state-dir', stateDir]);
+    await state('import-kubelet', file);
+    daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0'], stateDir });
+    await daemon.waitForLog('synchronized with the runtime');
+    expect(daemon.log.lines.filter(({ msg }) => msg === 'moved' || msg === 'drifted')).toEqual([]);
+    expect(db.cpuset().cpus).toBe(own);
+    expect(web.cpuset().cpus).toBe(pool);
+    await expect(state('import-kubelet', file)).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/cpusetd is running/) as string,
+    });
+
+    const { stdout: shown } = await state('show', '-o', 'json');
+    expect((JSON.parse(shown) as { assignments: unknown[] }).assignments).toMatchObject([
+      { podUid: pod.uid, podName: pod.name, containerName: 'db', cpus: own, containerId: db.id },
+    ]);
+    const exported = parseKubeletState((await state('export-kubelet')).stdout);
+    expect(exported).toMatchObject({ ok: true, state: { policyName: 'static', defaultCpuSet: pool } });
+    expect(exported.ok && exported.state.entries).toEqual(new Map([[pod.uid, new Map([['db', own]])]]));
+    await pod.remove();
+    await sharedPod.remove();
+  });
+});
