@@ -1,0 +1,165 @@
+/**
+ * What a sweep over 500 containers costs, beside the bare reading of the same files. Cgroups are those of the real
+ * kernel, made and removed here; needs root. A tenth of the containers are pinned, as their quotas are read too.
+ *
+ * Alternatives take turns: compare ratios, not runs. `BENCH_ROUNDS` sets the number of rounds.
+ */
+import { closeSync, mkdirSync, openSync, readSync, rmdirSync, writeFileSync } from 'node:fs';
+import { pino } from 'pino';
+import { Alarms } from '../src/app/alarms';
+import { DriftClues } from '../src/app/drift-clues';
+import { Reconciler } from '../src/app/reconciler';
+import { Transactor } from '../src/app/transactor';
+import { VerdictBook } from '../src/app/verdict-book';
+import { CpuSet, parseCpuList } from '../src/core/cpuset';
+import { NodeModel } from '../src/core/model/node-model';
+import { NO_OPTIONS } from '../src/core/model/settings';
+import { buildTopology } from '../src/core/topology';
+import { openCgroups } from '../src/host';
+
+const CONTAINERS = 500;
+const PINNED = CONTAINERS / 10;
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 40);
+const parent = `/cpusetd-sweep-${process.pid}`;
+const cgroups = openCgroups({ cgroupRoot: '/sys/fs/cgroup' });
+const v1 = cgroups.version === 1;
+const cpusetRoot = v1 ? '/sys/fs/cgroup/cpuset' : '/sys/fs/cgroup';
+const roots = v1 ? [cpusetRoot, '/sys/fs/cgroup/cpu'] : [cpusetRoot];
+
+void main();
+
+async function main(): Promise<void> {
+  const made: string[] = [];
+  try {
+    const dirs = Array.from({ length: CONTAINERS }, (_, i) => `${parent}/c${i}`);
+    for (const dir of [parent, ...dirs]) {
+      for (const root of roots) {
+        mkdirSync(root + dir);
+        made.push(root + dir);
+      }
+      writeFileSync(`${cpusetRoot}${dir}/cpuset.cpus`, '0-1');
+      writeFileSync(`${cpusetRoot}${dir}/cpuset.mems`, '0');
+      if (dir === parent && !v1) writeFileSync(`${cpusetRoot}${dir}/cgroup.subtree_control`, '+cpuset +cpu');
+    }
+    await measure(dirs);
+  } finally {
+    for (const folder of made.reverse()) rmdirSync(folder);
+  }
+}
+
+async function measure(dirs: readonly string[]): Promise<void> {
+  const reconciler = createReconciler(dirs);
+  const files = dirs.flatMap(filesOf);
+  const buffer = Buffer.alloc(4096);
+  const bare: Cost[] = [];
+  const sweep: Cost[] = [];
+  for (let round = -5; round < ROUNDS; round++) {
+    const b = await costOf(() => files.forEach((path) => readBare(path, buffer)));
+    const s = await costOf(() => reconciler.round());
+    if (round < 0) continue; // warms up
+    bare.push(b);
+    sweep.push(s);
+  }
+  console.log(
+    `${CONTAINERS} containers, ${PINNED} of them pinned, cgroup version ${cgroups.version}, ${files.length} files`,
+  );
+  print('bare reading of the same files', bare);
+  print('sweep: read, judged, recorded', sweep);
+  const ratio = (of: keyof Cost): string => (median(sweep, of) / median(bare, of)).toFixed(2);
+  console.log(`ratio at p50: wall ${ratio('wallMs')}, CPU ${ratio('cpuMs')}`);
+}
+
+/** The files that the sweep reads of a container, the pod's quota not counted. */
+function filesOf(dir: string, i: number): string[] {
+  const effective = v1
+    ? ['cpuset.effective_cpus', 'cpuset.effective_mems']
+    : ['cpuset.cpus.effective', 'cpuset.mems.effective'];
+  const quota = v1
+    ? ['cpu.cfs_quota_us', 'cpu.cfs_period_us'].map((name) => `/sys/fs/cgroup/cpu${dir}/${name}`)
+    : [`${cpusetRoot}${dir}/cpu.max`];
+  return [
+    ...['cpuset.cpus', 'cpuset.mems', ...effective].map((name) => `${cpusetRoot}${dir}/${name}`),
+    ...(i < PINNED ? quota : []),
+  ];
+}
+
+function createReconciler(dirs: readonly string[]): Reconciler {
+  const log = pino({ level: 'silent' });
+  const cpus = [0, 1].map((id) => ({ id, core: id, socket: 0, numaNode: 0, uncoreCache: 0 }));
+  const model = new NodeModel(buildTopology({ cpus }), {
+    cpuManagerPolicy: 'static',
+    options: NO_OPTIONS,
+    reserved: parseCpuList('0'),
+    minSharedCpus: 1,
+    onInsufficientCpu: 'refuse',
+    liftCpuQuota: false,
+  });
+  const promise = { cpus: parseCpuList('0-1'), mems: CpuSet.empty };
+  dirs.forEach((dir, i) =>
+    model.apply({
+      kind: 'put-container',
+      container: {
+        id: `c${i}`,
+        sandboxId: 'pod',
+        podUid: 'uid',
+        name: `c${i}`,
+        cgroupsPath: dir,
+        phase: 'running',
+        resources: {},
+        placement: i < PINNED ? 'exclusive' : 'shared',
+        entitled: i < PINNED ? 2 : 0,
+        promise,
+        told: promise,
+        recorded: promise,
+        freshAssignment: false,
+        because: 'bench',
+      },
+    }),
+  );
+  const now = (): string => new Date().toISOString();
+  const transactor = new Transactor({ model, save: () => undefined, mover: { move: () => undefined }, now, log });
+  return new Reconciler({
+    model,
+    transactor,
+    cgroups,
+    writes: true,
+    verdicts: new VerdictBook(),
+    clues: new DriftClues({ model, cgroups, hasStaticKubelet: () => false }),
+    alarms: new Alarms({ log, now, onChange: () => undefined }),
+    resynchronize: () => undefined,
+    now,
+    log,
+    signal: new AbortController().signal,
+  });
+}
+
+interface Cost {
+  readonly wallMs: number;
+  readonly cpuMs: number;
+}
+
+async function costOf(work: () => void | Promise<void>): Promise<Cost> {
+  const cpu = process.cpuUsage();
+  const start = performance.now();
+  await work();
+  const wallMs = performance.now() - start;
+  const { user, system } = process.cpuUsage(cpu);
+  return { wallMs, cpuMs: (user + system) / 1000 };
+}
+
+function readBare(path: string, buffer: Buffer): void {
+  const fd = openSync(path, 'r');
+  readSync(fd, buffer, 0, buffer.length, 0);
+  closeSync(fd);
+}
+
+function median(costs: readonly Cost[], of: keyof Cost): number {
+  return costs.map((cost) => cost[of]).sort((a, b) => a - b)[costs.length >> 1]!;
+}
+
+function print(what: string, costs: readonly Cost[]): void {
+  const best = Math.min(...costs.map(({ wallMs }) => wallMs));
+  console.log(
+    `${what.padEnd(34)} wall p50 ${median(costs, 'wallMs').toFixed(2).padStart(7)} ms (min ${best.toFixed(2)})   CPU p50 ${median(costs, 'cpuMs').toFixed(2).padStart(7)} ms`,
+  );
+}
