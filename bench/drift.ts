@@ -1,12 +1,17 @@
 /**
- * How long a container runs where somebody else put it: a foreign write of its cpuset until the kernel has what was
- * promised again, on a real containerd, beside the time of a bare update through the runtime. Needs root.
+ * Prints how long a container runs where somebody else put it: a foreign write of its cpuset until the kernel has what was
+ * promised again, on a real containerd. Beside it, in turns: a process that does nothing but watch one cgroup and write
+ * it back, which is what this machine allows at all; and a bare update through the runtime. Needs root.
  *
  * No container is tampered with so often that the restraint against fights would come into it.
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FREE_REPAIRS } from '../src/core/verdict/restraint';
-import { poll, type RunningContainer, startDaemon, startRuntime, type Suite } from '../test/e2e/rig';
+import { cpusetDirOf, poll, type RunningContainer, startDaemon, startRuntime, type Suite } from '../test/e2e/rig';
 
 const CONTAINERS = 50;
 const suite = (process.argv[2] ?? 'trixie') as Suite;
@@ -24,15 +29,19 @@ async function main(): Promise<void> {
     for (const { name } of specs) containers.push(await pod.startContainer(name));
     const promised = containers[0]!.cpuset().cpus;
 
+    const bystander = await startBystander(promised);
     const repairsMs: number[] = [];
-    for (let round = 0; round < FREE_REPAIRS; round++) {
-      for (const container of containers) {
-        const start = performance.now();
-        container.writeCpuset('1');
-        while (container.cpuset().cpus !== promised) await delay(0);
-        repairsMs.push(performance.now() - start);
-        await delay(100); // the record is written then, by a runc: an idle machine is what is measured
+    const bareMs: number[] = [];
+    try {
+      for (let round = 0; round < FREE_REPAIRS; round++) {
+        for (const container of containers) {
+          bareMs.push(await timeRepair(bystander.file, promised));
+          repairsMs.push(await timeRepair(`${cpusetDirOf(container.cgroupPath)}/cpuset.cpus`, promised));
+          await delay(100); // the record is written then, by a runc: an idle machine is what is measured
+        }
       }
+    } finally {
+      await bystander.end();
     }
     await poll('the records to be written', () =>
       daemon.log.lines.some(({ msg }) => msg === 'repaired') ? true : undefined,
@@ -45,6 +54,7 @@ async function main(): Promise<void> {
       updatesMs.push(performance.now() - start);
     }
     console.log(`containerd ${runtime.packages['containerd'] ?? '?'}, ${CONTAINERS} containers, reconcile-period 1h`);
+    print('the same, a bare process', bareMs);
     print('foreign write → repaired', repairsMs);
     print('bare update through the runtime', updatesMs);
     await pod.remove();
@@ -52,6 +62,35 @@ async function main(): Promise<void> {
     await daemon.dispose();
     await runtime.stop();
   }
+}
+
+/** Writes the file as a stranger, and gives the time until it says what was promised again. */
+async function timeRepair(file: string, promised: string): Promise<number> {
+  const start = performance.now();
+  writeFileSync(file, '1');
+  while (readFileSync(file, 'utf8').trim() !== promised) await delay(0);
+  return performance.now() - start;
+}
+
+/** A cgroup, and a process that watches it and writes it back. */
+async function startBystander(promised: string) {
+  const file = `${cpusetDirOf(`/cpusetd-bench-${process.pid}`)}/cpuset.cpus`;
+  mkdirSync(dirname(file));
+  writeFileSync(file.replace(/cpus$/, 'mems'), '0');
+  writeFileSync(file, promised);
+  const script = `
+    const { readFileSync, watch, writeFileSync } = require('node:fs');
+    const [file, promised] = process.argv.slice(1);
+    watch(file, () => { if (readFileSync(file, 'utf8').trim() !== promised) writeFileSync(file, promised); });
+    console.log('watching');`;
+  const child = spawn(process.execPath, ['-e', script, file, promised], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  const end = async (): Promise<void> => {
+    child.kill();
+    await once(child, 'exit');
+    rmdirSync(dirname(file));
+  };
+  return { file, end };
 }
 
 function print(what: string, timesMs: number[]): void {
