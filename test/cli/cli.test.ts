@@ -253,7 +253,7 @@ describe('status', () => {
 describe('allocate', () => {
   const machine = '{"name":"m","cpus":[[0,0,0,0,0],[1,1,0,0,0],[2,0,0,0,0],[3,1,0,0,0]]}\n';
   const request = '{"id":1,"topology":"m","algorithm":"packed","available":"0-3","numCPUs":1}\n';
-  const answered = '{"id":1,"result":"0","because":"no whole core fits: 1 single CPUs, where the fewest are free"}\n';
+  const answered = '{"id":1,"result":"0","because":"no whole core fits: 1 CPU of cores where the fewest are free"}\n';
   let topologies: string;
 
   beforeAll(() => {

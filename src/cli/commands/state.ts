@@ -4,7 +4,10 @@ import type { CliContext, ExitStatus } from '../context';
 
 /** `cpusetd state …`: what is remembered on disk, read and written without a daemon. */
 export function addStateCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
-  const state = program.command('state').description('show, check, import and export what cpusetd remembers on disk');
+  const state = program
+    .command('state')
+    .description('show, check, import and export what cpusetd remembers on disk')
+    .helpCommand(false);
 
   state
     .command('show')

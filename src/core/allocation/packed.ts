@@ -38,7 +38,12 @@ function takeSingleCpus(run: Run): void {
     }
     if (run.need < 1) break;
   }
-  noteStep(run, 'single-cpu', before, (count) => `no whole core fits: ${count} single CPUs, where the fewest are free`);
+  noteStep(
+    run,
+    'single-cpu',
+    before,
+    (count) => `no whole core fits: ${count} ${count === 1 ? 'CPU' : 'CPUs'} of cores where the fewest are free`,
+  );
 }
 
 function takeSpreadCpus(run: Run): void {

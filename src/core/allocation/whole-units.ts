@@ -25,7 +25,7 @@ export function takeWholeUnits(run: Run, kind: UnitKind): void {
     if (run.need < 1) break;
   }
   const { rule, one, many } = RULES[kind];
-  noteStep(run, rule, before, (count) => `${wanted} CPUs wanted: ${name(units, one, many)} wholly free, ${count} CPUs`);
+  noteStep(run, rule, before, (count) => `${name(units, one, many)} wholly free: ${count} of the ${wanted} wanted`);
 }
 
 function name(ids: readonly number[], one: string, many: string): string {

@@ -35,7 +35,7 @@ export function align({ topology, policy, options, providers }: AlignInput): Ali
   const merged = mergeHints({ ...input, policy });
   if (merged.preferred || policy === 'best-effort') {
     const nodes = merged.mask === null ? undefined : nodesOfMask(topology, merged.mask);
-    const where = nodes ? `NUMA nodes ${nodes.toString()}` : 'any NUMA nodes';
+    const where = nodes ? nameNodes(nodes) : 'any NUMA nodes';
     const how = merged.preferred ? 'as narrow as can be' : 'the best there is, though not preferred';
     return { kind: 'accept', ...(nodes && { nodes }), preferred: merged.preferred, because: `${where}: ${how}` };
   }
@@ -62,7 +62,7 @@ export function align({ topology, policy, options, providers }: AlignInput): Ali
     constraint,
     nearest,
     because:
-      `topology-manager-policy ${policy}: ${constraint}; nearest are NUMA nodes ${nodes.toString()}: ${nearest.because}; ` +
+      `topology-manager-policy ${policy}: ${constraint}; nearest: ${nameNodes(nodes)}, ${nearest.because}; ` +
       'ask for less, free some there, or set topology-manager-policy best-effort',
   };
 }
@@ -100,7 +100,7 @@ function findConstraint(policy: TopologyManagerPolicy, providers: readonly Provi
 
   const suits = ({ mask, preferred }: TopologyHint): boolean =>
     preferred && (policy === 'restricted' || mask === null || countNodes(mask) === 1);
-  const where = policy === 'single-numa-node' ? 'one NUMA node' : 'as few NUMA nodes as would do on an idle machine';
+  const where = policy === 'single-numa-node' ? 'one NUMA node' : 'the few NUMA nodes that an idle machine would need';
   const tooWide = lists.find(({ hints }) => !hints.some(suits));
   if (tooWide) return `${tooWide.resource} does not fit into ${where}`;
   return `${lists.map(({ resource }) => resource).join(' and ')} do not fit into the same ${
@@ -113,4 +113,8 @@ function distancesOf({ numaNodes, memoryNodes }: Topology): number[][] | undefin
   const byId = new Map(memoryNodes.map(({ id, distances }) => [id, distances]));
   const rows = numaNodes.map(({ id }) => numaNodes.map((to) => byId.get(id)?.get(to.id)));
   return rows.every((row) => row.every((distance) => distance !== undefined)) ? rows : undefined;
+}
+
+function nameNodes(nodes: CpuSet): string {
+  return `NUMA node${nodes.size === 1 ? '' : 's'} ${nodes.toString()}`;
 }

@@ -1,6 +1,9 @@
-import { CpuSet } from '../cpuset';
+import { excludesReserved } from '../annotations';
 import type { Container, CpuPromise, Placement } from '../model/container';
 import type { ContainerInfo, CpuAdjustment, PodInfo, RuntimeAnswer } from '../model/events';
+import { KINDS } from '../model/kinds';
+import type { NodeView } from '../model/node-model';
+import { promiseOf } from '../plan/plan-moves';
 import type { Draft } from './draft';
 import { assign, decidePlacement, unassign } from './placement';
 
@@ -17,7 +20,9 @@ export function placeContainer(draft: Draft, pod: PodInfo, container: ContainerI
     container: container.name,
     containerId: container.id,
   };
-  const { request, decision } = decidePlacement(model, pod, container);
+  const { chosen, request, decision, remarks } = decidePlacement(model, pod, container);
+  for (const remark of remarks) draft.note('warn', 'annotation ignored', { ...facts, ...remark });
+  const entitled = request.kind === 'exclusive' ? request.count : 0;
   switch (decision.kind) {
     case 'refuse':
       draft.note('warn', 'refused', { ...facts, code: decision.code, because: decision.because });
@@ -26,43 +31,45 @@ export function placeContainer(draft: Draft, pod: PodInfo, container: ContainerI
       const fresh = !model
         .assignmentsOf(pod.uid)
         .some(({ containerName, cpus }) => containerName === container.name || cpus.overlaps(decision.cpus));
-      const count = request.kind === 'exclusive' ? request.count : decision.cpus.size;
-      const assignment = assign(draft, pod, container, count, decision);
-      draft.note('info', 'pinned', { ...facts, cpus: assignment.cpus.toString(), because: assignment.because });
-      return {
-        kind: 'placed',
-        liftQuota: assignment.quotaLifted,
-        container: describe(pod, container, {
-          placement: 'exclusive',
-          entitled: count,
+      const assignment = assign(draft, pod, container, { requested: entitled, chosen, decision });
+      const placed = withPromise(
+        model,
+        describe(pod, container, {
+          placement: KINDS[assignment.kind].placement,
+          entitled,
           because: assignment.because,
-          promise: { cpus: assignment.cpus, mems: assignment.mems },
           freshAssignment: fresh,
         }),
-      };
+      );
+      const cpus = placed.promise?.cpus.toString();
+      draft.note('info', 'pinned', { ...facts, policy: chosen.policy, cpus, because: assignment.because });
+      return { kind: 'placed', liftQuota: assignment.quotaLifted, container: placed };
     }
     case 'share': {
       unassign(draft, pod, container.name);
-      const leftAlone = model.settings.cpuManagerPolicy === 'none' && model.exclusive.isEmpty;
-      const promise = { cpus: model.sharedPool, mems: CpuSet.empty };
-      draft.note(request.kind === 'exclusive' ? 'warn' : 'debug', leftAlone ? 'left alone' : 'shares', {
-        ...facts,
-        ...(!leftAlone && { cpus: promise.cpus.toString() }),
-        because: decision.because,
-      });
-      return {
-        kind: 'placed',
-        liftQuota: false,
-        container: describe(pod, container, {
+      const leftAlone = chosen.policy === 'none' && model.exclusive.isEmpty && !excludesReserved(pod.annotations);
+      const placed = withPromise(
+        model,
+        describe(pod, container, {
           placement: leftAlone ? 'left-alone' : 'shared',
-          entitled: request.kind === 'exclusive' ? request.count : 0,
+          entitled,
           because: decision.because,
-          ...(!leftAlone && { promise }),
           freshAssignment: false,
         }),
-      };
+      );
+      draft.note(entitled > 0 && chosen.policy !== 'none' ? 'warn' : 'debug', leftAlone ? 'left alone' : 'shares', {
+        ...facts,
+        ...(placed.promise && { cpus: placed.promise.cpus.toString() }),
+        because: decision.because,
+      });
+      return { kind: 'placed', liftQuota: false, container: placed };
     }
   }
+}
+
+function withPromise(view: NodeView, container: Container): Container {
+  const promise = promiseOf(view, container);
+  return promise ? { ...container, promise } : container;
 }
 
 interface Standing {
@@ -83,6 +90,7 @@ export function describe(pod: PodInfo, container: ContainerInfo, standing: Stand
     phase: container.phase,
     resources: container.resources,
     ...(container.oomScoreAdj !== undefined && { oomScoreAdj: container.oomScoreAdj }),
+    ...(excludesReserved(pod.annotations) && { avoidsReserved: true as const }),
     ...standing,
   };
 }
@@ -90,4 +98,9 @@ export function describe(pod: PodInfo, container: ContainerInfo, standing: Stand
 /** The promise in the form of an answer. Never an empty list: there it would mean "no change". */
 export function adjustmentOf({ cpus, mems }: CpuPromise, liftQuota: boolean): CpuAdjustment {
   return { cpus, ...(!mems.isEmpty && { mems }), ...(liftQuota && { quotaUs: -1 }) };
+}
+
+/** A container that shares although it, or its numbers, asked for something else: worth a look. */
+function isSurprising(request: CpuRequest): boolean {
+  return request.kind === 'exclusive' || (request.kind === 'shared' && request.doubt !== undefined);
 }
