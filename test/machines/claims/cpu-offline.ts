@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import { printMaskThenSleep } from '../../e2e/rig/commands';
 import type { RunningContainer } from '../../e2e/rig/container';
 import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
@@ -13,7 +14,7 @@ export const cpuOffline: Claim = {
   name: 'CPU offline and back',
   async run(context) {
     const { online } = context.topology;
-    const daemon = await context.usualDaemon();
+    const daemon = await context.startDaemon('--reconcile-period', '1s');
     const web = await context.startOne(shared());
     const db = await context.startOne(pinned(2));
     const own = parseCpuList(await db.firstLine());
@@ -53,11 +54,19 @@ export const cpuOffline: Claim = {
       setOnline(other, false);
       await hasPool(pool.minus(CpuSet.of([other])));
       assert.equal(effective(db).toString(), own.toString());
-      assert.ok(!(await context.statusOf(daemon)).node.online.has(other));
+      // On v1 the kernel was first; cpusetd has to know too.
+      await context.until(
+        `${other} to be missed`,
+        async () => !(await context.statusOf(daemon)).node.online.has(other),
+      );
       setOnline(other, true);
       const ms = await hasPool(pool);
       context.note(`the pool has ${other} again after ${ms} ms`);
       await context.untilVerdict(daemon, web, 'kept');
+
+      // In a class that had no container meanwhile. v1 takes the CPU out of all cgroups and gives it back to none.
+      const late = await context.startOne({ name: 'late', command: printMaskThenSleep });
+      assert.equal(await late.firstLine(), pool.toString());
     } finally {
       for (const cpu of online) setOnline(cpu, true);
     }

@@ -16,7 +16,7 @@ import { singleNumaNode } from './single-numa-node';
 import { strictReservation } from './strict-reservation';
 import { topologyRead } from './topology-read';
 
-/** In the order they are proven in each machine: first those that share the usual daemon. */
+/** In the order they are proven in each machine: first those that share the usual daemon, last what moves the machine. */
 export const claims: readonly Claim[] = [
   topologyRead,
   firstProcess,
@@ -24,7 +24,6 @@ export const claims: readonly Claim[] = [
   containerdKilled,
   daemonReload,
   parentNarrowed,
-  cpuOffline,
   driftRepaired,
   fullCores,
   acrossCores,
@@ -34,4 +33,5 @@ export const claims: readonly Claim[] = [
   strictReservation,
   singleNumaNode,
   memoryWithout,
+  cpuOffline,
 ];
