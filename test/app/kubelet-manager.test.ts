@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { Alarms } from '../../src/app/alarms';
+import { KubeletManager } from '../../src/app/kubelet-manager';
+import { formatKubeletState } from '../../src/state/kubelet-checkpoint';
+
+let dir: string;
+let alarms: Alarms;
+let kubelet: KubeletManager;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'kubelet-'));
+  const now = () => '2026-11-21T10:00:00.000Z';
+  alarms = new Alarms({ log: pino({ level: 'silent' }), now, onChange: () => undefined });
+  kubelet = new KubeletManager(dir, alarms);
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+const write = (text: string) => writeFileSync(join(dir, 'cpu_manager_state'), text);
+const stateOf = (policyName: string, defaultCpuSet: string) =>
+  formatKubeletState({ policyName, defaultCpuSet, entries: new Map(), podEntries: new Map() }, 'v2');
+const look = () => {
+  kubelet.look();
+  return { alarms: alarms.list().length, isActive: kubelet.isActive };
+};
+const QUIET = { alarms: 0, isActive: false };
+
+test('no file, or the policy none, is as it should be', () => {
+  expect(look()).toEqual(QUIET);
+  write(stateOf('none', ''));
+  expect(look()).toEqual(QUIET);
+});
+
+test('static at the start may be a leftover: told, and called active only when it is written', () => {
+  write(stateOf('static', '0-7'));
+  expect(look()).toEqual({ alarms: 1, isActive: false });
+  expect(look()).toEqual({ alarms: 1, isActive: false });
+  expect(alarms.list()[0]!.because).toMatch(/is, or was, static/);
+  write(stateOf('static', '0-3'));
+  expect(look()).toEqual({ alarms: 1, isActive: true });
+  expect(alarms.list()[0]!.because).toMatch(/has just been written/);
+});
+
+test('a file that appears while we run was written by somebody', () => {
+  look();
+  write(stateOf('static', '0-7'));
+  expect(look()).toEqual({ alarms: 1, isActive: true });
+});
+
+test.each([
+  ['removed', () => rmSync(join(dir, 'cpu_manager_state'))],
+  ['set to none', () => write(stateOf('none', ''))],
+])('the alarm is over when it is %s', (_name, change) => {
+  write(stateOf('static', '0-7'));
+  look();
+  change();
+  expect(look()).toEqual(QUIET);
+});
+
+test("a file with a wrong checksum still tells the kubelet's policy", () => {
+  write(stateOf('static', '0-7').replace('0-7', '0-6'));
+  expect(look().alarms).toBe(1);
+});
+
+test.each([['torn'], [''], ['{"policyName":"statical"}']])('%j is no sign of a second manager', (text) => {
+  write(text);
+  expect(look()).toEqual(QUIET);
+});

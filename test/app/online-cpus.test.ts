@@ -1,0 +1,153 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { OnlineCpus } from '../../src/app/online-cpus';
+import { Transactor } from '../../src/app/transactor';
+import { CpuSet, parseCpuList } from '../../src/core/cpuset';
+import type { Assignment } from '../../src/core/model/assignment';
+import { NodeModel } from '../../src/core/model/node-model';
+import { NO_OPTIONS } from '../../src/core/model/settings';
+import { readTopology, type Cgroups } from '../../src/host';
+import { loadMachine, withSysfs } from '../support/sysfs-tree';
+
+/** Eight CPUs, two threads a core; CPUs 2-3 are one container's, the reservation was chosen by count. */
+function withMachine(body: (node: ReturnType<typeof build>) => void): void {
+  withSysfs(loadMachine('1x4x2'), (sysfsRoot) => body(build(sysfsRoot)));
+}
+
+function build(sysfsRoot: string) {
+  const model = new NodeModel(readTopology({ sysfsRoot }), {
+    cpuManagerPolicy: 'static',
+    options: NO_OPTIONS,
+    reserved: parseCpuList('0-1'),
+    minSharedCpus: 1,
+    onInsufficientCpu: 'refuse',
+    liftCpuQuota: false,
+  });
+  const rules = { policy: 'static', options: [], reserved: parseCpuList('0-1') };
+  const assignment: Assignment = {
+    podUid: 'uid', podNamespace: 'ns', podName: 'pod', containerName: 'db', kind: 'static', cpus: parseCpuList('2-3'), mems: CpuSet.empty,
+    requested: 2, containerId: 'db', quotaLifted: false, rules, because: 'test', since: '',
+  }; // prettier-ignore
+  model.apply({ kind: 'put-assignment', assignment });
+  const common = {
+    sandboxId: 's',
+    podUid: 'uid',
+    phase: 'running',
+    resources: {},
+    freshAssignment: false,
+    because: 'test',
+  } as const;
+  const [own, pool] = [parseCpuList('2-3'), parseCpuList('0-1,4-7')].map((cpus) => ({ cpus, mems: CpuSet.empty }));
+  model.apply({
+    kind: 'put-container',
+    container: {
+      ...common,
+      id: 'db',
+      name: 'db',
+      cgroupsPath: '/p/db',
+      placement: 'exclusive',
+      entitled: 2,
+      promise: own!,
+      told: own!,
+    },
+  });
+  model.apply({
+    kind: 'put-container',
+    container: {
+      ...common,
+      id: 'web',
+      name: 'web',
+      cgroupsPath: '/p/web',
+      placement: 'shared',
+      entitled: 0,
+      promise: pool!,
+      told: pool!,
+    },
+  });
+  const done: string[] = [];
+  const log: string[] = [];
+  const logger = pino(
+    { base: null, timestamp: false },
+    { write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) },
+  );
+  const cgroups = {
+    widenParents: (dir: string, cpus: CpuSet) => (
+      done.push(`widen ${dir} ${cpus.toString()}`),
+      { kind: 'ok', changed: true }
+    ),
+    reclaimTasks: (dir: string) => (done.push(`reclaim ${dir}`), { kind: 'ok', changed: false }),
+  } as unknown as Cgroups;
+  const transactor = new Transactor({
+    model,
+    save: () => undefined,
+    mover: { move: ({ containerId, to }) => void done.push(`move ${containerId} ${to.cpus.toString()}`) },
+    now: () => '',
+    log: logger,
+  });
+  const watch = new OnlineCpus({ model, transactor, cgroups, writes: true, sysfsRoot, log: logger });
+  const online = (list: string) => writeFileSync(join(sysfsRoot, 'devices/system/cpu/online'), list);
+  const check = (): string[] => {
+    done.length = 0;
+    watch.check();
+    return [...done];
+  };
+  return { model, check, online, log, sysfsRoot };
+}
+
+test('while nothing changes nothing is done', () => {
+  withMachine(({ check }) => expect([check(), check()]).toEqual([[], []]));
+});
+
+test('a CPU of the pool leaves and comes back', () => {
+  withMachine(({ model, check, online }) => {
+    online('0-6');
+    expect(check()).toEqual(['move web 0-1,4-6', 'reclaim /p/db', 'reclaim /p/web']);
+    expect(model.sharedPool.toString()).toBe('0-1,4-6');
+    online('0-7');
+    expect(check()).toEqual(['widen /p/db 7', 'widen /p/web 7', 'move web 0-1,4-7', 'reclaim /p/db', 'reclaim /p/web']);
+  });
+});
+
+test('a CPU of a container leaves: it keeps the rest, nobody gets the other, and it has it again later', () => {
+  withMachine(({ model, check, online }) => {
+    online('0-2,4-7');
+    expect(check()).toContain('move db 2');
+    expect(model.sharedPool.toString()).toBe('0-1,4-7');
+    expect(model.free.toString()).toBe('4-7');
+    online('0-7');
+    expect(check()).toContain('move db 2-3');
+  });
+});
+
+test('all CPUs of a container leave: it runs in the pool until one is back', () => {
+  withMachine(({ check, online }) => {
+    online('0-1,4-7');
+    expect(check()).toContain('move db 0-1,4-7');
+    online('0-1,3-7');
+    expect(check()).toContain('move db 3');
+  });
+});
+
+test('the reservation stays as it was chosen: no other CPU is reserved in place of one that left', () => {
+  withMachine(({ model, check, online }) => {
+    online('0,2-7');
+    check();
+    expect(model.settings.reserved.toString()).toBe('0-1');
+    expect(model.free.toString()).toBe('4-7');
+    online('0-7');
+    check();
+    expect(model.free.toString()).toBe('4-7');
+  });
+});
+
+test('what can not be read is told once, and changes nothing', () => {
+  withMachine(({ model, check, online, log }) => {
+    online('nonsense');
+    expect([check(), check()]).toEqual([[], []]);
+    expect(log).toEqual(['the online CPUs could not be read']);
+    expect(model.topology.online.toString()).toBe('0-7');
+    online('0-6');
+    expect(check()).toContain('move web 0-1,4-6');
+  });
+});
