@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { CpuSet } from '../../../src/core/cpuset';
+import type { Assignment } from '../../../src/core/model/assignment';
+import { NodeModel } from '../../../src/core/model/node-model';
+import { rulesOf } from '../../../src/core/model/settings';
 import { POLICIES, type Decision, type Snapshot } from '../../../src/core/policy';
 import type { Topology } from '../../../src/core/topology';
+import { snapshotFor } from '../../../src/core/transition';
 import { cpus, EIGHT_CPUS, machineOf, settingsWith, type Rules } from '../transition/node-driver';
 
 interface Situation {
@@ -14,19 +18,20 @@ interface Situation {
 }
 
 function snapshotOf({ topology = EIGHT_CPUS, rules = {}, others = '', own = '', idle = '' }: Situation): Snapshot {
-  const settings = settingsWith(rules);
-  const notExclusive = topology.online.minus(CpuSet.unionOf([cpus(others), cpus(own), cpus(idle)]));
-  const inPool = settings.options.strictCpuReservation ? notExclusive.minus(settings.reserved) : notExclusive;
-  return {
-    topology,
-    settings,
-    own: cpus(own),
-    idleInPod: cpus(idle),
-    ownedByPod: cpus(own).union(cpus(idle)),
-    free: notExclusive.minus(settings.reserved),
-    sharedPool: inPool.isEmpty ? notExclusive : inPool,
-    promisedMemory: new Map(),
+  const model = new NodeModel(topology, settingsWith(rules));
+  const put = (podUid: string, containerName: string, list: string): void => {
+    if (list === '') return;
+    const assignment: Assignment = {
+      podUid, podNamespace: 'ns', podName: podUid, containerName, kind: 'static', cpus: cpus(list), mems: CpuSet.empty,
+      requested: 1, containerId: containerName === 'idle' ? null : containerName, quotaLifted: false,
+      rules: rulesOf(model.settings), because: 'given', since: '2026-01-01T00:00:00Z',
+    }; // prettier-ignore
+    model.apply({ kind: 'put-assignment', assignment });
   };
+  put('other', 'x', others);
+  put('p', 'c', own);
+  put('p', 'idle', idle);
+  return snapshotFor(model, { uid: 'p' }, 'c');
 }
 
 function decide(situation: Situation, count: number): Decision {
@@ -147,7 +152,7 @@ test('what is given out is as many as asked for, grantable, and leaves the pool 
         expect(POLICIES.static(snapshot, request)).toEqual(decision);
         if (decision.kind !== 'pin') return;
         const grantable = CpuSet.unionOf([snapshot.free, own, idle]).minus(snapshot.settings.reserved);
-        const fromPool = decision.cpus.countIn(snapshot.sharedPool);
+        const fromPool = decision.cpus.minus(own).minus(idle).countIn(snapshot.sharedPool);
         expect({
           size: decision.cpus.size,
           strangers: decision.cpus.minus(grantable).toString(),
