@@ -33,8 +33,8 @@ export class GuestRuntime {
     this.#containerd = spawn('containerd', [], { stdio: ['ignore', log, log] });
     closeSync(log);
     const limitMs = 2 * guestPatienceMs;
-    await poll('containerd takes pods', () => this.#versionIfUp(), limitMs).catch((error: Error) => {
-      throw new Error(`${error.message}; its log ends with ${this.#lastWords()}`, { cause: error });
+    await poll('containerd takes pods', () => this.#versionIfUp(), limitMs).catch((error: unknown) => {
+      throw new Error(`${(error as Error).message}; its log ends with ${this.#lastWords()}`, { cause: error });
     });
   }
 
