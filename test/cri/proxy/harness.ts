@@ -131,7 +131,8 @@ export class Bench {
       }).listen(this.runtimePath);
     };
     plugIn();
-    this.onClose(() => (pull(), runtime.forceShutdown()));
+    this.onClose(() => runtime.forceShutdown());
+    this.onClose(pull);
     return { pull, plugIn };
   }
 

@@ -33,7 +33,10 @@ function connects(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket: Socket = connect(path);
     socket.on('error', () => resolve(false));
-    socket.on('connect', () => (socket.destroy(), resolve(true)));
+    socket.on('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
   });
 }
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import * as http2 from 'node:http2';
 import { connect } from 'node:net';
 import { Bench, until } from './harness';
+import { startStrictRuntime } from './strict-runtime';
 
 // nghttp2 stands on both sides and ends a connection on any wrong window, frame or header block; with small windows every
 // hold, append, refusal and cancellation has to be accounted for to the byte.
@@ -22,34 +23,61 @@ const call = fc.record<Call>({
   bytes: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 200_000 })),
   appended: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 5_000 })),
   verdict: fc.constantFrom('at once', 'later', 'refuse', 'refuse later'),
-  cancelAfterMs: fc.option(fc.integer({ min: 0, max: 5 }), { nil: undefined, freq: 5 }),
+  cancelAfterMs: fc.oneof(
+    { weight: 5, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: 5 }) },
+  ),
 });
 
 let bench: Bench;
 beforeEach(() => (bench = new Bench()));
 afterEach(() => bench.close());
 
-test.each([1, 100, 5_000, 65_535, 1_000_000])(
-  'random calls with a stream window of %d bytes all end as they should',
-  async (initialWindowSize) => {
-    const runtime = http2.createServer({ settings: { initialWindowSize } });
-    runtime.on('session', (session) => void bench.onClose(() => session.destroy()));
-    runtime.on('stream', (stream) => {
-      const chunks: Buffer[] = [];
-      stream.on('error', () => undefined);
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-      stream.on('end', () => {
-        if (stream.destroyed || stream.rstCode !== 0) return;
-        stream.respond(
-          { ':status': 200, 'content-type': 'application/grpc', 'x-digest': digest(Buffer.concat(chunks)) },
-          { waitForTrailers: true },
-        );
-        stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
-        stream.end(Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from('ok')]));
-      });
+/** The runtime of another implementation. */
+async function startNghttp2(initialWindowSize: number): Promise<string[]> {
+  const runtime = http2.createServer({ settings: { initialWindowSize } });
+  runtime.on('session', (session) => bench.onClose(() => session.destroy()));
+  runtime.on('stream', (stream) => {
+    const chunks: Buffer[] = [];
+    stream.on('error', () => undefined);
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    // A slow reader: windows fill up.
+    stream.pause();
+    setTimeout(() => stream.resume(), (stream.id ?? 0) % 12);
+    stream.on('end', () => {
+      if (stream.destroyed || stream.rstCode !== 0) return;
+      stream.respond(
+        { ':status': 200, 'content-type': 'application/grpc', 'x-digest': digest(Buffer.concat(chunks)) },
+        { waitForTrailers: true },
+      );
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+      const answer = Buffer.alloc(5 + 20_000);
+      answer.writeUInt32BE(20_000, 1);
+      stream.end(answer);
     });
-    await new Promise<void>((resolve) => runtime.listen(bench.runtimePath, resolve));
-    bench.onClose(() => new Promise((resolve) => runtime.close(resolve)));
+  });
+  await new Promise<void>((resolve) => runtime.listen(bench.runtimePath, resolve));
+  bench.onClose(() => new Promise((resolve) => runtime.close(resolve)));
+  return [];
+}
+
+async function startStrict(initialWindowBytes: number): Promise<string[]> {
+  const { server, violations } = startStrictRuntime(bench.runtimePath, initialWindowBytes);
+  await new Promise((resolve) => server.once('listening', resolve));
+  bench.onClose(() => server.close());
+  return violations;
+}
+
+const runtimes = { nghttp2: startNghttp2, strict: startStrict };
+
+test.each(
+  [1, 100, 5_000, 65_535, 1_000_000].flatMap((window) => [['nghttp2', window] as const, ['strict', window] as const]),
+)(
+  'random calls to the %s runtime with a stream window of %d bytes all end as they should',
+  async (kind, initialWindowSize) => {
+    const violations = await runtimes[kind](initialWindowSize);
+    // A few bytes at a time is slow: with small windows the messages are small too.
+    const maxBytes = initialWindowSize * (kind === 'strict' ? 30 : 300);
 
     let ended = 0;
     const proxy = await bench.startProxy({
@@ -66,7 +94,9 @@ test.each([1, 100, 5_000, 65_535, 1_000_000])(
             : verdict;
         },
         onResponse: () => undefined,
-        onEnd: () => void ended++,
+        onEnd: () => {
+          ended++;
+        },
       },
     });
 
@@ -77,6 +107,8 @@ test.each([1, 100, 5_000, 65_535, 1_000_000])(
     client.on('error', (err) => bench.faults.push(err));
     client.on('goaway', (code) => bench.faults.push(`goaway ${code}`));
     bench.onClose(() => client.destroy());
+    // Before it knows the runtime's settings a client may send more than they allow.
+    await new Promise((resolve) => client.once('remoteSettings', resolve));
 
     const run = (ask: Call): Promise<void> =>
       new Promise((resolve, reject) => {
@@ -100,7 +132,7 @@ test.each([1, 100, 5_000, 65_535, 1_000_000])(
             if (ask.cancelAfterMs === undefined) check(ask, body, seen);
             resolve();
           } catch (err) {
-            reject(err as Error);
+            reject(err instanceof Error ? err : new Error(String(err)));
           }
         });
         stream.end(body);
@@ -111,11 +143,10 @@ test.each([1, 100, 5_000, 65_535, 1_000_000])(
     let seenCalls = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 40 }), async (calls) => {
-        // A byte at a time is slow: with the smallest windows the messages are made small too.
         const asks = calls.map((ask) => ({
           ...ask,
-          bytes: Math.min(ask.bytes, initialWindowSize * 300),
-          appended: Math.min(ask.appended, initialWindowSize * 300),
+          bytes: Math.min(ask.bytes, maxBytes),
+          appended: Math.min(ask.appended, maxBytes),
         }));
         await Promise.all(asks.map(run));
         seenCalls += asks.filter(({ path }) => path === '/test/seen').length;
@@ -125,11 +156,11 @@ test.each([1, 100, 5_000, 65_535, 1_000_000])(
     await until(() => proxy.stats.callsInFlight === 0);
     expect(proxy.stats.heldBytes).toBe(0);
     expect(ended).toBeLessThanOrEqual(seenCalls); // a call that was cancelled at once may never have left the client
-    expect(bench.faults).toEqual([]);
+    expect([...bench.faults, ...violations]).toEqual([]);
     // After all this the connection's windows still let a large call through.
     await run({
       path: '/test/passed',
-      bytes: Math.min(2_000_000, initialWindowSize * 300),
+      bytes: Math.min(2_000_000, maxBytes),
       appended: 0,
       verdict: 'at once',
       cancelAfterMs: undefined,

@@ -225,7 +225,7 @@ describe('with a runtime of its own', () => {
 
     // The reader stops after the first message: the writer must come to a halt long before it has sent everything.
     const flood = client.open('/made.up.Service/Flood');
-    const paused = new Promise<void>((resolve) => flood.once('data', () => (flood.pause(), resolve())));
+    const paused = new Promise((resolve) => flood.once('data', () => resolve(flood.pause())));
     const floodEnd = new Promise((resolve) => flood.on('status', resolve));
     flood.on('error', () => undefined);
     flood.end();
@@ -253,7 +253,10 @@ describe('with a runtime of its own', () => {
           call.pause();
           setImmediate(() => call.resume());
         });
-        call.on('end', () => (call.write(Buffer.from(String(received))), call.end()));
+        call.on('end', () => {
+          call.write(Buffer.from(String(received)));
+          call.end();
+        });
       },
     });
     await own.startProxy();
