@@ -1,0 +1,63 @@
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import { judge } from '../../../src/core/verdict/judge';
+import type { Observation, Quota, ThreadSample } from '../../../src/core/verdict/observation';
+import { sampleThreads } from '../../../src/core/verdict/sample-threads';
+import { findThrottles } from '../../../src/core/verdict/throttling';
+import { NodeDriver } from '../transition/node-driver';
+
+const quotaOf = (quotaUs: number): Quota => ({ quotaUs, periodUs: 100_000 });
+const sample = (effective: string, ...allowed: string[]): ThreadSample =>
+  sampleThreads(parseCpuList(effective), allowed.map(parseCpuList));
+
+/** A pinned container on CPUs 1,5, seen with its cpuset as promised. */
+function seeing(lift: boolean, more: { quota?: Quota; podQuota?: Quota; threads?: ThreadSample }) {
+  const node = new NodeDriver(undefined, { liftCpuQuota: lift }).run('make p/a 2');
+  const container = node.container('p/a')!;
+  const own = container.promise!.cpus;
+  const observation: Observation = { kind: 'seen', cpus: own, effective: own, mems: CpuSet.empty, ...more };
+  return { throttles: findThrottles(node.model, container, observation), ...judge(node.model, container, observation) };
+}
+
+test.each`
+  name                                             | lift     | quota      | podQuota   | throttles               | kind          | because
+  ${'no quota anywhere'}                           | ${true}  | ${-1}      | ${-1}      | ${[]}                   | ${'kept'}     | ${/^2 exclusive CPUs[^;]*$/}
+  ${'nobody looked'}                               | ${true}  | ${null}    | ${null}    | ${[]}                   | ${'kept'}     | ${/^2 exclusive CPUs[^;]*$/}
+  ${'its own quota is back'}                       | ${true}  | ${200_000} | ${-1}      | ${['container']}        | ${'violated'} | ${/^throttled: a CFS quota of 2 CPUs \(200000 µs/}
+  ${'a quota of nothing is a quota'}               | ${true}  | ${0}       | ${-1}      | ${['container']}        | ${'violated'} | ${/0 CPUs/}
+  ${"its pod's quota holds it back"}               | ${true}  | ${-1}      | ${250_000} | ${['pod']}              | ${'kept'}     | ${/; throttled with the rest of its pod by the CFS quota of 2\.5 CPUs/}
+  ${'both'}                                        | ${true}  | ${100_000} | ${100_000} | ${['container', 'pod']} | ${'violated'} | ${/of 1 CPU \(/}
+  ${'quotas stay by choice: told, and not broken'} | ${false} | ${200_000} | ${200_000} | ${[]}                   | ${'kept'}     | ${/; its CFS quota of 2 CPUs .* applies: lifting it is off$/}
+`('quota: $name', ({ lift, quota, podQuota, throttles, kind, because }) => {
+  const asQuota = (quotaUs: number | null) => (quotaUs === null ? undefined : quotaOf(quotaUs));
+  const [own, pod] = [asQuota(quota), asQuota(podQuota)];
+  expect(seeing(lift, { ...(own && { quota: own }), ...(pod && { podQuota: pod }) })).toEqual({
+    throttles,
+    kind,
+    because: expect.stringMatching(because as RegExp),
+  });
+});
+
+test.each`
+  name                                         | allowed                   | looked | narrower | cpus     | outside
+  ${'none was looked at'}                      | ${[]}                     | ${0}   | ${0}     | ${''}    | ${''}
+  ${'all have the whole cpuset'}               | ${['1,5', '1,5']}         | ${2}   | ${0}     | ${''}    | ${''}
+  ${'some keep to less by their own affinity'} | ${['1,5', '1', '5', '1']} | ${4}   | ${3}     | ${'1,5'} | ${''}
+  ${'one may run outside'}                     | ${['1,5', '0-7']}         | ${2}   | ${0}     | ${''}    | ${'0,2-4,6-7'}
+  ${'one is left on other CPUs altogether'}    | ${['2']}                  | ${1}   | ${1}     | ${'2'}   | ${'2'}
+`('threads: $name', ({ allowed, looked, narrower, cpus, outside }) => {
+  expect(sample('1,5', ...(allowed as string[]))).toEqual({
+    looked,
+    narrower,
+    narrowerCpus: parseCpuList(cpus as string),
+    outside: parseCpuList(outside as string),
+  });
+});
+
+test.each`
+  name                                            | allowed           | kind          | because
+  ${'an affinity of its own is no drift'}         | ${['1,5', '1']}   | ${'kept'}     | ${/; 1 of 2 threads keep to 1 by an affinity of their own$/}
+  ${'a thread outside of the cpuset is a breach'} | ${['1,5', '0-7']} | ${'violated'} | ${/^threads of it may run on 0,2-4,6-7, outside/}
+`('verdict on threads: $name', ({ allowed, kind, because }) => {
+  const { throttles: _throttles, ...verdict } = seeing(true, { threads: sample('1,5', ...(allowed as string[])) });
+  expect(verdict).toEqual({ kind, because: expect.stringMatching(because as RegExp) });
+});
