@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+
 import { runCli } from './cli/program';
 
 declare const __CPUSETD_VERSION__: string;
@@ -18,6 +20,9 @@ async function main(): Promise<void> {
     signal: stop.signal,
     version: __CPUSETD_VERSION__,
     runDaemon: async (config, signal) => {
+      // What a request leaves behind is little: a young generation that stays at 2 MiB, instead of growing to 16, costs
+      // no time that could be measured.
+      setFlagsFromString('--semi-space-growth-factor=1');
       const { openLog } = await import('./app/log');
       const { runDaemon } = await import('./app/run-daemon');
       await runDaemon({ config, version: __CPUSETD_VERSION__, log: await openLog(config), signal });
