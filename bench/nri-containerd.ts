@@ -27,7 +27,7 @@ import {
 } from '../test/e2e/rig';
 import { readArguments } from './nri/arguments';
 import { takeBundle } from './nri/daemon';
-import { median, percentile, printTable, timeMs } from './nri/figures';
+import { median, percentile, printMachine, printTable, timeMs } from './nri/figures';
 
 const { quick, bundle: bundleFile } = readArguments();
 const counts = quick ? [0, 3] : [0, 10, 100];
@@ -46,6 +46,7 @@ async function main(): Promise<void> {
   const runtime = await startRuntime({ suite: 'trixie', nri: true });
   try {
     const { containerd, runc } = runtime.packages;
+    printMachine();
     console.log(`containerd ${containerd!}, runc ${runc!}, ${rounds * triesPerRound} tries each`);
     const pod = await runtime.kubelet.runPod({
       containers: Array.from({ length: Math.max(...counts) }, (_, i) => ({ name: `web-${i}`, cpuRequestMilli: 10 })),
@@ -93,8 +94,8 @@ async function measureCreation(runtime: Runtime, shared: readonly RunningContain
   if (isPinned) await waitUntil('the shared containers to have all CPUs', () => haveAll(shared), PATIENCE_MS);
   const pod = await runtime.kubelet.runPod({ containers: [{ name: 'db', cpus: exclusiveCpus }] });
   const ms = await timeMs(() => pod.createContainer('db'));
-  const late = shared.find((container) => container.cpuset().cpus !== '0');
-  if (isPinned && late) throw new Error(`${late.name} was still on CPUs ${late.cpuset().cpus}`);
+  const late = shared.filter((container) => container.cpuset().cpus !== '0').map(({ name }) => name);
+  if (isPinned && late.length > 0) throw new Error(`${way}: ${late.join(', ')} had not left the CPUs`);
   await pod.remove();
   return ms;
 }

@@ -22,7 +22,7 @@ import { readEvent, readSynchronize } from '../src/nri/messages/read-event';
 import { toContainerInfo, toPodInfo } from '../src/nri/messages/to-core';
 import { readArguments } from './nri/arguments';
 import { startDaemon, takeBundle } from './nri/daemon';
-import { percentile, printTable } from './nri/figures';
+import { percentile, printMachine, printTable } from './nri/figures';
 import { openInProcess, type Parts } from './nri/in-process';
 import { encodeCreate, encodeRemovePod, encodeRunPod, encodeStop, makeSubject } from './nri/messages';
 import { PluginProcess } from './nri/plugin-process';
@@ -37,6 +37,7 @@ async function main(): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'nri-'));
   try {
     const bundle = takeBundle(dir, bundleFile);
+    printMachine();
     if (isWanted('shared')) await measureShared(makeFolder(dir, 'shared'), bundle);
     if (isWanted('exclusive'))
       for (const count of [0, 10, 100]) await measureExclusive(makeFolder(dir, `exclusive-${count}`), bundle, count);

@@ -1,3 +1,5 @@
+import { cpus, loadavg, release } from 'node:os';
+
 /** The value that this share of all values is not above; 0.5 is the median. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
@@ -33,4 +35,13 @@ export function printTable(
   ]);
   console.log(`\n${title}`);
   console.table(Object.fromEntries(texts));
+}
+
+/** What figures depend on, in one line; on a machine that is busy with other things only ratios say something. */
+export function printMachine(): void {
+  const all = cpus();
+  const load = loadavg()[0]!.toFixed(1);
+  console.log(
+    `${all.length} CPUs (${all[0]?.model.trim() ?? '?'}), Linux ${release()}, Node ${process.version}, load ${load}`,
+  );
 }
