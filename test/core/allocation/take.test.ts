@@ -72,7 +72,7 @@ test.each([
 });
 
 test.each([
-  ['a whole unit', small, '0-7', 8, {}, '8 CPUs wanted: NUMA node 0 is wholly free, 8 CPUs'],
+  ['a whole unit', small, '0-7', 8, {}, 'NUMA node 0 is wholly free: 8 of the 8 wanted'],
   ['a cache', small, '2-7', 3, UNCORE, 'uncore cache 1 has all 3 CPUs still wanted'],
   [
     'nodes',

@@ -107,7 +107,7 @@ test.each([
   [
     'restricted',
     [{ cpu: [node(3, false)] }],
-    'cpu does not fit into as few NUMA nodes as would do on an idle machine',
+    'cpu does not fit into the few NUMA nodes that an idle machine would need',
     '0-1',
   ],
   [
