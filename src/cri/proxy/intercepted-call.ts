@@ -96,7 +96,7 @@ export class InterceptedCall {
   end(end: { readonly origin: CallEnd['origin']; readonly status: GrpcStatus }): Promise<void> | undefined {
     if (this.#hasEnded) return undefined;
     this.#hasEnded = true;
-    if (end.origin !== 'runtime') this.#abort.abort();
+    if (end.origin !== 'runtime' || !this.wasForwarded) this.#abort.abort();
     const hook = (): void | Promise<void> =>
       this.interceptor.onEnd?.({ ...end, forwarded: this.wasForwarded }, this.context);
     return this.#guard('onEnd', hook);

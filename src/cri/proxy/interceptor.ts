@@ -10,7 +10,7 @@ export interface CallContext {
   readonly metadata: readonly HeaderField[];
   /** The caller's time limit, counted from the arrival of the call. */
   readonly timeoutMs: number | undefined;
-  /** Aborted when nobody waits for an answer any more: the caller gave up, the runtime is gone, or we stop. */
+  /** Aborted when a decision is of no use any more: the caller gave up, the runtime ended the call or is gone, or we stop. */
   readonly signal: AbortSignal;
 }
 

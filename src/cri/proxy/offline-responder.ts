@@ -1,8 +1,8 @@
+import { readPing, settingsAck } from './control-frames';
 import { encodeErrorAnswer } from './grpc/error-answer';
 import {
   ErrorCode,
   Flag,
-  FRAME_HEAD_BYTES,
   formatFrame,
   formatPing,
   formatRstStream,
@@ -37,11 +37,10 @@ export class OfflineResponder {
         if (payloadLength(frame) > 0) toKubelet.send(formatWindowUpdate(0, payloadLength(frame)));
         return;
       case FrameType.settings:
-        if (!hasFlag(frame, Flag.ack)) toKubelet.send(formatFrame(FrameType.settings, Flag.ack, 0, new Uint8Array()));
+        if (!hasFlag(frame, Flag.ack)) toKubelet.send(settingsAck());
         return;
       case FrameType.ping:
-        if (!hasFlag(frame, Flag.ack))
-          toKubelet.send(formatPing(frame.buffer.subarray(frame.start + FRAME_HEAD_BYTES, frame.end), true));
+        if (!hasFlag(frame, Flag.ack)) toKubelet.send(formatPing(readPing(frame), true));
         return;
       default:
         return;

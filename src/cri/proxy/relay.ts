@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { ControlFrames, readPing } from './control-frames';
 import { FrameReader } from './http2/frame-reader';
 import {
   CLIENT_PREFACE,
   ConnectionError,
   ErrorCode,
   Flag,
-  FRAME_HEAD_BYTES,
-  formatFrame,
   formatGoaway,
   formatPing,
   formatRstStream,
@@ -17,13 +16,6 @@ import {
   type Frame,
 } from './http2/frame';
 import { Outlet } from './http2/outlet';
-import {
-  formatSettings,
-  limitSettingsTowardsKubelet,
-  limitSettingsTowardsRuntime,
-  parseSettings,
-  Setting,
-} from './http2/settings';
 import type { Link, RelayOptions } from './link';
 import { OfflineResponder } from './offline-responder';
 import { runtimeLost, runtimeUnavailable, stopping } from './own-errors';
@@ -35,7 +27,6 @@ import type { Stream } from './stream';
 const MAX_STREAM_ID = 0x7fffffff;
 /** Beyond this much unread by the kubelet, or waiting for hooks, nothing more is read that leads to more. */
 const MAX_BUFFERED_BYTES = 1_048_576;
-const MAX_OPEN_PINGS = 16;
 const CLOSE_TIMEOUT_MS = 1_000;
 
 /**
@@ -49,14 +40,11 @@ export class Relay {
   readonly #link: Link;
   readonly #requests: RequestPath;
   readonly #responses: ResponsePath;
+  readonly #control: ControlFrames;
   readonly #fromKubelet = new FrameReader({ expectPreface: true });
   readonly #fromRuntime = new FrameReader({ expectPreface: false });
   #offline: OfflineResponder | undefined;
   #hasKubeletSpoken = false;
-  #hasRuntimeSpoken = false;
-  /** SETTINGS and PINGs of the kubelet that the runtime has not answered. */
-  #openSettings = 0;
-  #openPings: Buffer[] = [];
   #drain: 'no' | 'wanted' | 'announced' | 'final' = 'no';
   readonly #drainPing = randomBytes(8);
   #isCutOff = false;
@@ -87,6 +75,7 @@ export class Relay {
     };
     this.#requests = new RequestPath(this.#link);
     this.#responses = new ResponsePath(this.#link, this.#requests);
+    this.#control = new ControlFrames(this.#link, this.#requests, this.#fromKubelet, this.#fromRuntime);
   }
 
   /** Begins to pass frames on. */
@@ -121,7 +110,7 @@ export class Relay {
     if (this.#drain !== 'no') return;
     this.#drain = 'wanted';
     if (!this.#hasKubeletSpoken) this.kubelet.destroy();
-    else if (this.#offline === undefined && this.#hasRuntimeSpoken) this.#announceDrain();
+    else if (this.#offline === undefined && this.#control.hasRuntimeSpoken) this.#announceDrain();
     this.#closeWhenDone();
     this.#endTurn();
   }
@@ -132,7 +121,8 @@ export class Relay {
       this.#responses.lose(stream, stopping);
       void stream.call?.end({ origin: 'proxy', status: stopping });
     }
-    if (this.#hasRuntimeSpoken) this.#link.toKubelet.send(formatGoaway(this.#requests.lastStreamId, ErrorCode.none));
+    if (this.#control.hasRuntimeSpoken)
+      this.#link.toKubelet.send(formatGoaway(this.#requests.lastStreamId, ErrorCode.none));
     this.#closeKubelet();
   }
 
@@ -148,7 +138,7 @@ export class Relay {
 
   #takeFromRuntime(chunk: Buffer): void {
     try {
-      this.#fromRuntime.feed(chunk, (frame) => this.#takeRuntimeFrame(frame));
+      this.#fromRuntime.feed(chunk, (frame) => this.#passToKubelet(frame));
     } catch (err) {
       this.#failRuntime(err);
     }
@@ -156,85 +146,66 @@ export class Relay {
   }
 
   #takeKubeletFrame(frame: Frame): void {
-    if (this.#offline !== undefined) {
-      if (frame.type === FrameType.rstStream) this.#takeKubeletReset(frame);
-      else this.#offline.take(frame);
-      return;
-    }
-    const { toRuntime } = this.#link;
+    this.#hasKubeletSpoken = true;
+    if (frame.type === FrameType.rstStream) this.#takeKubeletReset(frame);
+    else if (this.#offline !== undefined) this.#offline.take(frame);
+    else this.#passToRuntime(frame);
+  }
+
+  #passToRuntime(frame: Frame): void {
     if (this.#requests.isInsideHeaderBlock && frame.type !== FrameType.continuation) throw interrupted();
     switch (frame.type) {
-      case FrameType.data: {
+      case FrameType.data:
         this.#requests.takeData(frame);
-        return;
-      }
+        break;
       case FrameType.headers:
-      case FrameType.continuation: {
+      case FrameType.continuation:
         this.#requests.takeHeaders(frame);
-        return;
-      }
-      case FrameType.rstStream: {
-        this.#takeKubeletReset(frame);
-        return;
-      }
-      case FrameType.settings: {
-        this.#takeKubeletSettings(frame);
-        return;
-      }
-      case FrameType.ping: {
-        this.#takeKubeletPing(frame);
-        return;
-      }
+        break;
+      case FrameType.settings:
+        this.#control.takeKubeletSettings(frame);
+        break;
+      case FrameType.ping:
+        if (this.#isDrainPing(frame)) this.#finishDrain();
+        else this.#control.takeKubeletPing(frame);
+        break;
       case FrameType.pushPromise:
         throw new ConnectionError(ErrorCode.protocol, 'a client pushes');
-      default: {
-        toRuntime.pass(frame);
-        return;
-      }
+      default:
+        this.#link.toRuntime.pass(frame);
     }
   }
 
-  #takeRuntimeFrame(frame: Frame): void {
-    const { toKubelet } = this.#link;
+  #passToKubelet(frame: Frame): void {
     if (this.#responses.isInsideHeaderBlock && frame.type !== FrameType.continuation) throw interrupted();
     switch (frame.type) {
-      case FrameType.data: {
+      case FrameType.data:
         this.#responses.takeData(frame);
-        return;
-      }
+        break;
       case FrameType.headers:
-      case FrameType.continuation: {
+      case FrameType.continuation:
         this.#responses.takeHeaders(frame);
-        return;
-      }
-      case FrameType.rstStream: {
+        break;
+      case FrameType.rstStream:
         this.#responses.takeReset(frame);
-        return;
-      }
-      case FrameType.windowUpdate: {
-        this.#requests.takeWindowUpdate(frame, frame.streamId, readUInt31(frame, 0));
-        return;
-      }
-      case FrameType.settings: {
-        this.#takeRuntimeSettings(frame);
-        return;
-      }
+        break;
+      case FrameType.windowUpdate:
+        this.#requests.sender.takeWindowUpdate(frame);
+        break;
+      case FrameType.settings:
+        this.#control.takeRuntimeSettings(frame);
+        if (this.#drain === 'wanted') this.#announceDrain();
+        break;
       case FrameType.ping:
-        if (hasFlag(frame, Flag.ack)) this.#forgetPing(pingData(frame));
-        {
-          toKubelet.pass(frame);
-          return;
-        }
-      case FrameType.goaway: {
+        this.#control.takeRuntimePing(frame);
+        break;
+      case FrameType.goaway:
         this.#takeRuntimeGoaway(frame);
-        return;
-      }
+        break;
       case FrameType.pushPromise:
         throw new ConnectionError(ErrorCode.protocol, 'a gRPC server pushes');
-      default: {
-        toKubelet.pass(frame);
-        return;
-      }
+      default:
+        this.#link.toKubelet.pass(frame);
     }
   }
 
@@ -244,49 +215,8 @@ export class Relay {
     this.#requests.takeReset(frame);
   }
 
-  #takeKubeletSettings(frame: Frame): void {
-    this.#hasKubeletSpoken = true;
-    if (hasFlag(frame, Flag.ack)) {
-      this.#link.toRuntime.pass(frame);
-      return;
-    }
-    const settings = limitSettingsTowardsRuntime(parseSettings(frame));
-    this.#fromRuntime.allowFrameBytes(settings.get(Setting.maxFrameBytes) ?? 0);
-    this.#openSettings++;
-    this.#link.toRuntime.send(formatSettings(settings));
-  }
-
-  #takeKubeletPing(frame: Frame): void {
-    const data = pingData(frame);
-    if (hasFlag(frame, Flag.ack)) {
-      if (this.#drain === 'announced' && data.equals(this.#drainPing)) this.#finishDrain();
-      else this.#link.toRuntime.pass(frame);
-      return;
-    }
-    this.#openPings.push(Buffer.from(data));
-    if (this.#openPings.length > MAX_OPEN_PINGS) this.#openPings.shift();
-    this.#link.toRuntime.pass(frame);
-  }
-
-  #forgetPing(data: Buffer): void {
-    const at = this.#openPings.findIndex((open) => open.equals(data));
-    if (at >= 0) this.#openPings.splice(at, 1);
-  }
-
-  #takeRuntimeSettings(frame: Frame): void {
-    if (hasFlag(frame, Flag.ack)) {
-      this.#openSettings--;
-      this.#link.toKubelet.pass(frame);
-      return;
-    }
-    const settings = limitSettingsTowardsKubelet(parseSettings(frame), !this.#hasRuntimeSpoken);
-    this.#fromKubelet.allowFrameBytes(settings.get(Setting.maxFrameBytes) ?? 0);
-    this.#requests.decoder.allowTableBytes(settings.get(Setting.headerTableBytes) ?? 0);
-    const initialWindowBytes = settings.get(Setting.initialWindowBytes);
-    if (initialWindowBytes !== undefined) this.#requests.setInitialWindow(initialWindowBytes);
-    this.#hasRuntimeSpoken = true;
-    this.#link.toKubelet.send(formatSettings(settings));
-    if (this.#drain === 'wanted') this.#announceDrain();
+  #isDrainPing(frame: Frame): boolean {
+    return this.#drain === 'announced' && hasFlag(frame, Flag.ack) && readPing(frame).equals(this.#drainPing);
   }
 
   /** Calls above the last stream were not worked on: the kubelet makes them again on its next connection. */
@@ -361,10 +291,7 @@ export class Relay {
   #goOffline(): void {
     const { toKubelet, streams } = this.#link;
     this.#offline = new OfflineResponder(toKubelet, this.#requests.lastStreamId);
-    if (!this.#hasRuntimeSpoken) toKubelet.send(formatSettings(limitSettingsTowardsKubelet(new Map(), true)));
-    for (; this.#openSettings > 0; this.#openSettings--)
-      toKubelet.send(formatFrame(FrameType.settings, Flag.ack, 0, new Uint8Array()));
-    for (const ping of this.#openPings.splice(0)) toKubelet.send(formatPing(ping, true));
+    this.#control.answerOpen();
     for (const stream of [...streams.values()]) {
       this.#responses.lose(stream, stream.hold === undefined ? runtimeLost : runtimeUnavailable);
     }
@@ -413,12 +340,6 @@ function setReading(socket: Socket, wanted: boolean): void {
   if (wanted !== socket.isPaused()) return;
   if (wanted) socket.resume();
   else socket.pause();
-}
-
-function pingData(frame: Frame): Buffer {
-  if (frame.end - frame.start !== FRAME_HEAD_BYTES + 8)
-    throw new ConnectionError(ErrorCode.frameSize, 'a PING without 8 bytes');
-  return frame.buffer.subarray(frame.start + FRAME_HEAD_BYTES, frame.end);
 }
 
 function interrupted(): ConnectionError {

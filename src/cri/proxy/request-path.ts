@@ -3,15 +3,11 @@ import { formatMessagePrefix } from './grpc/message';
 import { findHeader } from './grpc/status';
 import { HeaderBlockReader } from './header-block';
 import {
-  allocFrame,
   ConnectionError,
-  DEFAULT_MAX_FRAME_BYTES,
-  DEFAULT_WINDOW_BYTES,
   ErrorCode,
   Flag,
   formatRstStream,
   formatWindowUpdate,
-  FrameType,
   hasFlag,
   payloadLength,
   readContent,
@@ -24,6 +20,7 @@ import { InterceptedCall } from './intercepted-call';
 import type { RequestVerdict } from './interceptor';
 import type { Link } from './link';
 import { requestIsNotOneMessage, requestIsTooLong, tooMuchHeld } from './own-errors';
+import { RequestSender } from './request-sender';
 import { sendError } from './send-error';
 import { Stream } from './stream';
 
@@ -35,16 +32,17 @@ import { Stream } from './stream';
  */
 export class RequestPath {
   readonly #headers = new HeaderBlockReader();
-  readonly decoder = new HpackDecoder();
-  /** Streams with DATA that waits for the runtime's window. */
-  readonly #waiting = new Set<Stream>();
+  readonly #decoder = new HpackDecoder();
   /** Streams that got DATA in this turn and hold it. */
   readonly #holding = new Set<Stream>();
-  #initialWindowBytes = DEFAULT_WINDOW_BYTES;
   #lastStreamId = 0;
   #finalStreamId = Infinity;
 
-  constructor(readonly link: Link) {}
+  readonly sender: RequestSender;
+
+  constructor(readonly link: Link) {
+    this.sender = new RequestSender(link);
+  }
 
   get lastStreamId(): number {
     return this.#lastStreamId;
@@ -52,6 +50,11 @@ export class RequestPath {
 
   get isInsideHeaderBlock(): boolean {
     return this.#headers.isOpen;
+  }
+
+  /** The runtime lets the kubelet use a header table of `bytes`. */
+  allowTableBytes(bytes: number): void {
+    this.#decoder.allowTableBytes(bytes);
   }
 
   /** The kubelet was told that nothing above the present last stream is worked on. */
@@ -63,7 +66,7 @@ export class RequestPath {
     const block = this.#headers.take(frame);
     if (block === undefined) return;
     for (const part of block.frames) this.link.toRuntime.pass(part);
-    const fields = this.decoder.decode(block.bytes);
+    const fields = this.#decoder.decode(block.bytes);
     const id = frame.streamId;
     const endsRequest = hasFlag(block.frames[0], Flag.endStream);
     const known = this.link.streams.get(id);
@@ -129,14 +132,10 @@ export class RequestPath {
 
   /** Forgets the stream and what is still held of its request. */
   end(stream: Stream): void {
-    const { streams, options } = this.link;
-    streams.delete(stream.id);
-    this.#waiting.delete(stream);
+    this.link.streams.delete(stream.id);
     this.#holding.delete(stream);
     stream.hold = undefined;
-    stream.outbox = undefined;
-    options.held.give(stream.heldBytes);
-    stream.heldBytes = 0;
+    this.sender.forget(stream);
   }
 
   /** The last thing of each turn: what the kubelet may send must not depend on what we keep of what it has sent. */
@@ -149,30 +148,6 @@ export class RequestPath {
     this.#holding.clear();
     const bytes = this.link.window.takeShortfall();
     if (bytes > 0) this.link.toKubelet.send(formatWindowUpdate(0, bytes));
-  }
-
-  /** The runtime credits the connection (`streamId` 0) or a stream. */
-  takeWindowUpdate(frame: Frame, streamId: number, bytes: number): void {
-    if (streamId === 0) {
-      const forKubelet = this.link.window.credit(bytes);
-      if (forKubelet === bytes) this.link.toKubelet.pass(frame);
-      else if (forKubelet > 0) this.link.toKubelet.send(formatWindowUpdate(0, forKubelet));
-      for (const stream of this.#waiting) this.#pump(stream);
-      return;
-    }
-    const stream = this.link.streams.get(streamId);
-    if (stream?.isRequestOurs !== true) {
-      this.link.toKubelet.pass(frame);
-      return;
-    }
-    stream.windowUpdates += bytes;
-    if (this.#waiting.has(stream)) this.#pump(stream);
-  }
-
-  /** The runtime changed what every stream may send from the start; it holds for open streams too. */
-  setInitialWindow(bytes: number): void {
-    this.#initialWindowBytes = bytes;
-    for (const stream of this.#waiting) this.#pump(stream);
   }
 
   #hold(stream: Stream, frame: Frame, flowBytes: number): void {
@@ -221,9 +196,8 @@ export class RequestPath {
     stream.hold = undefined;
     stream.call!.wasForwarded = true;
     const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
-    stream.outbox = { pieces: [prefix, bytes], leftBytes: prefix.length + bytes.length, endStream: true };
     this.#holding.delete(stream);
-    this.#pump(stream);
+    this.sender.send(stream, [prefix, bytes], true);
   }
 
   /** Answers the call with an error of ours. The runtime sees it as cancelled before a message came. */
@@ -241,51 +215,6 @@ export class RequestPath {
     // The padding does not reach the runtime, so it never credits it.
     const padding = flowBytes - content.length;
     if (padding > 0) this.link.toKubelet.send(formatWindowUpdate(stream.id, padding));
-    stream.outbox ??= { pieces: [], leftBytes: 0, endStream: false };
-    stream.outbox.pieces.push(content);
-    stream.outbox.leftBytes += content.length;
-    stream.outbox.endStream = stream.hasRequestEnded;
-    this.#pump(stream);
+    this.sender.send(stream, [content], stream.hasRequestEnded);
   }
-
-  /** Sends as much of the stream's DATA as the runtime's windows allow. */
-  #pump(stream: Stream): void {
-    const { window, toRuntime, options } = this.link;
-    const outbox = stream.outbox!;
-    for (;;) {
-      const ownWindow = stream.isRequestOurs
-        ? this.#initialWindowBytes + stream.windowUpdates - stream.sentBytes
-        : Infinity;
-      const bytes = Math.min(outbox.leftBytes, DEFAULT_MAX_FRAME_BYTES, window.availableBytes, ownWindow);
-      if (bytes <= 0 && outbox.leftBytes > 0) break;
-      outbox.leftBytes -= bytes;
-      stream.sentBytes += bytes;
-      window.send(bytes);
-      const isLast = outbox.leftBytes === 0 && outbox.endStream;
-      toRuntime.send(takeDataFrame(stream.id, outbox.pieces, bytes, isLast));
-      if (outbox.leftBytes === 0) break;
-    }
-    if (outbox.leftBytes > 0) {
-      this.#waiting.add(stream);
-      return;
-    }
-    this.#waiting.delete(stream);
-    stream.outbox = undefined;
-    options.held.give(stream.heldBytes);
-    stream.heldBytes = 0;
-  }
-}
-
-/** One DATA frame with the first `bytes` of `pieces`, which are taken off. */
-function takeDataFrame(streamId: number, pieces: Buffer[], bytes: number, isLast: boolean): Buffer {
-  const frame = allocFrame(FrameType.data, isLast ? Flag.endStream : 0, streamId, bytes);
-  let at = frame.length - bytes;
-  while (at < frame.length) {
-    const piece = pieces[0]!;
-    const taken = piece.copy(frame, at);
-    at += taken;
-    if (taken === piece.length) pieces.shift();
-    else pieces[0] = piece.subarray(taken);
-  }
-  return frame;
 }

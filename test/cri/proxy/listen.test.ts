@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { buildSync } from 'esbuild';
+import { spawn } from 'node:child_process';
 import {
   existsSync,
   mkdtempSync,
@@ -9,7 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { connect, createServer, Server, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { listenOnDescriptor, listenPrivately, type Listener } from '../../../src/cri/proxy/listen';
@@ -96,17 +97,27 @@ test('closing removes the socket, but not one that a successor put there', async
   expect(existsSync(path)).toBe(false);
 });
 
-test('a listening socket that was handed over is used as it is', async () => {
+test('a listening socket that was handed over is served on, and its file stays', async () => {
   const path = join(folder, 'cri.sock');
-  const owner = createServer().listen(path);
+  const owner = createServer().listen(join(folder, 'first'));
   await new Promise((resolve) => owner.once('listening', resolve));
-  open.push(() => new Promise((resolve) => owner.close(resolve)));
-  const { fd } = (owner as Server & { _handle: { fd: number } })._handle;
-  expect(fd).toBeGreaterThan(2);
-  expect(
-    spawnSync(process.execPath, ['-e', 'require("net").createServer().listen({fd:3},()=>process.exit(7))'], {
-      stdio: ['ignore', 'ignore', 'inherit', fd],
-    }).status,
-  ).toBe(7);
+  renameSync(join(folder, 'first'), path); // closing the owner would remove the name it bound
+  const bundle = join(folder, 'listen.js');
+  buildSync({ entryPoints: ['src/cri/proxy/listen.ts'], bundle: true, platform: 'node', outfile: bundle });
+  const program = `require(${JSON.stringify(bundle)}).listenOnDescriptor(3).then((listener) => {
+    listener.server.on('connection', (socket) => { socket.end('from the successor'); listener.close(); });
+    process.send('ready');
+  })`;
+  const { fd } = (owner as unknown as { _handle: { fd: number } })._handle;
+  const successor = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'inherit', 'inherit', fd, 'ipc'] });
+  const exited = new Promise((resolve) => successor.once('exit', resolve));
+  await new Promise((resolve) => successor.once('message', resolve));
+  await new Promise((resolve) => owner.close(resolve));
+  const socket = connect(path);
+  const said = await new Promise((resolve) => socket.once('data', (chunk) => resolve(String(chunk))));
+  expect([said, await exited, existsSync(path)]).toEqual(['from the successor', 0, true]);
+});
+
+test('a number that is no socket is refused', async () => {
   await expect(listenOnDescriptor(9999)).rejects.toThrow();
 });
