@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
+import { isTypical } from './typical';
 
 /** containerd is killed and started again: cpusetd finds it, promises stay, new ones are made beside them. */
 export const containerdKilled: Claim = {
   name: 'containerd killed',
-  when: ({ name }) => !name.endsWith('64cpu'),
+  when: isTypical,
   async run(context) {
     const daemon = await context.usualDaemon();
     const db = await context.startOne(pinned(2));

@@ -12,6 +12,7 @@ import { pinned, shared } from '../guest/specs';
  */
 export const cpuOffline: Claim = {
   name: 'CPU offline and back',
+  when: ({ name }) => ['1x4x2', '1x4x2-v1-crun', '2x4x2-v1', '2x4x2-systemd'].includes(name),
   async run(context) {
     const { online } = context.topology;
     const daemon = await context.startDaemon('--reconcile-period', '1s');

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
+import { isTypical } from './typical';
 
 /** cpusetd is killed and started again: nothing moves, and what happened in between is found and put right. */
 export const daemonKilled: Claim = {
   name: 'cpusetd killed',
-  when: ({ name }) => !name.endsWith('64cpu'),
+  when: isTypical,
   async run(context) {
     const daemon = await context.usualDaemon();
     const db = await context.startOne(pinned(2));

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
+import { isTypical } from './typical';
 
 /** Somebody writes the cpuset of a running container: noticed, named and put right, long before the next sweep. */
 export const driftRepaired: Claim = {
   name: 'drift repaired',
-  when: ({ name }) => !name.endsWith('64cpu'),
+  when: isTypical,
   async run(context) {
     const daemon = await context.startDaemon('--reconcile-period', '60s');
     const web = await context.startOne(shared());

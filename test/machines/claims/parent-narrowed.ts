@@ -3,6 +3,7 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import { readCpuset, writeCpuset } from '../../e2e/rig/cgroup-files';
 import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
+import { isTypical } from './typical';
 
 /**
  * Somebody narrows a cgroup above a pinned container. On v2 the container's own file still says what was promised, and only
@@ -10,7 +11,7 @@ import { pinned } from '../guest/specs';
  */
 export const parentNarrowed: Claim = {
   name: 'parent narrowed',
-  when: ({ cgroup }) => cgroup === 'v2',
+  when: (machine) => machine.cgroup === 'v2' && isTypical(machine),
   async run(context) {
     const daemon = await context.usualDaemon();
     const db = await context.startOne(pinned(2));

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { poll } from '../../e2e/rig/deadline';
 import type { RuntimeFacts } from '../../e2e/rig/runtime';
@@ -66,7 +66,7 @@ export async function startGuestRuntime(
   packages: Readonly<Record<string, string>>,
 ): Promise<GuestRuntime> {
   const config = readFileSync(configFile, 'utf8');
-  appendFileSync(configFile, formatRuntimeConfig(machine, config.startsWith('version = 3')));
+  writeFileSync(configFile, giveTime(config) + formatRuntimeConfig(machine, config.startsWith('version = 3')));
   const facts = {
     suite: machine.suite,
     nri: true,
@@ -83,6 +83,12 @@ export async function startGuestRuntime(
   const runtime = new GuestRuntime(facts, machine.init === 'systemd' ? 'systemd' : 'cgroupfs');
   await runtime.start();
   return runtime;
+}
+
+/** containerd drops a plugin that does not answer within 2 s, which on an emulated machine on a busy host may happen. */
+function giveTime(config: string): string {
+  const section = "[plugins.'io.containerd.nri.v1.nri']\n";
+  return config.replace(section, `${section}  plugin_registration_timeout = '30s'\n  plugin_request_timeout = '30s'\n`);
 }
 
 function formatRuntimeConfig({ runtime, init }: Machine, isVersion3: boolean): string {
