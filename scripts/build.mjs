@@ -1,14 +1,14 @@
 // Bundles src/main.ts into the one file that runs: dist/cpusetd.js.
 // Proto files are read at run time only for gRPC reflection; they are bundled as text.
 import { build } from 'esbuild';
-import { readFileSync, chmodSync } from 'node:fs';
+import { chmodSync, readFileSync, renameSync } from 'node:fs';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
 await build({
   absWorkingDir: new URL('..', import.meta.url).pathname,
   entryPoints: ['src/main.ts'],
-  outfile: 'dist/cpusetd.js',
+  outfile: `dist/.cpusetd-${process.pid}.js`,
   bundle: true,
   platform: 'node',
   target: 'node20',
@@ -20,4 +20,7 @@ await build({
   loader: { '.proto': 'text' },
   logLevel: 'warning',
 });
-chmodSync(new URL('../dist/cpusetd.js', import.meta.url), 0o755);
+// Renamed when complete: nobody ever runs half a bundle.
+const made = new URL(`../dist/.cpusetd-${process.pid}.js`, import.meta.url);
+chmodSync(made, 0o755);
+renameSync(made, new URL('../dist/cpusetd.js', import.meta.url));
