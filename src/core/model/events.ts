@@ -46,11 +46,30 @@ export interface ContainerInfo {
 
 /** What the container runtime asks or tells, whether it came over NRI or through the CRI proxy. */
 export type RuntimeEvent =
-  | { readonly kind: 'synchronize'; readonly pods: readonly PodInfo[]; readonly containers: readonly ContainerInfo[] }
+  | {
+      readonly kind: 'synchronize';
+      readonly pods: readonly PodInfo[];
+      readonly containers: readonly ContainerInfo[];
+      /** Where calls went on while the lists were taken; absent when nothing can have changed meanwhile. */
+      readonly before?: KnownBefore;
+    }
   | { readonly kind: 'pod-started'; readonly pod: PodInfo }
   | { readonly kind: 'pod-stopped'; readonly sandboxId: string }
   | { readonly kind: 'pod-removed'; readonly sandboxId: string }
-  | { readonly kind: 'create-container'; readonly pod: PodInfo; readonly container: ContainerInfo }
+  | {
+      readonly kind: 'create-container';
+      readonly pod: PodInfo;
+      readonly container: ContainerInfo;
+      /** Set when CPUs of its own could not be cleared of others: it shares, and this is why. */
+      readonly shareBecause?: string;
+    }
+  /** The runtime has made a container that was known by a temporary id, because requests to make one carry none. */
+  | {
+      readonly kind: 'container-named';
+      readonly temporaryId: string;
+      readonly containerId: string;
+      readonly cgroupsPath: string;
+    }
   | { readonly kind: 'container-created'; readonly pod: PodInfo; readonly container: ContainerInfo }
   /** The cgroup exists and is set, the container's own process has not run yet. */
   | { readonly kind: 'container-starting'; readonly pod: PodInfo; readonly container: ContainerInfo }
@@ -62,10 +81,24 @@ export type RuntimeEvent =
       readonly container: ContainerInfo;
       readonly resources: CpuResources;
     }
-  | { readonly kind: 'container-updated'; readonly containerId: string }
+  /** `carriedOut`: what the runtime has just written, where that is known. */
+  | {
+      readonly kind: 'container-updated';
+      readonly containerId: string;
+      readonly carriedOut?: { readonly cpus: CpuSet; readonly mems: CpuSet };
+    }
+  /** The runtime did not take an update, or nobody knows whether it did. */
+  | { readonly kind: 'update-failed'; readonly containerId: string }
   /** The process is gone; its CPUs may be used again at once. */
   | { readonly kind: 'container-stopped'; readonly containerId: string }
   | { readonly kind: 'container-removed'; readonly containerId: string };
+
+/** What the model knew when the runtime was asked for lists; what came later is not judged by an older list. */
+export interface KnownBefore {
+  readonly sandboxIds: ReadonlySet<string>;
+  readonly containerIds: ReadonlySet<string>;
+  readonly podUids: ReadonlySet<string>;
+}
 
 /** What goes back to the runtime. Lists are never empty texts: an empty text means "no change" there. */
 export type RuntimeAnswer =

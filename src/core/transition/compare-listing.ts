@@ -1,3 +1,4 @@
+import type { KnownBefore } from '../model/events';
 import { endContainer } from './container-life';
 import type { Draft } from './draft';
 import { releasePod } from './pods';
@@ -6,14 +7,13 @@ import { removePod, stopPod } from './pod-life';
 /** All pods and containers of the runtime, as its list calls give them: complete, or not used at all. */
 export interface RuntimeListing {
   readonly pods: readonly { readonly sandboxId: string; readonly uid: string; readonly ready: boolean }[];
-  readonly containers: readonly { readonly id: string; readonly sandboxId: string; readonly exited: boolean }[];
-}
-
-/** What the model knew when the list was asked for; what came later is not judged by an older list. */
-export interface KnownBefore {
-  readonly sandboxIds: ReadonlySet<string>;
-  readonly containerIds: ReadonlySet<string>;
-  readonly podUids: ReadonlySet<string>;
+  readonly containers: readonly {
+    readonly id: string;
+    readonly sandboxId: string;
+    readonly exited: boolean;
+    /** Its process was started; absent when the list does not tell. */
+    readonly running?: boolean;
+  }[];
 }
 
 /**
@@ -32,6 +32,12 @@ export function compareListing(draft: Draft, listing: RuntimeListing, before: Kn
       because: 'the runtime no longer lists it as running',
     });
     endContainer(draft, container.id);
+  }
+  for (const { id, running } of listing.containers) {
+    const container = model.containers.get(id);
+    // Nobody told us of its start: the answer to it was lost, or the runtime was restarted meanwhile.
+    if (running === true && before.containerIds.has(id) && container?.phase === 'created')
+      draft.put({ kind: 'put-container', container: { ...container, phase: 'running' } });
   }
   const ready = new Map(listing.pods.map((pod) => [pod.sandboxId, pod.ready]));
   for (const pod of [...model.pods.values()]) {

@@ -3,9 +3,11 @@ import { planMoves, type Move } from '../plan/plan-moves';
 import { advanceContainer, endContainer } from './container-life';
 import { createContainer } from './create-container';
 import type { Draft } from './draft';
+import { nameContainer } from './name-container';
 import { removePod, stopPod } from './pod-life';
 import { rememberLivePod } from './pods';
 import { synchronize, type LiveCpusets } from './synchronize';
+import { forgetRecord, learnUpdate } from './update-outcome';
 import { updateContainer } from './update-container';
 
 /** What an event leads to: the moves to carry out first, then the answer. The changes are in the draft. */
@@ -38,7 +40,10 @@ function decide(draft: Draft, event: RuntimeEvent, live: LiveCpusets): RuntimeAn
       removePod(draft, event.sandboxId);
       return OK;
     case 'create-container':
-      return createContainer(draft, event.pod, event.container);
+      return createContainer(draft, event.pod, event.container, event.shareBecause);
+    case 'container-named':
+      nameContainer(draft, event);
+      return OK;
     case 'container-created':
       advanceContainer(draft, event.pod, event.container, 'created');
       return OK;
@@ -51,6 +56,10 @@ function decide(draft: Draft, event: RuntimeEvent, live: LiveCpusets): RuntimeAn
     case 'update-container':
       return updateContainer(draft, event.pod, event.container, event.resources);
     case 'container-updated':
+      learnUpdate(draft, event);
+      return OK;
+    case 'update-failed':
+      forgetRecord(draft, event.containerId);
       return OK;
     case 'container-stopped':
     case 'container-removed':

@@ -1,5 +1,6 @@
 export { compareListing } from './compare-listing';
-export type { KnownBefore, RuntimeListing } from './compare-listing';
+export type { KnownBefore } from '../model/events';
+export type { RuntimeListing } from './compare-listing';
 export { Draft } from './draft';
 export type { Note } from './draft';
 export { handle } from './handle';
