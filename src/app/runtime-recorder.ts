@@ -12,6 +12,8 @@ export interface RecorderParts {
   readonly concurrency?: number;
 }
 
+/** Updates would compete with the creation that they follow; and of changes that come together only the last is written. */
+const SETTLE_MS = 200;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
 
@@ -24,10 +26,10 @@ const LAST_RETRY_MS = 30_000;
 export class RuntimeRecorder {
   private readonly underWay = new Set<string>();
   private readonly failures = new Map<string, { readonly count: number; readonly notBeforeMs: number }>();
-  private retry: NodeJS.Timeout | undefined;
+  private timer: { readonly dueMs: number; readonly handle: NodeJS.Timeout } | undefined;
 
   constructor(private readonly parts: RecorderParts) {
-    parts.signal.addEventListener('abort', () => clearTimeout(this.retry), { once: true });
+    parts.signal.addEventListener('abort', () => clearTimeout(this.timer?.handle), { once: true });
   }
 
   /** Containers whose record does not say what was promised. */
@@ -42,8 +44,12 @@ export class RuntimeRecorder {
     return this.underWay.has(containerId);
   }
 
-  /** Looks for records that are behind. Cheap; call it after every change. */
+  /** Something has changed: records that are behind are looked for soon. Cheap; call it after every change. */
   wake(): void {
+    this.startIn(SETTLE_MS);
+  }
+
+  private start(): void {
     const { model, signal, concurrency = 2 } = this.parts;
     if (signal.aborted) return;
     const now = performance.now();
@@ -52,22 +58,25 @@ export class RuntimeRecorder {
       if (!needsRecord(container) || this.underWay.has(container.id)) continue;
       const notBeforeMs = this.failures.get(container.id)?.notBeforeMs ?? 0;
       if (notBeforeMs <= now) void this.record(container);
-      else this.wakeIn(notBeforeMs - now);
+      else this.startIn(notBeforeMs - now);
     }
   }
 
-  private async record({ id, promise }: Container): Promise<void> {
+  private async record(container: Container): Promise<void> {
     const { model, update, signal } = this.parts;
+    const { id, promise, told, ...rest } = container;
     if (!promise) return;
     this.underWay.add(id);
+    // The runtime writes the cgroup too. Until it has answered nobody knows which cpuset is there: any move has to be made.
+    if (!samePromise(told, promise)) model.apply({ kind: 'put-container', container: { id, promise, ...rest } });
     try {
       await update(id, promise, signal);
       this.failures.delete(id);
       const now = model.containers.get(id);
       if (now) {
-        // The runtime has written the cgroup too; what was promised meanwhile was carried out by other means, or will be.
-        const told = samePromise(now.promise, promise) && { told: promise };
-        model.apply({ kind: 'put-container', container: { ...now, recorded: promise, ...told } });
+        // What was promised meanwhile was carried out by other means, or will be.
+        const arrived = samePromise(now.promise, promise) && { told: promise };
+        model.apply({ kind: 'put-container', container: { ...now, recorded: promise, ...arrived } });
       }
     } catch (error) {
       if (signal.aborted || !model.containers.has(id)) this.failures.delete(id);
@@ -75,7 +84,7 @@ export class RuntimeRecorder {
     } finally {
       this.underWay.delete(id);
     }
-    this.wake();
+    this.start();
   }
 
   private noteFailure(containerId: string, { cpus }: CpuPromise, error: unknown): void {
@@ -89,13 +98,16 @@ export class RuntimeRecorder {
     );
   }
 
-  private wakeIn(delayMs: number): void {
-    if (this.retry !== undefined) return;
-    this.retry = setTimeout(() => {
-      this.retry = undefined;
-      this.wake();
-    }, delayMs + 1);
-    this.retry.unref();
+  /** At the earliest of the times that were asked for. */
+  private startIn(delayMs: number): void {
+    const dueMs = performance.now() + delayMs;
+    if (this.parts.signal.aborted || (this.timer && this.timer.dueMs <= dueMs)) return;
+    clearTimeout(this.timer?.handle);
+    const fire = (): void => {
+      this.timer = undefined;
+      this.start();
+    };
+    this.timer = { dueMs, handle: setTimeout(fire, delayMs + 1).unref() };
   }
 }
 
