@@ -1,0 +1,147 @@
+import { pino } from 'pino';
+import { Alarms } from '../../src/app/alarms';
+import { DriftClues } from '../../src/app/drift-clues';
+import { Reconciler } from '../../src/app/reconciler';
+import { Transactor } from '../../src/app/transactor';
+import { VerdictBook } from '../../src/app/verdict-book';
+import { CpuSet } from '../../src/core/cpuset';
+import type { RuntimeListing } from '../../src/core/transition';
+import type { Cgroups } from '../../src/host';
+import { NodeDriver } from '../core/transition/node-driver';
+
+/** A reconciler over cgroups that are as promised, with a runtime that lists what the test says. */
+class Stage {
+  listing: RuntimeListing | Error = { pods: [], containers: [] };
+  /** Called while the runtime makes its list. */
+  meanwhile = (): void => undefined;
+  readonly resynchronized: (readonly string[])[] = [];
+  readonly kernel = new Map<string, string>();
+  readonly node: NodeDriver;
+  readonly reconciler: Reconciler;
+  diskIsFull = false;
+  saves = 0;
+  private readonly stop = new AbortController();
+
+  constructor(history: string) {
+    this.node = new NodeDriver().run(history);
+    const { model } = this.node;
+    const log = pino({ level: 'silent' });
+    const now = () => '2026-01-01T00:00:00Z';
+    const transactor = new Transactor({
+      model,
+      log,
+      now,
+      save: () => {
+        this.saves++;
+        return this.diskIsFull ? { because: 'ENOSPC' } : undefined;
+      },
+      mover: {
+        move: ({ containerId, to }) => {
+          this.kernel.set(containerId, to.cpus.toString());
+          return undefined;
+        },
+      },
+    });
+    const cgroups = cgroupsAsPromised(this.node);
+    this.reconciler = new Reconciler({
+      model,
+      transactor,
+      cgroups,
+      writes: true,
+      verdicts: new VerdictBook(),
+      clues: new DriftClues({ model, cgroups, hasStaticKubelet: () => false }),
+      alarms: new Alarms({ log, now, onChange: () => undefined }),
+      listRuntime: () => {
+        const { listing } = this;
+        this.meanwhile();
+        return listing instanceof Error ? Promise.reject(listing) : Promise.resolve(listing);
+      },
+      resynchronize: (ids) => this.resynchronized.push(ids),
+      now,
+      log,
+      signal: this.stop.signal,
+    });
+  }
+
+  /** The runtime has these pods, all ready, and these running containers: `p p/a#1`. */
+  has(text: string): this {
+    const items = text.split(' ').filter((item) => item !== '');
+    this.listing = {
+      pods: items
+        .filter((item) => !item.includes('/'))
+        .map((uid) => ({ uid, sandboxId: `sandbox-${uid}`, ready: true })),
+      containers: items
+        .filter((item) => item.includes('/'))
+        .map((id) => ({ id, sandboxId: `sandbox-${id.split('/')[0]!}`, exited: false })),
+    };
+    return this;
+  }
+
+  end(): void {
+    this.stop.abort();
+  }
+}
+
+function cgroupsAsPromised({ model }: NodeDriver): Cgroups {
+  const cpusOf = (dir: string): CpuSet =>
+    [...model.containers.values()].find(({ cgroupsPath }) => cgroupsPath === dir)?.told?.cpus ?? CpuSet.empty;
+  return {
+    readCpuset: (dir: string) => ({ kind: 'found', cpus: cpusOf(dir), effectiveCpus: cpusOf(dir), mems: CpuSet.empty }),
+    readCpus: () => ({ kind: 'missing' }),
+    readQuota: () => ({ kind: 'missing' }),
+    listThreads: () => ({ kind: 'missing' }),
+  } as unknown as Cgroups;
+}
+
+let stage: Stage;
+afterEach(() => stage.end());
+
+test('what the runtime no longer has is released', async () => {
+  stage = new Stage('make p/a 2; make q/s 0').has('q q/s#1');
+  await stage.reconciler.round();
+  expect(stage.node.state).toBe('pool 0-7');
+});
+
+// FAULT (src/app/reconciler.ts, compareWithRuntime): the comparison plans no moves, so running containers stay in the
+// smaller pool until something else changes assignments.
+test.failing('and the pool grows by it for those who run', async () => {
+  stage = new Stage('make q/s 0; make p/a 2').has('q q/s#1');
+  await stage.reconciler.round();
+  expect(stage.kernel.get('q/s#1')).toBe('0-7');
+});
+
+test('a runtime that cannot be asked releases nothing', async () => {
+  stage = new Stage('make p/a 2');
+  stage.listing = new Error('UNAVAILABLE');
+  await stage.reconciler.round();
+  expect(stage.node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
+});
+
+test('what is made while the list is on its way is not judged by it', async () => {
+  stage = new Stage('pod p').has('p');
+  stage.meanwhile = () => void stage.node.run('make p/a 2; make q/b 2');
+  await stage.reconciler.round();
+  expect(stage.node.state).toBe('p/a 1,5; q/b 2,6; pool 0,3-4,7');
+});
+
+test('a stranger that is there in two lists is asked for, one that is there once is not', async () => {
+  stage = new Stage('make p/a 2').has('p p/a#1 p/x#1');
+  await stage.reconciler.round();
+  expect(stage.resynchronized).toEqual([]);
+  stage.has('p p/a#1 p/y#1');
+  await stage.reconciler.round();
+  expect(stage.resynchronized).toEqual([]);
+  await stage.reconciler.round();
+  expect(stage.resynchronized).toEqual([['p/y#1']]);
+});
+
+test('a round tries to save what could not be saved before', async () => {
+  stage = new Stage('make p/a 2; make q/b 2').has('q q/b#1');
+  stage.diskIsFull = true;
+  await stage.reconciler.round();
+  expect({ saves: stage.saves, state: stage.node.state }).toEqual({ saves: 1, state: 'q/b 2,6; pool 0-1,3-5,7' });
+  stage.diskIsFull = false;
+  await stage.reconciler.round();
+  await stage.reconciler.round();
+  expect(stage.saves).toBe(2);
+});
