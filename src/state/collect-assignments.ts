@@ -1,4 +1,5 @@
 import { keyOf, type Assignment } from '../core/model/assignment';
+import { mayOverlap } from '../core/model/kinds';
 import { readAssignment } from './read-assignment';
 
 /** An entry of the document that is not believed. */
@@ -12,7 +13,8 @@ export interface RejectedEntry {
 }
 
 /**
- * Reads all entries and holds them against each other: no two of one container, no CPU in two exclusive sets.
+ * Reads all entries and holds them against each other: no two of one container, no CPU in two sets, unless their
+ * containers share it.
  * Of entries that contradict each other none is believed, since nothing here tells which one is right.
  */
 export function collectAssignments(entries: readonly unknown[]): {
@@ -44,7 +46,7 @@ export function collectAssignments(entries: readonly unknown[]): {
     for (const cpu of assignment.cpus) {
       const owner = ownerOf.get(cpu);
       if (!owner) ownerOf.set(cpu, entry);
-      else
+      else if (!mayOverlap(owner.assignment, assignment))
         for (const either of [owner, entry])
           reject(either, `CPU ${cpu} belongs to ${keyOf(owner.assignment)} and ${key}`);
     }

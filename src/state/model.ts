@@ -4,7 +4,7 @@ import { migrate } from './migrations';
 import { collectAssignments, type RejectedEntry } from './collect-assignments';
 
 /** The version of the document that this code writes. A change of what is in it takes a new number and a migration. */
-export const STATE_VERSION = 1;
+export const STATE_VERSION = 2;
 
 /** What a restart remembers. */
 export interface State {

@@ -1,8 +1,6 @@
 import { CpuListError, parseCpuList, type CpuSet } from '../core/cpuset';
 import type { Assignment, AssignmentKind, Rules } from '../core/model/assignment';
-
-/** Every kind the core knows; the compiler asks for a new one. */
-const KINDS: Readonly<Record<AssignmentKind, true>> = { static: true };
+import { KINDS } from '../core/model/kinds';
 
 /** One entry of the document as an assignment, or the reason why it is none. Fields that we don't know are ignored. */
 export function readAssignment(entry: unknown): { readonly assignment: Assignment } | { readonly because: string } {
@@ -15,17 +13,18 @@ export function readAssignment(entry: unknown): { readonly assignment: Assignmen
 }
 
 function toAssignment(fields: Fields): Assignment {
-  const cpus = fields.cpuSet('cpus');
-  if (cpus.isEmpty) throw new ShapeError('"cpus" is empty');
   const kind = fields.text('kind');
-  if (!Object.hasOwn(KINDS, kind)) throw new ShapeError(`"kind" is ${JSON.stringify(kind)}, which is none we know`);
+  if (!isKind(kind)) throw new ShapeError(`"kind" is ${JSON.stringify(kind)}, which is none we know`);
+  const scope = fields.has('scope') ? fields.text('scope') : undefined;
+  if (scope !== undefined && scope !== 'pod') throw new ShapeError('"scope" is not "pod"');
   return {
     podUid: fields.text('podUid'),
     podNamespace: fields.text('podNamespace'),
     podName: fields.text('podName'),
     containerName: fields.text('containerName'),
-    kind: kind as AssignmentKind,
-    cpus,
+    kind,
+    ...toSets(fields, kind),
+    ...(scope && { scope }),
     mems: fields.cpuSet('mems'),
     requested: fields.count('requested'),
     containerId: fields.textOrNull('containerId'),
@@ -36,8 +35,30 @@ function toAssignment(fields: Fields): Assignment {
   };
 }
 
+/** Who follows nodes has these and no CPUs, everyone else CPUs and no nodes. */
+function toSets(fields: Fields, kind: AssignmentKind): Pick<Assignment, 'cpus' | 'nodes'> {
+  const cpus = fields.cpuSet('cpus');
+  if (KINDS[kind].holds !== 'nodes') {
+    if (cpus.isEmpty) throw new ShapeError('"cpus" is empty');
+    return { cpus };
+  }
+  const nodes = fields.cpuSet('nodes');
+  if (nodes.isEmpty) throw new ShapeError('"nodes" is empty');
+  if (!cpus.isEmpty) throw new ShapeError(`"cpus" is not empty, although ${kind} follows nodes`);
+  return { cpus, nodes };
+}
+
+function isKind(text: string): text is AssignmentKind {
+  return Object.hasOwn(KINDS, text);
+}
+
 function toRules(fields: Fields): Rules {
-  return { policy: fields.text('policy'), options: fields.texts('options'), reserved: fields.cpuSet('reserved') };
+  return {
+    policy: fields.text('policy'),
+    ...(fields.has('chosenBy') && { chosenBy: fields.text('chosenBy') }),
+    options: fields.texts('options'),
+    reserved: fields.cpuSet('reserved'),
+  };
 }
 
 class ShapeError extends Error {
@@ -92,6 +113,10 @@ class Fields {
 
   fields(name: string): Fields {
     return new Fields(this.own(name), `"${name}"`);
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.record, name);
   }
 
   private own(name: string): unknown {

@@ -15,8 +15,9 @@ const OURS = [
   'v1-one',
   'v1-many',
   'v1-pretty-printed',
+  'v2-kinds',
   'inconsistent-cpu-twice',
-  'newer-v2',
+  'newer-v99',
   'broken-torn-in-a-string',
 ].map((name) => readFileSync(join(__dirname, `../fixtures/state/${name}.json`), 'utf8'));
 const KUBELETS = VECTORS.map(({ file }) => file);
@@ -96,7 +97,7 @@ test(`decodeState takes ${RUNS} damaged texts without throwing, and believes non
   const maxMs = slowest(OURS, (text) => {
     const decoded = decodeState(text);
     if (!decoded.ok) return count(decoded.problem.kind);
-    expect(decodeState(encodeState(decoded.state))).toEqual(decoded);
+    expect(decodeState(encodeState(decoded.state))).toMatchObject({ ok: true, state: decoded.state });
     return count('ok');
   });
   expect([...outcomes.keys()]).toEqual(expect.arrayContaining(['torn', 'foreign', 'garbled', 'empty']));

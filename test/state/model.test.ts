@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { CpuSet } from '../../src/core/cpuset';
-import { decodeState, encodeState, type State } from '../../src/state';
+import { decodeState, encodeState, STATE_VERSION, type State } from '../../src/state';
 import { migrate } from '../../src/state/migrations';
 import { assignmentOf } from './support/assignments';
 
@@ -21,7 +21,9 @@ const GOLDEN: [name: string, outcome: string, because: string][] = [
   ['v1-many.json', 'generation 4711, 4 assignments', ''],
   ['v1-pretty-printed.json', 'generation 4711, 4 assignments', ''],
   ['v1-unknown-fields.json', 'generation 4711, 4 assignments', ''],
-  ['newer-v2.json', 'newer', 'version 2 was written by cpusetd 9.0.0; this cpusetd reads up to 1'],
+  ['v2-empty.json', 'generation 0, 0 assignments', ''],
+  ['v2-kinds.json', 'generation 12, 7 assignments', ''],
+  ['newer-v99.json', 'newer', 'version 99 was written by cpusetd 9.0.0; this cpusetd reads up to 2'],
   ['broken-empty.json', 'empty', 'the file is empty'],
   ['broken-whitespace.json', 'empty', 'the file is empty'],
   ['broken-torn-in-the-head.json', 'torn', 'not JSON'],
@@ -60,6 +62,15 @@ const GOLDEN: [name: string, outcome: string, because: string][] = [
   ['inconsistent-no-container-id.json', 'inconsistent', '"containerId" is not a text'],
   ['inconsistent-requested-text.json', 'inconsistent', '"requested" is not a number'],
   ['inconsistent-quota-text.json', 'inconsistent', '"quotaLifted" is neither'],
+  ['inconsistent-numa-no-nodes.json', 'inconsistent', '"nodes" is not a text'],
+  ['inconsistent-numa-nodes-empty.json', 'inconsistent', '"nodes" is empty'],
+  ['inconsistent-numa-with-cpus.json', 'inconsistent', '"cpus" is not empty, although numa follows nodes'],
+  ['inconsistent-immovable-no-cpus.json', 'inconsistent', '"cpus" is empty'],
+  ['inconsistent-scope-unknown.json', 'inconsistent', '"scope" is not "pod"'],
+  ['inconsistent-chosen-by-number.json', 'inconsistent', '"chosenBy" is not a text'],
+  ['inconsistent-pod-set-in-two-pods.json', 'inconsistent', 'CPU 4 belongs to e/main and f/main'],
+  ['inconsistent-pod-set-and-own.json', 'inconsistent', 'CPU 6 belongs to e/main and e/own'],
+  ['inconsistent-immovable-and-exclusive.json', 'inconsistent', 'CPU 7 belongs to x/main and i/main'],
   ['inconsistent-null-entry.json', 'inconsistent', 'entry 0: the entry is not an object'],
 ];
 
@@ -75,10 +86,19 @@ describe('golden files', () => {
     expect(files.sort()).toEqual(GOLDEN.map(([name]) => name).sort());
   });
 
-  test.each(['v1-empty.json', 'v1-one.json', 'v1-many.json'])('%s is written again byte for byte', (name) => {
+  test.each(['v2-empty.json', 'v2-kinds.json'])('%s is written again byte for byte', (name) => {
     const decoded = decodeState(read(name));
     expect(decoded.ok && encodeState(decoded.state)).toBe(read(name));
   });
+
+  test.each(['v1-empty.json', 'v1-one.json', 'v1-many.json'])(
+    '%s: each entry is written again byte for byte',
+    (name) => {
+      const decoded = decodeState(read(name));
+      const entriesOf = (text: string): string[] => text.split('\n').slice(1, -2);
+      expect(entriesOf(decoded.ok ? encodeState(decoded.state) : '')).toEqual(entriesOf(read(name)));
+    },
+  );
 
   test('a pretty-printed file says the same as the original', () => {
     expect(decodeState(read('v1-pretty-printed.json'))).toEqual(decodeState(read('v1-many.json')));
@@ -150,7 +170,7 @@ describe('encodeState', () => {
     fc.assert(
       fc.property(anyState, (state) => {
         const decoded = decodeState(encodeState(state));
-        expect(decoded).toEqual({ ok: true, state, version: 1 });
+        expect(decoded).toEqual({ ok: true, state, version: STATE_VERSION });
       }),
       { seed: 20261121, numRuns: 300 },
     );

@@ -62,13 +62,13 @@ test('what nothing speaks against in an inconsistent file comes along', () => {
 });
 
 test('a file of a newer version refuses the start and stays as it is', () => {
-  const dir = dirWith('newer-v2.json');
+  const dir = dirWith('newer-v99.json');
   expect(openStateStore({ dir, version })).toEqual({
     ok: false,
-    because: `${join(dir, 'state.json')}: version 2 was written by cpusetd 9.0.0; this cpusetd reads up to 1: start that one or a newer`,
+    because: `${join(dir, 'state.json')}: version 99 was written by cpusetd 9.0.0; this cpusetd reads up to 2: start that one or a newer`,
   });
   expect(readdirSync(dir)).toEqual(['state.json']);
-  expect(readFileSync(join(dir, 'state.json'))).toEqual(readFileSync(join(FIXTURES, 'newer-v2.json')));
+  expect(readFileSync(join(dir, 'state.json'))).toEqual(readFileSync(join(FIXTURES, 'newer-v99.json')));
 });
 
 test('a file that can not be opened is moved aside', () => {
@@ -85,7 +85,7 @@ test('a file that can not be opened is moved aside', () => {
 });
 
 test('too many open files refuse the start, and the good file stays', () => {
-  const dir = dirWith('v1-one.json');
+  const dir = dirWith('v2-kinds.json');
   const fs = {
     ...nodeFsOps,
     readText: () => {

@@ -38,6 +38,10 @@ export enum Placement {
   SHARED = 2,
   /** LEFT_ALONE - Where the runtime put it. */
   LEFT_ALONE = 3,
+  /** IMMOVABLE - On fixed CPUs, beside containers of the shared pool. */
+  IMMOVABLE = 4,
+  /** NUMA - On what is shared on its NUMA nodes. */
+  NUMA = 5,
   UNRECOGNIZED = -1,
 }
 

@@ -121,6 +121,8 @@ export function decodeIdle(idle: pb.IdleAssignment): IdleAssignment {
 
 const PLACEMENTS: Readonly<Record<Placement, pb.Placement>> = {
   exclusive: pb.Placement.EXCLUSIVE,
+  immovable: pb.Placement.IMMOVABLE,
+  numa: pb.Placement.NUMA,
   shared: pb.Placement.SHARED,
   'left-alone': pb.Placement.LEFT_ALONE,
 };

@@ -59,7 +59,7 @@ function formatConnection({ state, since, reason }: Connection): string {
   return `${state} since ${formatTime(since)}${reason && `: ${reason}`}`;
 }
 
-const PLACEMENTS = ['exclusive', 'shared', 'left-alone'] as const;
+const PLACEMENTS = ['exclusive', 'immovable', 'numa', 'shared', 'left-alone'] as const;
 
 function formatContainers(containers: readonly ContainerStatus[]): string {
   const sorted = [...containers].sort(

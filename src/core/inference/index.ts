@@ -3,6 +3,7 @@ export type { CgroupParent } from './cgroup-parent';
 export * from './cri-numbers';
 export { inferCpuRequest } from './infer-cpu-request';
 export type { CpuRequest } from './infer-cpu-request';
+export { inferWholeCpus } from './infer-whole-cpus';
 export { exclusiveCpusOf, sumPodCpus } from './pod-cpus';
 export type { ContainerKind } from './pod-cpus';
 export { classifyQos, qosOfOomScore } from './qos';

@@ -6,7 +6,12 @@ import { qosOfOomScore, type QosClass } from './qos';
 /** What a container is entitled to, as far as its creation request tells. `because` is written for the operator. */
 export type CpuRequest =
   /** `count` whole CPUs of its own. */
-  | { readonly kind: 'exclusive'; readonly qos: QosClass; readonly count: number; readonly because: string }
+  | {
+      readonly kind: 'exclusive';
+      readonly qos: QosClass | 'unknown';
+      readonly count: number;
+      readonly because: string;
+    }
   /** The shared pool. A `doubt` is worth a warning: the numbers disagree with each other, or do not suffice to decide. */
   | {
       readonly kind: 'shared';

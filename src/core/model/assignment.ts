@@ -1,28 +1,33 @@
 import type { CpuSet } from '../cpuset';
+import type { PolicyName } from './policy-name';
 
-/**
- * What an assignment means to others. `static` is the kubelet's: the CPUs belong to one container alone.
- * Further kinds (Crane's) bring their own rules of overlap: see `kinds.ts`.
- */
-export type AssignmentKind = 'static';
+/** The policy that made it; what it means to others is in `kinds.ts`. `none` makes none. */
+export type AssignmentKind = Exclude<PolicyName, 'none'>;
 
 /** The rules under which a decision was made; a running container keeps them when the operator changes his mind. */
 export interface Rules {
-  /** cpu-manager-policy, e.g. `static`. */
+  /** The policy that decided, e.g. `static`: the node's cpu-manager-policy, or the one that the pod chose. */
   readonly policy: string;
+  /** The pod's annotation that chose the policy; absent when it was the node's. */
+  readonly chosenBy?: string;
   /** cpu-manager-policy-options that are on, sorted, e.g. `full-pcpus-only`. */
   readonly options: readonly string[];
   readonly reserved: CpuSet;
 }
 
-/** Exclusive CPUs of one container of one pod. Kept on disk. */
+/** What one container of one pod was given beyond the shared pool. Kept on disk. */
 export interface Assignment {
   readonly podUid: string;
   readonly podNamespace: string;
   readonly podName: string;
   readonly containerName: string;
   readonly kind: AssignmentKind;
+  /** Empty for a kind that follows nodes. */
   readonly cpus: CpuSet;
+  /** The NUMA nodes that it follows; only for a kind that does. */
+  readonly nodes?: CpuSet;
+  /** `pod`: the CPUs are those of the pod, and its containers of this scope share them. Absent: of this container alone. */
+  readonly scope?: 'pod';
   /** Memory nodes promised with the CPUs; the empty set when memory is left alone. */
   readonly mems: CpuSet;
   /** How many CPUs the container asked for. */

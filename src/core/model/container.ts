@@ -9,9 +9,10 @@ export interface CpuPromise {
 
 /**
  * Where a container runs:
- * `exclusive` on CPUs of its own, `shared` in the shared pool, `left-alone` where the runtime put it (policy none).
+ * `exclusive` on CPUs of its own, `immovable` on CPUs that only shared containers use beside it, `numa` on what is shared
+ * on its NUMA nodes, `shared` in the shared pool, `left-alone` where the runtime put it (policy none).
  */
-export type Placement = 'exclusive' | 'shared' | 'left-alone';
+export type Placement = 'exclusive' | 'immovable' | 'numa' | 'shared' | 'left-alone';
 
 /** A pod sandbox that the runtime has. */
 export interface Pod extends PodInfo {
@@ -31,8 +32,10 @@ export interface Container {
   readonly resources: CpuResources;
   readonly oomScoreAdj?: number;
   readonly placement: Placement;
-  /** Whole CPUs that it is entitled to have alone; 0 for a container of the shared pool. */
+  /** Whole CPUs that it is entitled to by its policy; 0 for a container of the shared pool. */
   readonly entitled: number;
+  /** Its pod asked to be kept off reserved CPUs where it shares. */
+  readonly avoidsReserved?: true;
   /** Absent when left alone. */
   readonly promise?: CpuPromise;
   /** What the runtime or the kernel was given last; differs from the promise until a pending move is carried out. */

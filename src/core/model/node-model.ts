@@ -2,6 +2,7 @@ import { CpuSet } from '../cpuset';
 import type { Topology } from '../topology';
 import { keyOf, type Assignment, type AssignmentKey } from './assignment';
 import type { Container, Pod } from './container';
+import { KINDS, type Hold } from './kinds';
 import type { Settings } from './settings';
 
 /** One change of the model, as data. Applying a change gives the change that takes it back. */
@@ -24,9 +25,11 @@ export interface NodeView {
   readonly containers: ReadonlyMap<string, Container>;
   /** Online CPUs that belong to someone alone. */
   readonly exclusive: CpuSet;
+  /** Online CPUs of the shared pool that are given to nobody else. */
+  readonly held: CpuSet;
   /** Where containers without CPUs of their own run; never empty. */
   readonly sharedPool: CpuSet;
-  /** What could be given out exclusively now, the floor of the shared pool not considered. */
+  /** What could be given out now, floors not considered. */
   readonly free: CpuSet;
   assignmentsOf(podUid: string): Assignment[];
 }
@@ -36,7 +39,7 @@ export class NodeModel implements NodeView {
   private readonly assignmentByKey = new Map<AssignmentKey, Assignment>();
   private readonly podById = new Map<string, Pod>();
   private readonly containerById = new Map<string, Container>();
-  private derived: { exclusive: CpuSet; sharedPool: CpuSet; free: CpuSet } | undefined;
+  private derived: DerivedSets | undefined;
 
   constructor(
     private currentTopology: Topology,
@@ -65,6 +68,10 @@ export class NodeModel implements NodeView {
 
   get exclusive(): CpuSet {
     return this.derive().exclusive;
+  }
+
+  get held(): CpuSet {
+    return this.derive().held;
   }
 
   get sharedPool(): CpuSet {
@@ -132,19 +139,23 @@ export class NodeModel implements NodeView {
     }
   }
 
-  private derive(): { exclusive: CpuSet; sharedPool: CpuSet; free: CpuSet } {
+  private derive(): DerivedSets {
     return (this.derived ??= deriveSets(this.currentTopology, this.currentSettings, this.assignmentByKey.values()));
   }
 }
 
-function deriveSets(topology: Topology, settings: Settings, assignments: Iterable<Assignment>) {
-  const owned: CpuSet[] = [];
-  for (const { cpus } of assignments) owned.push(cpus);
-  const exclusive = CpuSet.unionOf(owned).intersect(topology.online);
+type DerivedSets = Pick<NodeView, 'exclusive' | 'held' | 'sharedPool' | 'free'>;
+
+function deriveSets(topology: Topology, settings: Settings, assignments: Iterable<Assignment>): DerivedSets {
+  const sets: Record<Hold, CpuSet[]> = { alone: [], 'beside-shared': [], nodes: [] };
+  for (const { kind, cpus } of assignments) sets[KINDS[kind].holds].push(cpus);
+  const exclusive = CpuSet.unionOf(sets.alone).intersect(topology.online);
+  const held = CpuSet.unionOf(sets['beside-shared']).intersect(topology.online);
   const notExclusive = topology.online.minus(exclusive);
   const strictlyReserved = settings.options.strictCpuReservation ? settings.reserved : CpuSet.empty;
   return {
     exclusive,
+    held,
     sharedPool: firstNonEmpty(
       notExclusive.minus(strictlyReserved),
       // Only when CPUs went offline under us: shared containers must run somewhere, rather on reserved CPUs
@@ -152,7 +163,7 @@ function deriveSets(topology: Topology, settings: Settings, assignments: Iterabl
       notExclusive,
       topology.online,
     ),
-    free: notExclusive.minus(settings.reserved),
+    free: notExclusive.minus(settings.reserved).minus(held),
   };
 }
 

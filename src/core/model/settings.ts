@@ -1,5 +1,6 @@
 import type { CpuSet } from '../cpuset';
 import type { Rules } from './assignment';
+import type { ChosenPolicy, PolicyName } from './policy-name';
 
 /** The options of the static policy, by the kubelet's names in camel case. All off by default. */
 export interface StaticPolicyOptions {
@@ -22,7 +23,10 @@ export const NO_OPTIONS: StaticPolicyOptions = {
 
 /** What the operator chose, as far as it decides placements. */
 export interface Settings {
-  readonly cpuManagerPolicy: 'static' | 'none';
+  /** For every container whose pod did not choose, or may not. */
+  readonly cpuManagerPolicy: PolicyName;
+  /** What pods may choose by annotation; absent = nothing. */
+  readonly podPolicies?: readonly PolicyName[];
   readonly options: StaticPolicyOptions;
   /** Never allocated exclusively; part of the shared pool unless strict-cpu-reservation. */
   readonly reserved: CpuSet;
@@ -70,10 +74,6 @@ export function optionNames(options: StaticPolicyOptions): string[] {
 }
 
 /** The rules as they are written beside a decision. */
-export function rulesOf(settings: Settings): Rules {
-  return {
-    policy: settings.cpuManagerPolicy,
-    options: optionNames(settings.options),
-    reserved: settings.reserved,
-  };
+export function rulesOf(settings: Settings, chosen: ChosenPolicy = { policy: settings.cpuManagerPolicy }): Rules {
+  return { ...chosen, options: optionNames(settings.options), reserved: settings.reserved };
 }

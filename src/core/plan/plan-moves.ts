@@ -1,6 +1,7 @@
 import { CpuSet } from '../cpuset';
 import { keyOf, type Assignment } from '../model/assignment';
 import { samePromise, type Container, type CpuPromise } from '../model/container';
+import { cpusOf, isAssigned, KINDS, poolFor } from '../model/kinds';
 import type { Change, NodeView } from '../model/node-model';
 
 /** One container that has to change its CPUs, as data. */
@@ -42,7 +43,7 @@ export function planMoves({ model, put, affected }: Changing): Move[] {
         cgroupsPath: current.cgroupsPath,
         ...(current.told && { from: current.told }),
         to: current.promise,
-        because: current.placement === 'exclusive' ? current.because : 'the shared pool changed',
+        because: reasonOf(model, current),
       });
     }
   }
@@ -51,16 +52,16 @@ export function planMoves({ model, put, affected }: Changing): Move[] {
 
 /** What the container shall have by the model as it is; undefined when it is left alone. */
 export function promiseOf(view: NodeView, container: Container): CpuPromise | undefined {
-  const assignment = container.placement === 'exclusive' ? ownAssignment(view, container) : undefined;
+  const assignment = isAssigned(container) ? ownAssignment(view, container) : undefined;
   if (assignment) {
-    const online = assignment.cpus.intersect(view.topology.online);
+    const cpus = cpusOf(view, assignment);
     // All its CPUs are offline: it has to run somewhere. The verdict says so.
-    return { cpus: online.isEmpty ? view.sharedPool : online, mems: assignment.mems };
+    return { cpus: cpus.isEmpty ? view.sharedPool : cpus, mems: assignment.mems };
   }
   if (container.placement === 'left-alone' && view.exclusive.isEmpty) return undefined;
   // Who had memory nodes of its own and shares now may use all of them again: a list can't be taken away, only widened.
   const confined = container.told !== undefined && !container.told.mems.isEmpty;
-  return { cpus: view.sharedPool, mems: confined ? memoryNodesOf(view) : CpuSet.empty };
+  return { cpus: poolFor(view, container), mems: confined ? memoryNodesOf(view) : CpuSet.empty };
 }
 
 function memoryNodesOf({ topology }: NodeView): CpuSet {
@@ -72,10 +73,16 @@ function ownAssignment(view: NodeView, { id, podUid, name }: Container): Assignm
   return assignment?.containerId === id ? assignment : undefined;
 }
 
+function reasonOf(view: NodeView, container: Container): string {
+  const assignment = isAssigned(container) ? ownAssignment(view, container) : undefined;
+  if (!assignment) return 'the shared pool changed';
+  return KINDS[assignment.kind].holds === 'nodes' ? 'what is shared on its NUMA nodes changed' : assignment.because;
+}
+
 /** How a container stands with its promise of now; who had CPUs of its own may have lost them. */
 function standingOf(view: NodeView, container: Container): Pick<Container, 'placement' | 'because'> {
   const { placement, because } = container;
-  if (placement === 'exclusive' && !ownAssignment(view, container))
+  if (isAssigned(container) && !ownAssignment(view, container))
     return { placement: 'shared', because: 'its CPUs went with its name to a newer container' };
   return { placement: placement === 'left-alone' ? 'shared' : placement, because };
 }

@@ -2,6 +2,8 @@ import { CpuSet } from '../cpuset';
 import { align, hintCpus, hintMemory, type Alignment } from '../hints';
 import type { PinRequest, Snapshot } from './policy';
 
+export type { Alignment };
+
 /**
  * Asks the topology manager which NUMA nodes to take from: CPUs and, where memory follows, memory as two providers of
  * hints. Nodes that hold what the pod has already are tried first, since giving that up would be a waste; when they

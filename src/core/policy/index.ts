@@ -1,12 +1,37 @@
-import type { Settings } from '../model/settings';
+import { inferCpuRequest, inferWholeCpus, type CpuRequest } from '../inference';
+import type { ContainerInfo, PodInfo } from '../model/events';
+import type { PolicyName } from '../model/policy-name';
+import { exclusivePolicy } from './crane-exclusive';
+import { immovablePolicy } from './crane-immovable';
+import { numaPolicy } from './crane-numa';
 import { nonePolicy } from './none';
 import type { Policy } from './policy';
 import { staticPolicy } from './static';
 
 /** Every policy by its name. */
-export const POLICIES: Readonly<Record<Settings['cpuManagerPolicy'], Policy>> = {
+export const POLICIES: Readonly<Record<PolicyName, Policy>> = {
   none: nonePolicy,
   static: staticPolicy,
+  exclusive: exclusivePolicy,
+  numa: numaPolicy,
+  immovable: immovablePolicy,
 };
 
-export type { Decision, PinRequest, Policy, Snapshot } from './policy';
+/** What a container is entitled to under a policy. */
+export type Entitlement = (pod: PodInfo, container: ContainerInfo) => CpuRequest;
+
+export const ENTITLEMENTS: Readonly<Record<PolicyName, Entitlement>> = {
+  none: inferCpuRequest,
+  static: inferCpuRequest,
+  exclusive: inferWholeCpus,
+  numa: inferWholeCpus,
+  immovable: inferWholeCpus,
+};
+
+/** The policies that go by what Crane's scheduler chose. */
+export const SCHEDULED_POLICIES: ReadonlySet<PolicyName> = new Set<PolicyName>(['exclusive', 'numa', 'immovable']);
+
+export { isWithinFloors } from './floors';
+export { isSpreadAs } from './give-scheduled-cpus';
+export { NO_FOLLOWERS, NO_POD_SET } from './policy';
+export type { Decision, Followers, PinRequest, Policy, Snapshot } from './policy';

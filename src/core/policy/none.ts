@@ -3,5 +3,5 @@ import type { Policy } from './policy';
 /** Gives nobody CPUs of its own. What was given before, under another policy, stays until its container is gone. */
 export const nonePolicy: Policy = () => ({
   kind: 'share',
-  because: 'cpu-manager-policy is none: nobody gets CPUs of its own',
+  because: 'the policy is none: it gets no CPUs of its own',
 });

@@ -1,5 +1,6 @@
 import type { AllocationStep } from '../allocation/take';
-import type { CpuSet } from '../cpuset';
+import type { TopologyResult } from '../annotations';
+import { CpuSet } from '../cpuset';
 import type { AssignmentKind } from '../model/assignment';
 import type { RefusalCode } from '../model/events';
 import type { Settings } from '../model/settings';
@@ -9,20 +10,50 @@ import type { Topology } from '../topology';
 export interface Snapshot {
   readonly topology: Topology;
   readonly settings: Settings;
-  /** CPUs that this very container (pod and name) has, or had before it exited; empty when none. */
+  /** CPUs that this very container (pod and name) has, or had before it exited; empty when none, or of another hold. */
   readonly own: CpuSet;
-  /** CPUs of exited containers of the same pod. */
+  /** CPUs of exited containers of the same pod, of the same hold. */
   readonly idleInPod: CpuSet;
   /** CPUs of all containers of the same pod, this one and exited ones included. */
   readonly ownedByPod: CpuSet;
-  /** Online CPUs that nobody owns and that are not reserved. */
+  /** The set that containers of the pod share, as the scheduler chose it. */
+  readonly podSet: PodSet;
+  /** Online CPUs that nobody else has and that are not reserved. */
   readonly free: CpuSet;
   readonly sharedPool: CpuSet;
+  readonly followers: Followers;
   /** Memory that is promised to others, in bytes by memory node; a node that is not named has none. */
   readonly promisedMemory: ReadonlyMap<number, number>;
 }
 
-/** A container that is entitled to CPUs of its own. */
+export interface PodSet {
+  /** Empty when there is none. */
+  readonly cpus: CpuSet;
+  /** A container runs on it now, or is about to. */
+  readonly inUse: boolean;
+}
+
+export const NO_POD_SET: PodSet = { cpus: CpuSet.empty, inUse: false };
+
+/** Those who have no CPUs but follow what is shared on their NUMA nodes. */
+export interface Followers {
+  /** What each of the others runs on now, every set once. None of them may be taken whole. */
+  readonly sets: readonly CpuSet[];
+  /** Whole CPUs of the shared pool that others asked for, by NUMA node. */
+  readonly demand: ReadonlyMap<number, number>;
+  /** The nodes of this very container, and of other containers of its pod; empty when none. */
+  readonly ownNodes: CpuSet;
+  readonly nodesOfPod: CpuSet;
+}
+
+export const NO_FOLLOWERS: Followers = {
+  sets: [],
+  demand: new Map(),
+  ownNodes: CpuSet.empty,
+  nodesOfPod: CpuSet.empty,
+};
+
+/** A container that is entitled to whole CPUs. */
 export interface PinRequest {
   /** Whole CPUs, at least 1. */
   readonly count: number;
@@ -30,6 +61,8 @@ export interface PinRequest {
   readonly podCount: number;
   /** The container's memory limit; 0 when it has none. */
   readonly memoryBytes: number;
+  /** What the scheduler chose for the whole pod; only for policies that go by it. */
+  readonly scheduled?: TopologyResult;
 }
 
 /** What becomes of a request, with the reason, written for the operator, and the steps that led there. */
@@ -37,7 +70,12 @@ export type Decision =
   | {
       readonly kind: 'pin';
       readonly assignmentKind: AssignmentKind;
+      /** Empty for a kind that follows nodes. */
       readonly cpus: CpuSet;
+      /** The NUMA nodes to follow; only for a kind that does. */
+      readonly nodes?: CpuSet;
+      /** `pod`: the CPUs are shared with the pod's other containers of this scope. */
+      readonly scope?: 'pod';
       /** Memory nodes to go with the CPUs; empty = memory is left alone. */
       readonly mems: CpuSet;
       readonly because: string;

@@ -1,5 +1,7 @@
 import { threadsPerCore } from '../allocation';
+import { leaveForFollowers } from './floors';
 import type { Decision, Snapshot } from './policy';
+import type { Terms } from './terms';
 
 /** full-pcpus-only, and the request would leave half a core. */
 export function refuseSplitCores({ topology }: Snapshot, count: number): Decision {
@@ -13,23 +15,27 @@ export function refuseSplitCores({ topology }: Snapshot, count: number): Decisio
 
 /** Not enough CPUs. The text ends in the pod's events: numbers and rules, no names of other pods. */
 export function refuseForLack(
-  { topology, settings, free, sharedPool }: Snapshot,
+  snapshot: Snapshot,
+  { word, options: { fullPcpusOnly }, alone }: Terms,
   count: number,
   usable: number,
 ): Decision {
+  const { topology, settings, free, sharedPool } = snapshot;
   const allocatable = topology.online.minus(settings.reserved).size;
-  const { fullPcpusOnly } = settings.options;
   const reasons = [
     ...(fullPcpusOnly && usable < free.size ? ['full-pcpus-only counts only cores that are free as a whole'] : []),
-    ...(sharedPool.size - free.size < settings.minSharedCpus
+    ...(alone && sharedPool.size - free.size < settings.minSharedCpus
       ? [`the shared pool keeps at least ${settings.minSharedCpus}`]
+      : []),
+    ...(alone && !leaveForFollowers(snapshot, free).equals(free)
+      ? ['containers that share the CPUs of a NUMA node keep at least one there']
       : []),
   ];
   return {
     kind: 'refuse',
     code: 'RESOURCE_EXHAUSTED',
     because:
-      `asked for ${count} exclusive CPUs, ${usable} can be given now: ${free.size} of ${allocatable} allocatable CPUs ` +
+      `asked for ${count} ${word} CPUs, ${usable} can be given now: ${free.size} of ${allocatable} allocatable CPUs ` +
       `are free, ${settings.reserved.size} of ${topology.online.size} online are reserved` +
       (reasons.length > 0 ? ` (${reasons.join('; ')})` : ''),
   };

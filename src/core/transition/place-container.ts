@@ -1,4 +1,5 @@
 import { excludesReserved } from '../annotations';
+import type { CpuRequest } from '../inference';
 import type { Container, CpuPromise, Placement } from '../model/container';
 import type { ContainerInfo, CpuAdjustment, PodInfo, RuntimeAnswer } from '../model/events';
 import { KINDS } from '../model/kinds';
@@ -57,17 +58,22 @@ export function placeContainer(draft: Draft, pod: PodInfo, container: ContainerI
           freshAssignment: false,
         }),
       );
-      draft.note(entitled > 0 && chosen.policy !== 'none' ? 'warn' : 'debug', leftAlone ? 'left alone' : 'shares', {
-        ...facts,
-        ...(placed.promise && { cpus: placed.promise.cpus.toString() }),
-        because: decision.because,
-      });
+      draft.note(
+        chosen.policy !== 'none' && isSurprising(request) ? 'warn' : 'debug',
+        leftAlone ? 'left alone' : 'shares',
+        {
+          ...facts,
+          ...(placed.promise && { cpus: placed.promise.cpus.toString() }),
+          because: decision.because,
+        },
+      );
       return { kind: 'placed', liftQuota: false, container: placed };
     }
   }
 }
 
-function withPromise(view: NodeView, container: Container): Container {
+/** The container with what the model promises it. */
+export function withPromise(view: NodeView, container: Container): Container {
   const promise = promiseOf(view, container);
   return promise ? { ...container, promise } : container;
 }

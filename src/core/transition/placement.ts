@@ -1,52 +1,140 @@
+import { choosePolicy, readTopologyResult, type Remark } from '../annotations';
 import { CpuSet } from '../cpuset';
-import { inferCpuRequest, type CpuRequest } from '../inference';
-import { keyOf, type Assignment } from '../model/assignment';
+import type { CpuRequest } from '../inference';
+import { keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import type { ContainerInfo, PodInfo } from '../model/events';
+import { KINDS, mayOverlap, sharedOn } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
+import type { ChosenPolicy } from '../model/policy-name';
 import { rulesOf } from '../model/settings';
-import { POLICIES, type Decision, type Snapshot } from '../policy';
+import {
+  ENTITLEMENTS,
+  POLICIES,
+  SCHEDULED_POLICIES,
+  type Decision,
+  type Followers,
+  type PinRequest,
+  type Snapshot,
+} from '../policy';
 import type { Draft } from './draft';
 
-/** What the container is entitled to by the numbers of its message, and what the policy makes of it. */
-export function decidePlacement(
+/** Who decides for a container, what it is entitled to, and what becomes of it. */
+export interface PlacementDecision {
+  readonly chosen: ChosenPolicy;
+  readonly request: CpuRequest;
+  readonly decision: Decision;
+  /** Annotations of the pod that are not followed. */
+  readonly remarks: readonly Remark[];
+}
+
+/** Whose decision it is, and what the container is entitled to by the numbers of its message. */
+export function entitle(
   view: NodeView,
   pod: PodInfo,
   container: ContainerInfo,
-): { request: CpuRequest; decision: Decision } {
-  const request = inferCpuRequest(pod, container);
+): Pick<PlacementDecision, 'chosen' | 'request' | 'remarks'> {
+  const { remarks, ...chosen } = choosePolicy(view.settings, pod.annotations, container.name);
+  return { chosen, request: ENTITLEMENTS[chosen.policy](pod, container), remarks };
+}
+
+/** What the container is entitled to, and what the policy for it makes of that. */
+export function decidePlacement(view: NodeView, pod: PodInfo, container: ContainerInfo): PlacementDecision {
+  const { chosen, request, remarks } = entitle(view, pod, container);
   if (request.kind === 'conflict') {
-    return { request, decision: { kind: 'refuse', code: 'FAILED_PRECONDITION', because: request.because } };
+    const decision = { kind: 'refuse', code: 'FAILED_PRECONDITION', because: request.because } as const;
+    return { chosen, request, decision, remarks };
   }
-  if (request.kind === 'shared') return { request, decision: { kind: 'share', because: request.because } };
-  const decision = POLICIES[view.settings.cpuManagerPolicy](snapshotFor(view, pod, container.name), {
+  if (request.kind === 'shared') {
+    return { chosen, request, decision: { kind: 'share', because: request.because }, remarks };
+  }
+  const scheduled = readSchedule(view, pod, container, chosen, request.count);
+  const kind = chosen.policy === 'none' ? 'static' : chosen.policy;
+  const decision = POLICIES[chosen.policy](snapshotFor(view, pod, container.name, kind), {
     count: request.count,
     podCount: Math.max(request.count, Math.floor((pod.podResources?.shares ?? 0) / 1024)),
     memoryBytes: container.resources.memoryLimitBytes ?? 0,
+    ...scheduled.found,
   });
   const mayShare =
     view.settings.onInsufficientCpu === 'share' && decision.kind === 'refuse' && decision.code !== 'INTERNAL';
   return {
+    chosen,
     request,
     decision: mayShare ? { kind: 'share', because: `${decision.because}; on-insufficient-cpu is share` } : decision,
+    remarks: [...remarks, ...scheduled.remarks],
   };
 }
 
-/** What a policy may look at, for a container of this name in this pod. */
-export function snapshotFor(view: NodeView, pod: { readonly uid: string }, containerName: string): Snapshot {
+/** What the scheduler chose for the pod, where the policy goes by it. */
+export function readSchedule(
+  view: NodeView,
+  pod: PodInfo,
+  container: ContainerInfo,
+  { policy }: ChosenPolicy,
+  count: number,
+): { readonly found: Pick<PinRequest, 'scheduled'>; readonly remarks: readonly Remark[] } {
+  if (!SCHEDULED_POLICIES.has(policy)) return { found: {}, remarks: [] };
+  const { result, remarks } = readTopologyResult(view.topology, pod, { count, container });
+  return { found: result ? { scheduled: result } : {}, remarks };
+}
+
+/**
+ * What a policy that makes assignments of this kind may look at, for a container of this name in this pod.
+ *
+ * What the container had, and what lies idle in its pod, is `own` and `idleInPod` where it was held the same way; where it
+ * was not, it counts as free, since the new decision replaces the old.
+ */
+export function snapshotFor(
+  view: NodeView,
+  pod: { readonly uid: string },
+  containerName: string,
+  kind: AssignmentKind = 'static',
+): Snapshot {
   const ofPod = view.assignmentsOf(pod.uid);
   const own = ofPod.find((assignment) => assignment.containerName === containerName);
+  const ended = ofPod.filter((each) => each === own || each.containerId === null);
+  const busy = cpusOfAll(ofPod.filter((each) => !ended.includes(each)));
+  const sameHold = (each: Assignment): boolean => KINDS[each.kind].holds === KINDS[kind].holds;
+  const reusable = cpusOfAll(ended.filter((each) => !sameHold(each))).minus(busy);
+  const ofPodSet = ofPod.filter((each) => each.scope === 'pod' && each.kind === kind);
+  const inUse = ofPodSet.filter(({ containerId }) => containerId !== null);
   return {
     topology: view.topology,
     settings: view.settings,
-    own: own?.cpus ?? CpuSet.empty,
-    idleInPod: CpuSet.unionOf(
-      ofPod.filter((each) => each.containerId === null && each !== own).map(({ cpus }) => cpus),
-    ),
-    ownedByPod: CpuSet.unionOf(ofPod.map(({ cpus }) => cpus)),
-    free: view.free,
+    own: own && sameHold(own) ? own.cpus.minus(busy) : CpuSet.empty,
+    idleInPod: cpusOfAll(ended.filter((each) => each !== own && sameHold(each))).minus(busy),
+    ownedByPod: cpusOfAll(ofPod),
+    podSet: { cpus: cpusOfAll(inUse.length > 0 ? inUse : ofPodSet), inUse: inUse.length > 0 },
+    free: view.free.union(reusable.intersect(view.topology.online).minus(view.settings.reserved)),
     sharedPool: view.sharedPool,
+    followers: findFollowers(view, own, pod.uid),
     promisedMemory: sumPromisedMemory(view, pod.uid, containerName),
   };
+}
+
+function cpusOfAll(assignments: readonly Assignment[]): CpuSet {
+  return CpuSet.unionOf(assignments.map(({ cpus }) => cpus));
+}
+
+/** The others who follow what is shared on NUMA nodes, and what was asked for there. */
+function findFollowers(view: NodeView, own: Assignment | undefined, podUid: string): Followers {
+  const sets = new Map<string, CpuSet>();
+  const demand = new Map<number, number>();
+  const ask = (node: number, count: number): unknown => demand.set(node, (demand.get(node) ?? 0) + count);
+  let nodesOfPod = CpuSet.empty;
+  for (const each of view.assignments.values()) {
+    const { holds } = KINDS[each.kind];
+    if (each === own || holds === 'alone') continue;
+    if (holds === 'nodes') {
+      const nodes = each.nodes ?? CpuSet.empty;
+      if (!sets.has(nodes.toString())) sets.set(nodes.toString(), sharedOn(view, nodes));
+      for (const node of nodes) ask(node, each.requested / nodes.size);
+      if (each.podUid === podUid) nodesOfPod = nodesOfPod.union(nodes);
+    } else {
+      for (const { id, cpus } of view.topology.numaNodes) ask(id, cpus.countIn(each.cpus));
+    }
+  }
+  return { sets: [...sets.values()], demand, ownNodes: own?.nodes ?? CpuSet.empty, nodesOfPod };
 }
 
 /** A limit counts in equal parts on the nodes that it may use. */
@@ -63,19 +151,43 @@ function sumPromisedMemory(view: NodeView, podUid: string, containerName: string
   return promised;
 }
 
+export interface Assigned {
+  /** Whole CPUs that the container asked for. */
+  readonly requested: number;
+  readonly chosen: ChosenPolicy;
+  readonly decision: Extract<Decision, { kind: 'pin' }>;
+}
+
 /** Writes a pin into the draft: the assignment, and the loss of those in the pod whose idle CPUs it took over. */
 export function assign(
   draft: Draft,
   pod: PodInfo,
   container: ContainerInfo,
-  requested: number,
-  decision: Extract<Decision, { kind: 'pin' }>,
+  { requested, chosen, decision }: Assigned,
 ): Assignment {
   const { model } = draft;
+  const { assignmentKind: kind, nodes, scope } = decision;
   const key = keyOf({ podUid: pod.uid, containerName: container.name });
   const before = model.assignments.get(key);
+  const assignment: Assignment = {
+    podUid: pod.uid,
+    podNamespace: pod.namespace,
+    podName: pod.name,
+    containerName: container.name,
+    kind,
+    cpus: decision.cpus,
+    ...(nodes && { nodes }),
+    ...(scope && { scope }),
+    mems: decision.mems,
+    requested,
+    containerId: container.id,
+    quotaLifted: KINDS[kind].holds === 'alone' && model.settings.liftCpuQuota && (container.resources.quotaUs ?? 0) > 0,
+    rules: rulesOf(model.settings, chosen),
+    because: decision.because,
+    since: before && sameSet(before, decision) ? before.since : draft.now,
+  };
   for (const other of model.assignmentsOf(pod.uid)) {
-    if (keyOf(other) === key || !other.cpus.overlaps(decision.cpus)) continue;
+    if (keyOf(other) === key || !other.cpus.overlaps(decision.cpus) || mayOverlap(other, assignment)) continue;
     const rest = other.cpus.minus(decision.cpus);
     draft.put(
       rest.isEmpty
@@ -83,23 +195,12 @@ export function assign(
         : { kind: 'put-assignment', assignment: { ...other, cpus: rest } },
     );
   }
-  const assignment: Assignment = {
-    podUid: pod.uid,
-    podNamespace: pod.namespace,
-    podName: pod.name,
-    containerName: container.name,
-    kind: decision.assignmentKind,
-    cpus: decision.cpus,
-    mems: decision.mems,
-    requested,
-    containerId: container.id,
-    quotaLifted: model.settings.liftCpuQuota && (container.resources.quotaUs ?? 0) > 0,
-    rules: rulesOf(model.settings),
-    because: decision.because,
-    since: before?.cpus.equals(decision.cpus) ? before.since : draft.now,
-  };
   draft.put({ kind: 'put-assignment', assignment });
   return assignment;
+}
+
+function sameSet(before: Assignment, { cpus, nodes = CpuSet.empty }: Assigned['decision']): boolean {
+  return before.cpus.equals(cpus) && (before.nodes ?? CpuSet.empty).equals(nodes);
 }
 
 /** Takes a container's assignment away, if it has one: it is no longer entitled to CPUs of its own. */

@@ -1,13 +1,15 @@
 import { CpuSet, parseCpuList } from '../cpuset';
-import { inferCpuRequest } from '../inference';
+import { DEFAULT_PERIOD_US, wholeCpusOfShares } from '../inference';
 import { keyOf, type Assignment } from '../model/assignment';
 import type { CpuPromise } from '../model/container';
-import type { ContainerInfo, PodInfo, RuntimeEvent } from '../model/events';
+import type { ContainerInfo, KnownBefore, PodInfo, RuntimeEvent } from '../model/events';
 import { adoptAsShared, adoptContainer, forgetContainer } from './container-life';
 import type { NodeView } from '../model/node-model';
 import type { Draft } from './draft';
-import { describe } from './place-container';
-import { assign } from './placement';
+import { KINDS } from '../model/kinds';
+import { isSpreadAs, isWithinFloors, type Decision } from '../policy';
+import { describe, withPromise } from './place-container';
+import { assign, entitle, readSchedule, snapshotFor } from './placement';
 import { releasePod, rememberPod } from './pods';
 
 /** The note about a container that started without us; its fields name pod and container. */
@@ -27,7 +29,7 @@ export type LiveCpusets = ReadonlyMap<string, CpuSet>;
  */
 export function synchronize(
   draft: Draft,
-  { pods, containers }: Extract<RuntimeEvent, { kind: 'synchronize' }>,
+  { pods, containers, before }: Extract<RuntimeEvent, { kind: 'synchronize' }>,
   live: LiveCpusets,
 ): void {
   const podById = new Map(pods.map((pod) => [pod.sandboxId, pod]));
@@ -36,7 +38,7 @@ export function synchronize(
     .map(asAskedFor)
     .sort((a, b) => (a.id < b.id ? -1 : 1));
   const fresh = present.filter(isUnknownTo(draft.model));
-  forgetAbsent(draft, podById, new Set(present.map(({ id }) => id)));
+  forgetAbsent(draft, podById, new Set(present.map(({ id }) => id)), before);
   for (const pod of pods) rememberPod(draft, pod);
 
   const strangers: { pod: PodInfo; container: ContainerInfo }[] = [];
@@ -71,26 +73,42 @@ function isUnknownTo(model: NodeView): (container: ContainerInfo) => boolean {
   return ({ id }) => !model.containers.has(id) && !remembered.has(id);
 }
 
-/** A lifted quota in the runtime's record is most likely our own doing: what the kubelet asked for can't be seen any more. */
+/**
+ * A lifted quota in the runtime's record is most likely our own doing. Only containers whose limit was their request had
+ * theirs lifted, so where that is a whole number it is known what the kubelet asked for; else it can't be seen any more.
+ */
 function asAskedFor(container: ContainerInfo): ContainerInfo {
   if ((container.resources.quotaUs ?? 0) >= 0) return container;
   const { quotaUs: _lifted, ...resources } = container.resources;
-  return { ...container, resources };
+  const count = wholeCpusOfShares(resources.shares ?? 0);
+  if (count === undefined) return { ...container, resources };
+  const quotaUs = count * (resources.periodUs ?? DEFAULT_PERIOD_US);
+  return { ...container, resources: { ...resources, quotaUs } };
 }
 
-function forgetAbsent(draft: Draft, pods: ReadonlyMap<string, PodInfo>, present: ReadonlySet<string>): void {
+/** What came into the model while the lists were taken, or is still being made, is missing there and is not absent. */
+function forgetAbsent(
+  draft: Draft,
+  pods: ReadonlyMap<string, PodInfo>,
+  present: ReadonlySet<string>,
+  before: KnownBefore | undefined,
+): void {
   const { model } = draft;
   for (const container of [...model.containers.values()]) {
-    if (!present.has(container.id)) forgetContainer(draft, container);
+    const { id, phase } = container;
+    const isJudged = before === undefined || (before.containerIds.has(id) && phase !== 'creating');
+    if (isJudged && !present.has(id)) forgetContainer(draft, container);
   }
   for (const sandboxId of [...model.pods.keys()]) {
-    if (!pods.has(sandboxId)) draft.put({ kind: 'drop-pod', sandboxId });
+    const isJudged = before?.sandboxIds.has(sandboxId) ?? true;
+    if (isJudged && !pods.has(sandboxId)) draft.put({ kind: 'drop-pod', sandboxId });
   }
-  const uids = new Set([...pods.values()].map(({ uid }) => uid));
+  const uids = new Set([...pods.values(), ...model.pods.values()].map(({ uid }) => uid));
   const gone = new Set([...model.assignments.values()].map(({ podUid }) => podUid).filter((uid) => !uids.has(uid)));
   for (const uid of gone) releasePod(draft, uid, 'the pod was gone when the runtime was asked');
   for (const assignment of [...model.assignments.values()]) {
-    if (assignment.containerId !== null && !present.has(assignment.containerId)) {
+    const { containerId } = assignment;
+    if (containerId !== null && !present.has(containerId) && !model.containers.has(containerId)) {
       draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null } });
     }
   }
@@ -103,43 +121,46 @@ function bind(draft: Draft, pod: PodInfo, container: ContainerInfo, assignment: 
     const bound = { ...assignment, podNamespace, podName, containerId: container.id };
     draft.put({ kind: 'put-assignment', assignment: bound });
   }
-  draft.put({
-    kind: 'put-container',
-    container: describe(pod, container, {
-      placement: 'exclusive',
-      entitled: assignment.requested,
-      because: assignment.because,
-      promise: { cpus: assignment.cpus, mems: assignment.mems },
-      freshAssignment: false,
-    }),
-  });
+  const { requested: entitled, because, kind } = assignment;
+  const { placement } = KINDS[kind];
+  const described = describe(pod, container, { placement, entitled, because, freshAssignment: false });
+  draft.put({ kind: 'put-container', container: withPromise(draft.model, described) });
   learnRecord(draft, container, live);
 }
 
 /**
- * A container that is entitled to n CPUs and already sits on exactly n that nobody owns, or that lie idle in its pod:
+ * A container that is entitled to n CPUs and already sits on exactly n that nobody has, or that lie idle in its pod:
  * state was lost, the promise was not. It stays where it is.
  */
 function adoptAsItIs(draft: Draft, pod: PodInfo, container: ContainerInfo, live: LiveCpusets): boolean {
   const { model } = draft;
-  if (model.settings.cpuManagerPolicy !== 'static' || hasLivingNamesake(model, pod, container)) return false;
-  const request = inferCpuRequest(pod, container);
+  if (hasLivingNamesake(model, pod, container)) return false;
+  const { chosen, request } = entitle(model, pod, container);
   const cpus = live.get(container.id) ?? readList(container.resources.cpus);
-  if (request.kind !== 'exclusive' || cpus?.size !== request.count) return false;
-  const fromPool = cpus.minus(idleCpusOf(model, pod));
-  if (!fromPool.isSubsetOf(model.free)) return false;
-  if (!fromPool.isEmpty && model.sharedPool.size - fromPool.size < model.settings.minSharedCpus) return false;
+  if (request.kind !== 'exclusive' || chosen.policy === 'none' || !cpus) return false;
+  if (KINDS[chosen.policy].holds === 'nodes') return false; // moving costs it nothing
+  const { scheduled } = readSchedule(model, pod, container, chosen, request.count).found;
+  const snapshot = snapshotFor(model, pod, container.name, chosen.policy);
+  const { own, idleInPod, podSet, free } = snapshot;
+  const joins = scheduled !== undefined && podSet.inUse && cpus.equals(podSet.cpus);
+  const isAsMuch = scheduled ? isSpreadAs(model.topology, cpus, scheduled) : cpus.size === request.count;
+  if (!joins && !(isAsMuch && cpus.isSubsetOf(CpuSet.unionOf([own, idleInPod, free])))) return false;
+
   const because = 'state was rebuilt from the runtime: the container already ran on these CPUs';
-  const pin = { kind: 'pin', assignmentKind: 'static', cpus, mems: CpuSet.empty, because, steps: [] } as const;
-  const assignment = assign(draft, pod, container, request.count, pin);
+  const decision: Extract<Decision, { kind: 'pin' }> = {
+    kind: 'pin',
+    assignmentKind: chosen.policy,
+    ...(scheduled && { scope: 'pod' }),
+    cpus,
+    mems: CpuSet.empty,
+    because,
+    steps: [],
+  };
+  if (KINDS[chosen.policy].holds === 'alone' && !isWithinFloors(snapshot, decision)) return false;
+  const assignment = assign(draft, pod, container, { requested: request.count, chosen, decision });
   bind(draft, pod, container, assignment, live);
   draft.note('info', 'restored', { podUid: pod.uid, container: container.name, cpus: cpus.toString(), because });
   return true;
-}
-
-function idleCpusOf(model: NodeView, { uid }: PodInfo): CpuSet {
-  const idle = model.assignmentsOf(uid).filter(({ containerId }) => containerId === null);
-  return CpuSet.unionOf(idle.map(({ cpus }) => cpus));
 }
 
 /** What runtime and kernel have is learnt as it is; `planMoves` finds what differs from the promise. */

@@ -1,8 +1,9 @@
 import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../model/events';
-import { inferCpuRequest } from '../inference';
-import { keyOf } from '../model/assignment';
+import { keyOf, type Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
+import { isAssigned } from '../model/kinds';
 import { promiseOf } from '../plan/plan-moves';
+import { ENTITLEMENTS } from '../policy';
 import { adoptContainer } from './container-life';
 import type { Draft } from './draft';
 import { adjustmentOf, placeContainer } from './place-container';
@@ -24,7 +25,8 @@ export function updateContainer(
   else {
     const { cpus: _cpus, mems: _mems, ...numbers } = changed;
     const resources = { ...known.resources, ...numbers };
-    if (decidesPlacement(known.resources, resources) && !keepsItsCpus(known, pod, { ...container, resources })) {
+    const held = isAssigned(known) ? assignmentOf(draft, pod, known) : undefined;
+    if (decidesPlacement(known.resources, resources) && !keepsItsCpus(known, held, pod, { ...container, resources })) {
       const placed = placeContainer(draft, withoutSum(pod), {
         ...container,
         cgroupsPath: known.cgroupsPath,
@@ -41,9 +43,8 @@ export function updateContainer(
   const current = model.containers.get(container.id)!;
   const promise = promiseOf(model, current);
   if (!promise) return { kind: 'ok' };
-  const assignment = model.assignments.get(keyOf({ podUid: pod.uid, containerName: current.name }));
   const liftQuota =
-    current.placement === 'exclusive' && (assignment?.quotaLifted ?? false) && (changed.quotaUs ?? 0) > 0;
+    isAssigned(current) && (assignmentOf(draft, pod, current)?.quotaLifted ?? false) && (changed.quotaUs ?? 0) > 0;
   draft.put({ kind: 'put-container', container: { ...current, promise, recorded: promise } });
   return { kind: 'ok', adjust: adjustmentOf(promise, liftQuota) };
 }
@@ -61,11 +62,16 @@ function decidesPlacement(before: CpuResources, after: CpuResources): boolean {
  * Whoever asks for as many CPUs as before keeps those it has, also under rules that would not give them today. Numbers
  * that contradict each other take nobody's CPUs away either: who changes only one of them means no resize.
  */
-function keepsItsCpus(known: Container, pod: PodInfo, container: ContainerInfo): boolean {
-  if (known.placement !== 'exclusive') return false;
-  const request = inferCpuRequest(withoutSum(pod), container);
-  if (request.kind === 'exclusive') return request.count === known.entitled;
+function keepsItsCpus(known: Container, held: Assignment | undefined, pod: PodInfo, container: ContainerInfo): boolean {
+  if (!held) return false;
+  const request = ENTITLEMENTS[held.kind](withoutSum(pod), container);
+  // What the scheduler chose for a pod does not grow with one of its containers.
+  if (request.kind === 'exclusive') return request.count === known.entitled || held.scope === 'pod';
   return request.kind === 'conflict' || request.doubt !== undefined;
+}
+
+function assignmentOf({ model }: Draft, { uid }: PodInfo, { name }: Container): Assignment | undefined {
+  return model.assignments.get(keyOf({ podUid: uid, containerName: name }));
 }
 
 /** The sum that the pod announced at its start may be older than the container's new numbers. */

@@ -1,7 +1,9 @@
 import { keyOf, type Assignment } from '../model/assignment';
 import type { Container, CpuPromise } from '../model/container';
+import { cpusOf, isAssigned, KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
-import { optionNames, rulesOf, type Settings } from '../model/settings';
+import type { PolicyName } from '../model/policy-name';
+import { optionNames, type Settings } from '../model/settings';
 import { hasCgroup } from '../plan/plan-moves';
 import type { Observation, Seen } from './observation';
 import { describeQuota, isLimit, wasLifted } from './throttling';
@@ -79,34 +81,52 @@ function listRemarks(view: NodeView, container: Container, { quota, podQuota, th
 
 function judgeStanding(view: NodeView, container: Container): Verdict {
   const { settings, topology } = view;
-  if (container.placement !== 'exclusive') {
-    if (view.sharedPool.overlaps(view.exclusive)) {
-      return {
-        kind: 'violated',
-        because: 'no CPU outside the exclusive ones is online: the shared pool overlaps them',
-      };
-    }
-    return { kind: 'kept', because: 'in the shared pool' };
+  const assignment = isAssigned(container)
+    ? view.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name }))
+    : undefined;
+  if (isAssigned(container) && !assignment) return { kind: 'unknown', because: 'its assignment is missing' };
+  if ((!assignment || KINDS[assignment.kind].holds === 'nodes') && view.sharedPool.overlaps(view.exclusive)) {
+    return {
+      kind: 'violated',
+      because: 'no CPU outside the exclusive ones is online: the shared pool overlaps them',
+    };
   }
-  const assignment = view.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name }));
-  if (!assignment) return { kind: 'unknown', because: 'its assignment is missing' };
+  if (!assignment)
+    return { kind: 'kept', because: ['in the shared pool', ...remarkReserved(view, container)].join('; ') };
   const offline = assignment.cpus.minus(topology.online);
   if (!offline.isEmpty) return { kind: 'violated', because: `promised CPUs ${offline.toString()} are offline` };
+  if (cpusOf(view, assignment).isEmpty) {
+    const nodes = assignment.nodes?.toString() ?? '';
+    return { kind: 'violated', because: `nothing is shared on NUMA nodes ${nodes}: it runs in the whole shared pool` };
+  }
   const held = heldBecause(assignment, settings);
   return held === undefined
-    ? { kind: 'kept', because: assignment.because }
+    ? { kind: 'kept', because: [assignment.because, ...remarkReserved(view, container)].join('; ') }
     : { kind: 'held-under-old-rules', because: held };
+}
+
+/** Who is to be kept off reserved CPUs may have nowhere else to run. */
+function remarkReserved({ settings }: NodeView, { placement, avoidsReserved, promise }: Container): string[] {
+  const avoids = placement === 'numa' || avoidsReserved === true;
+  const reserved = promise?.cpus.intersect(settings.reserved);
+  return avoids && reserved && !reserved.isEmpty
+    ? [`it runs on reserved CPUs ${reserved.toString()}, since no others are left for it`]
+    : [];
 }
 
 /** What in an assignment the rules in force would not allow today; undefined when it conforms. */
 export function heldBecause(assignment: Assignment, settings: Settings): string | undefined {
-  const now = rulesOf(settings);
-  if (assignment.rules.policy !== now.policy) {
-    return `given under cpu-manager-policy ${assignment.rules.policy}, which is ${now.policy} now`;
+  const { rules, kind, cpus } = assignment;
+  if (rules.chosenBy !== undefined) {
+    if (!(settings.podPolicies ?? []).includes(rules.policy as PolicyName))
+      return `its pod chose the policy ${rules.policy}, which pods may not choose any more`;
+  } else if (rules.policy !== settings.cpuManagerPolicy) {
+    return `given under cpu-manager-policy ${rules.policy}, which is ${settings.cpuManagerPolicy} now`;
   }
-  const reserved = assignment.cpus.intersect(settings.reserved);
+  const reserved = cpus.intersect(settings.reserved);
   if (!reserved.isEmpty) return `CPUs ${reserved.toString()} are reserved now`;
-  const before = assignment.rules.options.join(',');
+  if (KINDS[kind].holds !== 'alone') return undefined; // the options are those of exclusive CPUs
+  const before = rules.options.join(',');
   const today = optionNames(settings.options).join(',');
   if (before !== today) return `given with the policy options ${before || 'none'}, which are ${today || 'none'} now`;
   return undefined;

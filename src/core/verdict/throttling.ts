@@ -1,5 +1,6 @@
 import { keyOf } from '../model/assignment';
 import type { Container } from '../model/container';
+import { isAssigned } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import type { Observation, Quota } from './observation';
 
@@ -18,8 +19,9 @@ export function findThrottles(view: NodeView, container: Container, observation:
 }
 
 /** The quota of a container on CPUs of its own was lifted with the decision that gave them. */
-export function wasLifted(view: NodeView, { placement, podUid, name }: Container): boolean {
-  if (placement !== 'exclusive') return false;
+export function wasLifted(view: NodeView, container: Container): boolean {
+  if (!isAssigned(container)) return false;
+  const { podUid, name } = container;
   return view.assignments.get(keyOf({ podUid, containerName: name }))?.quotaLifted ?? false;
 }
 

@@ -1,5 +1,6 @@
 import { CpuSet, parseCpuList } from '../../core/cpuset';
 import { keyOf, type Assignment, type Rules } from '../../core/model/assignment';
+import { KINDS } from '../../core/model/kinds';
 import type { KubeletState } from './state';
 
 /** What the runtime knows of a container in the kubelet's file. */
@@ -87,7 +88,8 @@ export function toKubeletState(
   { policyName, defaultCpuSet }: { readonly policyName: string; readonly defaultCpuSet: CpuSet },
 ): KubeletState {
   const entries = new Map<string, Map<string, string>>();
-  for (const { podUid, containerName, cpus } of assignments) {
+  for (const { podUid, containerName, kind, cpus } of assignments) {
+    if (KINDS[kind].holds !== 'alone') continue; // in the shared pool, which is all that the kubelet has for them
     const pod = entries.get(podUid) ?? new Map<string, string>();
     entries.set(podUid, pod.set(containerName, cpus.toString()));
   }

@@ -1,0 +1,5 @@
+export type { Annotations, Remark } from './annotation';
+export { choosePolicy } from './choose-policy';
+export { excludesReserved } from './exclude-reserved';
+export { parseTopologyResult, readTopologyResult, TOPOLOGY_RESULT, totalOf } from './topology-result';
+export type { ParsedResult, TopologyResult } from './topology-result';

@@ -1,0 +1,107 @@
+import { MAX_SHARES, milliOfShares } from '../inference';
+import type { ContainerInfo, PodInfo } from '../model/events';
+import type { Topology } from '../topology';
+import { annotationOf, quote, type Remark } from './annotation';
+
+/** How many CPUs the scheduler gave the whole pod on which NUMA node; ascending by node, none without CPUs. */
+export type TopologyResult = ReadonlyMap<number, number>;
+
+export const TOPOLOGY_RESULT = 'topology.crane.io/topology-result';
+
+const MAX_LENGTH = 64 * 1024;
+const MAX_ZONES = 1024;
+
+export type ParsedResult =
+  { readonly ok: true; readonly result: TopologyResult } | { readonly ok: false; readonly because: string };
+
+/**
+ * Reads the annotation that Crane's scheduler writes: a JSON array of zones, of which those of the type `Node` count, with
+ * the node's number after the first four characters of the name and `resources.capacity.cpu` in whole CPUs:
+ * `[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"2"}}}]`. Never throws, whatever the text.
+ */
+export function parseTopologyResult(text: string): ParsedResult {
+  if (text.length > MAX_LENGTH) return bad(`it is longer than ${MAX_LENGTH} characters`);
+  let zones: unknown;
+  try {
+    zones = JSON.parse(text);
+  } catch {
+    return bad(`${quote(text)} is not JSON`);
+  }
+  if (!Array.isArray(zones)) return bad(`${quote(text)} is not a list of zones`);
+  if (zones.length > MAX_ZONES) return bad(`it has more than ${MAX_ZONES} zones`);
+  const counts = new Map<number, number>();
+  for (const zone of zones as unknown[]) {
+    const type = fieldOf(zone, 'type');
+    const name = fieldOf(zone, 'name');
+    if (typeof type !== 'string' || typeof name !== 'string') return bad('it has a zone without name or type');
+    if (type !== 'Node') continue;
+    const node = /^[^]{4}(\d{1,5})$/.exec(name)?.[1];
+    if (node === undefined) return bad(`zone ${quote(name)} has no node number after four characters`);
+    const cpus = parseWholeCpus(fieldOf(fieldOf(fieldOf(zone, 'resources'), 'capacity'), 'cpu'));
+    if (cpus === undefined) return bad(`zone ${quote(name)} does not tell a whole number of CPUs`);
+    if (counts.has(Number(node))) return bad(`node ${Number(node)} is named twice`);
+    counts.set(Number(node), cpus);
+  }
+  return { ok: true, result: new Map([...counts].filter(([, cpus]) => cpus > 0).sort(([a], [b]) => a - b)) };
+}
+
+/**
+ * What the scheduler chose for the pod, as far as it can be believed: the annotation is the pod author's to write, so it
+ * may neither name more CPUs than the pod asks for, nor too few for the container, nor nodes that the machine does not have.
+ */
+export function readTopologyResult(
+  topology: Topology,
+  pod: PodInfo,
+  { count, container }: { readonly count: number; readonly container: Pick<ContainerInfo, 'name'> },
+): { readonly result?: TopologyResult; readonly remarks: readonly Remark[] } {
+  const text = annotationOf(pod.annotations, TOPOLOGY_RESULT);
+  if (text === undefined) return { remarks: [] };
+  const parsed = parseTopologyResult(text);
+  const because = parsed.ok
+    ? findDisbelief(topology, pod, { count, name: container.name }, parsed.result)
+    : parsed.because;
+  return parsed.ok && because === undefined
+    ? { result: parsed.result, remarks: [] }
+    : { remarks: [{ annotation: TOPOLOGY_RESULT, because: `${because ?? ''}; CPUs are chosen here instead` }] };
+}
+
+function findDisbelief(
+  { numaNodes }: Topology,
+  { podResources }: PodInfo,
+  { count, name }: { readonly count: number; readonly name: string },
+  result: TopologyResult,
+): string | undefined {
+  if (result.size === 0) return undefined;
+  const total = totalOf(result);
+  for (const node of result.keys())
+    if (!numaNodes.some(({ id }) => id === node)) return `this machine has no NUMA node ${node}`;
+  if (total < count) return `it names ${total} CPUs, but container ${name} alone asks for ${count}`;
+  const podShares = podResources?.shares;
+  if (podShares !== undefined && podShares >= MAX_SHARES) return undefined;
+  const announced = podShares === undefined ? count * 1000 : Math.max(count * 1000, milliOfShares(podShares));
+  if (total * 1000 > announced) return `it names ${total} CPUs, but the pod asks for ${announced / 1000}`;
+  return undefined;
+}
+
+/** The CPUs that a result gives the pod in all. */
+export function totalOf(result: TopologyResult): number {
+  return [...result.values()].reduce((sum, cpus) => sum + cpus, 0);
+}
+
+/** A Kubernetes quantity that is a whole number of CPUs: `2`, `2.0`, `2000m`, or the number 2. */
+function parseWholeCpus(quantity: unknown): number | undefined {
+  const text = typeof quantity === 'number' ? String(quantity) : quantity;
+  if (typeof text !== 'string') return undefined;
+  const match = /^(?:(\d{1,5})(?:\.0{1,3})?|(\d{1,5})000m|0m)$/.exec(text);
+  return match ? Number(match[1] ?? match[2] ?? 0) : undefined;
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Readonly<Record<string, unknown>>)[name]
+    : undefined;
+}
+
+function bad(because: string): ParsedResult {
+  return { ok: false, because };
+}

@@ -1,0 +1,49 @@
+import { CpuSet } from '../cpuset';
+import type { Decision, Snapshot } from './policy';
+
+/**
+ * Lets `choose` take CPUs out of the shared pool, but never the last ones of it, nor of what a container that follows NUMA
+ * nodes runs on. It first chooses freely; only if that takes too much, CPUs are put out of its reach and it chooses again.
+ */
+export function chooseWithinFloors(snapshot: Snapshot, reach: CpuSet, choose: (reach: CpuSet) => Decision): Decision {
+  const besideFollowers = leaveForFollowers(snapshot, reach);
+  const freely = choose(reach);
+  if (isWithinFloors(snapshot, freely)) return freely;
+  const modestly = besideFollowers.equals(reach) ? freely : choose(besideFollowers);
+  if (isWithinFloors(snapshot, modestly)) return modestly;
+  return choose(leaveForPool(snapshot, besideFollowers));
+}
+
+/** What may be taken of the CPUs in any combination without taking any follower's last one. */
+export function leaveForFollowers({ followers, topology }: Snapshot, reach: CpuSet): CpuSet {
+  let rest = reach;
+  for (const set of [...followers.sets].sort((a, b) => a.size - b.size)) {
+    if (set.isEmpty || !set.isSubsetOf(rest)) continue;
+    rest = rest.minus(CpuSet.of([leastUseful(set)]));
+  }
+  return rest;
+
+  /** The one whose core has the most CPUs out of reach already, so that no whole core is torn; of these the highest. */
+  function leastUseful(set: CpuSet): number {
+    const torn = (cpu: number): number => topology.cores.find(({ cpus }) => cpus.has(cpu))?.cpus.minus(rest).size ?? 0;
+    return set.toArray().reduce((best, cpu) => (torn(cpu) >= torn(best) ? cpu : best));
+  }
+}
+
+/** What may be taken of the CPUs, even all of it, without going below the floor of the pool: the highest stay out of reach. */
+function leaveForPool({ sharedPool, settings }: Snapshot, reach: CpuSet): CpuSet {
+  const spare = sharedPool.size - settings.minSharedCpus;
+  if (reach.countIn(sharedPool) <= spare) return reach;
+  return CpuSet.of(reach.toArray().slice(0, Math.max(0, spare)));
+}
+
+/** Whether it gives CPUs, and leaves the others enough. */
+export function isWithinFloors({ sharedPool, settings, followers }: Snapshot, decision: Decision): boolean {
+  if (decision.kind !== 'pin') return false;
+  const fromPool = decision.cpus.countIn(sharedPool);
+  if (fromPool === 0) return true;
+  return (
+    sharedPool.size - fromPool >= settings.minSharedCpus &&
+    followers.sets.every((set) => set.isEmpty || !set.isSubsetOf(decision.cpus))
+  );
+}
