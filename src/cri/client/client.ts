@@ -27,6 +27,8 @@ export interface CriClient {
   listContainers(options?: CallOptions): Promise<readonly ContainerInfo[]>;
   /** Everything that exists now, cgroups and resources included: what NRI's Synchronize tells, and exited containers. */
   readNode(options?: CallOptions): Promise<NodeInventory>;
+  /** One container, cgroup and resources included; undefined when the runtime has none of this id. */
+  readContainer(containerId: string, options?: CallOptions): Promise<ContainerInfo | undefined>;
   /**
    * Changes CPUs, memory nodes or quota of a container; absent fields stay as they are. NOT_FOUND when it is gone.
    * While a container is being started, containerd takes an update without carrying it out: repeat it afterwards.
@@ -60,6 +62,7 @@ export function createCriClient(endpoint: string): CriClient {
     listPods: async (options) => (await listPods(channel, options)).map(toListedPod),
     listContainers: async (options) => (await listContainers(channel, options)).map(toContainerInfo),
     readNode: (options) => readNode(channel, options),
+    readContainer: (containerId, options) => readContainer(channel, containerId, options),
     updateContainer: (update, options) => updateContainer(channel, update, options),
     close: () => channel.close(),
   };
@@ -87,6 +90,21 @@ async function readNode(channel: Channel, options?: CallOptions): Promise<NodeIn
       return toPodInfoOfStatus(pod, await channel.call(methods.podSandboxStatus, status, options));
     }),
   };
+}
+
+async function readContainer(
+  channel: Channel,
+  containerId: string,
+  options?: CallOptions,
+): Promise<ContainerInfo | undefined> {
+  const filter = { id: containerId, podSandboxId: '', state: undefined, labelSelector: {} };
+  const { containers } = await channel.call(methods.listContainers, { filter }, options);
+  // A runtime may take the beginning of an id for the whole.
+  const listed = containers.filter(({ id }) => id === containerId);
+  const [container] = await mapExisting(listed, async (each) =>
+    toContainerInfoOfStatus(each, await channel.call(methods.containerStatus, { containerId, verbose: true }, options)),
+  );
+  return container;
 }
 
 /** Maps a few at a time, in order; what was removed after it had been listed is left out. */

@@ -1,0 +1,22 @@
+import { posix } from 'node:path';
+
+/** What runtimes put before the container's id in the name of its cgroup: under systemd, and else. */
+const NAMES: Readonly<Record<string, { readonly unit: string; readonly folder: string }>> = {
+  containerd: { unit: 'cri-containerd', folder: '' },
+  'cri-o': { unit: 'crio', folder: 'crio-' },
+  docker: { unit: 'docker', folder: '' },
+};
+
+/**
+ * The `cgroupsPath` that a runtime (by the name that it tells) gives to a container, in the form of the OCI spec. The
+ * answer to CreateContainer does not tell it. Undefined for a runtime that is not known here.
+ *
+ * After containerd's getCgroupsPath and CRI-O's ContainerCgroupPath.
+ */
+export function nameCgroupsPath(runtimeName: string, cgroupParent: string, containerId: string): string | undefined {
+  const names = NAMES[runtimeName];
+  if (names === undefined || cgroupParent === '') return undefined;
+  const parent = posix.basename(cgroupParent);
+  if (parent.endsWith('.slice')) return `${parent}:${names.unit}:${containerId}`;
+  return posix.join(cgroupParent, `${names.folder}${containerId}`);
+}

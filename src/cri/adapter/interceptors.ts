@@ -1,0 +1,39 @@
+import type { Interceptor, Interceptors } from '../proxy';
+import { CallsUnderWay } from './calls-under-way';
+import { interceptCreateContainer } from './create-container';
+import { readAlong, readListAlong } from './exits';
+import { observeContainerEnd, observePodEnd, observePodStart } from './life-cycle';
+import type { Ports } from './ports';
+import { interceptStartContainer } from './start-container';
+import { interceptUpdateContainer } from './update-container';
+
+export interface Adapter {
+  readonly interceptors: Interceptors;
+  /** Whether a call about this container is under way, so that an update of our own would be lost or overwritten. */
+  readonly isBusy: (containerId: string) => boolean;
+}
+
+/** Everything that is looked at; all other methods pass unseen. */
+export function createAdapter(ports: Ports): Adapter {
+  const underWay = new CallsUnderWay(ports.node);
+  const methods: Readonly<Record<string, Interceptor>> = {
+    CreateContainer: interceptCreateContainer(ports),
+    StartContainer: interceptStartContainer(ports, underWay),
+    UpdateContainerResources: interceptUpdateContainer(ports, underWay),
+    StopContainer: observeContainerEnd(ports, 'container-stopped'),
+    RemoveContainer: observeContainerEnd(ports, 'container-removed'),
+    RunPodSandbox: observePodStart(ports),
+    StopPodSandbox: observePodEnd(ports, 'pod-stopped'),
+    RemovePodSandbox: observePodEnd(ports, 'pod-removed'),
+    ListContainers: readListAlong(ports, underWay),
+    StreamContainers: readAlong(ports, underWay, 'piece'),
+    ContainerStatus: readAlong(ports, underWay, 'status'),
+    GetContainerEvents: readAlong(ports, underWay, 'event'),
+  };
+  return {
+    interceptors: new Map(
+      Object.entries(methods).map(([method, interceptor]) => [`/runtime.v1.RuntimeService/${method}`, interceptor]),
+    ),
+    isBusy: (containerId) => underWay.has(containerId),
+  };
+}

@@ -1,0 +1,106 @@
+import { samePromise, type Container } from '../../core/model/container';
+import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../proxy';
+import type { CallsUnderWay } from './calls-under-way';
+import { findContainer } from './find-container';
+import { errorOf, notReady, toOwnError } from './own-errors';
+import type { Ports } from './ports';
+import { readId } from './read-request';
+
+interface Start {
+  containerId: string;
+  /** Set while the runtime works on it. */
+  finish: (() => void) | undefined;
+  hasEnded: boolean;
+}
+
+/** A start waits so long for others that the runtime is late with; then it is not theirs to hold up any more. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * StartContainer: the runtime makes the cgroup from its own record, so that has to say what is promised now. And it does
+ * not carry out updates of a container that it is starting: what changed meanwhile is put right before the caller has
+ * the answer.
+ */
+export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): Interceptor {
+  const starts = new WeakMap<CallContext, Start>();
+
+  const prepare = async (message: Uint8Array, start: Start, signal: AbortSignal): Promise<RequestVerdict> => {
+    if (!(await ports.whenReady(signal))) return { refuse: notReady };
+    start.containerId = readId('StartContainer', message);
+    if ((await findContainer(ports, start.containerId)) === undefined) return message; // the runtime says what it thinks of it
+    if (!(await underWay.endOfOutdated(start.containerId, { signal, timeoutMs: PATIENCE_MS })) && !signal.aborted)
+      ports.log.warn(
+        { containerId: start.containerId },
+        'another container may still be on its CPUs: the runtime is late',
+      );
+    const failure = await updateRecord(ports, start.containerId);
+    if (failure !== undefined)
+      return {
+        refuse: toOwnError({ code: 'UNAVAILABLE', message: `its CPUs could not be set before its start: ${failure}` }),
+      };
+    // No turn of the loop between the look at the record and this: from here on nobody updates it.
+    if (!start.hasEnded)
+      start.finish = underWay.begin(start.containerId, ports.node.containers.get(start.containerId)?.promise);
+    return message;
+  };
+
+  return {
+    async onRequest(message, call) {
+      const start: Start = { containerId: '', finish: undefined, hasEnded: false };
+      starts.set(call, start);
+      try {
+        return await prepare(message, start, call.signal);
+      } catch (error) {
+        ports.log.error({ err: error }, 'preparing a start failed');
+        return { refuse: errorOf(error) };
+      }
+    },
+    async onEnd(end, call) {
+      const start = starts.get(call);
+      if (!start) return;
+      start.hasEnded = true;
+      try {
+        if (start.finish && end.forwarded) await followUp(ports, start.containerId, end);
+      } finally {
+        start.finish?.();
+      }
+    },
+  };
+}
+
+/** Has the runtime's record say what is promised. Returns why it could not. */
+async function updateRecord(ports: Ports, containerId: string): Promise<string | undefined> {
+  const isBehind = ({ promise, recorded }: Container) => promise !== undefined && !samePromise(promise, recorded);
+  for (;;) {
+    const container = ports.node.containers.get(containerId);
+    if (!container || !isBehind(container)) return undefined;
+    const failure = await ports.carryOut([containerId]);
+    if (failure !== undefined) return failure;
+  }
+}
+
+async function followUp(ports: Ports, containerId: string, { origin, status }: CallEnd): Promise<void> {
+  if (origin === 'runtime' && status.code === 0) return noteRunning(ports, containerId);
+  // It may have started all the same: the runtime knows. Where it can't be asked, its lists tell later.
+  let phase;
+  try {
+    phase = (await ports.readContainer(containerId))?.phase ?? 'exited';
+  } catch (error) {
+    ports.log.debug({ containerId, err: error }, 'what became of a start is not known');
+    return;
+  }
+  if (phase === 'running') await noteRunning(ports, containerId);
+  if (phase === 'exited') await ports.handle({ kind: 'container-stopped', containerId });
+}
+
+async function noteRunning(ports: Ports, containerId: string): Promise<void> {
+  const container = ports.node.containers.get(containerId);
+  const pod = container && ports.node.pods.get(container.sandboxId);
+  if (!pod) return;
+  const answer = await ports.handle({ kind: 'container-started', pod, container });
+  const late = answer.kind === 'ok' ? (answer.updates ?? []) : [];
+  if (late.length === 0) return;
+  const failure = await ports.carryOut(late.map((update) => update.containerId));
+  if (failure !== undefined)
+    ports.log.warn({ containerId, because: failure }, 'a container could not be moved after its start');
+}

@@ -1,0 +1,103 @@
+import { CpuSet } from '../../core/cpuset';
+import type { Container, CpuPromise } from '../../core/model/container';
+import type { CpuResources, RuntimeAnswer } from '../../core/model/events';
+import type { CallContext, Interceptor, RequestVerdict } from '../proxy';
+import { appendToUpdate } from './append-resources';
+import type { CallsUnderWay } from './calls-under-way';
+import { findContainer } from './find-container';
+import { errorOf, notReady, toOwnError } from './own-errors';
+import type { Ports } from './ports';
+import { readUpdateContainer } from './read-request';
+
+interface Update {
+  containerId: string;
+  /** Set once it was decided upon. */
+  carries: CpuPromise | undefined;
+  finish: (() => void) | undefined;
+  hasEnded: boolean;
+}
+
+/** An update waits so long for the start of its container. */
+const PATIENCE_MS = 30_000;
+
+/** UpdateContainerResources: the promise goes along with whatever is updated, and with whatever cpuset it carried. */
+export function interceptUpdateContainer(ports: Ports, underWay: CallsUnderWay): Interceptor {
+  const updates = new WeakMap<CallContext, Update>();
+
+  const decide = async (message: Uint8Array, update: Update, signal: AbortSignal): Promise<RequestVerdict> => {
+    if (!(await ports.whenReady(signal))) return { refuse: notReady };
+    const { containerId, resources } = readUpdateContainer(message);
+    if (resources === undefined || (await findContainer(ports, containerId)) === undefined) return message;
+    // The runtime would take it and not carry it out while it starts the container.
+    await underWay.endOf(containerId, { signal, timeoutMs: PATIENCE_MS });
+    const container = ports.node.containers.get(containerId);
+    if (!container || update.hasEnded) return message;
+    const answer = await apply(ports, container, resources);
+    if (answer.kind === 'refuse') return { refuse: toOwnError(answer) };
+    const { adjust } = answer;
+    if (adjust?.cpus === undefined) return message;
+    update.containerId = containerId;
+    update.carries = { cpus: adjust.cpus, mems: adjust.mems ?? CpuSet.empty };
+    if (!update.hasEnded) update.finish = underWay.begin(containerId, update.carries);
+    return appendToUpdate(message, adjust);
+  };
+
+  return {
+    async onRequest(message, call) {
+      const update: Update = { containerId: '', carries: undefined, finish: undefined, hasEnded: false };
+      updates.set(call, update);
+      try {
+        const verdict = await decide(message, update, call.signal);
+        if (update.hasEnded) await forget(ports, update);
+        return verdict;
+      } catch (error) {
+        ports.log.error({ err: error }, 'deciding about an update failed');
+        return { refuse: errorOf(error) };
+      }
+    },
+    async onEnd({ origin, status }, call) {
+      const update = updates.get(call);
+      if (!update) return;
+      update.hasEnded = true;
+      try {
+        if (origin === 'runtime' && status.code === 0) await learn(ports, update);
+        else await forget(ports, update);
+      } finally {
+        update.finish?.();
+      }
+    },
+  };
+}
+
+/** Decides; others leave CPUs that the container gets more of, else it keeps what it had. */
+async function apply(ports: Ports, container: Container, resources: CpuResources): Promise<RuntimeAnswer> {
+  const pod = ports.node.pods.get(container.sandboxId);
+  if (!pod) return { kind: 'ok' };
+  const answer = await ports.handle({ kind: 'update-container', pod, container, resources });
+  if (answer.kind === 'refuse') return answer;
+  const others = (answer.updates ?? []).flatMap(({ containerId }) =>
+    containerId === container.id ? [] : [containerId],
+  );
+  const failure = others.length === 0 ? undefined : await ports.carryOut(others);
+  if (failure === undefined) return answer;
+  const { cpus: _cpus, mems: _mems, ...before } = container.resources;
+  await ports.handle({ kind: 'update-container', pod, container, resources: before });
+  ports.log.warn({ containerId: container.id, because: failure }, 'an update was taken back');
+  return {
+    kind: 'refuse',
+    code: 'UNAVAILABLE',
+    message: 'the CPUs could not be cleared of other containers; try again',
+  };
+}
+
+async function learn(ports: Ports, { containerId, carries }: Update): Promise<void> {
+  if (!carries) return;
+  const answer = await ports.handle({ kind: 'container-updated', containerId, carriedOut: carries });
+  if (answer.kind === 'ok' && answer.updates) await ports.carryOut([containerId]);
+}
+
+async function forget(ports: Ports, update: Update): Promise<void> {
+  if (!update.carries) return;
+  update.carries = undefined;
+  await ports.handle({ kind: 'update-failed', containerId: update.containerId });
+}
