@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Container } from '../core/model/container';
 import type { NodeModel } from '../core/model/node-model';
+import { planMoves } from '../core/plan/plan-moves';
 import { compareListing, reconcile, type Drift, type Judged, type RuntimeListing } from '../core/transition';
 import { judge } from '../core/verdict/judge';
 import type { Observation } from '../core/verdict/observation';
@@ -193,7 +194,7 @@ export class Reconciler {
     let unknown: readonly string[] = [];
     transactor.change((draft) => {
       unknown = compareListing(draft, listing, before);
-      return [];
+      return planMoves(draft);
     });
     // One that is unknown twice was not just being made when the list was taken.
     const lasting = unknown.filter((id) => this.strangers.has(id));

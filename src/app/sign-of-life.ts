@@ -6,7 +6,7 @@ import { uptime } from 'node:os';
  * round. Not before the machine was booted, when nothing ran; undefined when there never was one.
  */
 export function readSignOfLife(path: string, nowMs: number): number | undefined {
-  const seenMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+  const seenMs = timeOf(path);
   if (seenMs === undefined) return undefined;
   const bootedMs = nowMs - uptime() * 1000;
   return Math.min(nowMs, Math.max(seenMs, bootedMs));
@@ -18,5 +18,14 @@ export function giveSignOfLife(path: string, nowMs: number): void {
     utimesSync(path, nowMs / 1000, nowMs / 1000);
   } catch {
     // A file system that is full or read-only is told elsewhere.
+  }
+}
+
+/** A path that cannot be looked at is told by whoever opens it. */
+function timeOf(path: string): number | undefined {
+  try {
+    return statSync(path).mtimeMs;
+  } catch {
+    return undefined;
   }
 }

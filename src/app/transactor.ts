@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Assignment } from '../core/model/assignment';
 import type { ContainerCpuUpdate, RuntimeAnswer, RuntimeEvent } from '../core/model/events';
+import { samePromise } from '../core/model/container';
 import type { NodeModel } from '../core/model/node-model';
 import type { Move } from '../core/plan/plan-moves';
 import { Draft, handle, type LiveCpusets, type Note, type Outcome } from '../core/transition';
@@ -56,6 +57,11 @@ interface Job {
   readonly work: Work;
 }
 
+interface Decided {
+  readonly draft: Draft;
+  readonly outcome: Outcome;
+}
+
 /**
  * The one place where the node changes: decide, save, carry out, answer. Everything happens in one turn of the event
  * loop, so no two changes ever mix, and what is answered was on disk and in the kernel first.
@@ -100,12 +106,9 @@ export class Transactor {
   }
 
   private run(jobs: readonly Job[]): RuntimeAnswer[] {
-    const { model, now, log } = this.parts;
+    const { log } = this.parts;
     const start = performance.now();
-    let done = jobs.map(({ work }) => {
-      const draft = new Draft(model, now());
-      return { draft, outcome: work(draft) };
-    });
+    let done = this.decideAll(jobs);
     const decided = performance.now();
 
     const needsSave = this.unsaved || done.some(({ draft }) => draft.isDurable);
@@ -135,6 +138,22 @@ export class Transactor {
     return answers.map(({ answer }) => answer);
   }
 
+  /** Decides one after the other. A decision that throws is a fault of ours: nothing of the batch remains. */
+  private decideAll(jobs: readonly Job[]): Decided[] {
+    const { model, now } = this.parts;
+    const drafts: Draft[] = [];
+    try {
+      return jobs.map(({ work }) => {
+        const draft = new Draft(model, now());
+        drafts.push(draft);
+        return { draft, outcome: work(draft) };
+      });
+    } catch (error) {
+      for (const draft of drafts.reverse()) draft.rollback();
+      throw error;
+    }
+  }
+
   private save(): { readonly because: string } | undefined {
     const problem = this.parts.save(this.parts.model.assignments.values());
     this.unsaved = problem !== undefined;
@@ -146,11 +165,12 @@ export class Transactor {
    * The disk does not take the decision: a request for CPUs is refused, since it could not be promised. What has
    * happened anyway (a container ended) is kept in memory, and saved with the next change that can be.
    */
-  private withoutSaving(work: Work, mayBeRefused: boolean, because: string): { draft: Draft; outcome: Outcome } {
+  private withoutSaving(work: Work, mayBeRefused: boolean, because: string): Decided {
     const draft = new Draft(this.parts.model, this.parts.now());
     const outcome = work(draft);
     if (!draft.isDurable || !mayBeRefused) return { draft, outcome };
     draft.rollback();
+    draft.notes.length = 0; // what they tell did not happen
     const message = 'the decision could not be written to disk, so it was not made; the log of cpusetd says why';
     draft.note('warn', 'refused', { because });
     return { draft, outcome: { answer: { kind: 'refuse', code: 'UNAVAILABLE', message }, moves: [] } };
@@ -160,10 +180,13 @@ export class Transactor {
   private carryOut({ answer, moves }: Outcome): { answer: RuntimeAnswer; failed: Move[] } {
     const { model, mover, log } = this.parts;
     const failed: Move[] = [];
-    for (const move of moves) {
+    for (const planned of moves) {
+      const container = model.containers.get(planned.containerId);
+      // A later event of the batch may have changed the promise again: only the last one is carried out, and once.
+      const move = { ...planned, to: container?.promise ?? planned.to };
+      if (container && samePromise(container.told, move.to)) continue;
       const failure = mover.move(move);
       if (failure === undefined) {
-        const container = model.containers.get(move.containerId);
         if (container) model.apply({ kind: 'put-container', container: { ...container, told: move.to } });
         log.debug({ containerId: move.containerId, cpus: move.to.cpus.toString(), because: move.because }, 'moved');
       } else if (failure.kind !== 'gone') {

@@ -102,9 +102,7 @@ test('what the runtime no longer has is released', async () => {
   expect(stage.node.state).toBe('pool 0-7');
 });
 
-// FAULT (src/app/reconciler.ts, compareWithRuntime): the comparison plans no moves, so running containers stay in the
-// smaller pool until something else changes assignments.
-test.failing('and the pool grows by it for those who run', async () => {
+test('and the pool grows by it for those who run', async () => {
   stage = new Stage('make q/s 0; make p/a 2').has('q q/s#1');
   await stage.reconciler.round();
   expect(stage.kernel.get('q/s#1')).toBe('0-7');
