@@ -30,7 +30,7 @@ export function readResources(source: BinaryReader, resources: Resources): void 
 export function toCpuResources({ oomScoreAdj: _oom, ...resources }: Resources): CpuResources {
   return Object.fromEntries(
     Object.entries(resources).filter(([, value]) => value !== 0 && value !== ''),
-  ) as CpuResources;
+  );
 }
 
 /** Beyond 2^53 the low bits are lost; only "no limit" is ever that large. */
