@@ -1,11 +1,13 @@
 import { CpuSet } from '../../src/core/cpuset';
 import { NO_OPTIONS, type Settings } from '../../src/core/model/settings';
 import { buildTopology, type Topology } from '../../src/core/topology';
-import { findBrokenInvariants } from '../support/invariants';
+import type { PodInfo } from '../../src/core/model/events';
+import { POLICY_NAMES } from '../../src/core/model/policy-name';
+import { findBrokenInvariants, findBrokenPromises, takeMoment } from '../support/invariants';
 import { createRandom, type Random } from '../support/random';
 import { resourcesFor, SimulatedNode } from '../support/simulated-node';
 
-const HISTORIES = 150;
+const HISTORIES = 400;
 const STEPS = 60;
 
 function randomTopology(random: Random): Topology {
@@ -25,7 +27,8 @@ function randomTopology(random: Random): Topology {
 function randomSettings(random: Random, topology: Topology): Settings {
   const ids = topology.online.toArray();
   return {
-    cpuManagerPolicy: 'static',
+    cpuManagerPolicy: random.pick(['static', 'static', 'static', ...POLICY_NAMES]),
+    podPolicies: random.chance(0.7) ? POLICY_NAMES : [],
     options: {
       ...NO_OPTIONS,
       fullPcpusOnly: random.chance(0.2),
@@ -43,6 +46,35 @@ function withoutSome(random: Random, full: Topology): Topology {
   return buildTopology({ cpus: keep });
 }
 
+type Said = Pick<PodInfo, 'annotations' | 'podResources'>;
+
+/** What pods write: policies for all or one container, and nonsense. */
+function randomAnnotations(random: Random, topology: Topology): Said {
+  if (random.chance(0.4)) return scheduledPod(random, topology);
+  const annotations: Record<string, string> = {};
+  const key = random.pick(['cpusetd.io/policy', 'topology.crane.io/cpu-policy']);
+  annotations[key] = random.pick([...POLICY_NAMES, 'exclusive', 'numa', 'immovable', 'nonsense']);
+  if (random.chance(0.2)) annotations['policy.cpusetd.io/container.app'] = random.pick(POLICY_NAMES);
+  if (random.chance(0.2)) annotations['topology.crane.io/exclude-reserved-cpus'] = random.pick(['true', 'True']);
+  if (random.chance(0.1)) annotations['topology.crane.io/topology-result'] = random.pick(['[{', '[]', 'null']);
+  return { annotations };
+}
+
+/** A pod that Crane's scheduler has placed on one or more NUMA nodes; not always as this node has them. */
+function scheduledPod(random: Random, topology: Topology): Said {
+  const nodes = topology.numaNodes.filter(({ id }) => id === 0 || random.chance(0.3));
+  const zones = nodes.map(({ id }) => {
+    return { name: `node${id}`, type: 'Node', resources: { capacity: { cpu: `${random.int(1, 3)}` } } };
+  });
+  return {
+    annotations: {
+      'topology.crane.io/cpu-policy': random.pick(['exclusive', 'immovable', 'numa']),
+      'topology.crane.io/topology-result': JSON.stringify(zones),
+    },
+    podResources: { shares: 1024 * random.int(3, 8) },
+  };
+}
+
 /** One step of a random history. Returns what was done, for the message of a failure. */
 function step(node: SimulatedNode, random: Random, full: Topology): string {
   const pods = [...node.pods.values()];
@@ -55,7 +87,7 @@ function step(node: SimulatedNode, random: Random, full: Topology): string {
   ] as const); // prettier-ignore
   switch (action) {
     case 'add pod':
-      node.addPod(random.chance(0.7));
+      node.addPod(random.chance(0.7), random.chance(0.6) ? randomAnnotations(random, full) : {});
       break;
     case 'create': {
       if (!pod) break;
@@ -124,7 +156,7 @@ function step(node: SimulatedNode, random: Random, full: Topology): string {
 }
 
 /** Runs one history; returns the answers given. Throws with the steps that led to a broken invariant. */
-function runHistory(seed: number): { answers: string[]; steps: number; cuts: number; pinned: number } {
+function runHistory(seed: number): { answers: string[]; steps: number; cuts: number; pinned: number; kinds: string[] } {
   const random = createRandom(seed);
   const full = randomTopology(random);
   const node = new SimulatedNode(full, randomSettings(random, full));
@@ -132,8 +164,13 @@ function runHistory(seed: number): { answers: string[]; steps: number; cuts: num
   const done: string[] = [];
   let cuts = 0;
   let pinned = 0;
+  const kinds = new Set<string>();
+  let before = takeMoment(node);
+  let resized = false;
   for (let i = 0; i < STEPS; i++) {
-    done.push(step(node, random, full));
+    const action = step(node, random, full);
+    done.push(action);
+    resized ||= action === 'resize';
     if (!node.daemon && random.chance(0.6)) {
       cuts++;
       node.diskIsFull = false;
@@ -142,7 +179,11 @@ function runHistory(seed: number): { answers: string[]; steps: number; cuts: num
       node.start();
       done.push(node.daemon ? 'restarted' : 'restart cut');
     }
+    const after = takeMoment(node);
     const broken = findBrokenInvariants(node);
+    if (before && after) broken.push(...findBrokenPromises(before, after, { resized }));
+    if (after) [before, resized] = [after, false];
+    for (const { kind, scope } of after?.assignments.values() ?? []) kinds.add(scope ? `${kind} of a pod` : kind);
     if (broken.length > 0) {
       throw new Error(
         `seed ${seed}, after: ${done.join(', ')}\n${broken.join('\n')}\nlast answers:\n${node.answers.slice(-3).join('\n')}`,
@@ -150,18 +191,20 @@ function runHistory(seed: number): { answers: string[]; steps: number; cuts: num
     }
     pinned = Math.max(pinned, node.daemon?.model.exclusive.size ?? 0);
   }
-  return { answers: node.answers, steps: done.length, cuts, pinned };
+  return { answers: node.answers, steps: done.length, cuts, pinned, kinds: [...kinds] };
 }
 
-test(`invariants 1-6 hold after every step of ${HISTORIES} random histories with cuts between any two effects`, () => {
+test(`invariants 1-6, 8 and 9 hold after every step of ${HISTORIES} random histories with cuts between any two effects`, () => {
   let steps = 0;
   let cuts = 0;
   let pinned = 0;
+  const kinds = new Map<string, number>();
   for (let seed = 1; seed <= HISTORIES; seed++) {
     const history = runHistory(seed);
     steps += history.steps;
     cuts += history.cuts;
     pinned += history.pinned;
+    for (const kind of history.kinds) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     // 3: an empty list never leaves the process
     expect(history.answers.filter((answer) => /"(cpus|mems)":""/.test(answer))).toEqual([]);
   }
@@ -169,6 +212,10 @@ test(`invariants 1-6 hold after every step of ${HISTORIES} random histories with
   expect(cuts).toBeGreaterThan(HISTORIES / 2);
   expect(pinned).toBeGreaterThan(HISTORIES);
   expect(steps).toBeGreaterThan(HISTORIES * STEPS);
+  const often = [...kinds].filter(([, histories]) => histories > HISTORIES / 20).map(([kind]) => kind);
+  expect(often.sort()).toEqual([
+    'exclusive', 'exclusive of a pod', 'immovable', 'immovable of a pod', 'numa', 'static',
+  ]); // prettier-ignore
 });
 
 test('7: the same history gives the same answers', () => {

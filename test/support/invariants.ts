@@ -1,4 +1,5 @@
 import { CpuSet } from '../../src/core/cpuset';
+import type { Assignment } from '../../src/core/model/assignment';
 import type { NodeModel } from '../../src/core/model/node-model';
 import { decodeState } from '../../src/state';
 import type { SimulatedNode } from './simulated-node';
@@ -10,27 +11,121 @@ export function findBrokenInvariants(node: SimulatedNode): string[] {
   return [
     ...setsAreDisjoint(model),
     ...setsMakeUpTheMachine(model),
+    ...fixedSetsAreHeld(model),
+    ...followersFollow(model),
     ...kernelHasWhatWasPromised(node, model),
     ...diskHasWhatWasAnswered(node, model),
   ];
 }
 
+const isExclusive = ({ kind }: Assignment): boolean => kind === 'static' || kind === 'exclusive';
+
+/** The CPUs of assignments in order, those that a pod shares once; names whoever has some of another's. */
+function sumUp(assignments: readonly Assignment[], broken: string[]): CpuSet {
+  let owned = CpuSet.empty;
+  const podSets = new Map<string, CpuSet>();
+  for (const { cpus, podUid, containerName, kind, scope } of assignments) {
+    const ofPod = scope === 'pod' ? (podSets.get(`${podUid} ${kind}`) ?? CpuSet.empty) : CpuSet.empty;
+    if (cpus.minus(ofPod).overlaps(owned.minus(ofPod)))
+      broken.push(`1: ${podUid}/${containerName} ${cpus.toString()} overlaps another set`);
+    if (scope === 'pod') podSets.set(`${podUid} ${kind}`, ofPod.union(cpus));
+    owned = owned.union(cpus);
+  }
+  return owned;
+}
+
 /** 1: exclusive sets are disjoint from each other, from what was reserved when they were given, and from the pool. */
 function setsAreDisjoint(model: NodeModel): string[] {
   const broken: string[] = [];
-  let owned = CpuSet.empty;
-  for (const { cpus, podUid, containerName, rules } of model.assignments.values()) {
+  const exclusive = [...model.assignments.values()].filter(isExclusive);
+  for (const { cpus, podUid, containerName, rules } of exclusive) {
     const who = `${podUid}/${containerName} ${cpus.toString()}`;
     if (cpus.isEmpty) broken.push(`1: ${who} is empty`);
-    if (cpus.overlaps(owned)) broken.push(`1: ${who} overlaps another exclusive set`);
     if (cpus.overlaps(rules.reserved)) broken.push(`1: ${who} contains CPUs that were reserved`);
-    owned = owned.union(cpus);
   }
+  const owned = sumUp(exclusive, broken);
   const online = owned.intersect(model.topology.online);
   if (!online.equals(model.topology.online) && model.sharedPool.overlaps(owned)) {
     broken.push(`1: the shared pool ${model.sharedPool.toString()} overlaps exclusive CPUs ${owned.toString()}`);
   }
   return broken;
+}
+
+/** 8: an immovable container's CPUs are in nobody's exclusive set, and in no other immovable one. */
+function fixedSetsAreHeld(model: NodeModel): string[] {
+  const broken: string[] = [];
+  const immovable = [...model.assignments.values()].filter(({ kind }) => kind === 'immovable');
+  for (const { cpus, podUid, containerName, rules } of immovable) {
+    const who = `${podUid}/${containerName} ${cpus.toString()}`;
+    if (cpus.isEmpty) broken.push(`8: ${who} is empty`);
+    if (cpus.overlaps(rules.reserved)) broken.push(`8: ${who} contains CPUs that were reserved`);
+    if (cpus.overlaps(model.exclusive)) broken.push(`8: ${who} overlaps exclusive CPUs ${model.exclusive.toString()}`);
+  }
+  sumUp(immovable, broken);
+  return broken;
+}
+
+/** 9: a numa container is promised the shared CPUs of its nodes that are not reserved, as far as there are any. */
+function followersFollow(model: NodeModel): string[] {
+  const broken: string[] = [];
+  for (const container of model.containers.values()) {
+    if (container.placement !== 'numa') continue;
+    const assignment = model.assignments.get(`${container.podUid}/${container.name}`);
+    const promised = container.promise?.cpus ?? CpuSet.empty;
+    const wanted = assignment ? followedBy(model, assignment) : CpuSet.empty;
+    if (promised.isEmpty) broken.push(`9: ${container.id} is promised nothing`);
+    if (!wanted.isEmpty && !promised.equals(wanted))
+      broken.push(`9: ${container.id} is promised ${promised.toString()}, not ${wanted.toString()}`);
+    if (!promised.isSubsetOf(model.sharedPool)) broken.push(`9: ${container.id} is promised more than what is shared`);
+  }
+  return broken;
+}
+
+function followedBy(model: NodeModel, { nodes = CpuSet.empty }: Assignment): CpuSet {
+  const cpus = model.topology.cpus.filter(({ id, numaNode }) => nodes.has(numaNode) && model.sharedPool.has(id));
+  return CpuSet.of(cpus.map(({ id }) => id)).minus(model.settings.reserved);
+}
+
+/** What holds between two moments under the same rules on the same machine. */
+export interface Moment {
+  readonly ground: readonly unknown[];
+  readonly assignments: ReadonlyMap<string, Assignment>;
+  /** Keys of those that follow nodes and have something to follow. */
+  readonly following: ReadonlySet<string>;
+}
+
+export function takeMoment({ daemon }: SimulatedNode): Moment | undefined {
+  if (!daemon) return undefined;
+  const { topology, settings, assignments } = daemon.model;
+  const following = [...assignments].filter(([, assignment]) => !followedBy(daemon.model, assignment).isEmpty);
+  return {
+    ground: [topology, settings],
+    assignments: new Map(assignments),
+    following: new Set(following.map(([key]) => key)),
+  };
+}
+
+/** 5: a container that runs on has what it had. 9: nobody takes the last CPU of what another follows. */
+export function findBrokenPromises(
+  before: Moment,
+  after: Moment,
+  { resized }: { readonly resized: boolean },
+): string[] {
+  const broken: string[] = [];
+  const sameGround = before.ground.every((part, i) => part === after.ground[i]);
+  for (const [key, now] of after.assignments) {
+    const then = before.assignments.get(key);
+    if (!then || then.containerId === null || then.containerId !== now.containerId || resized) continue;
+    const isSame = now.cpus.equals(then.cpus) && (now.nodes?.toString() ?? '') === (then.nodes?.toString() ?? '');
+    if (!isSame || now.kind !== then.kind) broken.push(`5: ${key} had ${show(then)} and has ${show(now)}`);
+    if (sameGround && before.following.has(key) && !after.following.has(key))
+      broken.push(`9: the last shared CPU of the nodes of ${key} was taken`);
+  }
+  return broken;
+}
+
+function show({ kind, cpus, nodes }: Assignment): string {
+  return `${kind} ${nodes ? `nodes ${nodes.toString()}` : cpus.toString()}`;
 }
 
 /** 2: shared pool, exclusive and strictly reserved CPUs make up the machine; the pool is never empty. */
@@ -70,11 +165,6 @@ function diskHasWhatWasAnswered(node: SimulatedNode, model: NodeModel): string[]
   return inMemory === onDisk ? [] : [`4: in memory\n${inMemory}\non disk\n${onDisk}`];
 }
 
-function describe(assignment: {
-  podUid: string;
-  containerName: string;
-  cpus: CpuSet;
-  containerId: string | null;
-}): string {
-  return `${assignment.podUid}/${assignment.containerName} ${assignment.cpus.toString()} ${assignment.containerId ?? 'idle'}`;
+function describe({ podUid, containerName, containerId, ...assignment }: Assignment): string {
+  return `${podUid}/${containerName} ${show({ podUid, containerName, containerId, ...assignment })} ${containerId ?? 'idle'}`;
 }

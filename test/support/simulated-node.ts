@@ -115,7 +115,7 @@ export class SimulatedNode {
     this.effectsUntilCut = Infinity;
   }
 
-  addPod(guaranteed: boolean): PodInfo {
+  addPod(guaranteed: boolean, more: Partial<Pick<PodInfo, 'annotations' | 'podResources'>> = {}): PodInfo {
     const uid = this.nextId('uid-');
     const pod: PodInfo = {
       sandboxId: this.nextId('pod-'),
@@ -124,6 +124,7 @@ export class SimulatedNode {
       name: `p-${uid}`,
       annotations: {},
       cgroupParent: guaranteed ? `/kubepods/pod${uid}` : `/kubepods/burstable/pod${uid}`,
+      ...more,
     };
     this.pods.set(pod.sandboxId, pod);
     this.send({ kind: 'pod-started', pod });

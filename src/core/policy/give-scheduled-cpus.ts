@@ -21,9 +21,12 @@ export function giveScheduledCpus(
   const { topology, settings, podSet, free } = snapshot;
   if (scheduled.size === 0) return { kind: 'share', because: 'the scheduler chose no CPUs for the pod' };
   const grantable = topology.online.minus(settings.reserved);
-  const stillFits = podSet.cpus.isSubsetOf(grantable) && isSpreadAs(topology, podSet.cpus, scheduled);
-  if (!podSet.cpus.isEmpty && (podSet.inUse || stillFits)) {
-    return pin(podSet.cpus, `shares ${countCpus(terms, podSet.cpus.size)} with its pod, as the scheduler chose`, []);
+  const joinable = podSet.inUse
+    ? podSet.cpus.overlaps(grantable) // also a part, if CPUs of it were reserved meanwhile
+    : podSet.cpus.isSubsetOf(grantable) && isSpreadAs(topology, podSet.cpus, scheduled);
+  if (joinable) {
+    const cpus = podSet.cpus.minus(settings.reserved);
+    return pin(cpus, `shares ${countCpus(terms, cpus.size)} with its pod, as the scheduler chose`, []);
   }
   const held = snapshot.own.union(snapshot.idleInPod).intersect(grantable);
   const choose = (reach: CpuSet): Decision => takeOfNodes(held, reach);
