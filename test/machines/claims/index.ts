@@ -4,6 +4,7 @@ import { acrossNuma } from './across-numa';
 import { bySocket } from './by-socket';
 import { byUncoreCache } from './by-uncore-cache';
 import { containerdKilled } from './containerd-killed';
+import { cpuBackToClass } from './cpu-back-to-class';
 import { cpuOffline } from './cpu-offline';
 import { daemonKilled } from './daemon-killed';
 import { daemonReload } from './daemon-reload';
@@ -34,4 +35,5 @@ export const claims: readonly Claim[] = [
   singleNumaNode,
   memoryWithout,
   cpuOffline,
+  cpuBackToClass,
 ];

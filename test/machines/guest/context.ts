@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectAdmin } from '../../../src/admin/client';
 import type { ContainerStatus, Status, Verdict } from '../../../src/admin/status';
+import { CpusetdError } from '../../../src/core/errors';
 import type { Topology } from '../../../src/core/topology';
 import type { VerdictKind } from '../../../src/core/verdict/judge';
 import { readTopology } from '../../../src/host';
@@ -104,7 +105,7 @@ export class GuestContext {
   async statusOf(daemon: Daemon): Promise<Status> {
     const client = await connectAdmin(daemon.adminSocket);
     try {
-      return await client.status();
+      return await poll('an answer to status', () => client.status().catch(undefinedWhenLate), guestPatienceMs);
     } finally {
       client.close();
     }
@@ -165,4 +166,9 @@ export class GuestContext {
     const daemons = this.usual.daemon === undefined ? this.#daemons : [...this.#daemons, this.usual.daemon];
     return daemons.flatMap(({ log }) => log.lines.slice(-200).map((line) => JSON.stringify(line)));
   }
+}
+
+/** The client waits 5 s, which is much, but not everywhere. */
+function undefinedWhenLate(error: unknown): undefined {
+  if (!(error instanceof CpusetdError && error.code === 'DEADLINE_EXCEEDED')) throw error;
 }

@@ -34,7 +34,7 @@ export class GuestRuntime {
     closeSync(log);
     const limitMs = 2 * guestPatienceMs;
     await poll('containerd takes pods', () => this.#versionIfUp(), limitMs).catch((error: unknown) => {
-      throw new Error(`${(error as Error).message}; its log ends with ${this.#lastWords()}`, { cause: error });
+      throw new Error(`${(error as Error).message}; its log ends with ${this.lastWords(5)}`, { cause: error });
     });
   }
 
@@ -51,12 +51,13 @@ export class GuestRuntime {
   }
 
   async #versionIfUp(): Promise<string | undefined> {
-    if (this.#containerd?.exitCode !== null) throw new Error(`containerd ended: ${this.#lastWords()}`);
+    if (this.#containerd?.exitCode !== null) throw new Error(`containerd ended: ${this.lastWords(5)}`);
     return this.version().catch(() => undefined);
   }
 
-  #lastWords(): string {
-    return readFileSync(this.facts.containerdLog, 'utf8').trim().split('\n').slice(-5).join('\n  ');
+  /** The end of its log. */
+  lastWords(lines: number): string {
+    return readFileSync(this.facts.containerdLog, 'utf8').trim().split('\n').slice(-lines).join('\n  ');
   }
 }
 

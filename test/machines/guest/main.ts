@@ -40,7 +40,7 @@ async function prove(claim: Claim, machine: Machine, runtime: GuestRuntime, usua
   let error = await failureOf(() => claim.run(context));
   const untidy = await failureOf(() => context.end());
   error ??= untidy && `could not be tidied up: ${untidy}`;
-  if (error !== undefined) console.log([error, ...context.logs()].join('\n'));
+  if (error !== undefined) console.log([error, ...context.logs(), runtime.lastWords(60)].join('\n'));
   if (error !== undefined) await usual.end(); // the next claim begins afresh
   const { expectedLater } = claim;
   return {

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { CpuSet } from '../../../src/core/cpuset';
+import type { Claim } from '../claim';
+import { pinned, shared } from '../guest/specs';
+
+/**
+ * A CPU goes and returns while a QoS class has no container. v1 takes it out of the class's cgroup for good, and a container
+ * that gets it can't start below, unless somebody gives it back to the class.
+ */
+export const cpuBackToClass: Claim = {
+  name: 'CPU back, class empty',
+  when: ({ cgroup }) => cgroup === 'v1',
+  async run(context) {
+    const daemon = await context.startDaemon();
+    const early = await context.runPod({ containers: [shared('early')] });
+    await early.startContainer('early');
+    await early.remove(); // /kubepods/burstable stays
+
+    const db = await context.startOne(pinned(2));
+    const pool = context.topology.online.minus(CpuSet.of((await context.shown(daemon, db)).promise!.cpus));
+    const other = pool.toArray().at(-1)!;
+    const setOnline = async (online: boolean) => {
+      writeFileSync(`/sys/devices/system/cpu/cpu${other}/online`, online ? '1' : '0');
+      await context.until(
+        'cpusetd to know',
+        async () => (await context.statusOf(daemon)).node.online.has(other) === online,
+      );
+    };
+    await setOnline(false);
+    await setOnline(true);
+    const late = await context.startOne(shared('late'));
+    assert.equal(await late.firstLine(), pool.toString());
+    context.note(`${other} left and returned; a container of the class starts on ${pool.toString()}`);
+  },
+};
