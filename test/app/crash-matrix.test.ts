@@ -98,10 +98,29 @@ const HISTORY: readonly (readonly [name: string, act: (story: Story) => void])[]
   ['and started', (s) => s.start('web')],
   ['an exclusive one is created', (s) => s.create('a', 'db', 2)],
   ['and started', (s) => s.start('db')],
-  ['a second shared one', (s) => (s.create('b', 'log', 0), s.start('log'))],
-  ['a pod with an init container', (s) => (s.addPod('c'), s.create('c', 'init', 2), s.start('init'))],
+  [
+    'a second shared one',
+    (s) => {
+      s.create('b', 'log', 0);
+      s.start('log');
+    },
+  ],
+  [
+    'a pod with an init container',
+    (s) => {
+      s.addPod('c');
+      s.create('c', 'init', 2);
+      s.start('init');
+    },
+  ],
   ['which ends', (s) => s.end('init')],
-  ['and leaves its CPUs to the app container', (s) => (s.create('c', 'app', 2), s.start('app'))],
+  [
+    'and leaves its CPUs to the app container',
+    (s) => {
+      s.create('c', 'app', 2);
+      s.start('app');
+    },
+  ],
   ['a creation that the runtime fails after the answer', (s) => s.failCreation('a', 1)],
   ['one that does not fit', (s) => s.create('a', 'giant', 7)],
   ['the exclusive one is resized', (s) => s.with('db', (id) => s.node.update(id, resourcesFor(3)))],
@@ -113,16 +132,46 @@ const HISTORY: readonly (readonly [name: string, act: (story: Story) => void])[]
   ['CPUs go offline', (s) => s.node.changeTopology(topologyOf([0, 1, 2, 4, 6]))],
   ['and come back', (s) => s.node.changeTopology(EIGHT_CPUS)],
   ['the app container ends', (s) => s.end('app')],
-  ['and is created again', (s) => (s.create('c', 'app', 2), s.start('app'))],
+  [
+    'and is created again',
+    (s) => {
+      s.create('c', 'app', 2);
+      s.start('app');
+    },
+  ],
   ['a pod is removed', (s) => s.removePod('a')],
-  ['another takes its place', (s) => (s.addPod('d'), s.create('d', 'big', 3), s.start('big'))],
-  ['the disk is full, and a creation is refused', (s) => ((s.node.diskIsFull = true), s.create('d', 'more', 1))],
+  [
+    'another takes its place',
+    (s) => {
+      s.addPod('d');
+      s.create('d', 'big', 3);
+      s.start('big');
+    },
+  ],
+  [
+    'the disk is full, and a creation is refused',
+    (s) => {
+      s.node.diskIsFull = true;
+      s.create('d', 'more', 1);
+    },
+  ],
   ['and an exclusive one ends meanwhile', (s) => s.end('big')],
   [
     'there is space again',
-    (s) => ((s.node.diskIsFull = false), s.create('d', 'more', 1), s.start('more'), s.reconnect()),
+    (s) => {
+      s.node.diskIsFull = false;
+      s.create('d', 'more', 1);
+      s.start('more');
+      s.reconnect();
+    },
   ],
-  ['a pod goes while the runtime is away', (s) => (s.removePod('c', false), s.reconnect())],
+  [
+    'a pod goes while the runtime is away',
+    (s) => {
+      s.removePod('c', false);
+      s.reconnect();
+    },
+  ],
   ['the rest is removed', (s) => s.removeEverything()],
 ];
 
