@@ -75,11 +75,11 @@ function findDisbelief(
   const total = totalOf(result);
   for (const node of result.keys())
     if (!numaNodes.some(({ id }) => id === node)) return `this machine has no NUMA node ${node}`;
-  if (total < count) return `it names ${total} CPUs, but container ${name} alone asks for ${count}`;
+  if (total < count) return `it names ${total} in all, but container ${name} alone asks for ${count} CPUs`;
   const podShares = podResources?.shares;
   if (podShares !== undefined && podShares >= MAX_SHARES) return undefined;
   const announced = podShares === undefined ? count * 1000 : Math.max(count * 1000, milliOfShares(podShares));
-  if (total * 1000 > announced) return `it names ${total} CPUs, but the pod asks for ${announced / 1000}`;
+  if (total * 1000 > announced) return `it names ${total} in all, but the pod asks for ${announced / 1000} CPUs`;
   return undefined;
 }
 

@@ -48,7 +48,8 @@ export function placeContainer(draft: Draft, pod: PodInfo, container: ContainerI
     }
     case 'share': {
       unassign(draft, pod, container.name);
-      const leftAlone = chosen.policy === 'none' && model.exclusive.isEmpty && !excludesReserved(pod.annotations);
+      const leftAlone =
+        model.settings.cpuManagerPolicy === 'none' && model.exclusive.isEmpty && !excludesReserved(pod.annotations);
       const placed = withPromise(
         model,
         describe(pod, container, {

@@ -96,6 +96,7 @@ export function snapshotFor(
   const busy = cpusOfAll(ofPod.filter((each) => !ended.includes(each)));
   const sameHold = (each: Assignment): boolean => KINDS[each.kind].holds === KINDS[kind].holds;
   const reusable = cpusOfAll(ended.filter((each) => !sameHold(each))).minus(busy);
+  const returning = own && !sameHold(own) && KINDS[own.kind].holds === 'alone' ? own.cpus.minus(busy) : CpuSet.empty;
   const ofPodSet = ofPod.filter((each) => each.scope === 'pod' && each.kind === kind);
   const inUse = ofPodSet.filter(({ containerId }) => containerId !== null);
   return {
@@ -106,7 +107,7 @@ export function snapshotFor(
     ownedByPod: cpusOfAll(ofPod),
     podSet: { cpus: cpusOfAll(inUse.length > 0 ? inUse : ofPodSet), inUse: inUse.length > 0 },
     free: view.free.union(reusable.intersect(view.topology.online).minus(view.settings.reserved)),
-    sharedPool: view.sharedPool,
+    sharedPool: view.sharedPool.union(returning.intersect(view.topology.online)),
     followers: findFollowers(view, own, pod.uid),
     promisedMemory: sumPromisedMemory(view, pod.uid, containerName),
   };

@@ -70,6 +70,8 @@ export class NodeDriver {
   moves: readonly Move[] = [];
   notes: readonly Note[] = [];
   isDurable = false;
+  /** What pods are beside `podOf`, by uid: annotations, a cgroup parent of another QoS class. */
+  readonly podsSay = new Map<string, Partial<PodInfo>>();
   private readonly count = new Map<string, number>();
   private readonly infos = new Map<string, { pod: PodInfo; container: ContainerInfo }>();
   private clock = 0;
@@ -198,7 +200,7 @@ export class NodeDriver {
         this.update(target, resourcesOf(Number(argument)));
         break;
       case 'pod':
-        this.send({ kind: 'pod-started', pod: podOf(uid, sandboxId) });
+        this.send({ kind: 'pod-started', pod: { ...podOf(uid, sandboxId), ...this.podsSay.get(uid) } });
         break;
       case 'stop':
         this.send({ kind: 'pod-stopped', sandboxId });
@@ -223,7 +225,8 @@ export class NodeDriver {
   private announce(uid: string, name: string, cpus: number): { pod: PodInfo; container: ContainerInfo } {
     const nth = (this.count.get(`${uid}/${name}`) ?? 0) + 1;
     this.count.set(`${uid}/${name}`, nth);
-    const pod = [...this.model.pods.values()].reverse().find((known) => known.uid === uid) ?? podOf(uid);
+    const known = [...this.model.pods.values()].reverse().find((pod) => pod.uid === uid);
+    const pod = { ...(known ?? podOf(uid)), ...this.podsSay.get(uid) };
     const id = `${uid}/${name}#${nth}`;
     const container: ContainerInfo = {
       id,
