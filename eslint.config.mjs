@@ -20,6 +20,7 @@ export default tseslint.config(
     files: ['test/**', 'bench/**', 'scripts/**'],
     rules: {
       'no-console': 'off',
+      '@typescript-eslint/no-confusing-void-expression': 'off',
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',
       '@typescript-eslint/no-unsafe-argument': 'off',

@@ -231,7 +231,7 @@ describe('Synchronize', () => {
   });
 
   test('that was answered too late is done again on a new connection, though the runtime keeps the old one', async () => {
-    const runtime = await fixture.listen({ keepsLatePlugins: true, requestTimeoutMs: 50, nriVersion: undefined });
+    const runtime = await fixture.listen({ keepsLatePlugins: true, requestTimeoutMs: 500, nriVersion: undefined });
     let isLate = true;
     const { promise, resolve } = withResolvers<RuntimeAnswer>();
     fixture.answer = (event) => {
@@ -241,7 +241,7 @@ describe('Synchronize', () => {
     };
     fixture.start();
     await fixture.until(() => fixture.events.length === 1);
-    await waitMs(80);
+    await waitMs(700);
     resolve({ kind: 'ok' });
     await fixture.untilReason(/Synchronize came too late/);
     await fixture.until(() => fixture.countPhase('synchronized') > 0);
