@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Container } from '../core/model/container';
+import { takeKnown } from '../core/model/known-before';
 import type { NodeModel } from '../core/model/node-model';
 import { planMoves } from '../core/plan/plan-moves';
 import { compareListing, reconcile, type Drift, type Judged, type RuntimeListing } from '../core/transition';
@@ -178,11 +179,7 @@ export class Reconciler {
   private async compareWithRuntime(): Promise<void> {
     const { model, transactor, listRuntime, resynchronize, log } = this.parts;
     if (!listRuntime) return;
-    const before = {
-      sandboxIds: new Set(model.pods.keys()),
-      containerIds: new Set(model.containers.keys()),
-      podUids: new Set([...model.assignments.values()].map(({ podUid }) => podUid)),
-    };
+    const before = takeKnown(model);
     let listing: RuntimeListing;
     try {
       listing = await listRuntime();

@@ -1,13 +1,11 @@
 import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
-import type { Connection } from '../admin/status';
 import { CpusetdError } from '../core/errors';
-import type { RuntimeAnswer, RuntimeEvent } from '../core/model/events';
 import { NodeModel } from '../core/model/node-model';
 import { acquireHostLock, openCgroups, readTopology } from '../host';
-import type { PluginState } from '../nri';
 import { Aftermath } from './aftermath';
 import { Alarms } from './alarms';
+import { attachNri } from './attach-nri';
 import { createCgroupMover } from './cgroup-mover';
 import { withClosers } from './closers';
 import type { Config } from './config';
@@ -18,9 +16,7 @@ import { DriftWatch } from './drift-watch';
 import { GapKeeper } from './gap';
 import { KubeletManager } from './kubelet-manager';
 import { createAdminBackend } from './node-status';
-import { readLiveCpusets } from './observe';
 import { openMemory } from './memory';
-import { keepPlugin } from './nri-link';
 import { OnlineCpus } from './online-cpus';
 import { repeat } from './periodic';
 import { Reconciler } from './reconciler';
@@ -42,7 +38,9 @@ export interface DaemonOptions {
 const ONLINE_PERIOD_MS = 1_000;
 
 /** Runs until the signal is aborted. Throws CpusetdError when it can't start. */
-export async function runDaemon({ config, version, log, signal }: DaemonOptions): Promise<void> {
+export async function runDaemon({ config, version, log, signal: told }: DaemonOptions): Promise<void> {
+  const fault = new AbortController();
+  const signal = AbortSignal.any([told, fault.signal]);
   await withClosers(async (onClose) => {
     const startedAt = new Date().toISOString();
     const now = (): string => new Date().toISOString();
@@ -65,8 +63,17 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
     const verdicts = new VerdictBook();
     const health = new HealthState();
 
-    const nri: { state: PluginState | undefined } = { state: undefined };
-    const link = new RuntimeLink({ endpoint: config.criEndpoint, model, log, signal, now });
+    // Outlives the signal: calls that pass through us while we stop may need it to the end.
+    const linkEnd = new AbortController();
+    onClose(() => linkEnd.abort());
+    const link = new RuntimeLink({
+      endpoint: config.criEndpoint,
+      model,
+      log,
+      signal: linkEnd.signal,
+      now,
+      isBusy: (containerId) => attachment.isBusy(containerId),
+    });
     const alarms = new Alarms({ log, now, onChange: () => backend.feed.touch() });
     const gap = new GapKeeper({ log, onEnded: (ended) => metrics?.gapEnded(ended) }, aliveMs ?? Date.parse(startedAt));
     const backend = createAdminBackend({
@@ -77,10 +84,7 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
         mode: config.mode,
         startedAt,
         version,
-        runtimeName: nri.state?.runtime?.name ?? '',
-        runtimeVersion: nri.state?.runtime?.version ?? '',
-        nri: connectionOf(nri.state, startedAt),
-        cri: link.connection,
+        ...attachment.facts,
         generation: memory.generation,
         gap: gap.current,
         alarms: alarms.list(),
@@ -129,10 +133,10 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
       verdicts,
       clues,
       alarms,
-      ...(link.isOn && { listRuntime: () => link.list() }),
+      ...(link.isOn && { listRuntime: () => link.list(signal) }),
       resynchronize: (containerIds) => {
         log.warn({ containerIds }, 'the runtime has containers that it did not tell us of; asking for all of them');
-        plugin.reconnect();
+        attachment.resynchronize();
       },
       now,
       log,
@@ -155,25 +159,22 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
       check: (ids) => reconciler.check(ids ?? [...model.containers.keys()]),
     });
 
-    const handle = (event: RuntimeEvent): RuntimeAnswer =>
-      transactor.handle(event, event.kind === 'synchronize' ? readLiveCpusets(cgroups, event.containers) : undefined);
-    const plugin = keepPlugin({
-      socketPath: config.nriSocket,
-      pluginName: config.nriPluginName,
-      pluginIndex: config.nriPluginIndex,
-      handler: { onEvent: handle },
+    const attach = config.mode === 'nri' ? attachNri : (await import('./attach-proxy')).attachProxy;
+    const attachment = attach({
+      config,
+      model,
+      transactor,
+      cgroups,
+      link,
+      gap,
+      health,
       log,
       signal,
-      onState: (state) => {
-        nri.state = state;
-        const isSynchronized = state.phase === 'synchronized';
-        if (isSynchronized) gap.end(state.sinceMs);
-        else gap.begin(state.sinceMs);
-        health.set('nri', isSynchronized ? 'SERVING' : 'NOT_SERVING');
-        backend.feed.touch();
-      },
+      startedAt,
+      onChange: () => backend.feed.touch(),
     });
-    onClose(() => plugin.ended);
+    attachment.ended.catch((error: unknown) => fault.abort(error)); // thrown by the closer
+    onClose(() => attachment.ended);
 
     // Everything below is needed by people, not by containers: it is loaded when the runtime can reach us already.
     const { startAdminServer } = await import('../admin/server');
@@ -211,17 +212,6 @@ export async function runDaemon({ config, version, log, signal }: DaemonOptions)
     giveSignOfLife(lockPath, Date.now());
     log.info({ because: String(signal.reason) }, 'stopping');
   });
-}
-
-function connectionOf(state: PluginState | undefined, startedAt: string): Connection {
-  if (!state) return { state: 'connecting', since: startedAt, reason: '' };
-  const states = {
-    disconnected: 'connecting',
-    connecting: 'connecting',
-    registered: 'synchronizing',
-    synchronized: 'ready',
-  } as const;
-  return { state: states[state.phase], since: new Date(state.sinceMs).toISOString(), reason: state.reason };
 }
 
 function describe({ topology, settings, sharedPool }: NodeModel) {

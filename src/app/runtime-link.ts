@@ -3,7 +3,7 @@ import type { Connection } from '../admin/status';
 import type { CpuPromise } from '../core/model/container';
 import type { NodeModel } from '../core/model/node-model';
 import type { RuntimeListing } from '../core/transition';
-import type { CriClient } from '../cri/client';
+import type { CallOptions, CriClient } from '../cri/client';
 import { RuntimeRecorder } from './runtime-recorder';
 
 export interface RuntimeLinkParts {
@@ -13,10 +13,13 @@ export interface RuntimeLinkParts {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly now: () => string;
+  /** See `RecorderParts`. */
+  readonly isBusy?: (containerId: string) => boolean;
 }
 
 const LIST_TIMEOUT_MS = 5_000;
 const UPDATE_TIMEOUT_MS = 10_000;
+const ASK_TIMEOUT_MS = 20_000;
 
 /**
  * What the daemon asks of the runtime on its own account, over CRI: complete lists, and records that follow the
@@ -28,13 +31,14 @@ export class RuntimeLink {
   private current: Connection;
 
   constructor(private readonly parts: RuntimeLinkParts) {
-    const { model, log, signal, now } = parts;
+    const { model, log, signal, now, isBusy } = parts;
     const off = parts.endpoint === undefined;
     this.current = { state: off ? 'off' : 'connecting', since: now(), reason: '' };
     this.recorder = new RuntimeRecorder({
       model,
       log,
       signal,
+      ...(isBusy && { isBusy }),
       update: (containerId, promise) => this.update(containerId, promise),
     });
   }
@@ -49,17 +53,27 @@ export class RuntimeLink {
   }
 
   /** Complete lists of the runtime; rejects when it could not be asked. */
-  async list(): Promise<RuntimeListing> {
+  async list(signal = this.parts.signal): Promise<RuntimeListing> {
     return this.tracked(async (client) => {
-      const options = { timeoutMs: LIST_TIMEOUT_MS, signal: this.parts.signal };
+      const options = { timeoutMs: LIST_TIMEOUT_MS, signal };
       // Pods last: none is missing because it was made in between.
       const containers = await client.listContainers(options);
       const pods = await client.listPods(options);
       return {
         pods,
-        containers: containers.map(({ id, sandboxId, phase }) => ({ id, sandboxId, exited: phase === 'exited' })),
+        containers: containers.map(({ id, sandboxId, phase }) => ({
+          id,
+          sandboxId,
+          exited: phase === 'exited',
+          running: phase === 'running',
+        })),
       };
     });
+  }
+
+  /** Asks in the daemon's name for what a list does not tell; rejects when the runtime could not be asked. */
+  async ask<T>(question: (client: CriClient, options: CallOptions) => Promise<T>): Promise<T> {
+    return this.tracked((client) => question(client, { timeoutMs: ASK_TIMEOUT_MS, signal: this.parts.signal }));
   }
 
   private async update(containerId: string, { cpus, mems }: CpuPromise): Promise<void> {

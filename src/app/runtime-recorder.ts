@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { samePromise, type Container, type CpuPromise } from '../core/model/container';
 import type { NodeModel } from '../core/model/node-model';
+import { hasCgroup } from '../core/plan/plan-moves';
 
 export interface RecorderParts {
   readonly model: NodeModel;
@@ -10,7 +11,18 @@ export interface RecorderParts {
   readonly signal: AbortSignal;
   /** Updates under way at a time; each takes about 9 ms of the runtime. */
   readonly concurrency?: number;
+  /** Whether a call about the container is under way in which an update would be lost: it has its turn afterwards. */
+  readonly isBusy?: (containerId: string) => boolean;
 }
+
+interface Write {
+  readonly promise: CpuPromise;
+  /** Resolves with why it failed, or undefined. */
+  readonly done: Promise<unknown>;
+}
+
+/** So many are written at once where somebody waits for them. */
+const SETTLED_AT_ONCE = 8;
 
 /** Updates would compete with the creation that they follow; and of changes that come together only the last is written. */
 const SETTLE_MS = 200;
@@ -21,10 +33,11 @@ const LAST_RETRY_MS = 30_000;
  * Lets the runtime's own record follow the promises, in the background: so that the next update that passes through
  * the runtime, and systemd, find the same cpuset that the kernel has.
  *
- * Always writes the latest promise, at most a few at a time, and is never waited for by anyone.
+ * Always writes the latest promise, at most a few at a time; waited for only where the runtime is the one way to move a
+ * container (`settle`).
  */
 export class RuntimeRecorder {
-  private readonly underWay = new Set<string>();
+  private readonly underWay = new Map<string, Write>();
   private readonly failures = new Map<string, { readonly count: number; readonly notBeforeMs: number }>();
   private timer: { readonly dueMs: number; readonly handle: NodeJS.Timeout } | undefined;
 
@@ -44,29 +57,63 @@ export class RuntimeRecorder {
     return this.underWay.has(containerId);
   }
 
+  /**
+   * Has the runtime write what these containers are promised, and waits for that; also where something older is being
+   * written. Resolves with the first failure, or undefined; a container that is gone is none.
+   */
+  async settle(containerIds: readonly string[]): Promise<unknown> {
+    const outdated = [...this.underWay].flatMap(([id, { promise }]) =>
+      samePromise(this.parts.model.containers.get(id)?.promise, promise) ? [] : [id],
+    );
+    const pending = new Set([...containerIds, ...outdated]).values();
+    let failure: unknown;
+    const work = async (): Promise<void> => {
+      for (const id of pending) failure = (await this.settleOne(id)) ?? failure;
+    };
+    await Promise.all(Array.from({ length: SETTLED_AT_ONCE }, work));
+    return failure;
+  }
+
+  private async settleOne(id: string): Promise<unknown> {
+    for (;;) {
+      const container = this.parts.model.containers.get(id);
+      if (!container?.promise || (isKept(container) && !this.underWay.has(id))) return undefined;
+      const write = this.underWay.get(id);
+      const failure = write ? await write.done : await this.record(container);
+      if (failure === undefined || write) continue;
+      return isGone(failure) ? undefined : failure;
+    }
+  }
+
   /** Something has changed: records that are behind are looked for soon. Cheap; call it after every change. */
   wake(): void {
     this.startIn(SETTLE_MS);
   }
 
   private start(): void {
-    const { model, signal, concurrency = 2 } = this.parts;
+    const { model, signal, concurrency = 2, isBusy } = this.parts;
     if (signal.aborted) return;
     const now = performance.now();
     for (const container of model.containers.values()) {
       if (this.underWay.size >= concurrency) return;
-      if (!needsRecord(container) || this.underWay.has(container.id)) continue;
+      if (!needsRecord(container) || this.underWay.has(container.id) || isBusy?.(container.id) === true) continue;
       const notBeforeMs = this.failures.get(container.id)?.notBeforeMs ?? 0;
       if (notBeforeMs <= now) void this.record(container);
       else this.startIn(notBeforeMs - now);
     }
   }
 
-  private async record(container: Container): Promise<void> {
+  private record(container: Container): Promise<unknown> {
+    if (!container.promise) return Promise.resolve();
+    const done = this.write(container, container.promise);
+    this.underWay.set(container.id, { promise: container.promise, done });
+    return done;
+  }
+
+  private async write(container: Container, promise: CpuPromise): Promise<unknown> {
     const { model, update, signal } = this.parts;
-    const { id, promise, told, ...rest } = container;
-    if (!promise) return;
-    this.underWay.add(id);
+    const { id, promise: _promise, told, ...rest } = container;
+    let failure: unknown;
     // The runtime writes the cgroup too. Until it has answered nobody knows which cpuset is there: any move has to be made.
     if (!samePromise(told, promise)) model.apply({ kind: 'put-container', container: { id, promise, ...rest } });
     try {
@@ -79,12 +126,14 @@ export class RuntimeRecorder {
         model.apply({ kind: 'put-container', container: { ...now, recorded: promise, ...arrived } });
       }
     } catch (error) {
+      failure = error;
       if (signal.aborted || !model.containers.has(id)) this.failures.delete(id);
       else this.noteFailure(id, promise, error);
     } finally {
       this.underWay.delete(id);
     }
     this.start();
+    return failure;
   }
 
   private noteFailure(containerId: string, { cpus }: CpuPromise, error: unknown): void {
@@ -109,6 +158,16 @@ export class RuntimeRecorder {
     };
     this.timer = { dueMs, handle: setTimeout(fire, delayMs + 1).unref() };
   }
+}
+
+/** Kernel and record have what was promised; without a cgroup only the record counts. */
+function isKept(container: Container): boolean {
+  const { promise, told, recorded } = container;
+  return samePromise(promise, recorded) && (!hasCgroup(container) || samePromise(promise, told));
+}
+
+function isGone(error: unknown): boolean {
+  return (error as { readonly code?: unknown }).code === 'NOT_FOUND';
 }
 
 /** A container that is being started is left alone: an update that lands then is lost. It is looked at when it runs. */

@@ -60,6 +60,13 @@ function* checkTogether(config: Config, chosen: ReadonlyMap<string, Setting>): G
   if (!list && !count && config.cpuManagerPolicy === 'static') {
     yield 'no CPU is reserved, and the static policy needs at least one for the system; set --reserved-cpus or --reserved-cpu-count';
   }
+  if (config.mode === 'cri-proxy') {
+    const endpoint = chosen.get('cri-endpoint') ?? { name: 'cri-endpoint', origin: { kind: 'flag' } };
+    if (config.criEndpoint === undefined)
+      yield `${describePlace(endpoint)}: the mode cri-proxy needs the CRI socket of the runtime; write its path`;
+    else if ('path' in config.criListen && config.criListen.path === config.criEndpoint)
+      yield `${describePlace(endpoint)}: the proxy cannot listen on the socket of the runtime; set another --cri-listen`;
+  }
   const options = chosen.get('cpu-manager-policy-options');
   if (options && config.cpuManagerPolicy === 'none' && config.cpuManagerPolicyOptions?.size) {
     yield `${describePlace(options)}: the policy none has no options; remove them, or set --cpu-manager-policy static`;

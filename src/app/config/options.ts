@@ -1,5 +1,5 @@
 import { cpuList, cpuQuantity, keyValues } from './cpu-types';
-import { absolutePath, durationMs, hostPort, socketPath } from './system-types';
+import { absolutePath, durationMs, hostPort, listenSocket, socketPath } from './system-types';
 import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './value-type';
 
 /** One option of `cpusetd run`, wherever it is set. */
@@ -24,7 +24,7 @@ function option<T>(spec: Option<T>): Option<T> {
 /** All options, in the order of the help. Their names, flags and environment variables follow from the keys. */
 export const OPTIONS = {
   mode: option({
-    type: oneOf('nri'),
+    type: oneOf('nri', 'cri-proxy'),
     default: 'nri',
     description: 'how cpusetd stands between kubelet and runtime',
     offered: true,
@@ -150,7 +150,13 @@ export const OPTIONS = {
   criEndpoint: option({
     type: orOff(socketPath),
     default: '/run/containerd/containerd.sock',
-    description: "the runtime's CRI socket, for the runtime's own records to follow",
+    description: "the runtime's CRI socket: its own records follow, and in mode cri-proxy calls are forwarded to it",
+    offered: true,
+  }),
+  criListen: option({
+    type: listenSocket,
+    default: '/run/cpusetd/cri.sock',
+    description: 'in mode cri-proxy, where the kubelet connects instead',
     offered: true,
   }),
   kubeletRootDir: option({

@@ -41,6 +41,21 @@ export const socketPath: ValueType<string> = {
   },
 };
 
+/** Where to listen: the path of a socket to make, or `fd:3`, the number of a listening socket that was handed over. */
+export const listenSocket: ValueType<{ readonly path: string } | { readonly fd: number }> = {
+  placeholder: 'socket|fd:n',
+  parse: (text) => {
+    const [, number] = /^fd:(\d{1,4})$/.exec(text) ?? [];
+    if (number !== undefined) {
+      return Number(number) > 2 ? accept({ fd: Number(number) }) : reject('is in use', 'numbers begin with fd:3');
+    }
+    const path = socketPath.parse(text);
+    return path.ok
+      ? accept({ path: path.value })
+      : reject(path.problem, 'write the absolute path of a socket, or fd:3');
+  },
+};
+
 /** Where to listen: `127.0.0.1:9100`, `[::1]:9100`, `localhost:9100`; the host must be named. */
 export const hostPort: ValueType<HostPort> = {
   placeholder: 'host:port',

@@ -1,3 +1,3 @@
 export { createAdapter, type Adapter } from './interceptors';
-export { mergeInventory, takeKnown } from './merge-inventory';
+export { mergeInventory } from './merge-inventory';
 export type { Ports } from './ports';

@@ -2,15 +2,6 @@ import type { ContainerInfo, KnownBefore, RuntimeEvent } from '../../core/model/
 import type { NodeView } from '../../core/model/node-model';
 import type { NodeInventory } from '../client';
 
-/** What the model knows now; take it before the runtime is asked. */
-export function takeKnown(node: NodeView): KnownBefore {
-  return {
-    sandboxIds: new Set(node.pods.keys()),
-    containerIds: new Set(node.containers.keys()),
-    podUids: new Set([...node.assignments.values()].map(({ podUid }) => podUid)),
-  };
-}
-
 /**
  * Makes one event of lists that were taken while calls went on: what the model has learnt since then is newer than they
  * are. Who ended meanwhile does not come back, who came meanwhile is not described anew, who was started is not unmade.

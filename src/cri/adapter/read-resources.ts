@@ -28,9 +28,7 @@ export function readResources(source: BinaryReader, resources: Resources): void 
 
 /** CRI's zero and empty text mean "not set". */
 export function toCpuResources({ oomScoreAdj: _oom, ...resources }: Resources): CpuResources {
-  return Object.fromEntries(
-    Object.entries(resources).filter(([, value]) => value !== 0 && value !== ''),
-  );
+  return Object.fromEntries(Object.entries(resources).filter(([, value]) => value !== 0 && value !== ''));
 }
 
 /** Beyond 2^53 the low bits are lost; only "no limit" is ever that large. */

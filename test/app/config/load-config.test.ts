@@ -152,7 +152,7 @@ describe('right values', () => {
 describe('wrong values name input, rule and remedy', () => {
   test.each`
     flag                            | text                     | message
-    ${'mode'}                       | ${'proxy'}               | ${'--mode: "proxy" is not a known value; write nri'}
+    ${'mode'}                       | ${'proxy'}               | ${'--mode: "proxy" is not a known value; choose one of nri, cri-proxy'}
     ${'cpu-manager-policy'}         | ${'Static'}              | ${'--cpu-manager-policy: "Static" is not a known value; choose one of static, none'}
     ${'cpu-manager-policy-options'} | ${'full-pcpus-only'}     | ${'has a part that is no pair (full-pcpus-only); write name=value, separated by commas'}
     ${'cpu-manager-policy-options'} | ${'a=1,,b=1'}            | ${'has a part that is no pair ()'}

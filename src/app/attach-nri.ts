@@ -1,0 +1,54 @@
+import type { Connection } from '../admin/status';
+import type { PluginState } from '../nri';
+import type { Attachment, AttachmentParts } from './attachment';
+import { keepPlugin } from './nri-link';
+import { readLiveCpusets } from './observe';
+
+/** Serves the runtime as an NRI plugin: it asks us about every container. */
+export function attachNri(parts: AttachmentParts): Attachment {
+  const { config, transactor, cgroups, gap, health, link, log, signal, startedAt } = parts;
+  let current: PluginState | undefined;
+  const plugin = keepPlugin({
+    socketPath: config.nriSocket,
+    pluginName: config.nriPluginName,
+    pluginIndex: config.nriPluginIndex,
+    handler: {
+      onEvent: (event) =>
+        transactor.handle(event, event.kind === 'synchronize' ? readLiveCpusets(cgroups, event.containers) : undefined),
+    },
+    log,
+    signal,
+    onState: (state) => {
+      current = state;
+      const isSynchronized = state.phase === 'synchronized';
+      if (isSynchronized) gap.end(state.sinceMs);
+      else gap.begin(state.sinceMs);
+      health.set('nri', isSynchronized ? 'SERVING' : 'NOT_SERVING');
+      parts.onChange();
+    },
+  });
+  return {
+    resynchronize: () => plugin.reconnect(),
+    isBusy: () => false,
+    get facts() {
+      return {
+        runtimeName: current?.runtime?.name ?? '',
+        runtimeVersion: current?.runtime?.version ?? '',
+        nri: connectionOf(current, startedAt),
+        cri: link.connection,
+      };
+    },
+    ended: plugin.ended,
+  };
+}
+
+function connectionOf(state: PluginState | undefined, startedAt: string): Connection {
+  if (!state) return { state: 'connecting', since: startedAt, reason: '' };
+  const states = {
+    disconnected: 'connecting',
+    connecting: 'connecting',
+    registered: 'synchronizing',
+    synchronized: 'ready',
+  } as const;
+  return { state: states[state.phase], since: new Date(state.sinceMs).toISOString(), reason: state.reason };
+}
