@@ -1,0 +1,175 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  type ContainerSpec,
+  type Daemon,
+  printMaskThenSleep,
+  requireRuntime,
+  type Runtime,
+  type RunningContainer,
+  type RunningPod,
+  startDaemon,
+  startRuntime,
+  type Suite,
+  waitUntil,
+} from './rig';
+
+jest.setTimeout(120_000);
+
+/** CPU 0 is reserved, pods may choose: on the smallest machine there is one CPU to choose for. */
+const ARGS = ['--reserved-cpus', '0', '--pod-policies', 'all'];
+const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
+const lastCpu = Number(machine.split(/[-,]/).pop());
+/** All but CPU 0. */
+const count = lastCpu;
+const list = count === 1 ? '1' : `1-${lastCpu}`;
+
+const POLICY = 'topology.crane.io/cpu-policy';
+const shared: ContainerSpec = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
+/** Whole CPUs, request and limit, but no memory: its pod is Burstable, which the kubelet's policy would not pin. */
+const whole = (name: string, cpus = count): ContainerSpec => ({
+  name,
+  cpuRequestMilli: cpus * 1000,
+  cpuLimitMilli: cpus * 1000,
+  command: printMaskThenSleep,
+});
+
+for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
+  requireRuntime(suite)(`Crane's policies by annotation, on the real containerd of Debian ${suite}`, () => {
+    let runtime: Runtime;
+    let daemon: Daemon;
+    let web: RunningContainer;
+    let pods: RunningPod[] = [];
+    beforeAll(async () => {
+      runtime = await startRuntime({ suite, nri: true });
+    });
+    afterAll(() => runtime?.stop());
+    afterEach(async () => {
+      for (const pod of pods) await pod.remove();
+      pods = [];
+      await daemon?.dispose();
+    });
+
+    const synchronized = (from = 0) =>
+      daemon.waitForLog((line) => line.msg === 'synchronized with the runtime', { from });
+
+    const start = async (args: readonly string[] = ARGS): Promise<void> => {
+      daemon = startDaemon({ runtime, args });
+      await synchronized();
+      web = await run('web', {}, [shared]);
+    };
+
+    /** Runs a pod with these annotations, and starts one of its containers. */
+    const run = async (
+      name: string,
+      annotations: Readonly<Record<string, string>>,
+      containers: readonly ContainerSpec[] = [whole(name)],
+    ): Promise<RunningContainer> => {
+      const pod = await runtime.kubelet.runPod({ annotations, containers });
+      pods.push(pod);
+      return pod.startContainer(name);
+    };
+
+    const remove = async (): Promise<void> => {
+      await pods.pop()!.remove();
+    };
+
+    test('exclusive, immovable, numa, none: each has what it was promised at its first instruction', async () => {
+      await start();
+      const exclusive = await run('exclusive', { [POLICY]: 'exclusive' });
+      expect(await exclusive.firstLine()).toBe(list);
+      expect(web.cpuset().cpus).toBe('0');
+      await remove();
+      await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
+
+      const immovable = await run('immovable', { [POLICY]: 'immovable' });
+      expect(await immovable.firstLine()).toBe(list);
+      expect(web.cpuset().cpus).toBe(machine);
+      await expect(run('second', { [POLICY]: 'immovable' })).rejects.toThrow(/fixed CPUs?, 0 can be given now/);
+      await remove();
+      await expect(run('second', { [POLICY]: 'exclusive' })).rejects.toThrow(/exclusive CPUs?, 0 can be given now/);
+      await remove();
+
+      // Beside the immovable one, since both share; but it keeps off what is reserved.
+      const numa = await run('numa', { [POLICY]: 'numa' });
+      expect(await numa.firstLine()).toBe(list);
+      expect(web.cpuset().cpus).toBe(machine);
+
+      const none = await run('none', { 'cpusetd.io/policy': 'none' }, [
+        { name: 'none', cpus: count, command: printMaskThenSleep },
+      ]);
+      expect(await none.firstLine()).toBe(machine);
+    });
+
+    if (suite !== 'trixie') return;
+
+    test('an exclusive container never takes the last shared CPU of a numa one', async () => {
+      await start();
+      await run('numa', { [POLICY]: 'numa' });
+      await expect(run('greedy', { [POLICY]: 'exclusive' })).rejects.toThrow(
+        /containers that share the CPUs of a NUMA node keep at least one there/,
+      );
+    });
+
+    test('what is said of one container comes before what is said of its pod', async () => {
+      await start();
+      const annotations = { [POLICY]: 'none', 'policy.cpusetd.io/container.db': 'exclusive' };
+      const db = await run('db', annotations, [whole('db'), whole('log', 1)]);
+      expect(await db.firstLine()).toBe(list);
+      const log = await pods.at(-1)!.startContainer('log');
+      expect(await log.firstLine()).toBe('0');
+    });
+
+    test("the containers of a pod share what Crane's scheduler chose for it", async () => {
+      await start();
+      const result = [{ name: 'node0', type: 'Node', resources: { capacity: { cpu: '1' } } }];
+      const annotations = { [POLICY]: 'exclusive', 'topology.crane.io/topology-result': JSON.stringify(result) };
+      const first = await run('first', annotations, [whole('first', 1), whole('second', 1)]);
+      const second = await pods.at(-1)!.startContainer('second');
+      expect([await first.firstLine(), await second.firstLine()]).toEqual(['1', '1']);
+      expect(web.cpuset().cpus).toBe(count === 1 ? '0' : `0,2${count === 2 ? '' : `-${lastCpu}`}`);
+    });
+
+    test('reserved CPUs are left out where the pod asks for it', async () => {
+      await start();
+      const other = await run('other', { 'topology.crane.io/exclude-reserved-cpus': 'true' }, [
+        { ...shared, name: 'other' },
+      ]);
+      expect(await other.firstLine()).toBe(list);
+    });
+
+    test('SIGKILL and a new start: immovable and numa are what they were', async () => {
+      await start();
+      const immovable = await run('immovable', { [POLICY]: 'immovable' });
+      const numa = await run('numa', { [POLICY]: 'numa' });
+      await daemon.kill();
+      const mark = daemon.mark();
+      daemon.start();
+      await synchronized(mark);
+      expect([immovable.cpuset().cpus, numa.cpuset().cpus, web.cpuset().cpus]).toEqual([list, list, machine]);
+      await expect(run('second', { [POLICY]: 'exclusive' })).rejects.toThrow(/0 can be given now/);
+    });
+
+    test('state that was lost: who is exclusive by annotation stays where it is', async () => {
+      await start();
+      const db = await run('db', { [POLICY]: 'exclusive' });
+      await daemon.kill();
+      writeFileSync(join(daemon.stateDir, 'state.json'), '{"torn');
+      const mark = daemon.mark();
+      daemon.start();
+      await daemon.waitForLog((line) => line.msg === 'restored' && line.cpus === list, { from: mark });
+      expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([list, '0']);
+    });
+
+    test('as long as the operator does not let pods choose, they do not, and it is said so', async () => {
+      await start(['--reserved-cpus', '0']);
+      const db = await run('db', { [POLICY]: 'exclusive' });
+      expect(await db.firstLine()).toBe(machine);
+      expect(await daemon.waitForLog('annotation ignored')).toMatchObject({
+        container: 'db',
+        annotation: POLICY,
+        because: 'the operator does not let pods choose exclusive here (--pod-policies)',
+      });
+    });
+  });
+}
