@@ -1,0 +1,16 @@
+// npm run e2e:faults: what is broken on purpose, what is expected of it and what is seen, as a table.
+import { spawnSync } from 'node:child_process';
+
+const root = new URL('..', import.meta.url).pathname;
+await import('./build.mjs');
+const jest = [
+  '--no-install',
+  'jest',
+  '--selectProjects',
+  'e2e',
+  '--runInBand',
+  '--testPathPatterns',
+  'test/e2e/faults/',
+];
+const { status } = spawnSync('npx', jest, { stdio: 'inherit', cwd: root });
+process.exitCode = status ?? 1;

@@ -1,0 +1,445 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  cpusetDirOf,
+  type Daemon,
+  printMaskThenSleep,
+  requireRuntime,
+  type Runtime,
+  type RunningContainer,
+  type RunningPod,
+  startDaemon,
+  startRuntime,
+  waitUntil,
+} from '../rig';
+import { isHealthy, patience, statusOf } from './daemon-view';
+import { type Facts, FaultTable } from './fault-table';
+import { SmallDisk } from './small-disk';
+
+jest.setTimeout(180_000);
+
+const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
+const lastCpu = Number(machine.split(/[-,]/).pop());
+/** All CPUs but the reserved one, which is 0. */
+const own = lastCpu === 1 ? '1' : `1-${lastCpu}`;
+
+const shared = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
+const pinned = { name: 'db', cpus: lastCpu, command: printMaskThenSleep };
+
+const table = new FaultTable();
+
+requireRuntime('trixie')('faults on a real containerd', () => {
+  let runtime: Runtime;
+  let daemon: Daemon;
+  let pods: RunningPod[] = [];
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite: 'trixie', nri: true });
+  });
+  afterAll(async () => {
+    table.skip(
+      'clock stepped',
+      'the clock is that of everybody on the machine; no promise of cpusetd is about the time of day',
+    );
+    process.stderr.write(`\n${table.toString()}\n\n`);
+    await runtime?.stop();
+  });
+  afterEach(async () => {
+    for (const pod of pods) await pod.remove().catch(() => undefined);
+    pods = [];
+    await daemon?.dispose();
+  });
+
+  const start = async (options: { stateDir?: string; args?: readonly string[] } = {}): Promise<void> => {
+    const { args = [], ...rest } = options;
+    daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0', '--reconcile-period', '500ms', ...args], ...rest });
+    await synchronized();
+    await daemon.waitForLog('started', patience);
+  };
+  const synchronized = (from = 0) => daemon.waitForLog('synchronized with the runtime', { ...patience, from });
+  /** Starts it again, and waits until it is what it was. */
+  const startAgain = async (): Promise<void> => {
+    const mark = daemon.mark();
+    daemon.start();
+    await synchronized(mark);
+    await daemon.waitForLog('started', { ...patience, from: mark });
+  };
+  const run = async (spec: typeof shared | typeof pinned): Promise<RunningContainer> => {
+    const pod = await runtime.kubelet.runPod({ containers: [spec] });
+    pods.push(pod);
+    return pod.startContainer(spec.name);
+  };
+  /** What comes of an attempt to start one: where it runs, or the words that say why not. */
+  const attempt = async (spec: typeof shared | typeof pinned, whyNot: RegExp): Promise<string> => {
+    try {
+      return `runs on ${await (await run(spec)).firstLine()}`;
+    } catch (error) {
+      return `refused: ${whyNot.exec((error as Error).message)?.[0] ?? (error as Error).message}`;
+    }
+  };
+  const on = (container: RunningContainer): string => container.cpuset().cpus;
+  const settlesOn = async (container: RunningContainer, cpus: string): Promise<string> => {
+    await waitUntil(`${container.name} on ${cpus}`, () => on(container) === cpus, patience.deadlineMs).catch(
+      () => undefined,
+    );
+    return on(container);
+  };
+  const releasesAll = async (): Promise<string> => {
+    const pool = async () => (await statusOf(daemon)).node.sharedPool;
+    await waitUntil('the pool to be whole', async () => (await pool()) === machine, patience.deadlineMs).catch(
+      () => undefined,
+    );
+    return pool();
+  };
+  const healthBecomes = async (wanted: 'up' | 'down'): Promise<string> => {
+    const health = async () => ((await isHealthy(daemon, 'nri')) ? 'up' : 'down');
+    await waitUntil('health', async () => (await health()) === wanted, patience.deadlineMs).catch(() => undefined);
+    return health();
+  };
+  const removeAll = async (): Promise<void> => {
+    for (const pod of pods) await pod.remove();
+    pods = [];
+  };
+
+  table.row(
+    'cpusetd killed',
+    { 'pinned container': own, 'one started meanwhile': machine, 'after the start': '0', gap: '1 container' },
+    async () => {
+      await start();
+      const db = await run(pinned);
+      await daemon.kill();
+      const web = await run(shared);
+      const meanwhile = on(web);
+      await startAgain();
+      const { node } = await statusOf(daemon);
+      return {
+        'pinned container': on(db),
+        'one started meanwhile': meanwhile,
+        'after the start': on(web),
+        gap: `${node.gap.containers} container`,
+      };
+    },
+  );
+
+  table.row(
+    'containerd killed, its socket replaced',
+    {
+      'health while it is away': 'down',
+      'pinned container': own,
+      'shared one': '0',
+      health: 'up',
+      'another exclusive one': 'refused: 0 can be given now',
+      'when the pods are gone': machine,
+    },
+    async () => {
+      await start();
+      const web = await run(shared);
+      const db = await run(pinned);
+      const mark = daemon.mark();
+      await runtime.kill();
+      const health = await healthBecomes('down');
+      await runtime.start();
+      await synchronized(mark);
+      const facts = {
+        'pinned container': on(db),
+        'shared one': on(web),
+        'another exclusive one': await attempt(pinned, /0 can be given now/),
+      };
+      await removeAll();
+      return {
+        'health while it is away': health,
+        health: await healthBecomes('up'),
+        ...facts,
+        'when the pods are gone': await releasesAll(),
+      };
+    },
+  );
+
+  table.row(
+    'both killed; a pod goes and one comes before cpusetd is back',
+    {
+      'new one at first': machine,
+      'after the start': own,
+      'shared one': '0',
+      gap: '1 container',
+    },
+    async () => {
+      await start();
+      const web = await run(shared);
+      await run(pinned);
+      await Promise.all([daemon.kill(), runtime.kill()]);
+      await runtime.start();
+      await pods.pop()!.remove();
+      const db = await run(pinned);
+      const atFirst = on(db);
+      await startAgain();
+      const { node } = await statusOf(daemon);
+      return {
+        'new one at first': atFirst,
+        'after the start': on(db),
+        'shared one': on(web),
+        gap: `${node.gap.containers} container`,
+      };
+    },
+  );
+
+  table.row(
+    'disk full',
+    {
+      'exclusive container': 'refused: could not be written to disk',
+      'shared one': `runs on ${machine}`,
+      alarm: 'state-not-saved',
+      'with space again': `runs on ${own}`,
+      'alarm then': 'none',
+    },
+    () =>
+      onSmallDisk(async (disk) => {
+        await start({ stateDir: disk.path });
+        disk.fill();
+        const refused = await attempt(pinned, /could not be written to disk/);
+        const web = await attempt(shared, /.*/);
+        const alarm = await alarms();
+        disk.makeSpace();
+        return {
+          'exclusive container': refused,
+          'shared one': web,
+          alarm,
+          'with space again': await attempt(pinned, /.*/),
+          'alarm then': await alarms(),
+        };
+      }),
+  );
+
+  table.row(
+    'disk full at the start',
+    { 'running one': `${own} kept`, 'shared one': 'runs on 0', 'with space again, in another pod': `runs on ${own}` },
+    () =>
+      onSmallDisk(async (disk) => {
+        await start({ stateDir: disk.path });
+        const db = await run(pinned);
+        await daemon.kill();
+        disk.fill();
+        await startAgain();
+        const facts = { 'running one': await shownOn(db), 'shared one': await attempt(shared, /.*/) };
+        disk.makeSpace();
+        await pods.shift()!.remove();
+        await releasesAll();
+        return { ...facts, 'with space again, in another pod': await attempt(pinned, /.*/) };
+      }),
+  );
+
+  table.row(
+    'state directory read-only at the start',
+    { cpusetd: 'ends with 1, says EROFS', 'running one': own, 'after a start when it is writable': `${own} kept` },
+    () =>
+      onSmallDisk(async (disk) => {
+        await start({ stateDir: disk.path });
+        const db = await run(pinned);
+        await daemon.kill();
+        disk.remount('ro');
+        const mark = daemon.mark();
+        daemon.start();
+        const status = await daemon.ended(patience.deadlineMs);
+        const said = JSON.stringify(daemon.log.lines.slice(mark)).includes('EROFS');
+        const meanwhile = on(db);
+        disk.remount('rw');
+        await startAgain();
+        return {
+          cpusetd: `ends with ${String(status)}, says ${said ? 'EROFS' : 'nothing'}`,
+          'running one': meanwhile,
+          'after a start when it is writable': await shownOn(db),
+        };
+      }),
+  );
+
+  const damages: readonly (readonly [name: string, keptAside: string, damage: (file: string) => void])[] = [
+    ['truncated', 'kept aside', (file) => truncateSync(file, 100)],
+    ['empty', 'kept aside', (file) => truncateSync(file, 0)],
+    [
+      'garbled',
+      'kept aside',
+      (file) => writeFileSync(file, Buffer.from(readFileSync(file).map((byte, i) => byte ^ (i % 251)))),
+    ],
+    ['removed', 'none', (file) => rmSync(file)],
+  ];
+  for (const [name, keptAside, damage] of damages) {
+    table.row(
+      `state file ${name} while cpusetd is down`,
+      {
+        'pinned container': `${own} kept`,
+        'shared one': '0',
+        'bad file': keptAside,
+        'another exclusive one': 'refused: 0 can be given now',
+      },
+      async () => {
+        await start();
+        const web = await run(shared);
+        const db = await run(pinned);
+        await daemon.kill();
+        damage(join(daemon.stateDir, 'state.json'));
+        const mark = daemon.mark();
+        await startAgain();
+        const setAside = daemon.log.lines.slice(mark).some(({ movedTo }) => typeof movedTo === 'string');
+        return {
+          'pinned container': await shownOn(db),
+          'shared one': on(web),
+          'bad file': setAside ? 'kept aside' : 'none',
+          'another exclusive one': await attempt(pinned, /0 can be given now/),
+        };
+      },
+    );
+  }
+
+  table.row(
+    'event loop stalled for 2.5 s (SIGSTOP)',
+    { 'pinned container': own, 'one created meanwhile': machine, afterwards: '0' },
+    async () => {
+      await start();
+      const db = await run(pinned);
+      const mark = daemon.mark();
+      process.kill(daemon.pid, 'SIGSTOP');
+      let web: RunningContainer;
+      try {
+        // containerd waits 2 s for an answer to the pod and to the container, then goes on without.
+        web = await run(shared);
+      } finally {
+        process.kill(daemon.pid, 'SIGCONT');
+      }
+      const meanwhile = await web.firstLine();
+      await synchronized(mark);
+      return {
+        'pinned container': on(db),
+        'one created meanwhile': meanwhile,
+        afterwards: await settlesOn(web, '0'),
+      };
+    },
+  );
+
+  table.row(
+    'container killed behind its back',
+    { 'shared one while the pod is there': '0', 'started again in its pod': own, 'when the pod is gone': machine },
+    async () => {
+      await start();
+      const web = await run(shared);
+      const db = await run(pinned);
+      killProcessesOf(db);
+      await db.exitCode(patience.deadlineMs);
+      const meanwhile = on(web);
+      const again = await pods[1]!.startContainer('db');
+      const facts = {
+        'shared one while the pod is there': meanwhile,
+        'started again in its pod': await again.firstLine(),
+      };
+      await pods.pop()!.remove();
+      return { ...facts, 'when the pod is gone': await settlesOn(web, machine) };
+    },
+  );
+
+  table.row(
+    'container killed while containerd is away',
+    { 'started again in its pod': own, 'shared one': '0', 'when the pod is gone': machine },
+    async () => {
+      await start();
+      const web = await run(shared);
+      const db = await run(pinned);
+      const mark = daemon.mark();
+      await runtime.kill();
+      killProcessesOf(db);
+      await runtime.start();
+      await synchronized(mark);
+      const again = await pods[1]!.startContainer('db');
+      const facts = { 'started again in its pod': await again.firstLine(), 'shared one': on(web) };
+      await pods.pop()!.remove();
+      return { ...facts, 'when the pod is gone': await settlesOn(web, machine) };
+    },
+  );
+
+  table.row(
+    'cgroup of one container can not be written',
+    { 'that one, through the runtime': '0', 'the other one': '0', 'exclusive one': `runs on ${own}` },
+    async () => {
+      await start();
+      const [web, other] = [await run(shared), await run(shared)];
+      const folder = cpusetDirOf(web.cgroupPath);
+      // Our view of it only: the runtime has mounts of its own.
+      execFileSync('mount', ['--bind', folder, folder]);
+      try {
+        execFileSync('mount', ['-o', 'remount,bind,ro', folder]);
+        const exclusive = await attempt(pinned, /.*/);
+        return {
+          'that one, through the runtime': await settlesOn(web, '0'),
+          'the other one': on(other),
+          'exclusive one': exclusive,
+        };
+      } finally {
+        execFileSync('umount', [folder]);
+      }
+    },
+  );
+
+  const isVersion1 = !existsSync('/sys/fs/cgroup/cgroup.controllers');
+  if (!isVersion1) table.skip('runtime fails the update of one container', 'only cgroup v1 has a way to make it fail');
+  else
+    table.row(
+      'runtime fails the update of one container',
+      {
+        'that one': machine,
+        'its verdict': 'drifted',
+        'the other one': '0',
+        'exclusive one': `runs on ${own}`,
+        'when it can be moved': '0',
+      },
+      async () => {
+        await start({ args: ['--cgroup-writes', 'off'] });
+        const [web, other] = [await run(shared), await run(shared)];
+        // The kernel does not take CPUs from a cgroup of version 1 while a child of it has them.
+        const child = join(cpusetDirOf(web.cgroupPath), 'child');
+        mkdirSync(child);
+        try {
+          writeFileSync(join(child, 'cpuset.cpus'), machine);
+          const exclusive = await attempt(pinned, /.*/);
+          const verdict = async () => (await statusOf(daemon)).containers.find(({ id }) => id === web.id)!.verdict.kind;
+          await waitUntil('the verdict', async () => (await verdict()) === 'drifted', patience.deadlineMs).catch(
+            () => undefined,
+          );
+          const facts = {
+            'that one': on(web),
+            'its verdict': await verdict(),
+            'the other one': await settlesOn(other, '0'),
+            'exclusive one': exclusive,
+          };
+          rmdirSync(child);
+          return { ...facts, 'when it can be moved': await settlesOn(web, '0') };
+        } finally {
+          if (existsSync(child)) rmdirSync(child);
+        }
+      },
+    );
+
+  /** Runs with a state directory on a file system of its own. */
+  async function onSmallDisk(act: (disk: SmallDisk) => Promise<Facts>): Promise<Facts> {
+    const disk = new SmallDisk(join(runtime.work, 'small-disk'));
+    try {
+      return await act(disk);
+    } finally {
+      await daemon.stop();
+      disk.close();
+    }
+  }
+
+  async function shownOn(container: RunningContainer): Promise<string> {
+    const { containers } = await statusOf(daemon);
+    return `${on(container)} ${containers.find(({ id }) => id === container.id)?.verdict.kind ?? 'unknown'}`;
+  }
+
+  async function alarms(): Promise<string> {
+    return (await statusOf(daemon)).node.alarms.map(({ kind }) => kind).join(', ') || 'none';
+  }
+});
+
+function killProcessesOf(container: RunningContainer): void {
+  const pids = readFileSync(join(cpusetDirOf(container.cgroupPath), 'cgroup.procs'), 'utf8')
+    .trim()
+    .split('\n');
+  for (const pid of pids) process.kill(Number(pid), 'SIGKILL');
+}
