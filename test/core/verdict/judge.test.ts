@@ -90,3 +90,49 @@ describe('held under old rules', () => {
     expect(verdict.kind).toBe(because === undefined ? 'kept' : 'held-under-old-rules');
   });
 });
+
+describe("containers of Crane's policies", () => {
+  const ONE_NODE: Rules = { podPolicies: ['immovable', 'numa'] };
+  const nodeWith = (policy: string, rules: Rules = ONE_NODE): NodeDriver => {
+    const node = new NodeDriver(machineOf(4, 1), rules);
+    node.podsSay.set('p', { annotations: { 'cpusetd.io/policy': policy } });
+    return node.run('make p/a 2; make q/s 1');
+  };
+  const judged = (node: NodeDriver, who = 'p/a') =>
+    judge(node.model, node.container(who)!, observationOf(node.container(who)!.promise!.cpus.toString()));
+
+  test.each`
+    name                                       | policy         | change                                                                                    | kind                      | because
+    ${'numa: kept'}                            | ${'numa'}      | ${() => undefined}                                                                        | ${'kept'}                 | ${/^shares the CPUs of NUMA node 0/}
+    ${'numa: the others are offline'}          | ${'numa'}      | ${(node: NodeDriver) => node.setTopology(without(machineOf(4, 1), '2-3'))}                | ${'kept'}                 | ${/it runs on reserved CPUs 0, since no others are left/}
+    ${'numa: no more allowed'}                 | ${'numa'}      | ${(node: NodeDriver) => node.setRules({})}                                                | ${'held-under-old-rules'} | ${/its pod chose the policy numa, which pods may not choose any more/}
+    ${'numa: options are not for it'}          | ${'numa'}      | ${(node: NodeDriver) => node.setRules({ ...ONE_NODE, options: { fullPcpusOnly: true } })} | ${'kept'}                 | ${/./}
+    ${'immovable: kept'}                       | ${'immovable'} | ${() => undefined}                                                                        | ${'kept'}                 | ${/^2 fixed CPUs/}
+    ${'immovable: reserved now'}               | ${'immovable'} | ${(node: NodeDriver) => node.setRules({ ...ONE_NODE, reserved: '0-1' })}                  | ${'held-under-old-rules'} | ${/CPUs 1 are reserved now/}
+    ${'immovable: another policy of the node'} | ${'immovable'} | ${(node: NodeDriver) => node.setRules({ ...ONE_NODE, cpuManagerPolicy: 'none' })}         | ${'kept'}                 | ${/./}
+    ${'immovable: one is offline'}             | ${'immovable'} | ${(node: NodeDriver) => node.setTopology(without(machineOf(4, 1), '2'))}                  | ${'violated'}             | ${/promised CPUs 2 are offline/}
+  `(
+    '$name',
+    ({
+      policy,
+      change,
+      kind,
+      because,
+    }: Record<'policy' | 'kind', string> & { change: (node: NodeDriver) => void; because: RegExp }) => {
+      const node = nodeWith(policy);
+      change(node);
+      expect(judged(node)).toEqual({ kind, because: expect.stringMatching(because) });
+    },
+  );
+
+  test('numa: nothing is left on its nodes', () => {
+    const node = nodeWith('numa');
+    node.run('end q/s; stop q');
+    const assignment = node.model.assignments.get('p/a')!;
+    node.model.apply({ kind: 'put-assignment', assignment: { ...assignment, nodes: cpus('7') } });
+    expect(judged(node)).toEqual({
+      kind: 'violated',
+      because: expect.stringMatching(/nothing is shared on NUMA nodes 7/),
+    });
+  });
+});
