@@ -13,7 +13,7 @@ export type FieldReaders = Readonly<Record<number, (reader: BinaryReader) => voi
  */
 export function readFields(source: Uint8Array | BinaryReader, readers: FieldReaders): void {
   const reader = source instanceof BinaryReader ? source : new BinaryReader(source);
-  const end = source instanceof BinaryReader ? reader.pos + readLength(reader) : reader.len;
+  const end = source instanceof BinaryReader ? readEnd(reader) : reader.len;
   while (reader.pos < end) {
     const [field, wireType] = reader.tag();
     const read = readers[field];
@@ -26,10 +26,12 @@ export function readFields(source: Uint8Array | BinaryReader, readers: FieldRead
   if (reader.pos !== end) throw new RangeError('a field is longer than the message that it is in');
 }
 
-function readLength(reader: BinaryReader): number {
+/** Where the embedded message ends that begins here. */
+function readEnd(reader: BinaryReader): number {
   const length = reader.uint32();
-  if (reader.pos + length > reader.len) throw new RangeError('a field is longer than the message that it is in');
-  return length;
+  const end = reader.pos + length;
+  if (end > reader.len) throw new RangeError('a field is longer than the message that it is in');
+  return end;
 }
 
 /** All that is read here is a varint (0) or has a length (2). */

@@ -24,6 +24,8 @@ export interface DaemonOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The folder of its state, instead of one of its own. */
   readonly stateDir?: string;
+  /** Where it listens in mode cri-proxy, instead of a socket of its own. */
+  readonly criListen?: string;
   /** Another build than dist/cpusetd.js: an earlier version, say. */
   readonly bundle?: string;
 }
@@ -39,11 +41,12 @@ export class Daemon {
   readonly dir = mkdtempSync(join(tmpdir(), 'cpusetd-d-'));
   readonly stateDir: string;
   readonly adminSocket = join(this.dir, 'admin.sock');
-  readonly criListen = join(this.dir, 'cri.sock');
+  readonly criListen: string;
   #child: ChildProcess | undefined;
   #closed: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: DaemonOptions) {
+    this.criListen = options.criListen ?? join(this.dir, 'cri.sock');
     this.stateDir = options.stateDir ?? join(this.dir, 'state');
   }
 

@@ -1,0 +1,465 @@
+import { execFile } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client, credentials } from '@grpc/grpc-js';
+import { ContainerEventResponse, ImageServiceDefinition, RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import { openChannel } from '../../src/cri/client';
+import {
+  bundle,
+  cpusetDirOf,
+  type Daemon,
+  type Kubelet,
+  printMaskThenExit,
+  printMaskThenSleep,
+  requireRuntime,
+  type Runtime,
+  type RunningContainer,
+  startDaemon,
+  startRuntime,
+  type Suite,
+  waitUntil,
+} from './rig';
+
+jest.setTimeout(120_000);
+
+/** CPU 0 is reserved: on the smallest machine there is one exclusive CPU, and that is enough to prove all of this. */
+const PROXY = ['--mode', 'cri-proxy', '--reserved-cpus', '0'];
+const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
+const lastCpu = Number(machine.split(/[-,]/).pop());
+const exclusiveCpus = lastCpu;
+const exclusiveList = exclusiveCpus === 1 ? '1' : `1-${lastCpu}`;
+
+const shared = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
+const pinned = { name: 'db', cpus: exclusiveCpus, command: printMaskThenSleep };
+
+const run = promisify(execFile);
+const { methods } = RuntimeServiceDefinition;
+
+/** The allowed CPUs of every process in the container's cgroup, as the kernel says. */
+function masksOf(container: RunningContainer): string[] {
+  const pids = readFileSync(join(cpusetDirOf(container.cgroupPath), 'cgroup.procs'), 'utf8')
+    .trim()
+    .split('\n');
+  return pids.map((pid) => /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!);
+}
+
+async function isHealthy(daemon: Daemon, service: string): Promise<boolean> {
+  try {
+    await run(process.execPath, [bundle, 'health', service, '--admin-socket', daemon.adminSocket]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Removes a pod that was made through a proxy which is gone. */
+async function removeDirectly({ kubelet }: Runtime, podSandboxId: string): Promise<void> {
+  await kubelet.channel.call(methods.stopPodSandbox, { podSandboxId });
+  await kubelet.channel.call(methods.removePodSandbox, { podSandboxId });
+}
+
+interface ShownStatus {
+  readonly node: { readonly mode: string; readonly sharedPool: string; readonly nri: { readonly state: string } };
+  readonly containers: readonly {
+    readonly id: string;
+    readonly container: string;
+    readonly promise?: { readonly cpus: string };
+    readonly verdict: { readonly kind: string };
+  }[];
+  readonly idle: readonly unknown[];
+}
+
+async function statusOf(daemon: Daemon): Promise<ShownStatus> {
+  const args = [bundle, 'status', '-o', 'json', '--admin-socket', daemon.adminSocket];
+  const { stdout } = await run(process.execPath, args);
+  return JSON.parse(stdout) as ShownStatus;
+}
+
+/** Reads the runtime's container events through a socket, until the returned function is called. */
+function streamEvents(socket: string, onEvent: (event: ContainerEventResponse) => void): () => Promise<void> {
+  const client = new Client(`unix://${socket}`, credentials.createInsecure());
+  const path = '/runtime.v1.RuntimeService/GetContainerEvents';
+  const call = client.makeServerStreamRequest(
+    path,
+    (request: Uint8Array) => Buffer.from(request),
+    (bytes: Buffer) => ContainerEventResponse.decode(bytes),
+    new Uint8Array(),
+  );
+  call.on('data', onEvent);
+  call.on('error', () => undefined); // cancelled below
+  return async () => {
+    const closed = new Promise((resolve) => call.once('status', resolve));
+    call.cancel();
+    await closed;
+    client.close();
+  };
+}
+
+for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
+  requireRuntime(suite)(`cpusetd as a CRI proxy before the containerd of Debian ${suite}, NRI off`, () => {
+    let runtime: Runtime;
+    let daemon: Daemon;
+    let kubelet: Kubelet;
+    beforeAll(async () => {
+      runtime = await startRuntime({ suite, nri: false });
+      console.info(`containerd ${runtime.packages.containerd}, runc ${runtime.packages.runc}`);
+    });
+    afterAll(() => runtime?.stop());
+    afterEach(() => daemon?.dispose());
+
+    const start = async (...args: string[]): Promise<void> => {
+      daemon = startDaemon({ runtime, args: [...PROXY, ...args] });
+      await listening();
+      kubelet = runtime.kubeletAt(daemon.criListen);
+    };
+    const listening = (from = 0) => daemon.waitForLog('the CRI proxy listens', { from });
+
+    test('the first process runs on the promised CPUs, and the shared container has left them before it exists', async () => {
+      await start();
+      expect(statSync(daemon.criListen).mode & 0o777).toBe(0o600);
+      const sharedPod = await kubelet.runPod({ containers: [shared] });
+      const web = await sharedPod.startContainer('web');
+      expect(await web.firstLine()).toBe(machine);
+
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      const db = await pod.createContainer('db');
+      // Created, not started: no process of it exists yet, and the CPUs are already free for it.
+      expect(web.cpuset().cpus).toBe('0');
+      expect(masksOf(web)).toEqual(['0']);
+      await db.start();
+      expect(await db.firstLine()).toBe(exclusiveList);
+      expect(db.cpuset().cpus).toBe(exclusiveList);
+      await waitUntil('the verdict', async () => {
+        const { containers } = await statusOf(daemon);
+        return containers.some(({ id, verdict }) => id === db.id && verdict.kind === 'kept');
+      });
+      const status = await statusOf(daemon);
+      expect(status.node).toMatchObject({ mode: 'cri-proxy', sharedPool: '0', nri: { state: 'off' } });
+      expect(await isHealthy(daemon, 'cri')).toBe(true);
+      expect(await isHealthy(daemon, 'nri')).toBe(false);
+
+      await pod.remove();
+      expect(web.cpuset().cpus).toBe(machine); // before the kubelet had its answer
+      await sharedPod.remove();
+    });
+
+    test('a container that was created before, and is started after, starts outside the CPUs that were given away', async () => {
+      await start();
+      const sharedPod = await kubelet.runPod({ containers: [shared] });
+      const web = await sharedPod.createContainer('web');
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      const db = await pod.startContainer('db');
+      expect(await db.firstLine()).toBe(exclusiveList);
+      await web.start();
+      expect(await web.firstLine()).toBe('0');
+      await sharedPod.remove();
+      await pod.remove();
+    });
+
+    test('an update without a cpuset, or with another one, loses nothing', async () => {
+      await start();
+      const sharedPod = await kubelet.runPod({ containers: [shared] });
+      const web = await sharedPod.startContainer('web');
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      const db = await pod.startContainer('db');
+      await db.update({ memoryLimitInBytes: 128n << 20n });
+      expect(db.cpuset().cpus).toBe(exclusiveList);
+      await db.update({ cpusetCpus: '0' });
+      expect(db.cpuset().cpus).toBe(exclusiveList);
+      await web.update({ cpuShares: 512n, cpusetCpus: machine });
+      expect(web.cpuset().cpus).toBe('0');
+      await pod.remove();
+      await sharedPod.remove();
+    });
+
+    test('drift by hand is repaired', async () => {
+      await start('--reconcile-period', '500ms');
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      const db = await pod.startContainer('db');
+      const mark = daemon.mark();
+      db.writeCpuset('0');
+      const noticed = await daemon.waitForLog('drifted', { from: mark });
+      expect(noticed).toMatchObject({ promised: exclusiveList, found: '0', container: 'db' });
+      await waitUntil('the repair', () => db.cpuset().cpus === exclusiveList);
+      await pod.remove();
+    });
+
+    test('a pod that does not fit is refused in our name with numbers and a reason, and starts when there is room', async () => {
+      await start();
+      const first = await kubelet.runPod({ containers: [pinned] });
+      await first.startContainer('db');
+      const second = await kubelet.runPod({ containers: [pinned] });
+      await expect(second.startContainer('db')).rejects.toMatchObject({
+        code: 'RESOURCE_EXHAUSTED',
+        message: expect.stringMatching(
+          new RegExp(
+            `cpusetd: .*asked for ${exclusiveCpus} exclusive CPUs?, 0 can be given now: 0 of ${exclusiveCpus}`,
+          ),
+        ) as string,
+      });
+      await first.remove();
+      const db = await second.startContainer('db');
+      expect(await db.firstLine()).toBe(exclusiveList);
+      await second.remove();
+    });
+
+    test("a creation that the runtime refuses gives its CPUs back at once, and the runtime's own words pass", async () => {
+      await start();
+      const sharedPod = await kubelet.runPod({ containers: [shared] });
+      const web = await sharedPod.startContainer('web');
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      await pod.stop();
+      await kubelet.channel.call(methods.removePodSandbox, { podSandboxId: pod.id });
+      const failure = await pod.createContainer('db').catch((error: unknown) => error as Error);
+      expect(failure).toMatchObject({ message: expect.stringMatching(/sandbox/) as string });
+      expect((failure as Error).message).not.toMatch(/cpusetd: /);
+      expect(web.cpuset().cpus).toBe(machine);
+      expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+      await sharedPod.remove();
+    });
+
+    test('a container that restarts keeps its CPUs, an app container takes over those of its init container, a failed start is no loss', async () => {
+      await start();
+      const pod = await kubelet.runPod({
+        containers: [
+          { name: 'init', cpus: exclusiveCpus, command: printMaskThenExit },
+          pinned,
+          { ...pinned, name: 'broken', command: ['/no/such/file'] },
+        ],
+      });
+      const init = await pod.startContainer('init');
+      expect(await init.firstLine()).toBe(exclusiveList);
+      await init.exitCode(); // its status passes through the proxy, which is how the end is learnt
+      const broken = await pod.createContainer('broken');
+      await expect(broken.start()).rejects.toThrow(/no such file/);
+      await broken.remove();
+      const db = await pod.startContainer('db');
+      expect(await db.firstLine()).toBe(exclusiveList);
+      await db.stop();
+      const again = await pod.startContainer('db');
+      expect(await again.firstLine()).toBe(exclusiveList);
+      await pod.remove();
+      expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+    });
+
+    test('SIGKILL: nothing moves, nothing can start meanwhile, nothing is lost', async () => {
+      await start();
+      const sharedPod = await kubelet.runPod({ containers: [shared] });
+      const web = await sharedPod.startContainer('web');
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      const db = await pod.startContainer('db');
+      await daemon.kill();
+      expect(db.cpuset().cpus).toBe(exclusiveList);
+      await expect(kubelet.channel.call(methods.version, { version: 'v1' })).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+      });
+      const mark = daemon.mark();
+      daemon.start();
+      await listening(mark);
+      await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
+      expect(db.cpuset().cpus).toBe(exclusiveList);
+      expect(web.cpuset().cpus).toBe('0');
+      await pod.remove();
+      await waitUntil('the pool to grow', () => web.cpuset().cpus === machine);
+      await sharedPod.remove();
+    });
+
+    test('SIGKILL in the middle of a creation: its CPUs are neither lost nor given twice', async () => {
+      await start();
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      const creating = pod.createContainer('db').then(
+        () => 'made',
+        () => 'failed',
+      );
+      await daemon.waitForLog((line) => line.msg === 'pinned' && line.container === 'db');
+      await daemon.kill();
+      expect(await creating).toBe('failed');
+      const mark = daemon.mark();
+      daemon.start();
+      await listening(mark);
+      kubelet = runtime.kubeletAt(daemon.criListen);
+      // The kubelet's retry: the runtime has the container, or has not. Then, as the kubelet does, that one is removed.
+      const { containers } = await kubelet.channel.call(
+        methods.listContainers,
+        { filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} } },
+        { waitForReady: true },
+      );
+      for (const { id } of containers) await kubelet.channel.call(methods.removeContainer, { containerId: id });
+      const db = await pod.startContainer('db');
+      expect(await db.firstLine()).toBe(exclusiveList);
+      await pod.remove();
+      expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+    });
+
+    test('containerd is killed and restarted: calls fail as the kubelet expects, health goes and comes back, promises stay', async () => {
+      await start('--reconcile-period', '500ms');
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      const db = await pod.startContainer('db');
+      const mark = daemon.mark();
+      await runtime.kill();
+      await waitUntil('health to be gone', async () => !(await isHealthy(daemon, 'cri')));
+      expect(await isHealthy(daemon, '')).toBe(true);
+      await expect(kubelet.channel.call(methods.version, { version: 'v1' })).rejects.toMatchObject({
+        code: 'UNAVAILABLE',
+        message: expect.stringContaining('cpusetd: ') as string,
+      });
+      expect(db.cpuset().cpus).toBe(exclusiveList);
+      await runtime.start();
+      await daemon.waitForLog('synchronized with the runtime', { from: mark });
+      await waitUntil('health to be back', () => isHealthy(daemon, 'cri'));
+      await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
+      await db.update({ cpuShares: 2048n });
+      expect(db.cpuset().cpus).toBe(exclusiveList);
+      await pod.remove();
+      expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+    });
+
+    test('it does not listen before the runtime has told what runs', async () => {
+      await runtime.kill();
+      daemon = startDaemon({ runtime, args: PROXY });
+      await daemon.waitForLog('the runtime could not be asked what it has');
+      expect(() => statSync(daemon.criListen)).toThrow(/ENOENT/);
+      await runtime.start();
+      await listening();
+      kubelet = runtime.kubeletAt(daemon.criListen);
+      expect(await kubelet.channel.call(methods.version, { version: 'v1' })).toMatchObject({
+        runtimeName: 'containerd',
+      });
+    });
+
+    test('many containers created at once: each once, with its CPUs, and none left over', async () => {
+      await start();
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      await pod.startContainer('db');
+      const many = Array.from({ length: 50 }, (_, i) => ({ ...shared, name: `c${i}` }));
+      const crowd = await kubelet.runPod({ containers: many });
+      const made = await Promise.all(many.map(({ name }) => crowd.createContainer(name)));
+      expect(new Set(made.map(({ id }) => id)).size).toBe(50);
+      const { containers } = await statusOf(daemon);
+      const promised = new Map(containers.map(({ id, promise }) => [id, promise?.cpus]));
+      expect(made.map(({ id }) => promised.get(id))).toEqual(made.map(() => '0'));
+      expect(containers).toHaveLength(51); // no temporary one is left
+      await crowd.remove();
+      await pod.remove();
+      const after = await statusOf(daemon);
+      expect([after.containers.length, after.idle.length, after.node.sharedPool]).toEqual([0, 0, machine]);
+    });
+
+    test('what is not ours passes: exec, stats, log paths, URLs, images, events', async () => {
+      await start();
+      const events: ContainerEventResponse[] = [];
+      const stopEvents = streamEvents(daemon.criListen, (event) => events.push(event));
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      const db = await pod.startContainer('db');
+      expect(await db.exec('echo', 'hello')).toBe('hello\n');
+      expect((await db.status()).logPath).toContain('db/0.log');
+      const { url } = await kubelet.channel.call(methods.exec, {
+        ...{ containerId: db.id, cmd: ['true'], tty: false, stdin: false, stdout: true, stderr: false },
+      });
+      expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/exec\//);
+      const { stats } = await kubelet.channel.call(methods.containerStats, { containerId: db.id });
+      expect(stats?.attributes?.id).toBe(db.id);
+      await pod.remove();
+
+      const proxied = openChannel(daemon.criListen, ImageServiceDefinition.fullName);
+      const direct = openChannel(runtime.criSocket, ImageServiceDefinition.fullName);
+      const { listImages, imageStatus } = ImageServiceDefinition.methods;
+      const image = { image: runtime.image, annotations: {}, userSpecifiedImage: '', runtimeHandler: '', imageRef: '' };
+      const { images } = await proxied.call(listImages, { filter: undefined });
+      expect(images).toEqual((await direct.call(listImages, { filter: undefined })).images);
+      const shown = await proxied.call(imageStatus, { image, verbose: true });
+      expect(shown).toEqual(await direct.call(imageStatus, { image, verbose: true }));
+      expect(shown.image?.repoTags).toContain(runtime.image);
+      proxied.close();
+      direct.close();
+      await waitUntil('creation, start, stop and deletion to be announced', () => {
+        const seen = events.filter(({ containerId }) => containerId === db.id);
+        return [0, 1, 2, 3].every((type) => seen.some(({ containerEventType }) => Number(containerEventType) === type));
+      });
+      await stopEvents();
+    });
+
+    test('without writes to cgroups the runtime moves the shared containers, before the creation goes on', async () => {
+      await start('--cgroup-writes', 'off');
+      const sharedPod = await kubelet.runPod({ containers: [shared] });
+      const web = await sharedPod.startContainer('web');
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      const db = await pod.createContainer('db');
+      expect(web.cpuset().cpus).toBe('0');
+      await db.start();
+      expect(await db.firstLine()).toBe(exclusiveList);
+      await pod.remove();
+      await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
+      await sharedPod.remove();
+    });
+
+    test('SIGTERM lets calls in flight end, takes the socket away and ends cleanly', async () => {
+      await start();
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      const db = await pod.startContainer('db');
+      const slow = db.exec('sh', '-c', 'sleep 1; echo done');
+      await waitUntil('the command to run', () => masksOf(db).length > 1);
+      expect(await daemon.stop('SIGTERM')).toBe(0);
+      expect(await slow).toBe('done\n');
+      expect(() => statSync(daemon.criListen)).toThrow(/ENOENT/);
+      await removeDirectly(runtime, pod.id);
+    });
+
+    test('a socket on which somebody answers is not taken away', async () => {
+      await start();
+      const second = startDaemon({ runtime, args: PROXY, criListen: daemon.criListen });
+      try {
+        await second.waitForLog((line) => /another process answers on/.test(JSON.stringify(line)));
+        expect(await second.ended()).toBe(1);
+      } finally {
+        await second.dispose();
+      }
+      await kubelet.channel.call(methods.version, { version: 'v1' });
+    });
+  });
+
+  requireRuntime(suite)(`state made in one mode is good in the other, on the containerd of Debian ${suite}`, () => {
+    let runtime: Runtime;
+    beforeAll(async () => {
+      runtime = await startRuntime({ suite, nri: true });
+    });
+    afterAll(() => runtime?.stop());
+
+    test('a node changes from plugin to proxy and back: nobody moves, and who ends later is released', async () => {
+      const asPlugin = startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
+      const daemons = [asPlugin];
+      try {
+        await asPlugin.waitForLog('synchronized with the runtime');
+        const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
+        const web = await sharedPod.startContainer('web');
+        const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+        const db = await pod.startContainer('db');
+        expect(await asPlugin.stop('SIGTERM')).toBe(0);
+
+        const asProxy = startDaemon({ runtime, args: PROXY, stateDir: asPlugin.stateDir });
+        daemons.push(asProxy);
+        await asProxy.waitForLog('the CRI proxy listens');
+        expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
+        const kubelet = runtime.kubeletAt(asProxy.criListen);
+        const status = await statusOf(asProxy);
+        expect(status.containers.find(({ id }) => id === db.id)?.promise?.cpus).toBe(exclusiveList);
+        const latePod = await kubelet.runPod({ containers: [shared] });
+        const late = await latePod.startContainer('web');
+        expect(await late.firstLine()).toBe('0');
+        expect(await asProxy.stop('SIGTERM')).toBe(0);
+
+        const again = startDaemon({ runtime, args: ['--reserved-cpus', '0'], stateDir: asPlugin.stateDir });
+        daemons.push(again);
+        await again.waitForLog('synchronized with the runtime');
+        expect([db, web, late].map((container) => container.cpuset().cpus)).toEqual([exclusiveList, '0', '0']);
+        await pod.remove();
+        await waitUntil('the pool to grow', () => late.cpuset().cpus === machine && web.cpuset().cpus === machine);
+        await removeDirectly(runtime, latePod.id);
+        await sharedPod.remove();
+      } finally {
+        for (const daemon of daemons.reverse()) await daemon.dispose();
+      }
+    });
+  });
+}
