@@ -4,6 +4,9 @@ import type { Attachment, AttachmentParts } from './attachment';
 import { keepPlugin } from './nri-link';
 import { readLiveCpusets } from './observe';
 
+/** A connection is not given up before it has lasted so long: each new one is a gap of its own. */
+const RECONNECT_AFTER_MS = 30_000;
+
 /** Serves the runtime as an NRI plugin: it asks us about every container. */
 export function attachNri(parts: AttachmentParts): Attachment {
   const { config, transactor, cgroups, gap, health, link, log, signal, startedAt } = parts;
@@ -28,7 +31,11 @@ export function attachNri(parts: AttachmentParts): Attachment {
     },
   });
   return {
-    resynchronize: () => plugin.reconnect(),
+    resynchronize: () => {
+      // A connection that is given up while the runtime synchronizes it can hold up the runtime for minutes.
+      const isSettled = current?.phase === 'synchronized' && Date.now() - current.sinceMs >= RECONNECT_AFTER_MS;
+      if (isSettled) plugin.reconnect();
+    },
     isBusy: () => false,
     get facts() {
       return {

@@ -174,7 +174,10 @@ export async function runDaemon({ config, version, log, signal: told }: DaemonOp
       onChange: () => backend.feed.touch(),
     });
     attachment.ended.catch((error: unknown) => fault.abort(error)); // thrown by the closer
-    onClose(() => attachment.ended);
+    onClose(() => {
+      fault.abort('closing'); // also when what comes below could not be had: never half alive
+      return attachment.ended;
+    });
 
     // Everything below is needed by people, not by containers: it is loaded when the runtime can reach us already.
     const { startAdminServer } = await import('../admin/server');

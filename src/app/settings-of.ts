@@ -26,6 +26,7 @@ export function settingsOf(config: Config, topology: Topology): Settings {
     liftCpuQuota: config.liftCpuQuota,
     topologyManager: topologyManagerOf(config, topology),
     memoryNodes: config.memoryNodes,
+    podPolicies: config.podPolicies,
   };
 }
 

@@ -1,4 +1,5 @@
 import { CpuListError, MAX_CPU_ID, parseCpuList, type CpuSet } from '../../core/cpuset';
+import { POLICY_NAMES, type PolicyName } from '../../core/model/policy-name';
 import { accept, reject, type ValueType } from './value-type';
 
 /** CPUs in the kernel's list format; at least one. */
@@ -47,5 +48,21 @@ export const keyValues: ValueType<ReadonlyMap<string, string>> = {
       values.set(name, value);
     }
     return accept(values);
+  },
+};
+
+/** The policies that pods may choose by annotation: names, `all`, or `off` for none of them. */
+export const podPolicies: ValueType<readonly PolicyName[]> = {
+  placeholder: 'policies',
+  parse: (text) => {
+    if (text === 'off') return accept([]);
+    if (text === 'all') return accept(POLICY_NAMES);
+    const names = text.split(',').map((name) => name.trim());
+    const unknown = names.find((name) => !POLICY_NAMES.some((known) => known === name));
+    if (unknown === undefined) return accept(POLICY_NAMES.filter((known) => names.includes(known)));
+    return reject(
+      `names ${unknown === '' ? 'nothing' : unknown}, which is no policy`,
+      `choose from ${POLICY_NAMES.join(', ')}, or write all or off`,
+    );
   },
 };

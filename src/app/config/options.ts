@@ -1,4 +1,4 @@
-import { cpuList, cpuQuantity, keyValues } from './cpu-types';
+import { cpuList, cpuQuantity, keyValues, podPolicies } from './cpu-types';
 import { absolutePath, durationMs, hostPort, listenSocket, socketPath } from './system-types';
 import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './value-type';
 
@@ -39,6 +39,12 @@ export const OPTIONS = {
     type: keyValues,
     default: '',
     description: "options of the static policy, by the kubelet's names",
+    offered: true,
+  }),
+  podPolicies: option({
+    type: podPolicies,
+    default: 'off',
+    description: 'which policies pods may choose by annotation: names, all or off',
     offered: true,
   }),
   reservedCpus: option({

@@ -5,7 +5,10 @@ import type { NodeView } from './node-model';
 export function takeKnown(view: NodeView): KnownBefore {
   return {
     sandboxIds: new Set(view.pods.keys()),
-    containerIds: new Set(view.containers.keys()),
+    // One that is being made may not be in the lists yet: they say nothing of it.
+    containerIds: new Set(
+      [...view.containers.values()].filter(({ phase }) => phase !== 'creating').map(({ id }) => id),
+    ),
     podUids: new Set([...view.assignments.values()].map(({ podUid }) => podUid)),
   };
 }

@@ -50,7 +50,9 @@ export function compareListing(draft: Draft, listing: RuntimeListing, before: Kn
     if (before.podUids.has(uid) && !uids.has(uid)) releasePod(draft, uid, 'the runtime no longer lists the pod');
   }
   const readyPods = new Set(listing.pods.filter((pod) => pod.ready).map(({ sandboxId }) => sandboxId));
+  // One that was known when the list was asked for, and is not now, has ended meanwhile.
+  const isUnknown = (id: string): boolean => !model.containers.has(id) && !before.containerIds.has(id);
   return listing.containers
-    .filter(({ id, sandboxId, exited }) => !exited && readyPods.has(sandboxId) && !model.containers.has(id))
+    .filter(({ id, sandboxId, exited }) => !exited && readyPods.has(sandboxId) && isUnknown(id))
     .map(({ id }) => id);
 }
