@@ -14,6 +14,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 
 import { readOnline } from '../src/host';
 import {
@@ -36,6 +37,8 @@ const triesPerRound = quick ? 2 : 5;
 const machine = readOnline('/sys').toString();
 const exclusiveCpus = readOnline('/sys').size - 1;
 const PATIENCE_MS = 120_000;
+/** Longer than the recorder waits before it begins. */
+const QUIET_MS = 400;
 
 const WAYS = { without: undefined, writes: 'on', fallback: 'off' } as const;
 type Way = keyof typeof WAYS;
@@ -92,13 +95,23 @@ async function startWay(way: Way, runtime: Runtime, bundle: string, dir: string)
 /** One creation, in milliseconds; the pod is removed again. */
 async function measureCreation(runtime: Runtime, shared: readonly RunningContainer[], way: Way): Promise<number> {
   const isPinned = way !== 'without';
-  if (isPinned) await waitUntil('the shared containers to have all CPUs', () => haveAll(shared), PATIENCE_MS);
+  if (isPinned) await settle(shared);
   const pod = await runtime.kubelet.runPod({ containers: [{ name: 'db', cpus: exclusiveCpus }] });
   const ms = await timeMs(() => pod.createContainer('db'));
   const late = shared.filter((container) => container.cpuset().cpus !== '0').map(({ name }) => name);
   if (isPinned && late.length > 0) throw new Error(`${way}: ${late.join(', ')} had not left the CPUs`);
   await pod.remove();
   return ms;
+}
+
+/** Waits until all have all CPUs, and no update of the runtime is under way any more that could be seen. */
+async function settle(shared: readonly RunningContainer[]): Promise<void> {
+  const isStable = async (): Promise<boolean> => {
+    if (!(await haveAll(shared))) return false;
+    await delay(QUIET_MS);
+    return haveAll(shared);
+  };
+  await waitUntil('the shared containers to have all CPUs', isStable, PATIENCE_MS);
 }
 
 /** In the kernel and in the runtime's record. */
