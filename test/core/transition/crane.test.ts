@@ -186,6 +186,13 @@ describe('what the scheduler chose', () => {
     });
   });
 
+  test('a sandbox made again with another choice gets that, not what the pod had', () => {
+    const node = chosen('e', [0, 3]).run('make e/a 2; end e/a');
+    const { annotations } = chosen('e', [2, 0]).podsSay.get('e')!;
+    node.podsSay.set('e', { ...node.podsSay.get('e'), annotations: annotations! });
+    expect(show(node.run('pod e sandbox-2; make e/a 2'))).toBe('e/a 1-2');
+  });
+
   test('static does not go by it', () => {
     expect(show(chosen('s', [0, 2], 2).run('make s/a 2'))).toBe('s/a 1-2');
   });
