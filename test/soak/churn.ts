@@ -1,0 +1,157 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseCpuList } from '../../src/core/cpuset';
+import {
+  cpusetDirOf,
+  poll,
+  printMaskThenSleep,
+  type RunningContainer,
+  type RunningPod,
+  type Runtime,
+} from '../e2e/rig';
+import type { Random } from '../support/random';
+
+const MAX_PODS = 8;
+const QUIET_WITHIN_MS = 60_000;
+
+type Kind = 'shared' | 'exclusive';
+
+interface Live {
+  readonly kind: Kind;
+  readonly pod: RunningPod;
+  container: RunningContainer;
+  /** It was created while cpusetd was there; who was not may have been left in the shared pool, for want of a CPU. */
+  answered: boolean;
+}
+
+/** Pods that come and go, somebody who tampers, and an observer who asks nobody but the kernel. */
+export class Churn {
+  readonly counts = { created: 0, refused: 0, removed: 0, restarted: 0, died: 0, tampered: 0 };
+  /** Whether cpusetd is there to answer. */
+  isAnswered = true;
+  private live: Live[] = [];
+  private readonly machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
+
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly random: Random,
+  ) {}
+
+  /** Containers that run. */
+  get size(): number {
+    return this.live.length;
+  }
+
+  /** One thing happens. */
+  async step(): Promise<void> {
+    const { random, live } = this;
+    const action = random.pick([
+      'add',
+      'add',
+      'add',
+      'remove',
+      'remove',
+      'restart',
+      'die',
+      'tamper',
+      'tamper',
+    ] as const);
+    if (action === 'add' || live.length === 0) {
+      if (live.length >= MAX_PODS) return this.remove(random.pick(live));
+      return this.add(random.chance(0.5) ? 'exclusive' : 'shared');
+    }
+    const one = random.pick(live);
+    if (action === 'remove') return this.remove(one);
+    if (action === 'tamper') {
+      this.counts.tampered++;
+      one.container.writeCpuset(random.pick(['0', '1', this.machine]));
+      return;
+    }
+    if (action === 'restart') {
+      this.counts.restarted++;
+      await one.container.stop();
+    } else {
+      this.counts.died++;
+      for (const pid of pidsOf(one.container)) process.kill(pid, 'SIGKILL');
+      await one.container.exitCode(QUIET_WITHIN_MS);
+    }
+    // Who started unpinned while cpusetd was away may meet another on his CPUs, and be refused now.
+    await this.orRefused(one.pod, async () => {
+      one.container = await one.pod.startContainer('main');
+      one.answered = this.isAnswered;
+    });
+  }
+
+  /** What is wrong by the kernel's word, once it is the same for a while; nothing, as soon as nothing is. */
+  async findViolations(): Promise<readonly string[]> {
+    let last: readonly string[] = [];
+    const look = () => ((last = this.look()).length === 0 ? last : undefined);
+    return poll('quiet', look, QUIET_WITHIN_MS).catch(() => last);
+  }
+
+  async removeAll(): Promise<void> {
+    for (const one of [...this.live]) await this.remove(one);
+  }
+
+  private async add(kind: Kind): Promise<void> {
+    const spec = kind === 'exclusive' ? { cpus: 1 } : { cpuRequestMilli: 100 };
+    const pod = await this.runtime.kubelet.runPod({
+      containers: [{ name: 'main', command: printMaskThenSleep, ...spec }],
+    });
+    await this.orRefused(pod, async () => {
+      this.live.push({ kind, pod, container: await pod.startContainer('main'), answered: this.isAnswered });
+      this.counts.created++;
+    });
+  }
+
+  private async orRefused(pod: RunningPod, act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      if (!/can be given now/.test(String(error))) throw error;
+      this.counts.refused++;
+      this.live = this.live.filter((one) => one.pod !== pod);
+      await pod.remove();
+    }
+  }
+
+  private async remove(one: Live): Promise<void> {
+    this.live = this.live.filter((other) => other !== one);
+    await one.pod.remove();
+    this.counts.removed++;
+  }
+
+  private look(): string[] {
+    const wrong: string[] = [];
+    const seen = this.live.map(({ kind, container, answered }) => ({
+      kind,
+      container,
+      answered,
+      cpus: parseCpuList(container.cpuset().cpus),
+    }));
+    const owners = seen.filter(({ kind, cpus }) => kind === 'exclusive' && cpus.size === 1 && !cpus.has(0));
+    const owned = owners.reduce((all, { cpus }) => all.union(cpus), parseCpuList(''));
+    if (owned.size !== owners.length) wrong.push('two containers have the same CPU for their own');
+    for (const one of seen)
+      if (one.kind === 'exclusive' && one.answered && !owners.includes(one))
+        wrong.push(`${one.container.id} was given a CPU of its own and is on ${one.cpus.toString()}`);
+    const pool = parseCpuList(this.machine).minus(owned);
+    for (const { container, cpus } of seen) {
+      const expected = owners.some((owner) => owner.container === container) ? cpus : pool;
+      if (!cpus.equals(expected)) wrong.push(`${container.id} is on ${cpus.toString()}, not on ${expected.toString()}`);
+      for (const pid of pidsOf(container)) {
+        const mask = /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+        if (mask !== cpus.toString())
+          wrong.push(`process ${pid} of ${container.id} may run on ${mask}, not ${cpus.toString()}`);
+      }
+    }
+    return wrong;
+  }
+}
+
+function pidsOf({ cgroupPath }: RunningContainer): number[] {
+  return readFileSync(join(cpusetDirOf(cgroupPath), 'cgroup.procs'), 'utf8')
+    .trim()
+    .split('\n')
+    .map(Number);
+}

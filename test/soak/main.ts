@@ -1,0 +1,81 @@
+// Bounded churn on a real containerd. `node scripts/soak.mjs --minutes 3 [--seed 1]`; exit status 1 when anything is wrong.
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createRandom } from '../support/random';
+import { startDaemon, startRuntime } from '../e2e/rig';
+import { Churn } from './churn';
+import { Footprint } from './footprint';
+
+const patience = { deadlineMs: 60_000 };
+/** A process is told to go about once in so many rounds; a life of the last half is long enough to show growth. */
+const ROUNDS_PER_KILL = 40;
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: { minutes: { type: 'string', default: '3' }, seed: { type: 'string', default: '1' } },
+  });
+  const endMs = Date.now() + Number(values.minutes) * 60_000;
+  const random = createRandom(Number(values.seed));
+  const runtime = await startRuntime({ suite: 'trixie', nri: true });
+  const daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0', '--reconcile-period', '1s'] });
+  const ready = async (from: number): Promise<void> => {
+    await daemon.waitForLog('synchronized with the runtime', { ...patience, from });
+  };
+  const churn = new Churn(runtime, random);
+  const footprint = new Footprint(() => daemon.pid, join(daemon.stateDir, 'state.json'));
+  const counts = { rounds: 0, daemonKilled: 0, containerdKilled: 0 };
+  const violations: string[] = [];
+  try {
+    await ready(0);
+    const startedMs = Date.now();
+    // The first two thirds have crashes; the rest is one life, in which nothing may grow.
+    const crashesUntilMs = startedMs + (endMs - startedMs) * (2 / 3);
+    while (Date.now() < endMs) {
+      counts.rounds++;
+      const crashes = Date.now() < crashesUntilMs;
+      const mark = daemon.mark();
+      if (crashes && random.int(1, ROUNDS_PER_KILL) === 1) {
+        await daemon.kill();
+        counts.daemonKilled++;
+        churn.isAnswered = false;
+        for (let i = random.int(0, 3); i > 0; i--) await churn.step();
+        churn.isAnswered = true;
+        daemon.start();
+        await ready(mark);
+      } else if (counts.containerdKilled === 0 && Date.now() > startedMs + (endMs - startedMs) / 3) {
+        await runtime.kill();
+        counts.containerdKilled++;
+        await runtime.start();
+        await ready(mark);
+      } else await churn.step();
+      violations.push(...(await churn.findViolations()).map((what) => `round ${counts.rounds}: ${what}`));
+      if (!crashes) footprint.look(churn.size);
+      if (violations.length > 0) break;
+    }
+    await churn.removeAll();
+    footprint.look(churn.size);
+    const growth = footprint.findGrowth();
+    console.log(summarize({ ...counts, ...churn.counts, seed: Number(values.seed) }));
+    console.log(footprint.toString());
+    for (const problem of [...violations, ...growth]) console.log(`WRONG: ${problem}`);
+    if (violations.length > 0) for (const line of daemon.log.lines.slice(-30)) console.log(JSON.stringify(line));
+    console.log(violations.length + growth.length === 0 ? 'soak: no violation, no growth' : 'soak: FAILED');
+    return violations.length + growth.length === 0 ? 0 : 1;
+  } finally {
+    await daemon.dispose();
+    await runtime.stop();
+  }
+}
+
+const summarize = (facts: Readonly<Record<string, number>>): string =>
+  Object.entries(facts)
+    .map(([what, count]) => `${what} ${count}`)
+    .join(', ');
+
+main().then(
+  (status) => (process.exitCode = status),
+  (error: unknown) => {
+    console.error(error);
+    process.exitCode = 1;
+  },
+);
