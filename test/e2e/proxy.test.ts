@@ -1,15 +1,24 @@
-import { execFile } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Client, credentials } from '@grpc/grpc-js';
-import { ContainerEventResponse, ImageServiceDefinition, RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import {
+  ContainerEventResponse,
+  ContainerEventType,
+  ImageServiceDefinition,
+  RuntimeServiceDefinition,
+} from '../../gen/cri/v1/cri';
 import { openChannel } from '../../src/cri/client';
 import {
   bundle,
   cpusetDirOf,
   type Daemon,
   type Kubelet,
+  type LogLine,
   printMaskThenExit,
   printMaskThenSleep,
   requireRuntime,
@@ -20,6 +29,7 @@ import {
   type Suite,
   waitUntil,
 } from './rig';
+import { LineLog } from './rig/line-log';
 
 jest.setTimeout(120_000);
 
@@ -76,6 +86,13 @@ async function statusOf(daemon: Daemon): Promise<ShownStatus> {
   return JSON.parse(stdout) as ShownStatus;
 }
 
+const announced = [
+  ContainerEventType.CONTAINER_CREATED_EVENT,
+  ContainerEventType.CONTAINER_STARTED_EVENT,
+  ContainerEventType.CONTAINER_STOPPED_EVENT,
+  ContainerEventType.CONTAINER_DELETED_EVENT,
+];
+
 /** Reads the runtime's container events through a socket, until the returned function is called. */
 function streamEvents(socket: string, onEvent: (event: ContainerEventResponse) => void): () => Promise<void> {
   const client = new Client(`unix://${socket}`, credentials.createInsecure());
@@ -93,6 +110,54 @@ function streamEvents(socket: string, onEvent: (event: ContainerEventResponse) =
     call.cancel();
     await closed;
     client.close();
+  };
+}
+
+interface Supervisor {
+  readonly socket: string;
+  readonly log: LineLog<LogLine>;
+  waitForLog(message: string): Promise<LogLine>;
+  daemonPid(): number;
+  stop(): Promise<void>;
+}
+
+/**
+ * Does as systemd does with a socket unit and `Restart=always`: holds a listening socket, hands it to the daemon as
+ * descriptor 3, and starts the daemon again when it ends. It never accepts: its event loop stands still meanwhile.
+ */
+async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
+  const dir = mkdtempSync(join(tmpdir(), 'cpusetd-s-'));
+  const socket = join(dir, 'cri.sock');
+  const sockets = [
+    '--admin-socket',
+    join(dir, 'admin.sock'),
+    '--cri-listen',
+    'fd:3',
+    '--cri-endpoint',
+    runtime.criSocket,
+  ];
+  const args = [bundle, 'run', ...PROXY, '--state-dir', join(dir, 'state'), ...sockets, '--log-format', 'json'];
+  const script = `
+    const { spawnSync } = require('node:child_process');
+    const server = require('node:net').createServer().listen(${JSON.stringify(socket)}, () => {
+      for (;;) spawnSync(process.execPath, ${JSON.stringify(args)}, { stdio: ['ignore', 'inherit', 'inherit', server._handle.fd] });
+    });`;
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const log = new LineLog<LogLine>();
+  const lines = createInterface({ input: child.stdout });
+  lines.on('line', (line) => log.push(JSON.parse(line) as LogLine));
+  const daemonPid = () => Number(log.lines.at(-1)?.pid);
+  return {
+    socket,
+    log,
+    daemonPid,
+    waitForLog: (message) => log.waitFor(message, ({ msg }) => msg === message),
+    async stop() {
+      child.kill('SIGKILL');
+      process.kill(daemonPid(), 'SIGTERM');
+      await once(lines, 'close');
+      rmSync(dir, { recursive: true });
+    },
   };
 }
 
@@ -375,7 +440,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       direct.close();
       await waitUntil('creation, start, stop and deletion to be announced', () => {
         const seen = events.filter(({ containerId }) => containerId === db.id);
-        return [0, 1, 2, 3].every((type) => seen.some(({ containerEventType }) => Number(containerEventType) === type));
+        return announced.every((type) => seen.some(({ containerEventType }) => containerEventType === type));
       });
       await stopEvents();
     });
@@ -416,6 +481,40 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         await second.dispose();
       }
       await kubelet.channel.call(methods.version, { version: 'v1' });
+    });
+  });
+
+  requireRuntime(suite)(`an upgrade of the proxy before the containerd of Debian ${suite}`, () => {
+    let runtime: Runtime;
+    beforeAll(async () => {
+      runtime = await startRuntime({ suite, nri: false });
+    });
+    afterAll(() => runtime?.stop());
+
+    test('with a socket that is handed over no call is lost, and the one in flight has its answer', async () => {
+      const supervisor = await superviseWithSocket(runtime);
+      try {
+        await supervisor.waitForLog('the CRI proxy listens');
+        const kubelet = runtime.kubeletAt(supervisor.socket);
+        const pod = await kubelet.runPod({ containers: [pinned] });
+        const db = await pod.startContainer('db');
+        const inFlight = db.exec('sh', '-c', 'sleep 1; echo done');
+        await waitUntil('the command to run', () => masksOf(db).length > 1);
+
+        const mark = supervisor.log.lines.length;
+        process.kill(supervisor.daemonPid(), 'SIGTERM');
+        let calls = 0;
+        while (!supervisor.log.lines.slice(mark).some(({ msg }) => msg === 'the CRI proxy listens')) {
+          await kubelet.channel.call(methods.version, { version: 'v1' }, { timeoutMs: 30_000 }); // throws when one is lost
+          calls++;
+        }
+        expect(calls).toBeGreaterThan(0);
+        expect(await inFlight).toBe('done\n');
+        expect(db.cpuset().cpus).toBe(exclusiveList);
+        await pod.remove();
+      } finally {
+        await supervisor.stop();
+      }
     });
   });
 
