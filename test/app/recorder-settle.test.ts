@@ -1,0 +1,91 @@
+import { pino } from 'pino';
+import { RuntimeRecorder } from '../../src/app/runtime-recorder';
+import { parseCpuList } from '../../src/core/cpuset';
+import { CpusetdError } from '../../src/core/errors';
+import type { Container } from '../../src/core/model/container';
+import { NodeModel } from '../../src/core/model/node-model';
+import { EIGHT_CPUS, settingsWith } from '../core/transition/node-driver';
+
+const promiseOf = (cpus: string) => ({ cpus: parseCpuList(cpus), mems: parseCpuList('') });
+
+/** A recorder whose writes end when the test says so. */
+class Stage {
+  readonly model = new NodeModel(EIGHT_CPUS, settingsWith());
+  readonly stop = new AbortController();
+  readonly writes: string[] = [];
+  readonly open: { resolve: () => void; reject: (error: unknown) => void }[] = [];
+  readonly recorder = new RuntimeRecorder({
+    model: this.model,
+    log: pino({ level: 'silent' }),
+    signal: this.stop.signal,
+    update: (id, { cpus }) => {
+      this.writes.push(`${id} ${cpus.toString()}`);
+      return new Promise((resolve, reject) => this.open.push({ resolve, reject }));
+    },
+  });
+
+  promise(id: string, cpus: string, has: string): void {
+    const container = {
+      ...{ id, sandboxId: 's', podUid: 'u', name: id, cgroupsPath: `/u/${id}`, phase: 'running', resources: {} },
+      ...{ placement: 'shared', entitled: 0, freshAssignment: false, because: '' },
+      ...{ promise: promiseOf(cpus), told: promiseOf(has), recorded: promiseOf(has) },
+    } as Container;
+    this.model.apply({ kind: 'put-container', container });
+  }
+}
+
+let stage: Stage;
+beforeEach(() => (stage = new Stage()));
+afterEach(() => stage.stop.abort());
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('has the runtime write what is promised, and waits for it', async () => {
+  stage.promise('a', '0', '0-7');
+  const settled = stage.recorder.settle(['a']);
+  expect(stage.writes).toEqual(['a 0']);
+  stage.open[0]!.resolve();
+  expect(await settled).toBeUndefined();
+  expect(stage.model.containers.get('a')?.told?.cpus.toString()).toBe('0');
+});
+
+test('costs nothing where everything is as promised, or the container is not known', async () => {
+  stage.promise('a', '0', '0');
+  expect(await stage.recorder.settle(['a', 'b'])).toBeUndefined();
+  expect(stage.writes).toEqual([]);
+});
+
+test('writes again when the promise changed meanwhile', async () => {
+  stage.promise('a', '0-3', '0-7');
+  const settled = stage.recorder.settle(['a']);
+  stage.promise('a', '0', '0-7');
+  stage.open[0]!.resolve();
+  await turn();
+  expect(stage.writes).toEqual(['a 0-3', 'a 0']);
+  stage.open[1]!.resolve();
+  expect(await settled).toBeUndefined();
+});
+
+test('waits for a write under way that is older than the promise, whoever began it', async () => {
+  stage.promise('a', '0-3', '0-7');
+  const first = stage.recorder.settle(['a']);
+  stage.promise('a', '0', '0');
+  let isSettled = false;
+  const other = stage.recorder.settle([]).then(() => (isSettled = true));
+  await turn();
+  expect(isSettled).toBe(false);
+  stage.open[0]!.resolve();
+  await turn();
+  stage.open.slice(1).forEach(({ resolve }) => resolve());
+  await Promise.all([first, other]);
+  expect(stage.writes.at(-1)).toBe('a 0');
+});
+
+test('tells the first failure; that a container is gone is none', async () => {
+  stage.promise('a', '0', '0-7');
+  stage.promise('b', '0', '0-7');
+  const settled = stage.recorder.settle(['a', 'b']);
+  stage.open[0]!.reject(new CpusetdError('NOT_FOUND', 'no such container'));
+  stage.open[1]!.reject(new CpusetdError('UNAVAILABLE', 'away'));
+  expect(await settled).toMatchObject({ code: 'UNAVAILABLE' });
+});
