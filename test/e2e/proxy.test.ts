@@ -146,15 +146,16 @@ async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
   const log = new LineLog<LogLine>();
   const lines = createInterface({ input: child.stdout });
   lines.on('line', (line) => log.push(JSON.parse(line) as LogLine));
-  const daemonPid = () => Number(log.lines.at(-1)?.pid);
+  const daemonPid = () => Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8'));
   return {
     socket,
     log,
     daemonPid,
     waitForLog: (message) => log.waitFor(message, ({ msg }) => msg === message),
     async stop() {
-      child.kill('SIGKILL');
-      process.kill(daemonPid(), 'SIGTERM');
+      const pid = daemonPid();
+      child.kill('SIGKILL'); // first, so that it starts no other
+      process.kill(pid, 'SIGTERM');
       await once(lines, 'close');
       rmSync(dir, { recursive: true });
     },
@@ -499,6 +500,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         const pod = await kubelet.runPod({ containers: [pinned] });
         const db = await pod.startContainer('db');
         const inFlight = db.exec('sh', '-c', 'sleep 1; echo done');
+        inFlight.catch(() => undefined); // awaited below
         await waitUntil('the command to run', () => masksOf(db).length > 1);
 
         const mark = supervisor.log.lines.length;
