@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Assignment } from '../core/model/assignment';
 import type { ContainerCpuUpdate, RuntimeAnswer, RuntimeEvent } from '../core/model/events';
-import { samePromise } from '../core/model/container';
+import { samePromise, type Container } from '../core/model/container';
 import type { NodeModel } from '../core/model/node-model';
 import type { Move } from '../core/plan/plan-moves';
 import { Draft, handle, type LiveCpusets, type Note, type Outcome } from '../core/transition';
@@ -191,6 +191,7 @@ export class Transactor {
         log.debug({ containerId: move.containerId, cpus: move.to.cpus.toString(), because: move.because }, 'moved');
       } else if (failure.kind !== 'gone') {
         failed.push(move);
+        if (container) model.apply({ kind: 'put-container', container: forgetTold(container) });
         if (failure.kind === 'refused')
           log.warn({ containerId: move.containerId, because: failure.because }, 'could not move');
       }
@@ -198,6 +199,11 @@ export class Transactor {
     if (answer.kind !== 'ok' || failed.length === 0) return { answer, failed };
     return { answer: { ...answer, updates: failed.map(toUpdate) }, failed };
   }
+}
+
+/** The runtime may carry the move out, or not: until the kernel is looked at nobody knows, so no later move is spared. */
+function forgetTold({ told: _told, ...container }: Container): Container {
+  return container;
 }
 
 function toUpdate({ containerId, to }: Move): ContainerCpuUpdate {

@@ -4,6 +4,7 @@ import { CpuSet } from '../../src/core/cpuset';
 import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { NodeModel } from '../../src/core/model/node-model';
 import { planMoves } from '../../src/core/plan/plan-moves';
+import { reconcile } from '../../src/core/transition';
 import { EIGHT_CPUS, podOf, resourcesOf, settingsWith } from '../core/transition/node-driver';
 
 function containerOf(uid: string, name: string, cpus: number): ContainerInfo {
@@ -276,6 +277,19 @@ describe('moves that fail', () => {
     stage.failMove = (id) => (id === 'q/s' ? { kind: 'refused', because: 'EBUSY' } : undefined);
     expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
     expect(stage.kernel.get('q/t')).toBe('0,2-4,6-7');
+  });
+
+  test('leave open what the kernel has: a move to where the container was seen last is made as well', () => {
+    const stage = stageWithSharedContainer();
+    stage.failMove = () => ({ kind: 'off', because: 'off' });
+    stage.handle(create('p', 'a', 2));
+    const seen = CpuSet.of([0, 2, 3, 4, 6, 7]);
+    stage.transactor.change((draft) => {
+      const observation = { kind: 'seen', cpus: seen, effective: seen, mems: CpuSet.of([0]) } as const;
+      return reconcile(draft, new Map([['q/s', observation]])).moves;
+    });
+    stage.handle(stopped('p', 'a'), removed('p')); // the runtime was asked to let it have all CPUs again
+    expect(stage.handle(create('r', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
   });
 
   test('are not taken for done: the next plan has them again', () => {
