@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Container } from '../core/model/container';
+import { samePromise, type Container } from '../core/model/container';
 import { takeKnown } from '../core/model/known-before';
 import type { NodeModel } from '../core/model/node-model';
 import { planMoves } from '../core/plan/plan-moves';
@@ -149,7 +149,8 @@ export class Reconciler {
         observer?.onRepair('ok');
         log.info({ containerId, cpus: container.promise?.cpus.toString() }, 'repaired');
       } else if (writes) {
-        this.repairs.noteRefusal(containerId);
+        // What the kernel took and somebody undid before we looked is a quarrel with them, not a refusal.
+        if (!container.promise || !samePromise(container.told, container.promise)) this.repairs.noteRefusal(containerId);
         observer?.onRepair('failed');
       }
     }

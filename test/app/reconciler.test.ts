@@ -4,7 +4,8 @@ import { DriftClues } from '../../src/app/drift-clues';
 import { Reconciler } from '../../src/app/reconciler';
 import { Transactor } from '../../src/app/transactor';
 import { VerdictBook } from '../../src/app/verdict-book';
-import { CpuSet } from '../../src/core/cpuset';
+import { CpuSet, parseCpuList } from '../../src/core/cpuset';
+import { MAX_REPAIRS } from '../../src/core/verdict/restraint';
 import type { RuntimeListing } from '../../src/core/transition';
 import type { Cgroups } from '../../src/host';
 import { NodeDriver } from '../core/transition/node-driver';
@@ -19,6 +20,9 @@ class Stage {
   readonly node: NodeDriver;
   readonly reconciler: Reconciler;
   diskIsFull = false;
+  /** Somebody who undoes each move before it can be read back: what is in the kernel then. */
+  saboteur: string | undefined;
+  moves = 0;
   saves = 0;
   private readonly stop = new AbortController();
 
@@ -37,12 +41,13 @@ class Stage {
       },
       mover: {
         move: ({ containerId, to }) => {
-          this.kernel.set(containerId, to.cpus.toString());
+          this.moves++;
+          this.kernel.set(containerId, this.saboteur ?? to.cpus.toString());
           return undefined;
         },
       },
     });
-    const cgroups = cgroupsAsPromised(this.node);
+    const cgroups = cgroupsOf(this);
     this.reconciler = new Reconciler({
       model,
       transactor,
@@ -82,9 +87,13 @@ class Stage {
   }
 }
 
-function cgroupsAsPromised({ model }: NodeDriver): Cgroups {
-  const cpusOf = (dir: string): CpuSet =>
-    [...model.containers.values()].find(({ cgroupsPath }) => cgroupsPath === dir)?.told?.cpus ?? CpuSet.empty;
+/** What was written last; before that, what was promised. */
+function cgroupsOf({ node: { model }, kernel }: Stage): Cgroups {
+  const cpusOf = (dir: string): CpuSet => {
+    const container = [...model.containers.values()].find(({ cgroupsPath }) => cgroupsPath === dir);
+    const written = container && kernel.get(container.id);
+    return written === undefined ? (container?.told?.cpus ?? CpuSet.empty) : parseCpuList(written);
+  };
   return {
     readCpuset: (dir: string) => ({ kind: 'found', cpus: cpusOf(dir), effectiveCpus: cpusOf(dir), mems: CpuSet.empty }),
     readCpus: () => ({ kind: 'missing' }),
@@ -142,4 +151,21 @@ test('a round tries to save what could not be saved before', async () => {
   await stage.reconciler.round();
   await stage.reconciler.round();
   expect(stage.saves).toBe(2);
+});
+
+test('repairs that are undone before they can be read back are bounded all the same', () => {
+  jest.useFakeTimers();
+  try {
+    stage = new Stage('make p/a 2');
+    stage.moves = 0;
+    stage.saboteur = '0';
+    stage.kernel.set('p/a#1', '0');
+    for (let second = 0; second < 600; second++) {
+      stage.reconciler.check(['p/a#1'], { written: true });
+      jest.advanceTimersByTime(1_000);
+    }
+    expect(stage.moves).toBe(MAX_REPAIRS);
+  } finally {
+    jest.useRealTimers();
+  }
 });
