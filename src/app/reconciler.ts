@@ -150,7 +150,8 @@ export class Reconciler {
         log.info({ containerId, cpus: container.promise?.cpus.toString() }, 'repaired');
       } else if (writes) {
         // What the kernel took and somebody undid before we looked is a quarrel with them, not a refusal.
-        if (!container.promise || !samePromise(container.told, container.promise)) this.repairs.noteRefusal(containerId);
+        if (!container.promise || !samePromise(container.told, container.promise))
+          this.repairs.noteRefusal(containerId);
         observer?.onRepair('failed');
       }
     }
