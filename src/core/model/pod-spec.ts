@@ -1,0 +1,35 @@
+import type { ContainerKind } from '../inference/pod-cpus';
+import type { QosClass } from '../inference/qos';
+
+/**
+ * A pod of this node as the API server describes it, reduced to what decides placements. It is exact where the messages of
+ * the runtime only let infer; texts of annotations are the pod's own, and as little to be trusted as there.
+ */
+export interface PodSpec {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly qos: QosClass;
+  /** Succeeded or Failed: no container of it will ever run again. */
+  readonly finished: boolean;
+  /** In the order of the pod spec, init containers first. Ephemeral containers are left out. */
+  readonly containers: readonly ContainerSpec[];
+  /** Pod-level resources, where the pod has them. */
+  readonly podResources?: SpecResources;
+}
+
+export interface ContainerSpec extends SpecResources {
+  readonly name: string;
+  readonly kind: ContainerKind;
+  /** It has ended for good: an init container that completed, or one that its pod's restart policy does not start again. */
+  readonly ended: boolean;
+}
+
+/** As in the spec, after the API server's defaulting; absent = not set. */
+export interface SpecResources {
+  readonly requestMilliCpu?: number;
+  readonly limitMilliCpu?: number;
+  readonly requestMemoryBytes?: number;
+  readonly limitMemoryBytes?: number;
+}
