@@ -1,4 +1,4 @@
-import type { RuntimeEvent } from '../core/model/events';
+import type { NodeEvent } from '../core/model/pod-event';
 
 export interface AftermathParts {
   /** Brings what follows the model up to date. */
@@ -17,7 +17,7 @@ export class Aftermath {
   constructor(private readonly parts: AftermathParts) {}
 
   /** `event`: what the transaction was about, unless it was a change of our own. */
-  begin(event: RuntimeEvent | undefined): void {
+  begin(event: NodeEvent | undefined): void {
     if (event?.kind === 'container-started') this.started.push(event.container.id);
     if (event?.kind === 'synchronize') this.synchronized = true;
     if (this.scheduled) return;

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import type { Assignment } from '../core/model/assignment';
-import type { ContainerCpuUpdate, RuntimeAnswer, RuntimeEvent } from '../core/model/events';
+import type { ContainerCpuUpdate, RuntimeAnswer } from '../core/model/events';
 import { samePromise, type Container } from '../core/model/container';
 import type { NodeModel } from '../core/model/node-model';
+import type { NodeEvent } from '../core/model/pod-event';
 import type { Move } from '../core/plan/plan-moves';
 import { Draft, handle, type LiveCpusets, type Note, type Outcome } from '../core/transition';
 
@@ -30,9 +31,9 @@ export interface TransactorParts {
 /** Is told of every transaction after it was answered for: for metrics, status and the recorder. */
 export interface TransactionObserver {
   onTransaction(done: {
-    readonly event: RuntimeEvent['kind'] | 'internal';
+    readonly event: NodeEvent['kind'] | 'internal';
     /** The event itself, unless the change was of our own making. */
-    readonly request?: RuntimeEvent;
+    readonly request?: NodeEvent;
     readonly answer: RuntimeAnswer;
     readonly moves: readonly Move[];
     readonly failedMoves: readonly Move[];
@@ -51,8 +52,8 @@ export interface Timing {
 type Work = (draft: Draft) => Outcome;
 
 interface Job {
-  readonly kind: RuntimeEvent['kind'] | 'internal';
-  readonly request?: RuntimeEvent;
+  readonly kind: NodeEvent['kind'] | 'internal';
+  readonly request?: NodeEvent;
   readonly mayBeRefused: boolean;
   readonly work: Work;
 }
@@ -76,13 +77,13 @@ export class Transactor {
     return this.unsaved;
   }
 
-  /** Carries one event of the runtime out. */
-  handle(event: RuntimeEvent, live?: LiveCpusets): RuntimeAnswer {
+  /** Carries one event out. */
+  handle(event: NodeEvent, live?: LiveCpusets): RuntimeAnswer {
     return this.handleAll([event], live)[0]!;
   }
 
   /** Several events that arrived together share one durable write. Answers are in the order of the events. */
-  handleAll(events: readonly RuntimeEvent[], live?: LiveCpusets): RuntimeAnswer[] {
+  handleAll(events: readonly NodeEvent[], live?: LiveCpusets): RuntimeAnswer[] {
     return this.run(
       events.map((event) => ({
         kind: event.kind,

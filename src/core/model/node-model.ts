@@ -3,6 +3,7 @@ import type { Topology } from '../topology';
 import { keyOf, type Assignment, type AssignmentKey } from './assignment';
 import type { Container, Pod } from './container';
 import { KINDS, type Hold } from './kinds';
+import type { PodSpec } from './pod-spec';
 import type { Settings } from './settings';
 
 /** One change of the model, as data. Applying a change gives the change that takes it back. */
@@ -13,6 +14,9 @@ export type Change =
   | { readonly kind: 'drop-pod'; readonly sandboxId: string }
   | { readonly kind: 'put-container'; readonly container: Container }
   | { readonly kind: 'drop-container'; readonly id: string }
+  | { readonly kind: 'put-spec'; readonly spec: PodSpec }
+  | { readonly kind: 'drop-spec'; readonly uid: string }
+  | { readonly kind: 'set-synchronized'; readonly synchronized: boolean }
   | { readonly kind: 'set-topology'; readonly topology: Topology }
   | { readonly kind: 'set-settings'; readonly settings: Settings };
 
@@ -23,6 +27,10 @@ export interface NodeView {
   readonly assignments: ReadonlyMap<AssignmentKey, Assignment>;
   readonly pods: ReadonlyMap<string, Pod>;
   readonly containers: ReadonlyMap<string, Container>;
+  /** What the API server told last of each pod, by the uid that it has there; empty without one. */
+  readonly podSpecs: ReadonlyMap<string, PodSpec>;
+  /** Whether the runtime has told of everything it has, once at least: what is missing here is missing there. */
+  readonly synchronized: boolean;
   /** Online CPUs that belong to someone alone. */
   readonly exclusive: CpuSet;
   /** Online CPUs of the shared pool that are given to nobody else. */
@@ -39,6 +47,8 @@ export class NodeModel implements NodeView {
   private readonly assignmentByKey = new Map<AssignmentKey, Assignment>();
   private readonly podById = new Map<string, Pod>();
   private readonly containerById = new Map<string, Container>();
+  private readonly specByUid = new Map<string, PodSpec>();
+  private wasSynchronized = false;
   private derived: DerivedSets | undefined;
 
   constructor(
@@ -64,6 +74,14 @@ export class NodeModel implements NodeView {
 
   get containers(): ReadonlyMap<string, Container> {
     return this.containerById;
+  }
+
+  get podSpecs(): ReadonlyMap<string, PodSpec> {
+    return this.specByUid;
+  }
+
+  get synchronized(): boolean {
+    return this.wasSynchronized;
   }
 
   get exclusive(): CpuSet {
@@ -123,6 +141,22 @@ export class NodeModel implements NodeView {
         const before = this.containerById.get(change.id);
         this.containerById.delete(change.id);
         return before ? { kind: 'put-container', container: before } : change;
+      }
+      case 'put-spec': {
+        const { uid } = change.spec;
+        const before = this.specByUid.get(uid);
+        this.specByUid.set(uid, change.spec);
+        return before ? { kind: 'put-spec', spec: before } : { kind: 'drop-spec', uid };
+      }
+      case 'drop-spec': {
+        const before = this.specByUid.get(change.uid);
+        this.specByUid.delete(change.uid);
+        return before ? { kind: 'put-spec', spec: before } : change;
+      }
+      case 'set-synchronized': {
+        const before = this.wasSynchronized;
+        this.wasSynchronized = change.synchronized;
+        return { kind: 'set-synchronized', synchronized: before };
       }
       case 'set-topology': {
         const before = this.currentTopology;

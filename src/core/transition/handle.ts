@@ -1,10 +1,12 @@
-import type { RuntimeAnswer, RuntimeEvent } from '../model/events';
+import type { RuntimeAnswer } from '../model/events';
+import type { NodeEvent } from '../model/pod-event';
 import { planMoves, type Move } from '../plan/plan-moves';
 import { advanceContainer, endContainer } from './container-life';
 import { createContainer } from './create-container';
 import type { Draft } from './draft';
 import { nameContainer } from './name-container';
 import { removePod, stopPod } from './pod-life';
+import { forgetSpec, learnSpec, learnSpecs } from './pod-specs';
 import { rememberLivePod } from './pods';
 import { synchronize, type LiveCpusets } from './synchronize';
 import { forgetRecord, learnUpdate } from './update-outcome';
@@ -18,17 +20,18 @@ export interface Outcome {
 
 const OK: RuntimeAnswer = { kind: 'ok' };
 
-/** The one path of every runtime event. `live` is asked for only where the event needs what the kernel has. */
-export function handle(draft: Draft, event: RuntimeEvent, live: LiveCpusets = new Map()): Outcome {
+/** The one path of every event. `live` is asked for only where the event needs what the kernel has. */
+export function handle(draft: Draft, event: NodeEvent, live: LiveCpusets = new Map()): Outcome {
   const answer = decide(draft, event, live);
   if (answer.kind === 'refuse') draft.rollback();
   return { answer, moves: answer.kind === 'refuse' ? [] : planMoves(draft) };
 }
 
-function decide(draft: Draft, event: RuntimeEvent, live: LiveCpusets): RuntimeAnswer {
+function decide(draft: Draft, event: NodeEvent, live: LiveCpusets): RuntimeAnswer {
   switch (event.kind) {
     case 'synchronize':
       synchronize(draft, event, live);
+      draft.put({ kind: 'set-synchronized', synchronized: true });
       return OK;
     case 'pod-started':
       rememberLivePod(draft, event.pod);
@@ -64,6 +67,15 @@ function decide(draft: Draft, event: RuntimeEvent, live: LiveCpusets): RuntimeAn
     case 'container-stopped':
     case 'container-removed':
       endContainer(draft, event.containerId);
+      return OK;
+    case 'pod-spec':
+      learnSpec(draft, event.spec);
+      return OK;
+    case 'pod-spec-gone':
+      forgetSpec(draft, event.uid);
+      return OK;
+    case 'pod-specs':
+      learnSpecs(draft, event.specs);
       return OK;
   }
 }

@@ -1,0 +1,37 @@
+import { runtimeUidOf } from '../model/find-spec';
+import type { PodSpec } from '../model/pod-spec';
+import type { Draft } from './draft';
+import { releasePod } from './pods';
+
+/** A pod was added at the API server, or something about it changed. */
+export function learnSpec(draft: Draft, spec: PodSpec): void {
+  draft.put({ kind: 'put-spec', spec });
+}
+
+/** The API server has the pod no more. What still runs of it keeps what it has; the runtime tells of its end. */
+export function forgetSpec(draft: Draft, uid: string): void {
+  const spec = draft.model.podSpecs.get(uid);
+  draft.put({ kind: 'drop-spec', uid });
+  const gone = new Set([uid, ...(spec ? [runtimeUidOf(spec)] : [])]);
+  releaseUnknown(draft, (podUid) => gone.has(podUid));
+}
+
+/** All pods that the API server has: those that are missing are gone. */
+export function learnSpecs(draft: Draft, specs: readonly PodSpec[]): void {
+  const present = new Set(specs.map(({ uid }) => uid));
+  for (const uid of [...draft.model.podSpecs.keys()]) if (!present.has(uid)) draft.put({ kind: 'drop-spec', uid });
+  for (const spec of specs) learnSpec(draft, spec);
+  releaseUnknown(draft, () => true);
+}
+
+/** Gives back what belongs to pods that neither the API server nor the runtime has: where one was not heard yet, nothing. */
+function releaseUnknown(draft: Draft, isMeant: (podUid: string) => boolean): void {
+  const { model } = draft;
+  if (!model.synchronized) return;
+  const known = new Set([...model.pods.values()].map(({ uid }) => uid));
+  for (const spec of model.podSpecs.values()) known.add(spec.uid).add(runtimeUidOf(spec));
+  const owners = new Set([...model.assignments.values()].map(({ podUid }) => podUid));
+  for (const uid of owners)
+    if (isMeant(uid) && !known.has(uid))
+      releasePod(draft, uid, 'neither the API server nor the runtime has the pod any more');
+}
