@@ -1,26 +1,30 @@
 // Bundles src/main.ts into the one file that runs: dist/cpusetd.js.
-// Proto files are read at run time only for gRPC reflection; they are bundled as text.
 import { build } from 'esbuild';
 import { chmodSync, readFileSync, renameSync } from 'node:fs';
+import { packLate } from './pack-late.mjs';
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-
-await build({
-  absWorkingDir: new URL('..', import.meta.url).pathname,
-  entryPoints: ['src/main.ts'],
-  outfile: `dist/.cpusetd-${process.pid}.js`,
+const root = new URL('..', import.meta.url);
+const { version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+const common = {
+  absWorkingDir: root.pathname,
   bundle: true,
   platform: 'node',
   target: 'node20',
   format: 'cjs',
-  sourcemap: false,
   legalComments: 'none',
+  logLevel: 'warning',
+};
+
+const partial = `dist/.cpusetd-${process.pid}.js`;
+await build({
+  ...common,
+  entryPoints: ['src/main.ts'],
+  outfile: partial,
   banner: { js: '#!/usr/bin/env node' },
   define: { __CPUSETD_VERSION__: JSON.stringify(version) },
-  loader: { '.proto': 'text' },
-  logLevel: 'warning',
+  plugins: [packLate(common)],
 });
 // Renamed when complete: nobody ever runs half a bundle.
-const made = new URL(`../dist/.cpusetd-${process.pid}.js`, import.meta.url);
+const made = new URL(partial, root);
 chmodSync(made, 0o755);
-renameSync(made, new URL('../dist/cpusetd.js', import.meta.url));
+renameSync(made, new URL('dist/cpusetd.js', root));

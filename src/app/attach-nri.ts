@@ -11,6 +11,8 @@ const RECONNECT_AFTER_MS = 30_000;
 export function attachNri(parts: AttachmentParts): Attachment {
   const { config, transactor, cgroups, gap, health, link, log, signal, startedAt } = parts;
   let current: PluginState | undefined;
+  let noteContact: () => void = () => undefined;
+  const firstContact = new Promise<void>((resolve) => (noteContact = resolve));
   const plugin = keepPlugin({
     socketPath: config.nriSocket,
     pluginName: config.nriPluginName,
@@ -27,6 +29,7 @@ export function attachNri(parts: AttachmentParts): Attachment {
       if (isSynchronized) gap.end(state.sinceMs);
       else gap.begin(state.sinceMs);
       health.set('nri', isSynchronized ? 'SERVING' : 'NOT_SERVING');
+      if (isSynchronized || state.phase === 'disconnected') noteContact();
       parts.onChange();
     },
   });
@@ -45,6 +48,7 @@ export function attachNri(parts: AttachmentParts): Attachment {
         cri: link.connection,
       };
     },
+    firstContact,
     ended: plugin.ended,
   };
 }

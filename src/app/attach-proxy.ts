@@ -29,6 +29,8 @@ const DRAIN_TIMEOUT_MS = 20_000;
  */
 class ProxyAttachment implements Attachment {
   readonly ended: Promise<void>;
+  readonly firstContact: Promise<void>;
+  private noteContact: () => void = () => undefined;
   private readonly gate = new Gate();
   private readonly adapter;
   private connection: Connection;
@@ -55,6 +57,7 @@ class ProxyAttachment implements Attachment {
       runtimeName: () => this.runtime?.name ?? '',
       log,
     });
+    this.firstContact = new Promise((resolve) => (this.noteContact = resolve));
     this.ended = this.serve();
   }
 
@@ -155,6 +158,7 @@ class ProxyAttachment implements Attachment {
     this.become('ready', '');
     log.info({ runtime, containers: event.containers.length }, 'synchronized with the runtime');
     this.gate.open();
+    this.noteContact();
   }
 
   private noteFailure(error: unknown): void {
@@ -163,6 +167,7 @@ class ProxyAttachment implements Attachment {
     if (reason !== this.loggedReason)
       this.parts.log.warn({ reason, err: error }, 'the runtime could not be asked what it has');
     this.loggedReason = reason;
+    this.noteContact();
   }
 
   private become(state: Connection['state'], reason: string): void {

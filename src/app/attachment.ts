@@ -15,6 +15,8 @@ export interface Attachment {
   /** Whether a call about the container is under way, in which an update of our own would be lost. */
   isBusy(containerId: string): boolean;
   readonly facts: AttachmentFacts;
+  /** Resolves when the runtime has told of everything for the first time, or can't be reached at first. */
+  readonly firstContact: Promise<void>;
   /** Resolves after the signal was aborted, when nothing of the runtime's reaches us any more; rejects when it can't work. */
   readonly ended: Promise<void>;
 }

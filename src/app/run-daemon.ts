@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
 import { CpusetdError } from '../core/errors';
@@ -36,6 +37,9 @@ export interface DaemonOptions {
 
 /** Hotplug is noticed within this time; asking costs one small file. */
 const ONLINE_PERIOD_MS = 1_000;
+
+/** The admin socket waits so long for a runtime that accepts us and says nothing. */
+const FIRST_CONTACT_MS = 1_000;
 
 /** Runs until the signal is aborted. Throws CpusetdError when it can't start. */
 export async function runDaemon({ config, version, log, signal: told }: DaemonOptions): Promise<void> {
@@ -179,7 +183,11 @@ export async function runDaemon({ config, version, log, signal: told }: DaemonOp
       return attachment.ended;
     });
 
-    // Everything below is needed by people, not by containers: it is loaded when the runtime can reach us already.
+    // Everything below is needed by people, not by containers. Loading it takes longer than registering: it has to wait.
+    await Promise.race([
+      attachment.firstContact,
+      delay(FIRST_CONTACT_MS, undefined, { ref: false, signal }).catch(() => undefined),
+    ]);
     const { startAdminServer } = await import('../admin/server');
     const admin = await startAdminServer({
       socketPath: config.adminSocket,

@@ -1,5 +1,4 @@
 import type { Duplex } from 'node:stream';
-import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 
 import { ConfigureRequest, ConfigureResponse, RegisterPluginRequest } from '../../gen/nri/v1alpha1/nri';

@@ -1,0 +1,45 @@
+// What the daemon needs only when the runtime knows of it already, or never: large, and complete in itself. It lies in the
+// bundle compressed. Node reads through all code of a file before the first line runs, and for these that takes longer than
+// registering with the runtime does.
+import { build } from 'esbuild';
+import { brotliCompressSync } from 'node:zlib';
+
+const LATE = [
+  '@grpc/grpc-js',
+  '@kubernetes/client-node',
+  'pino-pretty',
+  'prom-client',
+  'xxhash-wasm',
+  'yaml',
+  'zod',
+  'gen/cri/v1/cri',
+];
+
+/** An esbuild plugin: each of LATE becomes a bundle of its own, which is unpacked and run by the first `require` of it. */
+export function packLate(options) {
+  return {
+    name: 'pack-late',
+    setup({ onResolve, onLoad, resolve }) {
+      onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
+        const name = LATE.find((late) => path === late || (late.startsWith('gen/') && path.endsWith(`/${late}`)));
+        if (name === undefined || pluginData === 'inside') return undefined;
+        const found = await resolve(path, { ...args, pluginData: 'inside' });
+        return found.errors.length > 0 ? found : { path: found.path, namespace: 'late', pluginData: name };
+      });
+      onLoad({ filter: /./, namespace: 'late' }, async ({ path, pluginData: name }) => {
+        const { outputFiles } = await build({ ...options, entryPoints: [path], write: false });
+        const packed = brotliCompressSync(outputFiles[0].contents).toString('base64');
+        return { contents: unpack(packed, `cpusetd/${name}.js`), loader: 'js', resolveDir: options.absWorkingDir };
+      });
+    },
+  };
+}
+
+/** `fileName` is how stack traces name it. */
+function unpack(packed, fileName) {
+  return `
+const text = require('node:zlib').brotliDecompressSync(Buffer.from(${JSON.stringify(packed)}, 'base64')).toString();
+const parameters = ['module', 'exports', 'require', '__filename', '__dirname'];
+const run = require('node:vm').compileFunction(text, parameters, { filename: ${JSON.stringify(fileName)} });
+run(module, exports, require, __filename, __dirname);`;
+}
