@@ -23,13 +23,19 @@ const options = [
 ];
 // A message that is decoded, changed and encoded again loses nothing ...
 const lossless = [...options, 'unknownFields=true'];
-// ... but the view is only read, on the hot path, where keeping what nobody reads is waste.
-const view = 'proto/nri/view';
+// ... but the views are what we read ourselves, or send: keeping what nobody reads is waste.
+const views = ['proto/nri/view', 'proto/cri/view'];
 
 try {
   if (!check) rmSync(out, { recursive: true, force: true });
-  generate(lossless, ['--exclude-path', view]);
-  generate([...options, 'emitImportedFiles=false'], ['--path', view]);
+  generate(
+    lossless,
+    views.flatMap((view) => ['--exclude-path', view]),
+  );
+  generate(
+    [...options, 'emitImportedFiles=false'],
+    views.flatMap((view) => ['--path', view]),
+  );
   writeDescriptors();
   if (check) execFileSync('diff', ['-r', join(root, 'gen'), out], { stdio: 'inherit' });
 } catch {

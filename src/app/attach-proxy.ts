@@ -102,7 +102,8 @@ class ProxyAttachment implements Attachment {
         onRuntimeChange: (isUp) => this.onRuntimeChange(isUp),
       });
     } catch (error) {
-      throw new CpusetdError('FAILED_PRECONDITION', `--cri-listen: ${(error as Error).message}`, { cause: error });
+      const { code, message } = toErrorStatus(error);
+      throw new CpusetdError(code, `--cri-listen: ${message}`, { cause: error });
     }
   }
 

@@ -59,16 +59,20 @@ export class RuntimeRecorder {
 
   /**
    * Has the runtime write what these containers are promised, and waits for that; also where something older is being
-   * written. Resolves with the first failure, or undefined; a container that is gone is none.
+   * written. Resolves with a failure about one of these, or undefined; a container that is gone is none.
    */
   async settle(containerIds: readonly string[]): Promise<unknown> {
     const outdated = [...this.underWay].flatMap(([id, { promise }]) =>
       samePromise(this.parts.model.containers.get(id)?.promise, promise) ? [] : [id],
     );
-    const pending = new Set([...containerIds, ...outdated]).values();
+    const asked = new Set(containerIds);
+    const pending = new Set([...asked, ...outdated]).values();
     let failure: unknown;
     const work = async (): Promise<void> => {
-      for (const id of pending) failure = (await this.settleOne(id)) ?? failure;
+      for (const id of pending) {
+        const problem = await this.settleOne(id);
+        if (asked.has(id)) failure ??= problem;
+      }
     };
     await Promise.all(Array.from({ length: SETTLED_AT_ONCE }, work));
     return failure;

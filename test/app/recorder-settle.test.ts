@@ -89,3 +89,16 @@ test('tells the first failure; that a container is gone is none', async () => {
   stage.open[1]!.reject(new CpusetdError('UNAVAILABLE', 'away'));
   expect(await settled).toMatchObject({ code: 'UNAVAILABLE' });
 });
+
+test('tells nothing of a failure about a container that nobody asked for', async () => {
+  stage.promise('a', '0-3', '0-7');
+  const first = stage.recorder.settle(['a']);
+  stage.promise('a', '0', '0-7');
+  const other = stage.recorder.settle(['b']);
+  for (let n = 0; n < 2; n++) {
+    stage.open[n]!.reject(new CpusetdError('UNAVAILABLE', 'away'));
+    await turn();
+  }
+  expect(await other).toBeUndefined();
+  expect(await first).toMatchObject({ code: 'UNAVAILABLE' });
+});

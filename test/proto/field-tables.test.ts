@@ -40,16 +40,27 @@ interface Row {
   readonly scope: RegExp;
 }
 
-test('the view reads what the table of NRI has under the same numbers, with the same types', () => {
-  const table = JSON.parse(readFileSync(join(root, 'test/fixtures/wire/nri-v1alpha1.json'), 'utf8')) as FieldTable;
+test.each`
+  protocol          | view                  | published                 | atLeast
+  ${'nri-v1alpha1'} | ${'cpusetd.nri.view'} | ${'nri.pkg.api.v1alpha1'} | ${30}
+  ${'cri-v1'}       | ${'cpusetd.cri.view'} | ${'runtime.v1'}           | ${40}
+`('the view has what the table of $protocol has under the same numbers, with the same types', (row: ViewRow) => {
+  const table = JSON.parse(readFileSync(join(root, `test/fixtures/wire/${row.protocol}.json`), 'utf8')) as FieldTable;
   const published = new Set(listFieldTable(table));
-  const view = declared.filter((line) => line.startsWith('field cpusetd.nri.view.'));
-  // Requests of several methods are read through one message.
+  const view = declared.filter((line) => /^(field|value|method) /.test(line) && line.includes(` ${row.view}.`));
   const asPublished = view.map((line) =>
     line
-      .replace('view.EventRequest.', 'view.UpdateContainerRequest.')
-      .replaceAll('cpusetd.nri.view.', 'nri.pkg.api.v1alpha1.'),
+      // Requests of several NRI methods are read through one message.
+      .replace('nri.view.EventRequest.', 'nri.view.UpdateContainerRequest.')
+      .replaceAll(`${row.view}.`, `${row.published}.`),
   );
   expect(asPublished.filter((line) => !published.has(line))).toEqual([]);
-  expect(view.length).toBeGreaterThan(30);
+  expect(view.length).toBeGreaterThan(row.atLeast);
 });
+
+interface ViewRow {
+  readonly protocol: string;
+  readonly view: string;
+  readonly published: string;
+  readonly atLeast: number;
+}

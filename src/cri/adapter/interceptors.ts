@@ -13,6 +13,12 @@ export interface Adapter {
   readonly isBusy: (containerId: string) => boolean;
 }
 
+/**
+ * Both have the same messages, as far as they are read here. Kubelets before 1.26 and old tools speak the first where the runtime
+ * does: what came that way would start unpinned.
+ */
+const SERVICES = ['runtime.v1alpha2.RuntimeService', 'runtime.v1.RuntimeService'];
+
 /** Everything that is looked at; all other methods pass unseen. */
 export function createAdapter(ports: Ports): Adapter {
   const underWay = new CallsUnderWay(ports.node);
@@ -32,7 +38,9 @@ export function createAdapter(ports: Ports): Adapter {
   };
   return {
     interceptors: new Map(
-      Object.entries(methods).map(([method, interceptor]) => [`/runtime.v1.RuntimeService/${method}`, interceptor]),
+      SERVICES.flatMap((service) =>
+        Object.entries(methods).map(([method, interceptor]) => [`/${service}/${method}`, interceptor] as const),
+      ),
     ),
     isBusy: (containerId) => underWay.has(containerId),
   };

@@ -1,4 +1,4 @@
-import { samePromise, type Container } from '../../core/model/container';
+import { samePromise } from '../../core/model/container';
 import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../proxy';
 import type { CallsUnderWay } from './calls-under-way';
 import { findContainer } from './find-container';
@@ -68,14 +68,16 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
   };
 }
 
-/** Has the runtime's record say what is promised. Returns why it could not. */
+/**
+ * Has the runtime's record say what is promised; what we ourselves are having written about others, and is older than that, ends
+ * first. Returns why the record could not be written. One that the runtime does not have is its own business to tell.
+ */
 async function updateRecord(ports: Ports, containerId: string): Promise<string | undefined> {
-  const isBehind = ({ promise, recorded }: Container) => promise !== undefined && !samePromise(promise, recorded);
+  const readPromise = () => ports.node.containers.get(containerId)?.promise;
   for (;;) {
-    const container = ports.node.containers.get(containerId);
-    if (!container || !isBehind(container)) return undefined;
+    const promise = readPromise();
     const failure = await ports.carryOut([containerId]);
-    if (failure !== undefined) return failure;
+    if (failure !== undefined || samePromise(promise, readPromise())) return failure;
   }
 }
 

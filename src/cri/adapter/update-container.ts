@@ -11,6 +11,8 @@ import { readUpdateContainer } from './read-request';
 
 interface Update {
   containerId: string;
+  /** The container as it was before; set with `carries`. */
+  before: Container | undefined;
   /** Set once it was decided upon. */
   carries: CpuPromise | undefined;
   finish: (() => void) | undefined;
@@ -37,6 +39,7 @@ export function interceptUpdateContainer(ports: Ports, underWay: CallsUnderWay):
     const { adjust } = answer;
     if (adjust?.cpus === undefined) return message;
     update.containerId = containerId;
+    update.before = container;
     update.carries = { cpus: adjust.cpus, mems: adjust.mems ?? CpuSet.empty };
     if (!update.hasEnded) update.finish = underWay.begin(containerId, update.carries);
     return appendToUpdate(message, adjust);
@@ -44,11 +47,17 @@ export function interceptUpdateContainer(ports: Ports, underWay: CallsUnderWay):
 
   return {
     async onRequest(message, call) {
-      const update: Update = { containerId: '', carries: undefined, finish: undefined, hasEnded: false };
+      const update: Update = {
+        containerId: '',
+        before: undefined,
+        carries: undefined,
+        finish: undefined,
+        hasEnded: false,
+      };
       updates.set(call, update);
       try {
         const verdict = await decide(message, update, call.signal);
-        if (update.hasEnded) await forget(ports, update);
+        if (update.hasEnded) await undo(ports, update, 'the caller gave it up');
         return verdict;
       } catch (error) {
         ports.log.error({ err: error }, 'deciding about an update failed');
@@ -61,7 +70,8 @@ export function interceptUpdateContainer(ports: Ports, underWay: CallsUnderWay):
       update.hasEnded = true;
       try {
         if (origin === 'runtime' && status.code === 0) await learn(ports, update);
-        else await forget(ports, update);
+        else if (origin === 'runtime') await undo(ports, update, 'the runtime refused it');
+        else await forget(ports, update); // carried out or not: the caller will try again
       } finally {
         update.finish?.();
       }
@@ -80,14 +90,33 @@ async function apply(ports: Ports, container: Container, resources: CpuResources
   );
   const failure = others.length === 0 ? undefined : await ports.carryOut(others);
   if (failure === undefined) return answer;
-  const { cpus: _cpus, mems: _mems, ...before } = container.resources;
-  await ports.handle({ kind: 'update-container', pod, container, resources: before });
-  ports.log.warn({ containerId: container.id, because: failure }, 'an update was taken back');
+  await takeBack(ports, container, failure);
   return {
     kind: 'refuse',
     code: 'UNAVAILABLE',
     message: 'the CPUs could not be cleared of other containers; try again',
   };
+}
+
+/** The runtime has not carried it out. */
+async function undo(ports: Ports, update: Update, because: string): Promise<void> {
+  if (update.before) await takeBack(ports, update.before, because);
+  await forget(ports, update);
+}
+
+/** The container goes on with the numbers, and so with the CPUs, that it had. */
+async function takeBack(ports: Ports, { id, resources }: Container, because: string): Promise<void> {
+  const container = ports.node.containers.get(id);
+  const pod = container && ports.node.pods.get(container.sandboxId);
+  if (!pod || sameNumbers(container.resources, resources)) return;
+  const { cpus: _cpus, mems: _mems, ...before } = resources;
+  const answer = await ports.handle({ kind: 'update-container', pod, container, resources: before });
+  const outcome = answer.kind === 'ok' ? 'an update was taken back' : 'an update could not be taken back';
+  ports.log.warn({ containerId: id, because }, outcome);
+}
+
+function sameNumbers(a: CpuResources, b: CpuResources): boolean {
+  return (['shares', 'quotaUs', 'periodUs', 'memoryLimitBytes'] as const).every((name) => a[name] === b[name]);
 }
 
 async function learn(ports: Ports, { containerId, carries }: Update): Promise<void> {
@@ -96,6 +125,7 @@ async function learn(ports: Ports, { containerId, carries }: Update): Promise<vo
   if (answer.kind === 'ok' && answer.updates) await ports.carryOut([containerId]);
 }
 
+/** What the runtime's record says is not known any more. */
 async function forget(ports: Ports, update: Update): Promise<void> {
   if (!update.carries) return;
   update.carries = undefined;

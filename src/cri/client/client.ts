@@ -3,7 +3,7 @@ import {
   type PodSandbox,
   LinuxContainerResources,
   RuntimeServiceDefinition,
-} from '../../../gen/cri/v1/cri';
+} from '../../../gen/cri/view/view';
 import { CpusetdError } from '../../core/errors';
 import type { ContainerCpuUpdate, ContainerInfo, CpuAdjustment, PodInfo } from '../../core/model/events';
 import { type CallOptions, type Channel, openChannel } from './channel';
@@ -42,21 +42,23 @@ export interface NodeInventory {
   readonly containers: readonly ContainerInfo[];
 }
 
-const { methods, fullName } = RuntimeServiceDefinition;
+/** The view's own name is ours; the runtime knows the service by the published one. */
+const SERVICE = 'runtime.v1.RuntimeService';
+const { methods } = RuntimeServiceDefinition;
 
 /** How many status calls are under way at once: enough to be quick, too few to hold up the kubelet's. */
 const statusCallsAtOnce = 8;
 
 /** @param endpoint the runtime's socket, with or without `unix://`; nothing is opened before the first call */
 export function createCriClient(endpoint: string): CriClient {
-  const channel = openChannel(endpoint, fullName);
+  const channel = openChannel(endpoint, SERVICE);
   return {
     async version(options) {
       const answer = await channel.call(methods.version, { version: 'v1' }, options);
       return { name: answer.runtimeName, version: answer.runtimeVersion, apiVersion: answer.runtimeApiVersion };
     },
     async isReady(options) {
-      const { status } = await channel.call(methods.status, { verbose: false }, options);
+      const { status } = await channel.call(methods.status, {}, options);
       return status?.conditions.some(({ type, status }) => type === 'RuntimeReady' && status) ?? false;
     },
     listPods: async (options) => (await listPods(channel, options)).map(toListedPod),
@@ -69,7 +71,7 @@ export function createCriClient(endpoint: string): CriClient {
 }
 
 async function listPods(channel: Channel, options?: CallOptions): Promise<PodSandbox[]> {
-  return (await channel.call(methods.listPodSandbox, { filter: undefined }, options)).items;
+  return (await channel.call(methods.listPodSandbox, {}, options)).items;
 }
 
 async function listContainers(channel: Channel, options?: CallOptions): Promise<Container[]> {
@@ -97,7 +99,7 @@ async function readContainer(
   containerId: string,
   options?: CallOptions,
 ): Promise<ContainerInfo | undefined> {
-  const filter = { id: containerId, podSandboxId: '', state: undefined, labelSelector: {} };
+  const filter = { id: containerId };
   const { containers } = await channel.call(methods.listContainers, { filter }, options);
   // A runtime may take the beginning of an id for the whole.
   const listed = containers.filter(({ id }) => id === containerId);
@@ -141,6 +143,6 @@ async function updateContainer(
     cpusetMems: mems?.toString() ?? '',
     cpuQuota: BigInt(quotaUs ?? 0),
   });
-  const request = { containerId, linux, windows: undefined, annotations: {} };
+  const request = { containerId, linux };
   await channel.call(methods.updateContainerResources, request, options);
 }

@@ -6,7 +6,7 @@ import {
   type PodSandbox,
   PodSandboxState,
   type PodSandboxStatusResponse,
-} from '../../../gen/cri/v1/cri';
+} from '../../../gen/cri/view/view';
 import type { ContainerInfo, ContainerPhase, CpuResources, PodInfo } from '../../core/model/events';
 import { readRuntimeSpec } from './runtime-spec';
 

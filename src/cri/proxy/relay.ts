@@ -1,20 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { ControlFrames, readPing } from './control-frames';
+import { ControlFrames } from './control-frames';
+import { FrameRouter } from './frame-router';
+import { GracefulEnd } from './graceful-end';
+import { CLIENT_PREFACE, ConnectionError, ErrorCode, formatGoaway, FrameType, type Frame } from './http2/frame';
 import { FrameReader } from './http2/frame-reader';
-import {
-  CLIENT_PREFACE,
-  ConnectionError,
-  ErrorCode,
-  Flag,
-  formatGoaway,
-  formatPing,
-  formatRstStream,
-  FrameType,
-  hasFlag,
-  readUInt31,
-  type Frame,
-} from './http2/frame';
 import { Outlet } from './http2/outlet';
 import type { Link, RelayOptions } from './link';
 import { OfflineResponder } from './offline-responder';
@@ -24,7 +13,6 @@ import { ResponsePath } from './response-path';
 import { SendWindow } from './send-window';
 import type { Stream } from './stream';
 
-const MAX_STREAM_ID = 0x7fffffff;
 /** Beyond this much unread by the kubelet, or waiting for hooks, nothing more is read that leads to more. */
 const MAX_BUFFERED_BYTES = 1_048_576;
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -41,12 +29,12 @@ export class Relay {
   readonly #requests: RequestPath;
   readonly #responses: ResponsePath;
   readonly #control: ControlFrames;
+  readonly #end: GracefulEnd;
+  readonly #router: FrameRouter;
   readonly #fromKubelet = new FrameReader({ expectPreface: true });
   readonly #fromRuntime = new FrameReader({ expectPreface: false });
   #offline: OfflineResponder | undefined;
   #hasKubeletSpoken = false;
-  #drain: 'no' | 'wanted' | 'announced' | 'final' = 'no';
-  readonly #drainPing = randomBytes(8);
   #isCutOff = false;
   /** The runtime is back, and this connection is of no use any more. */
   #isOutdated = false;
@@ -76,6 +64,8 @@ export class Relay {
     this.#requests = new RequestPath(this.#link);
     this.#responses = new ResponsePath(this.#link, this.#requests);
     this.#control = new ControlFrames(this.#link, this.#requests, this.#fromKubelet, this.#fromRuntime);
+    this.#end = new GracefulEnd(this.#link, this.#requests, this.#responses);
+    this.#router = new FrameRouter(this.#link, this.#requests, this.#responses, this.#control, this.#end);
   }
 
   /** Begins to pass frames on. */
@@ -105,12 +95,11 @@ export class Relay {
     this.#closeWhenDone();
   }
 
-  /** Takes no new calls, finishes those in flight, closes. The kubelet loses nothing: GOAWAY comes in two steps (RFC 9113 §6.8). */
+  /** Takes no new calls, finishes those in flight, closes. */
   drain(): void {
-    if (this.#drain !== 'no') return;
-    this.#drain = 'wanted';
+    this.#end.want();
     if (!this.#hasKubeletSpoken) this.kubelet.destroy();
-    else if (this.#offline === undefined && this.#control.hasRuntimeSpoken) this.#announceDrain();
+    else if (this.#offline === undefined && this.#control.hasRuntimeSpoken) this.#end.announceIfWanted();
     this.#closeWhenDone();
     this.#endTurn();
   }
@@ -138,7 +127,7 @@ export class Relay {
 
   #takeFromRuntime(chunk: Buffer): void {
     try {
-      this.#fromRuntime.feed(chunk, (frame) => this.#passToKubelet(frame));
+      this.#fromRuntime.feed(chunk, (frame) => this.#router.takeFromRuntime(frame));
     } catch (err) {
       this.#failRuntime(err);
     }
@@ -147,122 +136,18 @@ export class Relay {
 
   #takeKubeletFrame(frame: Frame): void {
     this.#hasKubeletSpoken = true;
-    if (frame.type === FrameType.rstStream) this.#takeKubeletReset(frame);
-    else if (this.#offline !== undefined) this.#offline.take(frame);
-    else this.#passToRuntime(frame);
-  }
-
-  #passToRuntime(frame: Frame): void {
-    if (this.#requests.isInsideHeaderBlock && frame.type !== FrameType.continuation) throw interrupted();
-    switch (frame.type) {
-      case FrameType.data:
-        this.#requests.takeData(frame);
-        break;
-      case FrameType.headers:
-      case FrameType.continuation:
-        this.#requests.takeHeaders(frame);
-        break;
-      case FrameType.settings:
-        this.#control.takeKubeletSettings(frame);
-        break;
-      case FrameType.ping:
-        if (this.#isDrainPing(frame)) this.#finishDrain();
-        else this.#control.takeKubeletPing(frame);
-        break;
-      case FrameType.pushPromise:
-        throw new ConnectionError(ErrorCode.protocol, 'a client pushes');
-      default:
-        this.#link.toRuntime.pass(frame);
-    }
-  }
-
-  #passToKubelet(frame: Frame): void {
-    if (this.#responses.isInsideHeaderBlock && frame.type !== FrameType.continuation) throw interrupted();
-    switch (frame.type) {
-      case FrameType.data:
-        this.#responses.takeData(frame);
-        break;
-      case FrameType.headers:
-      case FrameType.continuation:
-        this.#responses.takeHeaders(frame);
-        break;
-      case FrameType.rstStream:
-        this.#responses.takeReset(frame);
-        break;
-      case FrameType.windowUpdate:
-        this.#requests.sender.takeWindowUpdate(frame);
-        break;
-      case FrameType.settings:
-        this.#control.takeRuntimeSettings(frame);
-        if (this.#drain === 'wanted') this.#announceDrain();
-        break;
-      case FrameType.ping:
-        this.#control.takeRuntimePing(frame);
-        break;
-      case FrameType.goaway:
-        this.#takeRuntimeGoaway(frame);
-        break;
-      case FrameType.pushPromise:
-        throw new ConnectionError(ErrorCode.protocol, 'a gRPC server pushes');
-      default:
-        this.#link.toKubelet.pass(frame);
-    }
-  }
-
-  #takeKubeletReset(frame: Frame): void {
-    const stream = this.#link.streams.get(frame.streamId);
-    if (stream !== undefined) this.#responses.drop(stream);
-    this.#requests.takeReset(frame);
-  }
-
-  #isDrainPing(frame: Frame): boolean {
-    return this.#drain === 'announced' && hasFlag(frame, Flag.ack) && readPing(frame).equals(this.#drainPing);
-  }
-
-  /** Calls above the last stream were not worked on: the kubelet makes them again on its next connection. */
-  #takeRuntimeGoaway(frame: Frame): void {
-    this.#link.toKubelet.pass(frame);
-    const lastStreamId = readUInt31(frame, 0);
-    for (const stream of [...this.#link.streams.values()]) {
-      if (stream.id <= lastStreamId) continue;
-      this.#responses.drop(stream);
-      this.#requests.end(stream);
-      if (stream.call !== undefined) stream.call.wasForwarded = false;
-      void stream.call?.end({
-        origin: 'runtime',
-        status: { code: 14, message: 'not worked on: the runtime is going away' },
-      });
-      this.#closeWhenDone();
-    }
-  }
-
-  #announceDrain(): void {
-    const { toKubelet, toRuntime, streams, options } = this.#link;
-    this.#drain = 'announced';
-    toKubelet.send(formatGoaway(MAX_STREAM_ID, ErrorCode.none));
-    toKubelet.send(formatPing(this.#drainPing, false));
-    for (const stream of [...streams.values()]) {
-      if (!options.endlessPaths.has(stream.path)) continue;
-      toRuntime.send(formatRstStream(stream.id, ErrorCode.cancel));
-      this.#responses.lose(stream, stopping);
-    }
-  }
-
-  /** The kubelet has seen the announcement: it opens no more streams, so the last one is known. */
-  #finishDrain(): void {
-    this.#drain = 'final';
-    this.#requests.acceptNoMore();
-    this.#link.toKubelet.send(formatGoaway(this.#requests.lastStreamId, ErrorCode.none));
-    this.#closeWhenDone();
+    if (this.#offline === undefined) this.#router.takeFromKubelet(frame);
+    else if (frame.type === FrameType.rstStream) this.#router.takeKubeletReset(frame);
+    else this.#offline.take(frame);
   }
 
   #closeWhenDone(): void {
     if (this.#link.streams.size > 0) return;
-    if (this.#offline !== undefined && (this.#isOutdated || this.#drain !== 'no') && !this.#isCutOff) {
+    if (this.#offline !== undefined && (this.#isOutdated || this.#end.isWanted) && !this.#isCutOff) {
       // Calls that the kubelet makes meanwhile count as not worked on, and are made again elsewhere.
       this.#link.toKubelet.send(formatGoaway(this.#offline.lastStreamId, ErrorCode.none));
       this.#closeKubelet();
-    } else if (this.#drain === 'final' || this.#isCutOff) {
+    } else if (this.#end.isFinal || this.#isCutOff) {
       this.#closeKubelet();
     }
   }
@@ -340,8 +225,4 @@ function setReading(socket: Socket, wanted: boolean): void {
   if (wanted !== socket.isPaused()) return;
   if (wanted) socket.resume();
   else socket.pause();
-}
-
-function interrupted(): ConnectionError {
-  return new ConnectionError(ErrorCode.protocol, 'a header block is interrupted');
 }

@@ -6,7 +6,7 @@ import { Draft, handle } from '../../../src/core/transition';
 import { mergeInventory } from '../../../src/cri/adapter';
 import { readCreateContainer, readUpdateContainer } from '../../../src/cri/adapter/read-request';
 import { createRequest, resourcesOf, updateRequest } from './messages';
-import { created, idOf, settled, Stage } from './stage';
+import { type Call, created, idOf, settled, Stage } from './stage';
 
 /** 8 CPUs, siblings are c and c+4, CPU 0 is reserved: two CPUs are 1 and 5. */
 const cpusOf = (message: Uint8Array | string) =>
@@ -138,6 +138,12 @@ describe('CreateContainer', () => {
     expect(await stage.call('CreateContainer').request(Uint8Array.of(0x12, 0x7f))).toMatch(/^INVALID_ARGUMENT: /);
   });
 
+  test('one in the words of before Kubernetes 1.26 gets its CPUs as well', async () => {
+    const stage = new Stage();
+    const old = stage.adapter.interceptors.get('/runtime.v1alpha2.RuntimeService/CreateContainer');
+    expect(old).toBe(stage.call('CreateContainer').interceptor);
+  });
+
   test('a pod of another operating system passes untouched', async () => {
     const stage = new Stage();
     const message = Uint8Array.of(0x0a, 1, 0x73);
@@ -164,6 +170,20 @@ describe('StartContainer', () => {
     stage.carryOut = () => Promise.resolve('no');
     expect(await stage.call('StartContainer').request(idOf('s/web'))).toMatch(/^UNAVAILABLE: /);
     expect(stage.adapter.isBusy('s/web')).toBe(false);
+  });
+
+  test('one that the runtime does not have any more is not asked for again and again', async () => {
+    const stage = new Stage();
+    await stage.create('s/web', 0.5);
+    await stage.run('p/db', 2); // the record of web is behind now
+    let asked = 0;
+    stage.adoptWrites = false; // "no such container" is no failure, and changes nothing
+    stage.carryOut = () => {
+      asked++;
+      return Promise.resolve(undefined);
+    };
+    expect(await stage.call('StartContainer').request(idOf('s/web'))).toEqual(idOf('s/web'));
+    expect(asked).toBe(1);
   });
 
   test('a container with CPUs of its own waits for those whose start is late, and who are still on them', async () => {
@@ -299,6 +319,38 @@ describe('UpdateContainerResources', () => {
     };
     await call.answer();
     expect([moved[0], moved.at(-1)]).toEqual(['0-7', '0,2-4,6-7']);
+  });
+
+  test.each`
+    how                                           | finish                           | after
+    ${'the runtime refuses is taken back'}        | ${(call: Call) => call.fail()}   | ${{ 'p/db': '1,5', pool: '0,2-4,6-7' }}
+    ${'may have been carried out stays decided'}  | ${(call: Call) => call.cancel()} | ${{ 'p/db': '1-2,5-6', pool: '0,3-4,7' }}
+    ${'the runtime has carried out is the truth'} | ${(call: Call) => call.answer()} | ${{ 'p/db': '1-2,5-6', pool: '0,3-4,7' }}
+  `('a resize that $how', async ({ finish, after }: { finish: (call: Call) => Promise<void>; after: unknown }) => {
+    const stage = new Stage();
+    await stage.run('p/db', 2);
+    const call = stage.call('UpdateContainerResources');
+    await call.request(updateRequest('p/db', resourcesOf(4)));
+    expect(stage.promises['p/db']).toBe('1-2,5-6');
+    await finish(call);
+    expect(stage.promises).toEqual(after);
+  });
+
+  test('a resize that the caller gives up before it is forwarded is taken back', async () => {
+    const stage = new Stage();
+    await stage.run('s/web', 0.5);
+    await stage.run('p/db', 2);
+    stage.writes = false;
+    let cleared = (_failure: undefined): void => undefined;
+    stage.carryOut = () => new Promise((resolve) => (cleared = resolve));
+    const call = stage.call('UpdateContainerResources');
+    const decided = call.request(updateRequest('p/db', resourcesOf(4)));
+    await settled();
+    expect(stage.promises['p/db']).toBe('1-2,5-6');
+    await call.cancel();
+    cleared(undefined);
+    await decided;
+    expect(stage.promises).toEqual({ 's/web': '0,2-4,6-7', 'p/db': '1,5', pool: '0,2-4,6-7' });
   });
 
   test('after a failure the record counts as unknown', async () => {

@@ -177,6 +177,15 @@ test.each`
 });
 
 test.each`
+  what                                     | bytes
+  ${'a filter that nobody here knows yet'} | ${[0x0a, 2, 0x28, 1]}
+  ${'a field that nobody here knows yet'}  | ${[0x10, 1]}
+  ${'an empty filter and something else'}  | ${[0x0a, 0, 0x10, 1]}
+`('a list with $what may be of a part: who is missing in it is not gone', ({ bytes }: { bytes: number[] }) => {
+  expect(asksForAll(Uint8Array.from(bytes))).toBe(false);
+});
+
+test.each`
   runtime         | parent                                   | want
   ${'containerd'} | ${'/kubepods/podU'}                      | ${'/kubepods/podU/id'}
   ${'containerd'} | ${'/kubepods.slice/kubepods-podU.slice'} | ${'kubepods-podU.slice:cri-containerd:id'}

@@ -4,6 +4,7 @@ import { EventQueue } from '../../../src/app/event-queue';
 import { Transactor } from '../../../src/app/transactor';
 import { CpusetdError } from '../../../src/core/errors';
 import type { ContainerInfo, RuntimeEvent } from '../../../src/core/model/events';
+import { samePromise } from '../../../src/core/model/container';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { createAdapter, type Adapter } from '../../../src/cri/adapter';
 import type { CallContext, CallEnd, Interceptor } from '../../../src/cri/proxy';
@@ -64,6 +65,8 @@ export class Stage {
   writes = true;
   ready: boolean | Promise<boolean> = true;
   carryOut: (ids: readonly string[]) => Promise<string | undefined> = () => Promise.resolve(undefined);
+  /** What `carryOut` says was done is done. */
+  adoptWrites = true;
   readContainer: (id: string) => Promise<ContainerInfo | undefined> = () => Promise.resolve(undefined);
   synchronize: () => Promise<void> = () => Promise.reject(new CpusetdError('UNAVAILABLE', 'not asked for'));
   saves = 0;
@@ -87,10 +90,12 @@ export class Stage {
       node: this.model,
       handle: queue.handle,
       whenReady: () => this.ready,
-      carryOut: async (ids) => {
+      carryOut: async (asked) => {
+        const ids = asked.filter((id) => this.isBehind(id));
+        if (ids.length === 0) return undefined;
         this.carried.push(...ids);
         const failure = await this.carryOut(ids);
-        if (failure === undefined) ids.forEach((id) => this.settle(id));
+        if (failure === undefined && this.adoptWrites) ids.forEach((id) => this.settle(id));
         return failure;
       },
       synchronize: () => this.synchronize(),
@@ -133,6 +138,11 @@ export class Stage {
   get promises(): Record<string, string> {
     const shown = [...this.model.containers.values()].map(({ id, promise }) => [id, promise?.cpus.toString() ?? '']);
     return { ...(Object.fromEntries(shown) as Record<string, string>), pool: this.model.sharedPool.toString() };
+  }
+
+  private isBehind(id: string): boolean {
+    const { promise, told, recorded } = this.model.containers.get(id) ?? {};
+    return !samePromise(promise, told) || !samePromise(promise, recorded);
   }
 
   /** The runtime has written what is promised. */

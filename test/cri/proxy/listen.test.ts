@@ -118,6 +118,17 @@ test('a listening socket that was handed over is served on, and its file stays',
   expect([said, await exited, existsSync(path)]).toEqual(['from the successor', 0, true]);
 });
 
-test('a number that is no socket is refused', async () => {
-  await expect(listenOnDescriptor(9999)).rejects.toThrow();
+test('a number that is no socket is refused with the rule and a remedy', async () => {
+  await expect(listenOnDescriptor(9999)).rejects.toMatchObject({
+    name: 'CpusetdError',
+    message: expect.stringMatching(/^descriptor 9999 is not a socket .*: have a socket unit hand one over/) as string,
+  });
+});
+
+test('where no socket can be made the error names path, reason and remedy', async () => {
+  writeFileSync(join(folder, 'file'), '');
+  await expect(listenPrivately(join(folder, 'file', 'cri.sock'))).rejects.toMatchObject({
+    name: 'CpusetdError',
+    message: expect.stringMatching(/^no socket can be made at .*cri\.sock \(ENOTDIR\): choose a path/) as string,
+  });
 });

@@ -1,0 +1,27 @@
+import { EventQueue } from '../../src/app/event-queue';
+
+test('events of one turn come together and in order, and each has its own answer', async () => {
+  const batches: string[][] = [];
+  const queue = new EventQueue((events) => {
+    batches.push(events.map((event) => (event.kind === 'pod-stopped' ? event.sandboxId : '')));
+    return events.map((_, i) => ({ kind: 'refuse', code: 'INTERNAL', message: String(i) }) as const);
+  });
+  const stop = (sandboxId: string) => queue.handle({ kind: 'pod-stopped', sandboxId });
+  const answers = await Promise.all([stop('a'), stop('b'), stop('c')]);
+  expect(batches).toEqual([['a', 'b', 'c']]);
+  expect(answers.map((answer) => answer.kind === 'refuse' && answer.message)).toEqual(['0', '1', '2']);
+  await stop('d');
+  expect(batches).toEqual([['a', 'b', 'c'], ['d']]);
+});
+
+test('an event that cannot be handled takes no other of its turn with it', async () => {
+  const queue = new EventQueue((events) => {
+    if (events.some((event) => event.kind === 'pod-stopped' && event.sandboxId === 'bad')) throw new Error('broken');
+    return events.map(() => ({ kind: 'ok' }) as const);
+  });
+  const stop = (sandboxId: string) => queue.handle({ kind: 'pod-stopped', sandboxId });
+  const outcomes = await Promise.allSettled([stop('a'), stop('bad'), stop('b')]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  await expect(stop('bad')).rejects.toThrow('broken');
+  expect(await stop('c')).toEqual({ kind: 'ok' });
+});
