@@ -1,6 +1,7 @@
 import type { ContainerStatus, ExplainQuery, Explanation } from '../admin/status';
 import { CpuSet } from '../core/cpuset';
 import { CpusetdError } from '../core/errors';
+import { sharedOn } from '../core/model/kinds';
 import type { NodeView } from '../core/model/node-model';
 import { POLICIES } from '../core/policy';
 import { snapshotFor } from '../core/transition';
@@ -30,13 +31,15 @@ export function explainContainers(
 
 /** Whether so many CPUs could be given to a new container now, and which. Changes nothing. */
 export function explainCount(view: NodeView, count: number): Explanation {
-  const decision = POLICIES[view.settings.cpuManagerPolicy](snapshotFor(view, { uid: '' }, ''), {
+  const policy = view.settings.cpuManagerPolicy;
+  const kind = policy === 'none' ? 'static' : policy;
+  const decision = POLICIES[policy](snapshotFor(view, { uid: '' }, '', kind), {
     count,
     podCount: count,
     memoryBytes: 0,
   });
   const { because } = decision;
-  return decision.kind === 'pin'
-    ? { kind: 'what-if', fits: true, cpus: decision.cpus, because, steps: decision.steps }
-    : { kind: 'what-if', fits: false, cpus: CpuSet.empty, because, steps: [] };
+  if (decision.kind !== 'pin') return { kind: 'what-if', fits: false, cpus: CpuSet.empty, because, steps: [] };
+  const cpus = decision.nodes ? sharedOn(view, decision.nodes) : decision.cpus;
+  return { kind: 'what-if', fits: true, cpus, because, steps: decision.steps };
 }

@@ -49,7 +49,7 @@ function reservedOf(
   const chosen = chooseReserved(topology, options, list ? { list } : { count: count ?? 0 });
   const flag = list ? `--reserved-cpus ${list.toString()}` : `--reserved-cpu-count ${count ?? 0}`;
   if (!chosen.ok) throw fault(flag, chosen.error);
-  if (cpuManagerPolicy === 'static' && chosen.reserved.equals(topology.online)) {
+  if (cpuManagerPolicy !== 'none' && chosen.reserved.equals(topology.online)) {
     throw fault(
       flag,
       `all ${topology.online.size} online CPUs are reserved, so none could ever be given out; leave at least one`,

@@ -1,3 +1,4 @@
+import type { PolicyName } from '../../core/model/policy-name';
 import { nameOf, OPTIONS, type Config, type OptionKey } from './options';
 import { readEnv } from './read-env';
 import { readFlags } from './read-flags';
@@ -50,6 +51,9 @@ function readValue(key: OptionKey, setting: Setting | undefined, problems: strin
   return undefined;
 }
 
+/** The policies that the options of the static policy are for. */
+const WITH_OPTIONS: readonly PolicyName[] = ['static', 'exclusive'];
+
 /** Rules over more than one option. */
 function* checkTogether(config: Config, chosen: ReadonlyMap<string, Setting>): Generator<string> {
   const list = chosen.get('reserved-cpus');
@@ -57,8 +61,8 @@ function* checkTogether(config: Config, chosen: ReadonlyMap<string, Setting>): G
   if (list && count) {
     yield `${describePlace(list)} and ${describePlace(count)}: both say what is reserved; set only one of them`;
   }
-  if (!list && !count && config.cpuManagerPolicy === 'static') {
-    yield 'no CPU is reserved, and the static policy needs at least one for the system; set --reserved-cpus or --reserved-cpu-count';
+  if (!list && !count && config.cpuManagerPolicy !== 'none') {
+    yield `no CPU is reserved, and the ${config.cpuManagerPolicy} policy needs at least one for the system; set --reserved-cpus or --reserved-cpu-count`;
   }
   if (config.mode === 'cri-proxy') {
     const endpoint = chosen.get('cri-endpoint') ?? { name: 'cri-endpoint', origin: { kind: 'flag' } };
@@ -68,7 +72,9 @@ function* checkTogether(config: Config, chosen: ReadonlyMap<string, Setting>): G
       yield `${describePlace(endpoint)}: the proxy cannot listen on the socket of the runtime; set another --cri-listen`;
   }
   const options = chosen.get('cpu-manager-policy-options');
-  if (options && config.cpuManagerPolicy === 'none' && config.cpuManagerPolicyOptions?.size) {
-    yield `${describePlace(options)}: the policy none has no options; remove them, or set --cpu-manager-policy static`;
+  // Values that could not be read are undefined here, and were told already.
+  const inForce = [config.cpuManagerPolicy, ...((config.podPolicies as Config['podPolicies'] | undefined) ?? [])];
+  if (options && config.cpuManagerPolicyOptions?.size && !inForce.some((policy) => WITH_OPTIONS.includes(policy))) {
+    yield `${describePlace(options)}: the policy ${config.cpuManagerPolicy} has no options; remove them, or set --cpu-manager-policy static`;
   }
 }

@@ -1,3 +1,4 @@
+import { POLICY_NAMES } from '../../core/model/policy-name';
 import { cpuList, cpuQuantity, keyValues, podPolicies } from './cpu-types';
 import { absolutePath, durationMs, hostPort, listenSocket, socketPath } from './system-types';
 import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './value-type';
@@ -30,9 +31,10 @@ export const OPTIONS = {
     offered: true,
   }),
   cpuManagerPolicy: option({
-    type: oneOf('static', 'none'),
+    type: oneOf(...POLICY_NAMES),
     default: 'static',
-    description: 'who gets CPUs of its own: static = whole-CPU containers of Guaranteed pods',
+    description:
+      'who gets which CPUs, unless its pod chose: static = whole-CPU containers of Guaranteed pods get their own',
     offered: true,
   }),
   cpuManagerPolicyOptions: option({

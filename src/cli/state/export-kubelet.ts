@@ -4,6 +4,7 @@ import { demand } from '../../app/demand';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
+import { KINDS } from '../../core/model/kinds';
 import { readOnline } from '../../host';
 import { inspectState } from '../../state';
 import { formatKubeletState, toKubeletState } from '../../state/kubelet-checkpoint';
@@ -28,7 +29,9 @@ export async function exportKubelet(
     throw new CpusetdError('FAILED_PRECONDITION', `${join(stateDir, 'state.json')}: ${because}; nothing to export`);
   }
   const { assignments } = found.state;
-  const exclusive = CpuSet.unionOf(assignments.map(({ cpus }) => cpus));
+  const exclusive = CpuSet.unionOf(
+    assignments.filter(({ kind }) => KINDS[kind].holds === 'alone').map(({ cpus }) => cpus),
+  );
   const online = demand(() => readOnline(sysfsRoot));
   const defaultCpuSet = online.minus(exclusive).minus(strictlyReserved(assignments));
   await write(stdout, formatKubeletState(toKubeletState(assignments, { policyName: 'static', defaultCpuSet }), format));

@@ -153,7 +153,7 @@ describe('wrong values name input, rule and remedy', () => {
   test.each`
     flag                            | text                     | message
     ${'mode'}                       | ${'proxy'}               | ${'--mode: "proxy" is not a known value; choose one of nri, cri-proxy'}
-    ${'cpu-manager-policy'}         | ${'Static'}              | ${'--cpu-manager-policy: "Static" is not a known value; choose one of static, none'}
+    ${'cpu-manager-policy'}         | ${'Static'}              | ${'--cpu-manager-policy: "Static" is not a known value; choose one of none, static, exclusive, numa, immovable'}
     ${'cpu-manager-policy-options'} | ${'full-pcpus-only'}     | ${'has a part that is no pair (full-pcpus-only); write name=value, separated by commas'}
     ${'cpu-manager-policy-options'} | ${'a=1,,b=1'}            | ${'has a part that is no pair ()'}
     ${'cpu-manager-policy-options'} | ${'a=1,a=0'}             | ${'sets a twice; set it once'}
@@ -220,6 +220,7 @@ describe('wrong values name input, rule and remedy', () => {
     ${'binary rubbish'}               | ${{ file: '\u0000\u0001{{{' }}                                                          | ${'/cpusetd.yaml:1:'}
     ${'a file that is too large'}     | ${{ file: `# ${'x'.repeat(1 << 20)}` }}                                                 | ${'larger than 1 MiB'}
     ${'a value of another kind'}      | ${{ file: 'log-level: {a: b}' }}                                                        | ${'log-level: "a=b" is not a known value'}
+    ${'options with policy numa'}     | ${{ flags: { 'cpu-manager-policy': ['numa'], 'cpu-manager-policy-options': ['a=1'] } }} | ${'--cpu-manager-policy-options: the policy numa has no options'}
     ${'options with policy none'}     | ${{ flags: { 'cpu-manager-policy': ['none'], 'cpu-manager-policy-options': ['a=1'] } }} | ${'--cpu-manager-policy-options: the policy none has no options'}
   `('$what', async ({ given, message }: { given: Given; message: string }) => {
     expect((await loadWrong(reserved(given)))[0]).toContain(message);
@@ -233,16 +234,33 @@ describe('wrong values name input, rule and remedy', () => {
   });
 
   test.each`
-    what                      | given                                                                              | message
-    ${'nothing reserved'}     | ${{}}                                                                              | ${'no CPU is reserved, and the static policy needs at least one for the system; set --reserved-cpus or --reserved-cpu-count'}
-    ${'reserved in two ways'} | ${{ flags: { 'reserved-cpus': ['0'] }, env: { CPUSETD_RESERVED_CPU_COUNT: '1' } }} | ${'--reserved-cpus and CPUSETD_RESERVED_CPU_COUNT: both say what is reserved; set only one of them'}
-    ${'also from a file'}     | ${{ flags: { 'reserved-cpus': ['0'] }, file: '\nreserved-cpu-count: 500m' }}       | ${'--reserved-cpus and /cpusetd.yaml:2: reserved-cpu-count: both say'}
+    what                        | given                                                                              | message
+    ${'nothing reserved'}       | ${{}}                                                                              | ${'no CPU is reserved, and the static policy needs at least one for the system; set --reserved-cpus or --reserved-cpu-count'}
+    ${'with a policy of Crane'} | ${{ flags: { 'cpu-manager-policy': ['numa'] } }}                                   | ${'no CPU is reserved, and the numa policy needs at least one'}
+    ${'reserved in two ways'}   | ${{ flags: { 'reserved-cpus': ['0'] }, env: { CPUSETD_RESERVED_CPU_COUNT: '1' } }} | ${'--reserved-cpus and CPUSETD_RESERVED_CPU_COUNT: both say what is reserved; set only one of them'}
+    ${'also from a file'}       | ${{ flags: { 'reserved-cpus': ['0'] }, file: '\nreserved-cpu-count: 500m' }}       | ${'--reserved-cpus and /cpusetd.yaml:2: reserved-cpu-count: both say'}
   `('exactly one reservation: $what', async ({ given, message }: { given: Given; message: string }) => {
     expect(await loadWrong(given)).toEqual([expect.stringContaining(message)]);
   });
 
   test('the policy none needs no reservation', async () => {
     expect(await load({ flags: { 'cpu-manager-policy': ['none'] } })).toMatchObject({ ok: true });
+  });
+
+  test.each(['none', 'static', 'exclusive', 'numa', 'immovable'])('the policy %s can be the node’s', async (policy) => {
+    expect(await load(reserved({ flags: { 'cpu-manager-policy': [policy] } }))).toMatchObject({
+      ok: true,
+      config: { cpuManagerPolicy: policy },
+    });
+  });
+
+  test('options are for pods that choose a policy with options, whatever the policy of the node', async () => {
+    const flags = {
+      'cpu-manager-policy': ['none'],
+      'pod-policies': ['exclusive'],
+      'cpu-manager-policy-options': ['full-pcpus-only=true'],
+    };
+    expect(await load({ flags })).toMatchObject({ ok: true });
   });
 
   test('all faults are told at once', async () => {

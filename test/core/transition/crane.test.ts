@@ -1,4 +1,5 @@
 import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policy-name';
+import { judge } from '../../../src/core/verdict/judge';
 import { buildTopology, type Topology } from '../../../src/core/topology';
 import { cpus, NodeDriver, without, type Rules } from './node-driver';
 
@@ -228,6 +229,24 @@ describe('the policy of the node', () => {
   `('$policy is for everyone who chose nothing', ({ policy, where }: { policy: PolicyName; where: string }) => {
     expect(show(nodeOf({ cpuManagerPolicy: policy }).run('make w/a 2; make s/a 2'))).toBe(where);
   });
+
+  const others = (from: PolicyName) => POLICY_NAMES.filter((to) => to !== from).map((to) => ({ from, to }));
+  test.each((['static', 'exclusive', 'numa', 'immovable'] as const).flatMap(others))(
+    'from $from to $to: who runs keeps what it has, and is shown as held',
+    ({ from, to }) => {
+      const node = nodeOf({ cpuManagerPolicy: from }).run('make s/a 2');
+      const before = show(node);
+      node.setRules({ cpuManagerPolicy: to });
+      node.run('make w/a 0');
+      expect(show(node)).toMatch(before);
+      const { promise } = node.container('s/a')!;
+      const seen = { kind: 'seen', cpus: promise!.cpus, effective: promise!.cpus, mems: cpus('') } as const;
+      expect(judge(node.model, node.container('s/a')!, seen)).toEqual({
+        kind: 'held-under-old-rules',
+        because: `given under cpu-manager-policy ${from}, which is ${to} now`,
+      });
+    },
+  );
 
   test('pods choose nothing as long as the operator does not let them', () => {
     const node = new NodeDriver(TWO_NODES);
