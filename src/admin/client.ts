@@ -5,6 +5,8 @@ import {
   type ExplainResponse,
   GetStatusRequest,
   type GetStatusResponse,
+  GetTopologyRequest,
+  type GetTopologyResponse,
   WatchStatusRequest,
   type WatchStatusResponse,
 } from '../../gen/cpusetd/v1/cpusetd';
@@ -18,9 +20,10 @@ import { CpusetdError, type ErrorCode } from '../core/errors';
 import { probeSocket, type SocketPresence } from './claim-socket';
 import { decodeExplanation, encodeExplainQuery } from './codec/explain';
 import { decodeChange, decodeStatus } from './codec/status';
+import { decodeTopology } from './codec/topology';
 import { toGrpcService } from './grpc-service';
 import type { ServingStatus } from './health-state';
-import type { ExplainQuery, Explanation, Status, StatusChange } from './status';
+import type { ExplainQuery, Explanation, Status, StatusChange, TopologyStatus } from './status';
 
 const CALL_TIMEOUT_MS = 5_000;
 
@@ -29,6 +32,7 @@ export interface AdminClient {
   status(): Promise<Status>;
   /** The full status, then changes, until the signal aborts or the daemon ends it. */
   watch(signal: AbortSignal): AsyncIterable<StatusChange>;
+  topology(): Promise<TopologyStatus>;
   explain(query: ExplainQuery): Promise<Explanation>;
   /** Undefined for a service that the daemon does not know. */
   checkHealth(service: string): Promise<ServingStatus | undefined>;
@@ -90,6 +94,9 @@ export async function connectAdmin(socketPath: string): Promise<AdminClient> {
         signal.removeEventListener('abort', cancel);
         stream.cancel();
       }
+    },
+    async topology() {
+      return decodeTopology(await call<GetTopologyResponse>('getTopology', GetTopologyRequest.create()));
     },
     async explain(query) {
       return decodeExplanation(await call<ExplainResponse>('explain', encodeExplainQuery(query)));

@@ -10,8 +10,10 @@ import {
   type WatchStatusResponse,
 } from '../../gen/cpusetd/v1/cpusetd';
 import { CpusetdError } from '../core/errors';
+import { encodeAssignment } from './codec/assignment';
 import { decodeExplainQuery, encodeExplanation } from './codec/explain';
-import { encodeAssignments, encodeChange, encodeStatus } from './codec/status';
+import { encodeChange, encodeStatus } from './codec/status';
+import { encodeTopology } from './codec/topology';
 import { answerUnary, toGrpcService, toServiceError, type AdminLog } from './grpc-service';
 import type { AdminBackend } from './status';
 import { streamLatest } from './stream-latest';
@@ -24,8 +26,9 @@ export function addCpuManagerService(
   server.addService(toGrpcService(CpuManagerDefinition), {
     getStatus: answerUnary(log, () => GetStatusResponse.create({ status: encodeStatus(backend.status()) })),
     listAssignments: answerUnary(log, () =>
-      ListAssignmentsResponse.create({ assignments: encodeAssignments(backend.status()) }),
+      ListAssignmentsResponse.create({ assignments: backend.assignments().map(encodeAssignment) }),
     ),
+    getTopology: answerUnary(log, () => encodeTopology(backend.topology())),
     explain: answerUnary(log, (request: ExplainRequest): ExplainResponse => {
       const query = decodeExplainQuery(request);
       if (query) return encodeExplanation(backend.explain(query));

@@ -46,17 +46,16 @@ export function toGrpcService(definition: GenericDefinition, fullName = definiti
   );
 }
 
-/** The handler of a unary method from a function that returns the answer or throws. */
+/** The handler of a unary method from a function that returns the answer, at once or later, or throws. */
 export function answerUnary<Request, Response>(
   log: AdminLog,
-  answer: (request: Request) => Response,
+  answer: (request: Request) => Response | Promise<Response>,
 ): grpc.handleUnaryCall<Request, Response> {
   return (call, callback) => {
-    try {
-      callback(null, answer(call.request));
-    } catch (error) {
-      callback(toServiceError(error, log));
-    }
+    void (async () => answer(call.request))().then(
+      (response) => callback(null, response),
+      (error: unknown) => callback(toServiceError(error, log)),
+    );
   };
 }
 

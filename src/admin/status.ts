@@ -1,7 +1,8 @@
 import type { AllocationStep } from '../core/allocation/take';
 import type { CpuSet } from '../core/cpuset';
-import type { Rules } from '../core/model/assignment';
+import type { AssignmentKind, Rules } from '../core/model/assignment';
 import type { CpuPromise, Placement } from '../core/model/container';
+import type { Topology } from '../core/topology';
 import type { VerdictKind } from '../core/verdict/judge';
 import type { ThreadSample } from '../core/verdict/observation';
 
@@ -11,6 +12,12 @@ export interface AdminBackend {
   status(): Status;
   /** Calls the listener at every change until the returned function is called. The listener never throws and must not be called inside `watch`. */
   watch(listener: (change: StatusChange) => void): () => void;
+  /** Who has what beyond the shared pool, idle ones included. */
+  assignments(): readonly AssignmentStatus[];
+  /** The machine, and who has which CPU. */
+  topology(): TopologyStatus;
+  /** What belongs to whom alone, as the PodResources API tells it. */
+  podResources(): NodeResources;
   /** Throws CpusetdError NOT_FOUND for an unknown pod or container, FAILED_PRECONDITION for an ambiguous one. */
   explain(query: ExplainQuery): Explanation;
 }
@@ -104,7 +111,10 @@ export interface ContainerStatus {
   readonly since: string;
   /** Whole CPUs that it asked for; 0 for a container of the shared pool. */
   readonly requested: number;
-  /** Only of exclusive CPUs. */
+  /** What its assignment is; these only where it has one. */
+  readonly kind?: AssignmentKind;
+  readonly nodes?: CpuSet;
+  readonly scope?: 'pod';
   readonly rules?: Rules;
 }
 
@@ -133,13 +143,21 @@ export interface Verdict {
   readonly since: string;
 }
 
-/** CPUs of a container that exited; they stay with its pod. */
-export interface IdleAssignment {
+/** What a container was given beyond the shared pool. */
+export interface AssignmentStatus {
   readonly podUid: string;
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
+  /** Empty: the container has exited, and its CPUs are idle. */
+  readonly containerId: string;
+  readonly kind: AssignmentKind;
+  /** Offline ones included; empty for a kind that follows nodes. */
   readonly cpus: CpuSet;
+  /** The NUMA nodes that it follows; only for a kind that does. */
+  readonly nodes?: CpuSet;
+  /** `pod`: other containers of the pod have the same CPUs. */
+  readonly scope?: 'pod';
   readonly mems: CpuSet;
   readonly requested: number;
   readonly because: string;
@@ -147,10 +165,47 @@ export interface IdleAssignment {
   readonly rules: Rules;
 }
 
+/** CPUs of a container that exited; they stay with its pod. */
+export type IdleAssignment = Omit<AssignmentStatus, 'containerId'>;
+
+export interface TopologyStatus {
+  /** Online CPUs only. */
+  readonly topology: Topology;
+  /** CPUs that are there and not online. */
+  readonly offline: CpuSet;
+  readonly node: NodeStatus;
+  readonly assignments: readonly AssignmentStatus[];
+}
+
+/** What is exclusive on the node, and what could be. */
+export interface NodeResources {
+  readonly pods: readonly PodResources[];
+  readonly allocatable: Resources;
+}
+
+export interface Resources {
+  readonly cpus: CpuSet;
+  readonly memory: readonly MemoryBlock[];
+}
+
+export interface PodResources {
+  readonly namespace: string;
+  readonly pod: string;
+  /** What its containers share, and none of them names. */
+  readonly shared: Resources;
+  readonly containers: readonly (Resources & { readonly container: string })[];
+}
+
+/** Memory that may lie on these nodes, as far as memory nodes follow CPUs. */
+export interface MemoryBlock {
+  readonly bytes: number;
+  readonly nodes: CpuSet;
+}
+
 export type ExplainQuery =
   | {
       readonly kind: 'pod';
-      /** Empty: any. */
+      /** Empty: any, and `pod` may be a uid. */
       readonly namespace: string;
       readonly pod: string;
       /** Empty: all. */

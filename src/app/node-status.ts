@@ -1,6 +1,7 @@
 import type {
   AdminBackend,
   Alarm,
+  AssignmentStatus,
   Connection,
   ContainerStatus,
   Gap,
@@ -9,12 +10,14 @@ import type {
   Observation as ShownObservation,
   Status,
 } from '../admin/status';
-import { keyOf } from '../core/model/assignment';
+import type { CpuSet } from '../core/cpuset';
+import { keyOf, type Assignment } from '../core/model/assignment';
 import type { Container } from '../core/model/container';
 import type { NodeView } from '../core/model/node-model';
 import { optionNames } from '../core/model/settings';
 import { judge } from '../core/verdict/judge';
 import { explainContainers, explainCount } from './explain';
+import { listPodResources } from './pod-resources';
 import { StatusFeed } from './status-feed';
 import type { VerdictBook } from './verdict-book';
 
@@ -36,6 +39,7 @@ export interface NodeStatusParts {
   readonly model: NodeView;
   readonly verdicts: VerdictBook;
   readonly facts: () => DaemonFacts;
+  readonly readOffline: () => CpuSet;
   readonly now: () => string;
 }
 
@@ -47,9 +51,18 @@ export function createAdminBackend(parts: NodeStatusParts): AdminBackend & { rea
     idle: showIdle(parts.model),
   });
   const feed = new StatusFeed(status);
+  const assignments = (): AssignmentStatus[] => [...parts.model.assignments.values()].map(showAssignment);
   return {
     feed,
     status,
+    assignments,
+    topology: () => ({
+      topology: parts.model.topology,
+      offline: parts.readOffline(),
+      node: showNode(parts),
+      assignments: assignments(),
+    }),
+    podResources: () => listPodResources(parts.model),
     watch: (listener) => feed.watch(listener),
     explain: (query) =>
       query.kind === 'cpus' ? explainCount(parts.model, query.count) : explainContainers(status().containers, query),
@@ -97,7 +110,12 @@ function showContainer({ model, verdicts, now }: NodeStatusParts, container: Con
     because: container.because,
     since: assignment?.since ?? entry?.since ?? '',
     requested: container.entitled,
-    ...(container.placement === 'exclusive' && assignment && { rules: assignment.rules }),
+    ...(assignment?.containerId === container.id && {
+      kind: assignment.kind,
+      ...(assignment.nodes && { nodes: assignment.nodes }),
+      ...(assignment.scope && { scope: assignment.scope }),
+      rules: assignment.rules,
+    }),
   };
 }
 
@@ -118,16 +136,28 @@ function showObservation(entry: ReturnType<VerdictBook['get']>): ShownObservatio
 function showIdle(model: NodeView): IdleAssignment[] {
   return [...model.assignments.values()]
     .filter(({ containerId }) => containerId === null)
-    .map((assignment) => ({
-      podUid: assignment.podUid,
-      namespace: assignment.podNamespace,
-      pod: assignment.podName,
-      container: assignment.containerName,
-      cpus: assignment.cpus,
-      mems: assignment.mems,
-      requested: assignment.requested,
-      because: assignment.because,
-      since: assignment.since,
-      rules: assignment.rules,
-    }));
+    .map((assignment) => {
+      const { containerId: _none, ...idle } = showAssignment(assignment);
+      return idle;
+    });
+}
+
+function showAssignment(assignment: Assignment): AssignmentStatus {
+  const { nodes, scope } = assignment;
+  return {
+    podUid: assignment.podUid,
+    namespace: assignment.podNamespace,
+    pod: assignment.podName,
+    container: assignment.containerName,
+    containerId: assignment.containerId ?? '',
+    kind: assignment.kind,
+    cpus: assignment.cpus,
+    ...(nodes && { nodes }),
+    ...(scope && { scope }),
+    mems: assignment.mems,
+    requested: assignment.requested,
+    because: assignment.because,
+    since: assignment.since,
+    rules: assignment.rules,
+  };
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
 import { CpusetdError } from '../core/errors';
 import { NodeModel } from '../core/model/node-model';
-import { acquireHostLock, openCgroups, readTopology } from '../host';
+import { acquireHostLock, openCgroups, readOffline, readTopology } from '../host';
 import { Aftermath } from './aftermath';
 import { Alarms } from './alarms';
 import { attachNri } from './attach-nri';
@@ -84,6 +84,7 @@ export async function runDaemon({ config, version, log, signal: told }: DaemonOp
       model,
       verdicts,
       now,
+      readOffline: () => readOffline(config.sysfsRoot, model.topology.online),
       facts: () => ({
         mode: config.mode,
         startedAt,
@@ -192,6 +193,8 @@ export async function runDaemon({ config, version, log, signal: told }: DaemonOp
     const admin = await startAdminServer({
       socketPath: config.adminSocket,
       ...(config.healthAddress !== undefined && { healthAddress: config.healthAddress }),
+      ...(config.podResourcesSocket !== undefined && { podResourcesSocket: config.podResourcesSocket }),
+      kubeletResourcesSocket: `${config.kubeletRootDir}/pod-resources/kubelet.sock`,
       backend,
       health,
       log,

@@ -33,6 +33,7 @@ test('all services are listed', async () => {
     'grpc.health.v1.Health',
     'grpc.reflection.v1.ServerReflection',
     'grpc.reflection.v1alpha.ServerReflection',
+    'v1.PodResourcesLister',
   ]);
 });
 
@@ -55,6 +56,7 @@ test.each([
     'GetStatus',
     'WatchStatus',
     'ListAssignments',
+    'GetTopology',
     'Explain',
   ]);
 });
@@ -87,7 +89,7 @@ test('clients that know only the older name are answered too', async () => {
     );
     const stream = client.ServerReflectionInfo();
     stream.write({ listServices: '' });
-    expect((await readOneByOne(stream)()).listServicesResponse.service).toHaveLength(4);
+    expect((await readOneByOne(stream)()).listServicesResponse.service).toHaveLength(5);
     stream.end();
     client.close();
   });

@@ -1,13 +1,17 @@
 import type {
   AdminBackend,
+  AssignmentStatus,
   ContainerStatus,
   ExplainQuery,
   Explanation,
+  NodeResources,
   Status,
   StatusChange,
+  TopologyStatus,
 } from '../../src/admin/status';
 import { parseCpuList } from '../../src/core/cpuset';
 import { CpusetdError } from '../../src/core/errors';
+import { buildTopology } from '../../src/core/topology';
 
 const at = '2026-11-21T10:00:00.000Z';
 const rules = { policy: 'static', options: ['full-pcpus-only'], reserved: parseCpuList('0') };
@@ -49,7 +53,14 @@ export const sampleStatus: Status = {
         at,
       },
       verdict: { kind: 'violated', reason: 'CPU 3 is offline', since: at },
+      kind: 'static',
       rules,
+    },
+    {
+      ...container({ id: 'd', pod: 'far', container: 'numa', placement: 'numa', requested: 2 }),
+      kind: 'numa',
+      nodes: parseCpuList('0-1'),
+      rules: { ...rules, policy: 'numa', chosenBy: 'topology.crane.io/cpu-policy' },
     },
     {
       ...container({ id: 'c', pod: 'old', container: 'x', placement: 'left-alone', requested: 0 }),
@@ -62,6 +73,8 @@ export const sampleStatus: Status = {
       namespace: 'default',
       pod: 'job',
       container: 'init',
+      kind: 'exclusive',
+      scope: 'pod',
       cpus: parseCpuList('4-5'),
       mems: parseCpuList(''),
       requested: 2,
@@ -86,6 +99,72 @@ export function container(
   };
 }
 
+/** The same assignments as a list, and one more kind. */
+export const sampleAssignments: readonly AssignmentStatus[] = [
+  ...sampleStatus.idle.map((idle) => ({ ...idle, containerId: '' })),
+  ...sampleStatus.containers.flatMap(({ id, kind, rules, promise, nodes, ...of }) =>
+    kind && rules
+      ? [
+          {
+            podUid: of.podUid,
+            namespace: of.namespace,
+            pod: of.pod,
+            container: of.container,
+            containerId: id,
+            kind,
+            cpus: parseCpuList(kind === 'numa' ? '' : promise!.cpus.toString()),
+            ...(nodes && { nodes }),
+            mems: parseCpuList(promise!.mems.toString()),
+            requested: of.requested,
+            because: of.because,
+            since: of.since,
+            rules,
+          },
+        ]
+      : [],
+  ),
+];
+
+/** 2 sockets of 2 cores of 2 CPUs, and a CPU that is not used. */
+export const sampleTopology: TopologyStatus = {
+  topology: buildTopology({
+    cpus: [0, 1, 2, 3, 4, 5, 6, 7].map((id) => {
+      const socket = Math.floor((id % 4) / 2);
+      return { id, core: id % 4, socket, numaNode: socket, uncoreCache: socket };
+    }),
+    isolated: parseCpuList('7'),
+    memoryNodes: [0, 1].map((id) => ({ id, memoryBytes: 2 ** 33, distances: new Map<number, number>() })),
+  }),
+  offline: parseCpuList('8'),
+  node: sampleStatus.node,
+  assignments: sampleAssignments,
+};
+
+export const sampleResources: NodeResources = {
+  pods: [
+    {
+      namespace: 'default',
+      pod: 'web',
+      shared: { cpus: parseCpuList(''), memory: [] },
+      containers: [
+        {
+          container: 'app',
+          cpus: parseCpuList('2-3'),
+          memory: [{ bytes: 2 ** 32, nodes: parseCpuList('0-1') }],
+        },
+        { container: 'sidecar', cpus: parseCpuList(''), memory: [] },
+      ],
+    },
+    {
+      namespace: 'default',
+      pod: 'job',
+      shared: { cpus: parseCpuList('4-5'), memory: [] },
+      containers: [{ container: 'init', cpus: parseCpuList(''), memory: [] }],
+    },
+  ],
+  allocatable: { cpus: parseCpuList('1-7'), memory: [{ bytes: 2 ** 33, nodes: parseCpuList('0') }] },
+};
+
 /** A backend whose status is what the test says, and that counts its watchers. */
 export class SampleBackend implements AdminBackend {
   current = sampleStatus;
@@ -106,6 +185,18 @@ export class SampleBackend implements AdminBackend {
 
   tell(change: StatusChange): void {
     for (const listener of this.listeners) listener(change);
+  }
+
+  assignments(): readonly AssignmentStatus[] {
+    return sampleAssignments;
+  }
+
+  topology(): TopologyStatus {
+    return sampleTopology;
+  }
+
+  podResources(): NodeResources {
+    return sampleResources;
   }
 
   explain(query: ExplainQuery): Explanation {

@@ -5,7 +5,7 @@ import { connectAdmin } from '../../src/admin/client';
 import type { StatusChange } from '../../src/admin/status';
 import { parseCpuList } from '../../src/core/cpuset';
 import { callUnary, loadProtoClient, readOneByOne } from './load-proto-client';
-import { container, sampleStatus } from './sample-status';
+import { container, sampleStatus, sampleTopology } from './sample-status';
 import { withAdminRig } from './with-admin-server';
 
 const HEALTH = ['grpc/health/v1/health.proto', 'grpc.health.v1.Health'] as const;
@@ -128,22 +128,57 @@ describe('cpusetd.v1.CpuManager', () => {
         observation: { cpus: '2-3', effectiveCpus: '2' },
         verdict: { kind: 'VERDICT_KIND_VIOLATED', reason: 'CPU 3 is offline', since: { seconds: 1_795_255_200 } },
         rules: { policyOptions: ['full-pcpus-only'], reserved: '0' },
+        kind: 'ASSIGNMENT_KIND_STATIC',
+      });
+      expect(status.containers[2]).toMatchObject({
+        kind: 'ASSIGNMENT_KIND_NUMA',
+        nodes: '0-1',
+        rules: { chosenBy: 'topology.crane.io/cpu-policy' },
       });
       expect(status.idle).toHaveLength(1);
     });
   });
 
-  test('ListAssignments names the owners of exclusive CPUs, idle ones without a container id', async () => {
+  test('ListAssignments names all that have something of their own, idle ones without a container id', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
       const { assignments } = await callUnary(client, 'ListAssignments', {});
       client.close();
       expect(assignments).toMatchObject([
-        { podUid: 'uid-web', container: 'app', containerId: 'a'.repeat(64), cpus: '2-3', mems: '0', requested: 2 },
-        { podUid: 'uid-job', container: 'init', cpus: '4-5', requested: 2 },
+        { podUid: 'uid-job', container: 'init', cpus: '4-5', kind: 'ASSIGNMENT_KIND_EXCLUSIVE', sharedInPod: true },
+        { container: 'app', containerId: 'a'.repeat(64), cpus: '2-3', mems: '0', kind: 'ASSIGNMENT_KIND_STATIC' },
+        {
+          container: 'numa',
+          kind: 'ASSIGNMENT_KIND_NUMA',
+          nodes: '0-1',
+          rules: { policy: 'numa', chosenBy: 'topology.crane.io/cpu-policy' },
+        },
       ]);
-      expect(assignments[1].containerId ?? '').toBe('');
+      expect(assignments[0].containerId ?? '').toBe('');
+      expect(assignments[2].cpus ?? '').toBe('');
+    });
+  });
+
+  test('GetTopology tells the machine and who has what, through our codec', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      const client = await connectAdmin(socketPath);
+      expect(await client.topology()).toEqual(sampleTopology);
+      client.close();
+    });
+  });
+
+  test('a second codec reads the same machine', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
+      const { machine, node, assignments } = await callUnary(client, 'GetTopology', {});
+      client.close();
+      expect(machine.cpus).toHaveLength(8);
+      expect(machine.cpus[7]).toEqual({ id: 7, core: 3, socket: 1, numaNode: 1, uncoreCache: 1 });
+      expect(machine.memoryNodes[1]).toEqual({ id: 1, memoryBytes: 2 ** 33 });
+      expect([machine.offline, node.sharedPool, assignments.length]).toEqual(['8', '0-1,6-7', 3]);
     });
   });
 

@@ -32,7 +32,15 @@ export async function withAdminRig(use: (rig: AdminRig) => Promise<void>): Promi
       health,
       logged,
       start: async (options) => {
-        const server = await startAdminServer({ socketPath, backend, health, log, drainMs: 200, ...options });
+        const server = await startAdminServer({
+          socketPath,
+          kubeletResourcesSocket: join(folder, 'kubelet.sock'),
+          backend,
+          health,
+          log,
+          drainMs: 200,
+          ...options,
+        });
         servers.push(server);
         return server;
       },

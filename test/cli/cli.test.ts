@@ -8,13 +8,13 @@ import { parse } from 'yaml';
 import { parseCpuList } from '../../src/core/cpuset';
 import { container, sampleStatus } from '../admin/sample-status';
 import { withAdminRig } from '../admin/with-admin-server';
+import { builtBundle } from '../support/built-bundle';
 
-const root = join(__dirname, '../..');
-const bundle = join(root, 'dist/cpusetd.js');
+let bundle: string;
 let folder: string;
 
 beforeAll(() => {
-  execFileSync(process.execPath, [join(root, 'scripts/build.mjs')]);
+  bundle = builtBundle();
   folder = mkdtempSync(join(tmpdir(), 'cli-'));
 }, 60_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -169,23 +169,35 @@ describe('status', () => {
 
       const top = lines.findIndex((line) => line.startsWith('POD '));
       const header = lines[top]!;
-      const rows = lines.slice(top + 1, top + 4);
+      const rows = lines.slice(top + 1, top + 5);
       const column = (row: string, name: string): string => row.slice(header.indexOf(name)).split('  ')[0]!;
       expect(
         rows.map((row) => [
           column(row, 'CONTAINER'),
           column(row, 'PLACEMENT'),
+          column(row, 'POLICY'),
+          column(row, 'NODES'),
           column(row, 'PROMISED'),
           column(row, 'VERDICT'),
           column(row, 'BECAUSE'),
           column(row, 'POD UID'),
         ]),
       ).toEqual([
-        ['app', 'exclusive', '2-3', 'violated', 'CPU 3 is offline', 'uid-web'],
-        ['sidecar', 'shared', '0-1,6-7', 'kept', 'not a whole number of CPUs', 'uid-web'],
-        ['x', 'left-alone', '-', 'unknown', 'policy none', 'uid-old'],
+        ['app', 'exclusive', 'static', '-', '2-3', 'violated', 'CPU 3 is offline', 'uid-web'],
+        [
+          'numa',
+          'numa',
+          'numa, by topology.crane.io/cpu-policy',
+          '0-1',
+          '0-1,6-7',
+          'unknown',
+          'not a whole number of CPUs',
+          'uid-far',
+        ],
+        ['sidecar', 'shared', '-', '-', '0-1,6-7', 'kept', 'not a whole number of CPUs', 'uid-web'],
+        ['x', 'left-alone', '-', '-', '-', 'unknown', 'policy none', 'uid-old'],
       ]);
-      expect(stdout).toContain('default/job  init       4-5');
+      expect(stdout).toContain('default/job  init       static  4-5');
     });
   });
 
@@ -229,7 +241,7 @@ describe('status', () => {
 
       expect(await next()).toEqual(JSON.parse(JSON.stringify(sampleStatus)));
       backend.tell({ kind: 'container-removed', id: 'c' });
-      expect((await next()).containers).toHaveLength(2);
+      expect((await next()).containers).toHaveLength(3);
       backend.tell({ kind: 'node', node: { ...sampleStatus.node, sharedPool: parseCpuList('0') } });
       expect((await next()).node.sharedPool).toBe('0');
       child.kill('SIGINT');

@@ -1,13 +1,13 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { builtBundle } from '../support/built-bundle';
 import { changeTree, loadMachine, writeTree } from '../support/sysfs-tree';
 
-const root = join(__dirname, '../..');
 /** Eight CPUs, 0-7. */
 const MACHINE = loadMachine('1x4x2');
 let folder: string;
@@ -17,8 +17,7 @@ const running = new Set<ChildProcess>();
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'run-'));
   bundle = join(folder, 'cpusetd.js');
-  execFileSync(process.execPath, [join(root, 'scripts/build.mjs')]);
-  copyFileSync(join(root, 'dist/cpusetd.js'), bundle);
+  copyFileSync(builtBundle(), bundle);
   writeTree(folder, MACHINE);
   mkdirSync(join(folder, 'cgroup'));
   writeFileSync(join(folder, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
@@ -124,7 +123,7 @@ test('no cgroups there is exit 1', async () => {
 test('state of a newer version is refused and left untouched', async () => {
   const stateDir = join(folder, 'newer');
   mkdirSync(stateDir);
-  const newer = readFileSync(join(root, 'test/fixtures/state/newer-v99.json'));
+  const newer = readFileSync(join(__dirname, '../fixtures/state/newer-v99.json'));
   writeFileSync(join(stateDir, 'state.json'), newer);
   const { status, stderr } = await start({ 'state-dir': stateDir }).ended;
   expectMessage(stderr, /state\.json: version 99 was written by cpusetd 9\.0\.0; .*reads up to 2/);

@@ -23,11 +23,12 @@ const declared = listDescriptor(
 );
 
 test.each`
-  protocol            | scope
-  ${'nri-v1alpha1'}   | ${/ nri\.pkg\.api\.v1alpha1\./}
-  ${'cri-v1'}         | ${/ runtime\.v1\./}
-  ${'ttrpc'}          | ${/ (ttrpc|google\.rpc|google\.protobuf\.Any)\b/}
-  ${'grpc-health-v1'} | ${/ grpc\.health\.v1\./}
+  protocol             | scope
+  ${'nri-v1alpha1'}    | ${/ nri\.pkg\.api\.v1alpha1\./}
+  ${'cri-v1'}          | ${/ runtime\.v1\./}
+  ${'ttrpc'}           | ${/ (ttrpc|google\.rpc|google\.protobuf\.Any)\b/}
+  ${'grpc-health-v1'}  | ${/ grpc\.health\.v1\./}
+  ${'podresources-v1'} | ${/ v1\./}
 `('proto/ says what the table of $protocol says, no more and no less', ({ protocol, scope }: Row) => {
   const table = JSON.parse(readFileSync(join(root, `test/fixtures/wire/${protocol}.json`), 'utf8')) as FieldTable;
   const ours = declared.filter((line) => scope.test(line.split(' ', 2).join(' ')));

@@ -30,6 +30,20 @@ export enum ConnectionState {
   UNRECOGNIZED = -1,
 }
 
+/** The policy that made an assignment. */
+export enum AssignmentKind {
+  UNSPECIFIED = 0,
+  /** STATIC - CPUs of its own, by the static policy. */
+  STATIC = 1,
+  /** EXCLUSIVE - The same, by Crane's policy of that name; perhaps for the pod as a whole. */
+  EXCLUSIVE = 2,
+  /** IMMOVABLE - Fixed CPUs beside containers of the shared pool. */
+  IMMOVABLE = 3,
+  /** NUMA - No CPUs: what is shared on its NUMA nodes. */
+  NUMA = 4,
+  UNRECOGNIZED = -1,
+}
+
 export enum Placement {
   UNSPECIFIED = 0,
   /** EXCLUSIVE - On CPUs of its own. */
@@ -96,6 +110,44 @@ export interface ListAssignmentsResponse {
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
+export interface GetTopologyRequest {
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface GetTopologyResponse {
+  machine: Machine | undefined;
+  node: NodeStatus | undefined;
+  assignments: Assignment[];
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface Machine {
+  /** Those that are online, ascending by id. */
+  cpus: Cpu[];
+  /** CPUs that are there but not online; the kernel does not tell where they lie. */
+  offline: string;
+  /** Nodes without CPUs included; empty when nothing is known of memory. */
+  memoryNodes: MemoryNode[];
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface Cpu {
+  id: number;
+  /** Unique over the machine, as all of these. */
+  core: number;
+  socket: number;
+  numaNode: number;
+  /** The group of CPUs behind one last-level cache. */
+  uncoreCache: number;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+export interface MemoryNode {
+  id: number;
+  memoryBytes: bigint;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
 export interface ExplainRequest {
   pod?:
     | PodSubject
@@ -106,8 +158,9 @@ export interface ExplainRequest {
 }
 
 export interface PodSubject {
-  /** Empty: any namespace; FAILED_PRECONDITION when that is ambiguous. */
+  /** Empty: any namespace; FAILED_PRECONDITION when that is ambiguous, with the candidates. */
   namespace: string;
+  /** The pod's name, or its uid when no namespace is given. */
   name: string;
   /** Empty: all containers of the pod. */
   container: string;
@@ -246,8 +299,16 @@ export interface ContainerStatus {
     | undefined;
   /** Whole CPUs that it asked for; 0 for a container of the shared pool. */
   requested: number;
-  /** The rules under which it was decided; set for exclusive CPUs. */
-  rules: Rules | undefined;
+  /** The rules under which it was decided; set where there is an assignment. */
+  rules:
+    | Rules
+    | undefined;
+  /** What kind of assignment it has; unspecified for none. */
+  kind: AssignmentKind;
+  /** The NUMA nodes that it follows; only of kind numa. */
+  nodes: string;
+  /** Its CPUs are those of its pod: other containers of the pod use the same. */
+  sharedInPod: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -301,6 +362,8 @@ export interface Rules {
   policy: string;
   policyOptions: string[];
   reserved: string;
+  /** The annotation of the pod that chose the policy; empty when it is the node's. */
+  chosenBy: string;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -321,6 +384,9 @@ export interface IdleAssignment {
   because: string;
   since: Date | undefined;
   rules: Rules | undefined;
+  kind: AssignmentKind;
+  nodes: string;
+  sharedInPod: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -337,6 +403,9 @@ export interface Assignment {
   because: string;
   since: Date | undefined;
   rules: Rules | undefined;
+  kind: AssignmentKind;
+  nodes: string;
+  sharedInPod: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -791,6 +860,466 @@ export const ListAssignmentsResponse: MessageFns<ListAssignmentsResponse> = {
   fromPartial(object: DeepPartial<ListAssignmentsResponse>): ListAssignmentsResponse {
     const message = createBaseListAssignmentsResponse();
     message.assignments = object.assignments?.map((e) => Assignment.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseGetTopologyRequest(): GetTopologyRequest {
+  return { _unknownFields: {} };
+}
+
+export const GetTopologyRequest: MessageFns<GetTopologyRequest> = {
+  encode(message: GetTopologyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetTopologyRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetTopologyRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetTopologyRequest>): GetTopologyRequest {
+    return GetTopologyRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<GetTopologyRequest>): GetTopologyRequest {
+    const message = createBaseGetTopologyRequest();
+    return message;
+  },
+};
+
+function createBaseGetTopologyResponse(): GetTopologyResponse {
+  return { machine: undefined, node: undefined, assignments: [], _unknownFields: {} };
+}
+
+export const GetTopologyResponse: MessageFns<GetTopologyResponse> = {
+  encode(message: GetTopologyResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.machine !== undefined) {
+      Machine.encode(message.machine, writer.uint32(10).fork()).join();
+    }
+    if (message.node !== undefined) {
+      NodeStatus.encode(message.node, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.assignments) {
+      Assignment.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetTopologyResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetTopologyResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.machine = Machine.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.node = NodeStatus.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.assignments.push(Assignment.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetTopologyResponse>): GetTopologyResponse {
+    return GetTopologyResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetTopologyResponse>): GetTopologyResponse {
+    const message = createBaseGetTopologyResponse();
+    message.machine = (object.machine !== undefined && object.machine !== null)
+      ? Machine.fromPartial(object.machine)
+      : undefined;
+    message.node = (object.node !== undefined && object.node !== null)
+      ? NodeStatus.fromPartial(object.node)
+      : undefined;
+    message.assignments = object.assignments?.map((e) => Assignment.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseMachine(): Machine {
+  return { cpus: [], offline: "", memoryNodes: [], _unknownFields: {} };
+}
+
+export const Machine: MessageFns<Machine> = {
+  encode(message: Machine, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.cpus) {
+      Cpu.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.offline !== "") {
+      writer.uint32(18).string(message.offline);
+    }
+    for (const v of message.memoryNodes) {
+      MemoryNode.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Machine {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMachine();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.cpus.push(Cpu.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.offline = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.memoryNodes.push(MemoryNode.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Machine>): Machine {
+    return Machine.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Machine>): Machine {
+    const message = createBaseMachine();
+    message.cpus = object.cpus?.map((e) => Cpu.fromPartial(e)) || [];
+    message.offline = object.offline ?? "";
+    message.memoryNodes = object.memoryNodes?.map((e) => MemoryNode.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseCpu(): Cpu {
+  return { id: 0, core: 0, socket: 0, numaNode: 0, uncoreCache: 0, _unknownFields: {} };
+}
+
+export const Cpu: MessageFns<Cpu> = {
+  encode(message: Cpu, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== 0) {
+      writer.uint32(8).uint32(message.id);
+    }
+    if (message.core !== 0) {
+      writer.uint32(16).uint32(message.core);
+    }
+    if (message.socket !== 0) {
+      writer.uint32(24).uint32(message.socket);
+    }
+    if (message.numaNode !== 0) {
+      writer.uint32(32).uint32(message.numaNode);
+    }
+    if (message.uncoreCache !== 0) {
+      writer.uint32(40).uint32(message.uncoreCache);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Cpu {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCpu();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.id = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.core = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.socket = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.numaNode = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.uncoreCache = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Cpu>): Cpu {
+    return Cpu.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Cpu>): Cpu {
+    const message = createBaseCpu();
+    message.id = object.id ?? 0;
+    message.core = object.core ?? 0;
+    message.socket = object.socket ?? 0;
+    message.numaNode = object.numaNode ?? 0;
+    message.uncoreCache = object.uncoreCache ?? 0;
+    return message;
+  },
+};
+
+function createBaseMemoryNode(): MemoryNode {
+  return { id: 0, memoryBytes: 0n, _unknownFields: {} };
+}
+
+export const MemoryNode: MessageFns<MemoryNode> = {
+  encode(message: MemoryNode, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== 0) {
+      writer.uint32(8).uint32(message.id);
+    }
+    if (message.memoryBytes !== 0n) {
+      if (BigInt.asUintN(64, message.memoryBytes) !== message.memoryBytes) {
+        throw new globalThis.Error("value provided for field message.memoryBytes of type uint64 too large");
+      }
+      writer.uint32(16).uint64(message.memoryBytes);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): MemoryNode {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseMemoryNode();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.id = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.memoryBytes = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<MemoryNode>): MemoryNode {
+    return MemoryNode.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<MemoryNode>): MemoryNode {
+    const message = createBaseMemoryNode();
+    message.id = object.id ?? 0;
+    message.memoryBytes = (object.memoryBytes !== undefined && object.memoryBytes !== null)
+      ? BigInt(object.memoryBytes)
+      : 0n;
     return message;
   },
 };
@@ -2066,6 +2595,9 @@ function createBaseContainerStatus(): ContainerStatus {
     since: undefined,
     requested: 0,
     rules: undefined,
+    kind: 0,
+    nodes: "",
+    sharedInPod: false,
     _unknownFields: {},
   };
 }
@@ -2110,6 +2642,15 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
     }
     if (message.rules !== undefined) {
       Rules.encode(message.rules, writer.uint32(106).fork()).join();
+    }
+    if (message.kind !== 0) {
+      writer.uint32(112).int32(message.kind);
+    }
+    if (message.nodes !== "") {
+      writer.uint32(122).string(message.nodes);
+    }
+    if (message.sharedInPod !== false) {
+      writer.uint32(128).bool(message.sharedInPod);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -2239,6 +2780,30 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
             message.rules = Rules.decode(reader, reader.uint32());
             continue;
           }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.kind = reader.int32() as any;
+            continue;
+          }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.nodes = reader.string();
+            continue;
+          }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.sharedInPod = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2283,6 +2848,9 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
     message.since = object.since ?? undefined;
     message.requested = object.requested ?? 0;
     message.rules = (object.rules !== undefined && object.rules !== null) ? Rules.fromPartial(object.rules) : undefined;
+    message.kind = object.kind ?? 0;
+    message.nodes = object.nodes ?? "";
+    message.sharedInPod = object.sharedInPod ?? false;
     return message;
   },
 };
@@ -2750,7 +3318,7 @@ export const Verdict: MessageFns<Verdict> = {
 };
 
 function createBaseRules(): Rules {
-  return { policy: "", policyOptions: [], reserved: "", _unknownFields: {} };
+  return { policy: "", policyOptions: [], reserved: "", chosenBy: "", _unknownFields: {} };
 }
 
 export const Rules: MessageFns<Rules> = {
@@ -2763,6 +3331,9 @@ export const Rules: MessageFns<Rules> = {
     }
     if (message.reserved !== "") {
       writer.uint32(26).string(message.reserved);
+    }
+    if (message.chosenBy !== "") {
+      writer.uint32(34).string(message.chosenBy);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -2812,6 +3383,14 @@ export const Rules: MessageFns<Rules> = {
             message.reserved = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.chosenBy = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2840,6 +3419,7 @@ export const Rules: MessageFns<Rules> = {
     message.policy = object.policy ?? "";
     message.policyOptions = object.policyOptions?.map((e) => e) || [];
     message.reserved = object.reserved ?? "";
+    message.chosenBy = object.chosenBy ?? "";
     return message;
   },
 };
@@ -2927,6 +3507,9 @@ function createBaseIdleAssignment(): IdleAssignment {
     because: "",
     since: undefined,
     rules: undefined,
+    kind: 0,
+    nodes: "",
+    sharedInPod: false,
     _unknownFields: {},
   };
 }
@@ -2962,6 +3545,15 @@ export const IdleAssignment: MessageFns<IdleAssignment> = {
     }
     if (message.rules !== undefined) {
       Rules.encode(message.rules, writer.uint32(82).fork()).join();
+    }
+    if (message.kind !== 0) {
+      writer.uint32(88).int32(message.kind);
+    }
+    if (message.nodes !== "") {
+      writer.uint32(98).string(message.nodes);
+    }
+    if (message.sharedInPod !== false) {
+      writer.uint32(104).bool(message.sharedInPod);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -3067,6 +3659,30 @@ export const IdleAssignment: MessageFns<IdleAssignment> = {
             message.rules = Rules.decode(reader, reader.uint32());
             continue;
           }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.kind = reader.int32() as any;
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.nodes = reader.string();
+            continue;
+          }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.sharedInPod = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3102,6 +3718,9 @@ export const IdleAssignment: MessageFns<IdleAssignment> = {
     message.because = object.because ?? "";
     message.since = object.since ?? undefined;
     message.rules = (object.rules !== undefined && object.rules !== null) ? Rules.fromPartial(object.rules) : undefined;
+    message.kind = object.kind ?? 0;
+    message.nodes = object.nodes ?? "";
+    message.sharedInPod = object.sharedInPod ?? false;
     return message;
   },
 };
@@ -3119,6 +3738,9 @@ function createBaseAssignment(): Assignment {
     because: "",
     since: undefined,
     rules: undefined,
+    kind: 0,
+    nodes: "",
+    sharedInPod: false,
     _unknownFields: {},
   };
 }
@@ -3157,6 +3779,15 @@ export const Assignment: MessageFns<Assignment> = {
     }
     if (message.rules !== undefined) {
       Rules.encode(message.rules, writer.uint32(90).fork()).join();
+    }
+    if (message.kind !== 0) {
+      writer.uint32(96).int32(message.kind);
+    }
+    if (message.nodes !== "") {
+      writer.uint32(106).string(message.nodes);
+    }
+    if (message.sharedInPod !== false) {
+      writer.uint32(112).bool(message.sharedInPod);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -3270,6 +3901,30 @@ export const Assignment: MessageFns<Assignment> = {
             message.rules = Rules.decode(reader, reader.uint32());
             continue;
           }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.kind = reader.int32() as any;
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.nodes = reader.string();
+            continue;
+          }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.sharedInPod = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3306,6 +3961,9 @@ export const Assignment: MessageFns<Assignment> = {
     message.because = object.because ?? "";
     message.since = object.since ?? undefined;
     message.rules = (object.rules !== undefined && object.rules !== null) ? Rules.fromPartial(object.rules) : undefined;
+    message.kind = object.kind ?? 0;
+    message.nodes = object.nodes ?? "";
+    message.sharedInPod = object.sharedInPod ?? false;
     return message;
   },
 };
@@ -3336,12 +3994,21 @@ export const CpuManagerDefinition = {
       responseStream: true,
       options: {},
     },
-    /** Who owns exclusive CPUs, exited containers whose CPUs stay with their pod included. */
+    /** Who has CPUs or NUMA nodes of its own, exited containers whose CPUs stay with their pod included. */
     listAssignments: {
       name: "ListAssignments",
       requestType: ListAssignmentsRequest as typeof ListAssignmentsRequest,
       requestStream: false,
       responseType: ListAssignmentsResponse as typeof ListAssignmentsResponse,
+      responseStream: false,
+      options: {},
+    },
+    /** The machine, and who has which CPU, as of one instant. */
+    getTopology: {
+      name: "GetTopology",
+      requestType: GetTopologyRequest as typeof GetTopologyRequest,
+      requestStream: false,
+      responseType: GetTopologyResponse as typeof GetTopologyResponse,
       responseStream: false,
       options: {},
     },

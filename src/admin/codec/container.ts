@@ -3,7 +3,8 @@ import { parseCpuList } from '../../core/cpuset';
 import type { Placement } from '../../core/model/container';
 import type { VerdictKind } from '../../core/verdict/judge';
 import type { ThreadSample } from '../../core/verdict/observation';
-import type { ContainerStatus, IdleAssignment } from '../status';
+import type { ContainerStatus } from '../status';
+import { decodeTraits, encodeTraits } from './assignment';
 import { decodeQuota, decodeRules, decodeTime, encodeQuota, encodeRules, encodeTime, keyOfValue } from './values';
 
 export function encodeContainer(container: ContainerStatus): pb.ContainerStatus {
@@ -33,6 +34,7 @@ export function encodeContainer(container: ContainerStatus): pb.ContainerStatus 
     because: container.because,
     since: encodeTime(container.since),
     requested: container.requested,
+    ...encodeTraits(container),
     ...(rules && { rules: encodeRules(rules) }),
   });
 }
@@ -72,6 +74,7 @@ export function decodeContainer(container: pb.ContainerStatus): ContainerStatus 
     because: container.because,
     since: decodeTime(container.since),
     requested: container.requested,
+    ...decodeTraits(container),
     ...(rules && { rules: decodeRules(rules) }),
   };
 }
@@ -87,36 +90,6 @@ function encodeThreads({ looked, narrower, narrowerCpus, outside }: ThreadSample
 
 function decodeThreads({ looked, narrower, narrowerCpus, outside }: pb.ThreadSample): ThreadSample {
   return { looked, narrower, narrowerCpus: parseCpuList(narrowerCpus), outside: parseCpuList(outside) };
-}
-
-export function encodeIdle(idle: IdleAssignment): pb.IdleAssignment {
-  return pb.IdleAssignment.create({
-    podUid: idle.podUid,
-    namespace: idle.namespace,
-    pod: idle.pod,
-    container: idle.container,
-    cpus: idle.cpus.toString(),
-    mems: idle.mems.toString(),
-    requested: idle.requested,
-    because: idle.because,
-    since: encodeTime(idle.since),
-    rules: encodeRules(idle.rules),
-  });
-}
-
-export function decodeIdle(idle: pb.IdleAssignment): IdleAssignment {
-  return {
-    podUid: idle.podUid,
-    namespace: idle.namespace,
-    pod: idle.pod,
-    container: idle.container,
-    cpus: parseCpuList(idle.cpus),
-    mems: parseCpuList(idle.mems),
-    requested: idle.requested,
-    because: idle.because,
-    since: decodeTime(idle.since),
-    rules: decodeRules(idle.rules ?? pb.Rules.create()),
-  };
 }
 
 const PLACEMENTS: Readonly<Record<Placement, pb.Placement>> = {

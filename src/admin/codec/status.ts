@@ -1,8 +1,8 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
-import type { IdleAssignment, Status, StatusChange } from '../status';
-import { decodeContainer, decodeIdle, encodeContainer, encodeIdle } from './container';
+import type { Status, StatusChange } from '../status';
+import { decodeIdle, encodeIdle } from './assignment';
+import { decodeContainer, encodeContainer } from './container';
 import { decodeNode, encodeNode } from './node';
-import { encodeRules, encodeTime } from './values';
 
 export function encodeStatus(status: Status): pb.Status {
   return pb.Status.create({
@@ -43,32 +43,4 @@ export function decodeChange(event: pb.WatchStatusResponse): StatusChange | unde
   if (event.containerRemoved !== undefined) return { kind: 'container-removed', id: event.containerRemoved };
   if (event.idle) return { kind: 'idle', idle: event.idle.assignments.map(decodeIdle) };
   return undefined;
-}
-
-/** All owners of exclusive CPUs: running containers, then exited ones whose CPUs are idle. */
-export function encodeAssignments({ containers, idle }: Status): pb.Assignment[] {
-  const held = containers.flatMap((container) => {
-    const { placement, promise, rules, id } = container;
-    return placement === 'exclusive' && promise && rules
-      ? [encodeAssignment({ ...container, ...promise, rules }, id)]
-      : [];
-  });
-  return [...held, ...idle.map((assignment) => encodeAssignment(assignment, ''))];
-}
-
-function encodeAssignment(owner: IdleAssignment, containerId: string): pb.Assignment {
-  const { podUid, namespace, pod, container, cpus, mems, requested, because, since, rules } = owner;
-  return pb.Assignment.create({
-    podUid,
-    namespace,
-    pod,
-    container,
-    containerId,
-    cpus: cpus.toString(),
-    mems: mems.toString(),
-    requested,
-    because,
-    since: encodeTime(since),
-    rules: encodeRules(rules),
-  });
 }

@@ -3,12 +3,17 @@ import type { AllocationStep } from '../../core/allocation/take';
 import { parseCpuList } from '../../core/cpuset';
 import type { Rules } from '../../core/model/assignment';
 
-export function encodeRules({ policy, options, reserved }: Rules): pb.Rules {
-  return pb.Rules.create({ policy, policyOptions: [...options], reserved: reserved.toString() });
+export function encodeRules({ policy, chosenBy, options, reserved }: Rules): pb.Rules {
+  return pb.Rules.create({
+    policy,
+    policyOptions: [...options],
+    reserved: reserved.toString(),
+    ...(chosenBy !== undefined && { chosenBy }),
+  });
 }
 
-export function decodeRules({ policy, policyOptions, reserved }: pb.Rules): Rules {
-  return { policy, options: policyOptions, reserved: parseCpuList(reserved) };
+export function decodeRules({ policy, chosenBy, policyOptions, reserved }: pb.Rules): Rules {
+  return { policy, ...(chosenBy && { chosenBy }), options: policyOptions, reserved: parseCpuList(reserved) };
 }
 
 export function encodeStep({ rule, took, because }: AllocationStep): pb.AllocationStep {

@@ -71,6 +71,9 @@ function* checkTogether(config: Config, chosen: ReadonlyMap<string, Setting>): G
     else if ('path' in config.criListen && config.criListen.path === config.criEndpoint)
       yield `${describePlace(endpoint)}: the proxy cannot listen on the socket of the runtime; set another --cri-listen`;
   }
+  const podResources = chosen.get('pod-resources-socket');
+  if (podResources && config.podResourcesSocket === `${config.kubeletRootDir}/pod-resources/kubelet.sock`)
+    yield `${describePlace(podResources)}: this is the kubelet's own socket, which cpusetd asks; write another path`;
   const options = chosen.get('cpu-manager-policy-options');
   // Values that could not be read are undefined here, and were told already.
   const inForce = [config.cpuManagerPolicy, ...((config.podPolicies as Config['podPolicies'] | undefined) ?? [])];

@@ -179,6 +179,12 @@ export const OPTIONS = {
     description: 'where health, status and the other commands are answered',
     offered: true,
   }),
+  podResourcesSocket: option({
+    type: orOff(socketPath),
+    default: 'off',
+    description: "the kubelet's PodResources API alone, for others to mount",
+    offered: true,
+  }),
   healthAddress: option({
     type: orOff(hostPort),
     default: 'off',

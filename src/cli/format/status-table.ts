@@ -1,4 +1,5 @@
 import type { Connection, ContainerStatus, NodeStatus, Observation, Status } from '../../admin/status';
+import type { Rules } from '../../core/model/assignment';
 import { clean, formatTable } from './table';
 
 /** The status as people read it: the node, its containers, and CPUs that wait in their pods. */
@@ -9,10 +10,11 @@ export function formatStatusTable({ node, containers, idle }: Status): string {
   if (idle.length > 0) {
     sections.push(
       `Idle: CPUs of exited containers, which stay with their pods.\n${formatTable(
-        ['POD', 'CONTAINER', 'CPUS', 'SINCE', 'BECAUSE', 'POD UID'],
+        ['POD', 'CONTAINER', 'POLICY', 'CPUS', 'SINCE', 'BECAUSE', 'POD UID'],
         idle.map((of) => [
           `${of.namespace}/${of.pod}`,
           of.container,
+          formatPolicy(of.rules),
           of.cpus.toString(),
           formatTime(of.since),
           of.because,
@@ -61,6 +63,22 @@ function formatConnection({ state, since, reason }: Connection): string {
 
 const PLACEMENTS = ['exclusive', 'immovable', 'numa', 'shared', 'left-alone'] as const;
 
+const CONTAINER_COLUMNS = [
+  'POD',
+  'CONTAINER',
+  'ID',
+  'PLACEMENT',
+  'POLICY',
+  'NODES',
+  'PROMISED',
+  'KERNEL',
+  'MEMS',
+  'VERDICT',
+  'SINCE',
+  'BECAUSE',
+  'POD UID',
+];
+
 function formatContainers(containers: readonly ContainerStatus[]): string {
   const sorted = [...containers].sort(
     (a, b) =>
@@ -69,12 +87,14 @@ function formatContainers(containers: readonly ContainerStatus[]): string {
       compare(a.id, b.id),
   );
   return formatTable(
-    ['POD', 'CONTAINER', 'ID', 'PLACEMENT', 'PROMISED', 'KERNEL', 'MEMS', 'VERDICT', 'SINCE', 'BECAUSE', 'POD UID'],
+    CONTAINER_COLUMNS,
     sorted.map((of) => [
       `${of.namespace}/${of.pod}`,
       of.container,
       of.id.slice(0, 13), // as crictl and docker shorten it
       of.placement,
+      of.rules ? formatPolicy(of.rules) : '',
+      of.nodes?.toString() ?? '',
       of.promise?.cpus.toString() ?? '',
       of.observation ? formatObservation(of.observation) : '',
       of.promise?.mems.toString() ?? '',
@@ -84,6 +104,11 @@ function formatContainers(containers: readonly ContainerStatus[]): string {
       of.podUid,
     ]),
   );
+}
+
+/** Who decided, and by which annotation of the pod where it was not the node's policy. */
+function formatPolicy({ policy, chosenBy }: Rules): string {
+  return chosenBy === undefined ? policy : `${policy}, by ${chosenBy}`;
 }
 
 function formatObservation({ cpus, effectiveCpus, threads }: Observation): string {

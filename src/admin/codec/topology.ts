@@ -1,0 +1,48 @@
+import * as pb from '../../../gen/cpusetd/v1/cpusetd';
+import { parseCpuList } from '../../core/cpuset';
+import { CpusetdError } from '../../core/errors';
+import { buildTopology } from '../../core/topology';
+import type { TopologyStatus } from '../status';
+import { decodeAssignment, encodeAssignment } from './assignment';
+import { decodeNode, encodeNode } from './node';
+
+export function encodeTopology({ topology, offline, node, assignments }: TopologyStatus): pb.GetTopologyResponse {
+  return pb.GetTopologyResponse.create({
+    machine: {
+      cpus: topology.cpus.map((cpu) => pb.Cpu.create(cpu)),
+      offline: offline.toString(),
+      memoryNodes: topology.memoryNodes.map(({ id, memoryBytes }) =>
+        pb.MemoryNode.create({ id, memoryBytes: BigInt(memoryBytes) }),
+      ),
+    },
+    node: encodeNode(node),
+    assignments: assignments.map(encodeAssignment),
+  });
+}
+
+/** Distances of memory nodes are not told. Throws CpusetdError DATA_LOSS for an answer without a machine. */
+export function decodeTopology({ machine, node, assignments }: pb.GetTopologyResponse): TopologyStatus {
+  if (!machine || machine.cpus.length === 0)
+    throw new CpusetdError('DATA_LOSS', 'the daemon sent no machine; is it cpusetd?');
+  const decodedNode = decodeNode(node ?? pb.NodeStatus.create());
+  return {
+    topology: buildTopology({
+      cpus: machine.cpus.map(({ id, core, socket, numaNode, uncoreCache }) => ({
+        id,
+        core,
+        socket,
+        numaNode,
+        uncoreCache,
+      })),
+      isolated: decodedNode.isolated,
+      memoryNodes: machine.memoryNodes.map(({ id, memoryBytes }) => ({
+        id,
+        memoryBytes: Number(memoryBytes),
+        distances: new Map(),
+      })),
+    }),
+    offline: parseCpuList(machine.offline),
+    node: decodedNode,
+    assignments: assignments.map(decodeAssignment),
+  };
+}

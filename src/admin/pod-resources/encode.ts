@@ -1,0 +1,40 @@
+import * as pb from '../../../gen/podresources/v1/podresources';
+import type { CpuSet } from '../../core/cpuset';
+import type { MemoryBlock, NodeResources, PodResources } from '../status';
+
+/** What belongs to whom, in the words of the API; devices and claims are the kubelet's to tell. */
+export function encodePods({ pods }: NodeResources): pb.PodResources[] {
+  return pods.map(encodePod);
+}
+
+function encodePod({ namespace, pod, shared, containers }: PodResources): pb.PodResources {
+  return pb.PodResources.create({
+    name: pod,
+    namespace,
+    cpuIds: encodeCpus(shared.cpus),
+    memory: shared.memory.map(encodeMemory),
+    containers: containers.map(({ container, cpus, memory }) =>
+      pb.ContainerResources.create({ name: container, cpuIds: encodeCpus(cpus), memory: memory.map(encodeMemory) }),
+    ),
+  });
+}
+
+/** What could be given out at most; what is given out already is not taken off. */
+export function encodeAllocatable({ allocatable }: NodeResources): pb.AllocatableResourcesResponse {
+  return pb.AllocatableResourcesResponse.create({
+    cpuIds: encodeCpus(allocatable.cpus),
+    memory: allocatable.memory.map(encodeMemory),
+  });
+}
+
+function encodeCpus(cpus: CpuSet): bigint[] {
+  return cpus.toArray().map(BigInt);
+}
+
+function encodeMemory({ bytes, nodes }: MemoryBlock): pb.ContainerMemory {
+  return pb.ContainerMemory.create({
+    memoryType: 'memory',
+    size: BigInt(bytes),
+    topology: { nodes: nodes.toArray().map((id) => pb.NUMANode.create({ ID: BigInt(id) })) },
+  });
+}

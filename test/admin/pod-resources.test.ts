@@ -1,0 +1,220 @@
+import * as grpc from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { callUnary, loadProtoClient } from './load-proto-client';
+import { withAdminRig } from './with-admin-server';
+
+const FILE = 'podresources/v1/podresources.proto';
+const SERVICE = 'v1.PodResourcesLister';
+
+/** Asks over a socket, with a client that a second codec made of the proto file. */
+async function ask(socketPath: string, method: string, request: object = {}): Promise<unknown> {
+  const client = loadProtoClient(FILE, SERVICE, `unix:${socketPath}`);
+  try {
+    return await callUnary(client, method, request);
+  } finally {
+    client.close();
+  }
+}
+
+/** A kubelet that answers with these on its own socket, or with an error. */
+async function startKubelet(socketPath: string, answers: Readonly<Record<string, object>>): Promise<grpc.Server> {
+  const definition = loadSync(FILE, { includeDirs: [join(__dirname, '../../proto')], keepCase: true });
+  const server = new grpc.Server();
+  server.addService(definition[SERVICE] as grpc.ServiceDefinition, {
+    List: answerWith(answers['List']),
+    GetAllocatableResources: answerWith(answers['GetAllocatableResources']),
+  });
+  await new Promise<void>((resolve, reject) =>
+    server.bindAsync(`unix:${socketPath}`, grpc.ServerCredentials.createInsecure(), (error) => {
+      if (error) reject(error);
+      else resolve();
+    }),
+  );
+  return server;
+}
+
+function answerWith(answer: object | undefined): grpc.handleUnaryCall<unknown, unknown> {
+  return (_call, callback) => {
+    if (answer) callback(null, answer);
+    else callback({ code: grpc.status.RESOURCE_EXHAUSTED, details: 'rejected by rate limit' });
+  };
+}
+
+const WEB = {
+  name: 'web',
+  namespace: 'default',
+  containers: [
+    {
+      name: 'app',
+      cpuIds: [2, 3],
+      memory: [{ memoryType: 'memory', size: 2 ** 32, topology: { nodes: [{}, { ID: 1 }] } }],
+    },
+    { name: 'sidecar' },
+  ],
+};
+/** CPUs that containers of a pod share are told once, of the pod. */
+const JOB = { name: 'job', namespace: 'default', containers: [{ name: 'init' }], cpuIds: [4, 5] };
+
+describe('on a node without a kubelet', () => {
+  test('List tells exclusive CPUs alone, and where memory may lie', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      expect(await ask(socketPath, 'List')).toEqual({ podResources: [WEB, JOB] });
+    });
+  });
+
+  test('GetAllocatableResources tells what could be given out', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      expect(await ask(socketPath, 'GetAllocatableResources')).toEqual({
+        cpuIds: [1, 2, 3, 4, 5, 6, 7],
+        memory: [{ memoryType: 'memory', size: 2 ** 33, topology: { nodes: [{}] } }],
+      });
+    });
+  });
+
+  test('Get tells one pod', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      const asked = await ask(socketPath, 'Get', { podName: 'job', podNamespace: 'default' });
+      expect(asked).toEqual({ podResources: JOB });
+    });
+  });
+
+  test.each([
+    ['of a name that no pod has', { podName: 'nope', podNamespace: 'default' }],
+    ['of another namespace', { podName: 'web', podNamespace: 'other' }],
+    ['without a name', {}],
+  ])('Get %s is NOT_FOUND', async (_what, request) => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      await expect(ask(socketPath, 'Get', request)).rejects.toMatchObject({ code: grpc.status.NOT_FOUND });
+    });
+  });
+});
+
+describe('beside a kubelet', () => {
+  const devices = [{ resource_name: 'vendor/nic', device_ids: ['0000:01:00.0'], topology: { nodes: [{ ID: 1 }] } }];
+  const claims = [{ claim_name: 'c', claim_namespace: 'default', claim_resources: [{ share_id: 's' }] }];
+  const List = {
+    pod_resources: [
+      {
+        name: 'web',
+        namespace: 'default',
+        containers: [
+          {
+            name: 'app',
+            devices,
+            cpu_ids: [6], // what it believes of CPUs does not count
+            memory: [
+              { memory_type: 'memory', size: 1 },
+              { memory_type: 'hugepages-2Mi', size: 2_097_152 },
+            ],
+            dynamic_resources: claims,
+          },
+          { name: 'starting', devices },
+        ],
+      },
+      { name: 'new', namespace: 'default', containers: [{ name: 'c', devices }] },
+    ],
+  };
+  const shownDevices = [{ resourceName: 'vendor/nic', deviceIds: ['0000:01:00.0'], topology: { nodes: [{ ID: 1 }] } }];
+
+  test('devices, claims, huge pages and unknown pods are the kubelet’s, CPUs and memory are ours', async () => {
+    await withAdminRig(async ({ start, socketPath, folder }) => {
+      const kubelet = await startKubelet(join(folder, 'kubelet.sock'), { List });
+      await start();
+      expect(await ask(socketPath, 'List')).toEqual({
+        podResources: [
+          {
+            ...WEB,
+            containers: [
+              {
+                ...WEB.containers[0],
+                devices: shownDevices,
+                memory: [...WEB.containers[0]!.memory!, { memoryType: 'hugepages-2Mi', size: 2_097_152 }],
+                dynamicResources: [
+                  {
+                    claimName: 'c',
+                    claimNamespace: 'default',
+                    claimResources: [{ shareId: 's', _shareId: 'shareId' }],
+                  },
+                ],
+              },
+              { name: 'starting', devices: shownDevices },
+              { name: 'sidecar' },
+            ],
+          },
+          { name: 'new', namespace: 'default', containers: [{ name: 'c', devices: shownDevices }] },
+          JOB,
+        ],
+      });
+      kubelet.forceShutdown();
+    });
+  });
+
+  test('allocatable devices are the kubelet’s', async () => {
+    await withAdminRig(async ({ start, socketPath, folder }) => {
+      const kubelet = await startKubelet(join(folder, 'kubelet.sock'), {
+        GetAllocatableResources: { devices, cpu_ids: [0] },
+      });
+      await start();
+      expect(await ask(socketPath, 'GetAllocatableResources')).toMatchObject({
+        devices: shownDevices,
+        cpuIds: [1, 2, 3, 4, 5, 6, 7],
+      });
+      kubelet.forceShutdown();
+    });
+  });
+
+  test.each([
+    ['refuses', async (path: string) => startKubelet(path, {})],
+    ['is gone and has left its socket', (path: string) => Promise.resolve(writeFileSync(path, ''))],
+  ])('when it %s, that is told: no devices would be taken for none on the node', async (_what, prepare) => {
+    await withAdminRig(async ({ start, socketPath, folder }) => {
+      const kubelet = await prepare(join(folder, 'kubelet.sock'));
+      await start();
+      await expect(ask(socketPath, 'List')).rejects.toMatchObject({
+        code: grpc.status.UNAVAILABLE,
+        details: 'the kubelet does not answer for devices on its own PodResources socket',
+      });
+      kubelet?.forceShutdown();
+    });
+  });
+});
+
+describe('a socket for consumers', () => {
+  test('answers PodResources and nothing else, for its owner alone, and goes with the server', async () => {
+    await withAdminRig(async ({ start, folder }) => {
+      const podResourcesSocket = join(folder, 'mount/kubelet.sock');
+      const server = await start({ podResourcesSocket });
+      expect(statSync(podResourcesSocket).mode & 0o777).toBe(0o600);
+      expect(await ask(podResourcesSocket, 'List')).toEqual({ podResources: [WEB, JOB] });
+      const manager = loadProtoClient(
+        'cpusetd/v1/cpusetd.proto',
+        'cpusetd.v1.CpuManager',
+        `unix:${podResourcesSocket}`,
+      );
+      await expect(callUnary(manager, 'GetStatus', {})).rejects.toMatchObject({ code: grpc.status.UNIMPLEMENTED });
+      manager.close();
+      await server.close();
+      expect(statSync(podResourcesSocket, { throwIfNoEntry: false })).toBeUndefined();
+    });
+  });
+
+  test('that another process has is a clear error, and the admin socket is free again', async () => {
+    await withAdminRig(async ({ start, socketPath, folder }) => {
+      const podResourcesSocket = join(folder, 'kubelet.sock');
+      const kubelet = await startKubelet(podResourcesSocket, {});
+      await expect(start({ podResourcesSocket })).rejects.toMatchObject({
+        code: 'ALREADY_EXISTS',
+        message: expect.stringContaining('another process answers there'),
+      });
+      expect(statSync(socketPath, { throwIfNoEntry: false })).toBeUndefined();
+      kubelet.forceShutdown();
+    });
+  });
+});

@@ -1,0 +1,90 @@
+import { createAdminBackend, type DaemonFacts } from '../../src/app/node-status';
+import { VerdictBook } from '../../src/app/verdict-book';
+import { POLICY_NAMES } from '../../src/core/model/policy-name';
+import { buildTopology } from '../../src/core/topology';
+import { cpus, NodeDriver } from '../core/transition/node-driver';
+
+/** NUMA node 0 has the CPUs 0-3, node 1 the CPUs 4-7; CPU 0 is reserved. */
+const TWO_NODES = buildTopology({
+  cpus: Array.from({ length: 8 }, (_, id) => {
+    return { id, core: id, socket: id >> 2, numaNode: id >> 2, uncoreCache: id >> 2 };
+  }),
+});
+const at = '2026-01-01T00:00:00Z';
+const off = { state: 'off', since: at, reason: '' } as const;
+const facts: DaemonFacts = {
+  mode: 'nri',
+  startedAt: at,
+  version: '0',
+  runtimeName: '',
+  runtimeVersion: '',
+  nri: off,
+  cri: off,
+  generation: 1,
+  gap: undefined,
+  alarms: [],
+};
+
+/** One pod for each policy that a pod may choose, by the name of the policy. */
+function backendAfter(history: string) {
+  const node = new NodeDriver(TWO_NODES, { podPolicies: POLICY_NAMES });
+  for (const policy of POLICY_NAMES) {
+    if (policy === 'static') continue;
+    node.podsSay.set(policy, {
+      annotations: { 'cpusetd.io/policy': policy },
+      cgroupParent: `/kubepods/burstable/pod${policy}`,
+    });
+  }
+  node.run(history);
+  return createAdminBackend({
+    model: node.model,
+    verdicts: new VerdictBook(),
+    facts: () => facts,
+    readOffline: () => cpus('8-9'),
+    now: () => at,
+  });
+}
+
+test.each`
+  pod            | placement      | kind           | chosenBy               | nodes
+  ${'static'}    | ${'exclusive'} | ${'static'}    | ${undefined}           | ${undefined}
+  ${'exclusive'} | ${'exclusive'} | ${'exclusive'} | ${'cpusetd.io/policy'} | ${undefined}
+  ${'immovable'} | ${'immovable'} | ${'immovable'} | ${'cpusetd.io/policy'} | ${undefined}
+  ${'numa'}      | ${'numa'}      | ${'numa'}      | ${'cpusetd.io/policy'} | ${'0'}
+`('a container under $pod is shown with its kind, who chose it, and its nodes', ({ pod, ...expected }) => {
+  const backend = backendAfter(`make ${pod}/a 2`);
+  const [container] = backend.status().containers;
+  const [assignment] = backend.assignments();
+  const traits = {
+    kind: container?.kind,
+    chosenBy: container?.rules?.chosenBy,
+    nodes: container?.nodes?.toString(),
+  };
+  expect({ placement: container?.placement, ...traits }).toEqual(expected);
+  expect({
+    kind: assignment?.kind,
+    chosenBy: assignment?.rules.chosenBy,
+    nodes: assignment?.nodes?.toString(),
+  }).toEqual(traits);
+});
+
+test('a container that shares has neither kind nor rules', () => {
+  const [container] = backendAfter('make none/a 2').status().containers;
+  expect(container).toMatchObject({ placement: 'shared' });
+  expect([container?.kind, container?.rules, container?.nodes]).toEqual([undefined, undefined, undefined]);
+});
+
+test('assignments name their container while it lives; those of exited ones are idle as well', () => {
+  const backend = backendAfter('make static/a 2; make static/b 1; end static/a');
+  expect(backend.assignments().map(({ container, containerId }) => [container, containerId])).toEqual([
+    ['a', ''],
+    ['b', 'static/b#1'],
+  ]);
+  expect(backend.status().idle.map(({ container, kind }) => [container, kind])).toEqual([['a', 'static']]);
+});
+
+test('the topology is of the same instant as node and assignments', () => {
+  const { topology, offline, node, assignments } = backendAfter('make static/a 2').topology();
+  expect([topology.online.toString(), offline.toString()]).toEqual(['0-7', '8-9']);
+  expect([node.sharedPool.toString(), assignments[0]?.cpus.toString()]).toEqual(['0,3-7', '1-2']);
+});
