@@ -3,6 +3,7 @@ import { CpusetdError } from '../core/errors';
 import type { Assignment } from '../core/model/assignment';
 import type { NodeModel } from '../core/model/node-model';
 import { openStateStore } from '../state';
+import type { SaveProblem } from './transactor';
 
 export interface MemoryOptions {
   readonly stateDir: string;
@@ -16,7 +17,9 @@ export interface Memory {
   /** Goes up by one with every durable change. */
   readonly generation: number;
   /** Returns when the assignments are durable, or with the reason why they are not. */
-  readonly save: (assignments: Iterable<Assignment>) => { readonly because: string } | undefined;
+  readonly save: (assignments: Iterable<Assignment>) => SaveProblem | undefined;
+  /** Nothing speaks against saves, as far as that can be told without one. */
+  readonly isWritable: boolean;
 }
 
 /**
@@ -54,6 +57,7 @@ export function openMemory({ stateDir, version, model, log }: MemoryOptions): Me
     get generation() {
       return generation;
     },
+    isWritable: store.isWritable,
     save(assignments) {
       const outcome = store.save({ generation: generation + 1, assignments });
       if (!outcome.ok) return outcome;

@@ -59,7 +59,7 @@ export class Reconciler {
   /** One round over everything: cgroups, then the runtime's lists. */
   async round(): Promise<void> {
     this.sweep([...this.parts.model.containers.values()], { sample: true });
-    this.parts.transactor.saveUnsaved();
+    this.parts.transactor.saveAgain();
     await this.compareWithRuntime();
   }
 

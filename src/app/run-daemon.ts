@@ -128,6 +128,7 @@ export async function runDaemon({ config, version, log, signal: told }: DaemonOp
         },
       },
     });
+    if (!memory.isWritable) transactor.trySaving(); // an alarm from the start, not from the first refusal on
     const kubelet = new KubeletManager(config.kubeletRootDir, alarms);
     const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => kubelet.isActive });
     const reconciler = new Reconciler({

@@ -18,10 +18,16 @@ export interface MoveFailure {
   readonly because: string;
 }
 
+/** A save that failed. `onDisk`: what a restart would read, the state before it or either of the two. */
+export interface SaveProblem {
+  readonly because: string;
+  readonly onDisk: 'old' | 'unknown';
+}
+
 export interface TransactorParts {
   readonly model: NodeModel;
   /** Undefined when durable; else why not. */
-  readonly save: (assignments: Iterable<Assignment>) => { readonly because: string } | undefined;
+  readonly save: (assignments: Iterable<Assignment>) => SaveProblem | undefined;
   readonly mover: Mover;
   readonly now: () => string;
   readonly log: Logger;
@@ -68,8 +74,10 @@ interface Decided {
  * loop, so no two changes ever mix, and what is answered was on disk and in the kernel first.
  */
 export class Transactor {
-  /** Assignments in memory that the last save could not write. */
+  /** Memory has something that the disk may not have. */
   private unsaved = false;
+  /** The last save failed. */
+  private failing = false;
 
   constructor(private readonly parts: TransactorParts) {}
 
@@ -101,9 +109,14 @@ export class Transactor {
     ]);
   }
 
-  /** Tries again to write what an earlier save could not. */
-  saveUnsaved(): void {
-    if (this.unsaved) this.save();
+  /** Tries again after a save that failed, also where nothing is left to write: so it is known when the disk takes state. */
+  saveAgain(): void {
+    if (this.unsaved || this.failing) this.save();
+  }
+
+  /** Writes what there is, to learn whether the disk takes it. */
+  trySaving(): void {
+    this.save();
   }
 
   private run(jobs: readonly Job[]): RuntimeAnswer[] {
@@ -115,8 +128,11 @@ export class Transactor {
     const needsSave = this.unsaved || done.some(({ draft }) => draft.isDurable);
     const problem = needsSave ? this.save() : undefined;
     if (problem) {
+      const before = this.unsaved;
       for (const { draft } of [...done].reverse()) draft.rollback();
       done = jobs.map(({ work, mayBeRefused }) => this.withoutSaving(work, mayBeRefused, problem.because));
+      // What was refused is on disk at most by a save that broke off after its rename.
+      this.unsaved = before || problem.onDisk === 'unknown' || done.some(({ draft }) => draft.isDurable);
     }
     const saved = performance.now();
 
@@ -155,9 +171,10 @@ export class Transactor {
     }
   }
 
-  private save(): { readonly because: string } | undefined {
+  private save(): SaveProblem | undefined {
     const problem = this.parts.save(this.parts.model.assignments.values());
-    this.unsaved = problem !== undefined;
+    this.failing = problem !== undefined;
+    if (!problem) this.unsaved = false;
     if (problem) this.parts.log.error({ because: problem.because }, 'state could not be saved');
     return problem;
   }

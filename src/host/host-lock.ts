@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, constants, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, constants, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { makeDirectoryDurably, nodeFsOps } from '../state';
 
 /** The lock could not even be tried. The message says what is missing. */
 export class HostLockError extends Error {
@@ -26,26 +27,27 @@ const EXIT_CONFLICT = 1;
 /**
  * Takes the lock that keeps a second daemon off the node, or says who has it. Never waits.
  *
- * Node has no flock(2). But the lock belongs to the open file description, which a child shares when it inherits the
- * descriptor: so the `flock` command locks ours and ends, and the lock stays until we close the file or die. The file
- * itself is never removed; removing it would let two processes lock two files of the same name.
+ * What is locked is the directory of `path`: that can be opened and locked where nothing can be written, too, and it is
+ * the same thing before and after a file system is made writable again. The file at `path` is a note of who has it.
  *
- * Throws HostLockError when the file cannot be opened or there is no `flock` command.
+ * Node has no flock(2). But the lock belongs to the open file description, which a child shares when it inherits the
+ * descriptor: so the `flock` command locks ours and ends, and the lock stays until we close the directory or die.
+ *
+ * Throws HostLockError when the directory cannot be had or there is no `flock` command.
  */
 export function acquireHostLock(path: string): HostLockOutcome {
-  const fd = openLockFile(path);
+  const dir = dirname(resolve(path));
+  const fd = openDirectory(dir);
   try {
-    if (!tryFlock(path, fd)) {
-      const outcome = heldBy(path, readPid(fd));
+    if (!tryFlock(dir, fd)) {
       closeSync(fd);
-      return outcome;
+      return heldBy(dir, readNote(path));
     }
-    ftruncateSync(fd, 0);
-    writeSync(fd, `${process.pid}\n`, 0);
   } catch (error) {
     closeSync(fd);
     throw error;
   }
+  writeNote(path);
   let open = true;
   const release = (): void => {
     if (open) closeSync(fd);
@@ -54,17 +56,15 @@ export function acquireHostLock(path: string): HostLockOutcome {
   return { kind: 'acquired', lock: { release } };
 }
 
-function openLockFile(path: string): number {
+function openDirectory(dir: string): number {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    return openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+    makeDirectoryDurably(nodeFsOps, dir);
+    return openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY);
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
     throw new HostLockError(
-      `${path}: the lock file cannot be opened (${code}); its directory must be writable for cpusetd`,
-      {
-        cause: error,
-      },
+      `${dir}: the directory is not there and cannot be made, or cannot be opened (${code}); cpusetd needs one of its own`,
+      { cause: error },
     );
   }
 }
@@ -91,14 +91,33 @@ function tryFlock(path: string, fd: number): boolean {
   );
 }
 
-function heldBy(path: string, holderPid: number | undefined): HostLockOutcome {
+function heldBy(dir: string, holderPid: number | undefined): HostLockOutcome {
   const holder = holderPid === undefined ? 'another process' : `process ${holderPid}`;
-  const because = `${path} is locked by ${holder}; only one cpusetd may run on a node: stop that one first`;
+  const because = `${dir} is locked by ${holder}; only one cpusetd may run on a node: stop that one first`;
   return { kind: 'held', holderPid, because };
 }
 
-function readPid(fd: number): number | undefined {
-  const buffer = Buffer.alloc(32);
-  const text = buffer.toString('latin1', 0, readSync(fd, buffer, 0, buffer.length, 0));
-  return /^\d{1,10}\n$/.test(text) ? Number(text) : undefined;
+function writeNote(path: string): void {
+  try {
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+    const fd = openSync(path, flags, 0o600);
+    try {
+      writeSync(fd, `${process.pid}\n`);
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    // A disk that is full or read-only is no reason not to guard what runs; whoever saves state says so.
+  }
+}
+
+/** Undefined when nobody has left one that can be read, or the process in it does not run. */
+function readNote(path: string): number | undefined {
+  try {
+    const text = readFileSync(path, 'latin1').slice(0, 32);
+    const pid = /^\d{1,10}\n$/.test(text) ? Number(text) : undefined;
+    return pid !== undefined && existsSync(`/proc/${pid}`) ? pid : undefined;
+  } catch {
+    return undefined;
+  }
 }

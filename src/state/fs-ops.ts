@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import { dirname } from 'node:path';
 
 /**
  * The file operations that the store needs, one system call each, so that a test can stand between any two of them.
@@ -26,7 +27,7 @@ export interface FsOps {
 const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = fs.constants;
 
 export const nodeFsOps: FsOps = {
-  mkdir: (path, mode) => fs.mkdirSync(path, { recursive: true, mode }),
+  mkdir: makeWithParents,
   readdir: (path) => fs.readdirSync(path),
   stat: (path) => {
     const stats = fs.statSync(path);
@@ -43,3 +44,26 @@ export const nodeFsOps: FsOps = {
   link: (from, to) => fs.linkSync(from, to),
   unlink: (path) => fs.unlinkSync(path),
 };
+
+/** Node's own recursive mkdir spins for ever where the parent exists and the answer is ENOENT all the same, as in /proc. */
+function makeWithParents(path: string, mode: number): string | undefined {
+  try {
+    fs.mkdirSync(path, { mode });
+    return path;
+  } catch (error) {
+    if (isDirectory(path)) return undefined;
+    const parent = dirname(path);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || isDirectory(parent)) throw error;
+    const topmost = makeWithParents(parent, mode);
+    const made = makeWithParents(path, mode);
+    return topmost ?? made;
+  }
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return fs.statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}

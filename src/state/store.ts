@@ -17,6 +17,8 @@ export type FileProblem = StateProblem | { readonly kind: 'unreadable'; readonly
 export interface StateStore {
   readonly path: string;
   readonly loaded: LoadedState;
+  /** Nothing speaks against saves, as far as that can be told without one. */
+  readonly isWritable: boolean;
   /** Faults that do not keep cpusetd from starting, for the log. */
   readonly warnings: readonly string[];
   /** Returns when the state is durable, or with the reason why it is not: then the decision must be refused. */
@@ -68,7 +70,7 @@ export function openStateStore({
       return { ok: false, because: inspected.because };
   }
   const save: StateStore['save'] = (state) => file.save(encodeState({ writtenBy: version, ...state }));
-  return { ok: true, store: { path: file.path, loaded, warnings, save } };
+  return { ok: true, store: { path: file.path, loaded, isWritable: file.notWritable === null, warnings, save } };
 }
 
 /** What `inspectState` and the store find. */

@@ -37,7 +37,7 @@ class Stage {
       now,
       save: () => {
         this.saves++;
-        return this.diskIsFull ? { because: 'ENOSPC' } : undefined;
+        return this.diskIsFull ? { because: 'ENOSPC', onDisk: 'old' } : undefined;
       },
       mover: {
         move: ({ containerId, to }) => {

@@ -42,6 +42,7 @@ class Stage {
   readonly kernel = new Map<string, string>();
   disk = '';
   diskIsFull = false;
+  onDisk: 'old' | 'unknown' = 'old';
   failMove: (containerId: string) => MoveFailure | undefined = () => undefined;
   readonly model = new NodeModel(EIGHT_CPUS, settingsWith());
   readonly transactor = new Transactor({
@@ -52,7 +53,7 @@ class Stage {
     },
     save: (assignments) => {
       this.effects.push('save');
-      if (this.diskIsFull) return { because: 'no space left' };
+      if (this.diskIsFull) return { because: 'no space left', onDisk: this.onDisk };
       this.disk = this.show(assignments);
       return undefined;
     },
@@ -200,6 +201,38 @@ describe('a save that fails', () => {
     });
   });
 
+  test('of a batch that was refused whole leaves nothing unsaved; the disk is tried again all the same', () => {
+    const stage = new Stage();
+    stage.diskIsFull = true;
+    expect(stage.handle(create('p', 'a', 2), create('q', 'b', 2))).toEqual([
+      'refused UNAVAILABLE',
+      'refused UNAVAILABLE',
+    ]);
+    expect(stage.transactor.hasUnsavedState).toBe(false);
+    stage.diskIsFull = false;
+    stage.effects.length = 0;
+    stage.transactor.saveAgain();
+    stage.transactor.saveAgain();
+    expect(stage.effects).toEqual(['save']);
+  });
+
+  test('that may have reached the disk leaves it unsaved: what was refused has to go from there', () => {
+    const stage = new Stage();
+    stage.diskIsFull = true;
+    stage.onDisk = 'unknown';
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['refused UNAVAILABLE']);
+    expect(stage.transactor.hasUnsavedState).toBe(true);
+  });
+
+  test('does not make earlier unsaved state forgotten', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    stage.diskIsFull = true;
+    stage.handle(removed('p'));
+    stage.handle(create('q', 'b', 2));
+    expect(stage.transactor.hasUnsavedState).toBe(true);
+  });
+
   test('is tried again when asked to, and only then when something is unsaved', () => {
     const stage = new Stage();
     stage.handle(create('p', 'a', 2));
@@ -207,8 +240,8 @@ describe('a save that fails', () => {
     stage.handle(removed('p'));
     stage.diskIsFull = false;
     stage.effects.length = 0;
-    stage.transactor.saveUnsaved();
-    stage.transactor.saveUnsaved();
+    stage.transactor.saveAgain();
+    stage.transactor.saveAgain();
     expect({ effects: stage.effects, disk: stage.disk }).toEqual({ effects: ['save'], disk: '' });
   });
 });
@@ -244,7 +277,7 @@ describe('a batch', () => {
     ]);
     expect(stage.disk).toBe('p/a 1,5');
     stage.diskIsFull = false;
-    stage.transactor.saveUnsaved();
+    stage.transactor.saveAgain();
     expect({ memory: stage.memory, disk: stage.disk }).toEqual({ memory: '', disk: '' });
   });
 

@@ -133,17 +133,16 @@ test('state of a newer version is refused and left untouched', async () => {
 });
 
 describe('a state folder that cannot be used is exit 1', () => {
-  test('a folder is in the place of its lock', async () => {
-    mkdirSync(join(folder, 'lock-folder/lock'), { recursive: true });
-    const { status, stderr } = await start({ 'state-dir': join(folder, 'lock-folder') }).ended;
-    expectMessage(stderr, /lock-folder\/lock: the lock file cannot be opened \(EISDIR\)/);
-    expect(status).toBe(1);
-  });
-
   test.each(['a-file', 'a-file/below'])('%s is in its place', async (name) => {
     writeFileSync(join(folder, 'a-file'), '');
     const { status, stderr } = await start({ 'state-dir': join(folder, name) }).ended;
     expectMessage(stderr, /a-file/);
+    expect(status).toBe(1);
+  });
+
+  test('it cannot be made', async () => {
+    const { status, stderr } = await start({ 'state-dir': '/proc/nowhere' }).ended;
+    expectMessage(stderr, /\/proc\/nowhere: .*cannot be made.*ENOENT/);
     expect(status).toBe(1);
   });
 

@@ -61,7 +61,7 @@ test('the second is told who holds it', () => {
   expect(acquireHostLock(path)).toEqual({
     kind: 'held',
     holderPid: process.pid,
-    because: `${path} is locked by process ${process.pid}; only one cpusetd may run on a node: stop that one first`,
+    because: `${folder} is locked by process ${process.pid}; only one cpusetd may run on a node: stop that one first`,
   });
   lock.release();
 });
@@ -101,6 +101,7 @@ test.each`
   ${'garbage'}                 | ${'who knows\n'}
   ${'a number without an end'} | ${'1234'}
   ${'a number that is no pid'} | ${'12345678901234567890\n'}
+  ${'a pid that has ended'}    | ${'4194305\n'}
 `('a holder that left $name is "another process"', async ({ content }) => {
   const { said } = await startHolder(
     `require('fs').writeFileSync(${JSON.stringify(path)}, ${JSON.stringify(content)}); console.log('done'); setInterval(() => {}, 1000);`,
@@ -128,7 +129,7 @@ function messageWithPath(PATH: string): string {
 
 test('without the flock command the error says what to install', () => {
   expect(messageWithPath('/nonexistent')).toBe(
-    `HostLockError ${path}: the command "flock" cannot be run (ENOENT); it guards against a second cpusetd on the node: ` +
+    `HostLockError ${folder}: the command "flock" cannot be run (ENOENT); it guards against a second cpusetd on the node: ` +
       'install it (package util-linux) and have it on PATH',
   );
 });
@@ -136,7 +137,7 @@ test('without the flock command the error says what to install', () => {
 test('a flock command that fails is not taken for a lock that is held', () => {
   writeFileSync(join(folder, 'flock'), '#!/bin/sh\necho "flock: 3: No locks available" >&2\nexit 1\n', { mode: 0o700 });
   expect(messageWithPath(folder)).toBe(
-    `HostLockError ${path}: "flock" ended with status 1 and said "flock: 3: No locks available"; ` +
+    `HostLockError ${folder}: "flock" ended with status 1 and said "flock: 3: No locks available"; ` +
       'the directory must be on a file system that can lock files, such as /run',
   );
 });
@@ -145,9 +146,49 @@ test.each`
   name                    | prepare
   ${'a folder'}           | ${() => mkdirSync(path)}
   ${'a symbolic link'}    | ${() => symlinkSync('/dev/null', path)}
-  ${'below a plain file'} | ${() => (writeFileSync(path, ''), (path = `${path}/x`))}
-`('a lock file that is $name cannot be opened', ({ prepare }) => {
+  ${'not for us to make'} | ${() => symlinkSync('/proc/nowhere', path)}
+`('a note that is $name keeps nobody from the lock, nor lets anybody past it', ({ prepare }) => {
   prepare();
-  expect(() => acquireHostLock(path)).toThrow(HostLockError);
-  expect(() => acquireHostLock(path)).toThrow(/the lock file cannot be opened \((EISDIR|ELOOP|ENOTDIR|EEXIST)\)/);
+  const lock = acquire();
+  expect(acquireHostLock(path)).toMatchObject({ kind: 'held', holderPid: undefined });
+  lock.release();
+});
+
+test.each`
+  name                           | place
+  ${'is a plain file'}           | ${() => join(folder, 'plain')}
+  ${'is below a plain file'}     | ${() => join(folder, 'plain/below')}
+  ${'cannot be made'}            | ${() => '/proc/nowhere'}
+  ${'is deep where none can be'} | ${() => '/proc/nowhere/at/all'}
+`('a directory that $name cannot be locked', ({ place }) => {
+  writeFileSync(join(folder, 'plain'), '');
+  expect(() => acquireHostLock(join(place(), 'lock'))).toThrow(HostLockError);
+  expect(() => acquireHostLock(join(place(), 'lock'))).toThrow(/cannot be opened \((EEXIST|ENOTDIR|ENOENT)\)/);
+});
+
+describe('on a file system that is read-only', () => {
+  const mount = (...args: string[]) => spawnSync('mount', args, { encoding: 'utf8' });
+  const isRoot = process.getuid?.() === 0;
+  beforeEach(() => {
+    if (isRoot) expect(mount('-t', 'tmpfs', 'cpusetd-test', folder).stderr).toBe('');
+  });
+  afterEach(() => {
+    if (isRoot) spawnSync('umount', ['--lazy', folder]);
+  });
+  const asRoot = isRoot ? test : test.skip;
+
+  asRoot.each`
+    name                               | prepare
+    ${'there is no note'}              | ${() => undefined}
+    ${'an earlier daemon left a note'} | ${() => acquire().release()}
+  `('$name: the lock is taken, and keeps others off also when it is writable again', ({ prepare }) => {
+    prepare();
+    expect(mount('-o', 'remount,ro', folder).stderr).toBe('');
+    const lock = acquire();
+    expect(acquireHostLock(path)).toMatchObject({ kind: 'held' });
+    expect(mount('-o', 'remount,rw', folder).stderr).toBe('');
+    expect(acquireHostLock(path)).toMatchObject({ kind: 'held' });
+    lock.release();
+    acquire().release();
+  });
 });

@@ -71,7 +71,7 @@ export class SimulatedNode {
       mover,
       save: (assignments) => {
         this.effect();
-        if (this.diskIsFull) return { because: 'ENOSPC' };
+        if (this.diskIsFull) return { because: 'ENOSPC', onDisk: 'old' };
         const text = encodeState({ writtenBy: 'test', generation: 1, assignments: [...assignments] });
         this.disk = text;
         this.effect(); // saved, not yet answered
