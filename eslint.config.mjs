@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'gen/', 'node_modules/', 'test/fixtures/', '**/*.js', '**/*.mjs'] },
+  { ignores: ['dist/', 'gen/', 'node_modules/', 'test/fixtures/', '**/*.js', '**/*.mjs', '**/*.cjs'] },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },

@@ -17,6 +17,7 @@ const steps = [
   ['build', 'npm', ['run', '--silent', 'build']],
   ['unit and conformance tests', 'npx', ['--no-install', 'jest', '--selectProjects', 'unit', 'conformance']],
   ['end-to-end tests on real containerd', 'npx', ['--no-install', 'jest', '--selectProjects', 'e2e', '--runInBand']],
+  ['soak: three minutes of churn, tampering and crashes', 'node', ['scripts/soak.mjs', '--minutes', '3']],
 ];
 
 for (const [what, command, args] of steps) {

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { NodeModel } from '../core/model/node-model';
 import { hasCgroup, planMoves } from '../core/plan/plan-moves';
+import { placeWaiting } from '../core/transition';
 import { cgroupPathOf, readOnline, readTopology, type Cgroups, type WriteOutcome } from '../host';
 import type { Transactor } from './transactor';
 
@@ -53,6 +54,7 @@ export class OnlineCpus {
         left: before.minus(topology.online).toString(),
         returned: returned.toString(),
       });
+      placeWaiting(draft);
       return planMoves(draft);
     });
     // And it moves the processes of a cpuset that it emptied.

@@ -3,7 +3,15 @@ import { samePromise, type Container } from '../core/model/container';
 import { takeKnown } from '../core/model/known-before';
 import type { NodeModel } from '../core/model/node-model';
 import { planMoves } from '../core/plan/plan-moves';
-import { compareListing, reconcile, type Drift, type Judged, type RuntimeListing } from '../core/transition';
+import {
+  compareListing,
+  listWaiting,
+  placeWaiting,
+  reconcile,
+  type Drift,
+  type Judged,
+  type RuntimeListing,
+} from '../core/transition';
 import { judge } from '../core/verdict/judge';
 import type { Observation } from '../core/verdict/observation';
 import type { Cgroups } from '../host';
@@ -58,6 +66,7 @@ export class Reconciler {
 
   /** One round over everything: cgroups, then the runtime's lists. */
   async round(): Promise<void> {
+    this.placeWaiting();
     this.sweep([...this.parts.model.containers.values()], { sample: true });
     this.parts.transactor.saveAgain();
     await this.compareWithRuntime();
@@ -70,6 +79,15 @@ export class Reconciler {
       containerIds.flatMap((id) => containers.get(id) ?? []),
       { written },
     );
+  }
+
+  private placeWaiting(): void {
+    const { model, transactor, signal } = this.parts;
+    if (signal.aborted || listWaiting(model).length === 0) return;
+    transactor.change((draft) => {
+      placeWaiting(draft);
+      return planMoves(draft);
+    });
   }
 
   /** Reads containers back, repairs what drifted, and judges them. */
@@ -97,7 +115,7 @@ export class Reconciler {
       const { containerId, verdict, drift } = one;
       const before = this.record(containerId, verdict, observations.get(containerId)!);
       if (drift && (drift.action === 'repair' || before?.verdict.kind !== 'drifted')) observer?.onDrift(drift);
-      this.settle(one, nowMs);
+      if (observations.get(containerId)?.kind === 'seen') this.settle(one, nowMs);
     }
     this.lookAgain(judged, this.liftQuotas(observations));
     if (sample) this.forgetTheGone();
@@ -116,7 +134,7 @@ export class Reconciler {
 
   private settle({ containerId, verdict, drift }: Judged, nowMs: number): void {
     const { alarms } = this.parts;
-    if (verdict.kind === 'pending' || verdict.kind === 'unknown') return;
+    if (verdict.kind === 'unknown') return;
     if (drift?.action === 'stop') alarms.raise('repairs-stopped', containerId, verdict.because);
     else if (drift?.action !== 'wait') alarms.clear('repairs-stopped', containerId);
     if (!drift) this.repairs.settle(containerId, nowMs);

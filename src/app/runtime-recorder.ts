@@ -98,6 +98,7 @@ export class RuntimeRecorder {
     const { model, signal, concurrency = 2, isBusy } = this.parts;
     if (signal.aborted) return;
     const now = performance.now();
+    for (const id of this.failures.keys()) if (!model.containers.has(id)) this.failures.delete(id);
     for (const container of model.containers.values()) {
       if (this.underWay.size >= concurrency) return;
       if (!needsRecord(container) || this.underWay.has(container.id) || isBusy?.(container.id) === true) continue;

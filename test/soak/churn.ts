@@ -20,15 +20,11 @@ interface Live {
   readonly kind: Kind;
   readonly pod: RunningPod;
   container: RunningContainer;
-  /** It was created while cpusetd was there; who was not may have been left in the shared pool, for want of a CPU. */
-  answered: boolean;
 }
 
 /** Pods that come and go, somebody who tampers, and an observer who asks nobody but the kernel. */
 export class Churn {
   readonly counts = { created: 0, refused: 0, removed: 0, restarted: 0, died: 0, tampered: 0 };
-  /** Whether cpusetd is there to answer. */
-  isAnswered = true;
   private live: Live[] = [];
   private readonly machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
 
@@ -78,7 +74,6 @@ export class Churn {
     // Who started unpinned while cpusetd was away may meet another on his CPUs, and be refused now.
     await this.orRefused(one.pod, async () => {
       one.container = await one.pod.startContainer('main');
-      one.answered = this.isAnswered;
     });
   }
 
@@ -99,7 +94,7 @@ export class Churn {
       containers: [{ name: 'main', command: printMaskThenSleep, ...spec }],
     });
     await this.orRefused(pod, async () => {
-      this.live.push({ kind, pod, container: await pod.startContainer('main'), answered: this.isAnswered });
+      this.live.push({ kind, pod, container: await pod.startContainer('main') });
       this.counts.created++;
     });
   }
@@ -123,19 +118,20 @@ export class Churn {
 
   private look(): string[] {
     const wrong: string[] = [];
-    const seen = this.live.map(({ kind, container, answered }) => ({
+    const seen = this.live.map(({ kind, container }) => ({
       kind,
       container,
-      answered,
       cpus: parseCpuList(container.cpuset().cpus),
     }));
     const owners = seen.filter(({ kind, cpus }) => kind === 'exclusive' && cpus.size === 1 && !cpus.has(0));
     const owned = owners.reduce((all, { cpus }) => all.union(cpus), parseCpuList(''));
     if (owned.size !== owners.length) wrong.push('two containers have the same CPU for their own');
-    for (const one of seen)
-      if (one.kind === 'exclusive' && one.answered && !owners.includes(one))
-        wrong.push(`${one.container.id} was given a CPU of its own and is on ${one.cpus.toString()}`);
+    // Only who started while cpusetd was away may be left without, and only as long as there is none for him.
     const pool = parseCpuList(this.machine).minus(owned);
+    if (pool.minus(parseCpuList('0')).size > 0)
+      for (const one of seen)
+        if (one.kind === 'exclusive' && !owners.includes(one))
+          wrong.push(`${one.container.id} has no CPU of its own although one is free; it is on ${one.cpus.toString()}`);
     for (const { container, cpus } of seen) {
       const expected = owners.some((owner) => owner.container === container) ? cpus : pool;
       if (!cpus.equals(expected)) wrong.push(`${container.id} is on ${cpus.toString()}, not on ${expected.toString()}`);

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { createRandom } from '../support/random';
 import { startDaemon, startRuntime } from '../e2e/rig';
 import { Churn } from './churn';
-import { Footprint } from './footprint';
+import { environmentOf, Footprint } from './footprint';
 
 const patience = { deadlineMs: 60_000 };
 /** A process is told to go about once in so many rounds; a life of the last half is long enough to show growth. */
@@ -17,12 +17,14 @@ async function main(): Promise<number> {
   const endMs = Date.now() + Number(values.minutes) * 60_000;
   const random = createRandom(Number(values.seed));
   const runtime = await startRuntime({ suite: 'trixie', nri: true });
-  const daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0', '--reconcile-period', '1s'] });
+  const memoryFile = join(runtime.work, 'memory.json');
+  const args = ['--reserved-cpus', '0', '--reconcile-period', '1s'];
+  const daemon = startDaemon({ runtime, args, env: environmentOf(memoryFile) });
   const ready = async (from: number): Promise<void> => {
     await daemon.waitForLog('synchronized with the runtime', { ...patience, from });
   };
   const churn = new Churn(runtime, random);
-  const footprint = new Footprint(() => daemon.pid, join(daemon.stateDir, 'state.json'));
+  const footprint = new Footprint(daemon, memoryFile);
   const counts = { rounds: 0, daemonKilled: 0, containerdKilled: 0 };
   const violations: string[] = [];
   try {
@@ -37,9 +39,7 @@ async function main(): Promise<number> {
       if (crashes && random.int(1, ROUNDS_PER_KILL) === 1) {
         await daemon.kill();
         counts.daemonKilled++;
-        churn.isAnswered = false;
         for (let i = random.int(0, 3); i > 0; i--) await churn.step();
-        churn.isAnswered = true;
         daemon.start();
         await ready(mark);
       } else if (counts.containerdKilled === 0 && Date.now() > startedMs + (endMs - startedMs) / 3) {
@@ -49,11 +49,11 @@ async function main(): Promise<number> {
         await ready(mark);
       } else await churn.step();
       violations.push(...(await churn.findViolations()).map((what) => `round ${counts.rounds}: ${what}`));
-      if (!crashes) footprint.look(churn.size);
+      if (!crashes) await footprint.look(churn.size);
       if (violations.length > 0) break;
     }
     await churn.removeAll();
-    footprint.look(churn.size);
+    await footprint.look(churn.size, { now: true });
     const growth = footprint.findGrowth();
     console.log(summarize({ ...counts, ...churn.counts, seed: Number(values.seed) }));
     console.log(footprint.toString());

@@ -42,6 +42,11 @@ export interface Container {
   readonly told?: CpuPromise;
   /** What the runtime's own record (the OCI spec) says, as far as known; it follows the promise in the background. */
   readonly recorded?: CpuPromise;
+  /**
+   * Since when it waits, RFC 3339: it is entitled to CPUs of its own, ran already when it was met, and none could be
+   * given. It shares until there are some.
+   */
+  readonly waitsSince?: string;
   /** None of its CPUs were its pod's before this very creation: if that fails, they go back. */
   readonly freshAssignment: boolean;
   /** Written for the operator: why it is placed as it is. */

@@ -4,6 +4,7 @@ import type { ContainerInfo, ContainerPhase, PodInfo } from '../model/events';
 import type { Draft } from './draft';
 import { describe, placeContainer } from './place-container';
 import { releaseWhenDone, rememberPod } from './pods';
+import { adoptAsWaiting } from './waiting';
 
 /**
  * The runtime tells how far a container has come. One that was made without us (we were away, or registering) is
@@ -27,6 +28,7 @@ export function adoptContainer(draft: Draft, pod: PodInfo, container: ContainerI
   rememberPod(draft, pod);
   const placed = placeContainer(draft, pod, container);
   if (placed.kind === 'placed') draft.put({ kind: 'put-container', container: placed.container });
+  else if (placed.code === 'RESOURCE_EXHAUSTED') adoptAsWaiting(draft, pod, container, placed.message);
   else adoptAsShared(draft, pod, container, placed.message);
 }
 

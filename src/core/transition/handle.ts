@@ -11,6 +11,7 @@ import { rememberLivePod } from './pods';
 import { synchronize, type LiveCpusets } from './synchronize';
 import { forgetRecord, learnUpdate } from './update-outcome';
 import { updateContainer } from './update-container';
+import { placeWaiting } from './waiting';
 
 /** What an event leads to: the moves to carry out first, then the answer. The changes are in the draft. */
 export interface Outcome {
@@ -24,6 +25,7 @@ const OK: RuntimeAnswer = { kind: 'ok' };
 export function handle(draft: Draft, event: NodeEvent, live: LiveCpusets = new Map()): Outcome {
   const answer = decide(draft, event, live);
   if (answer.kind === 'refuse') draft.rollback();
+  else if (draft.isDurable) placeWaiting(draft); // somebody may have given CPUs back
   return { answer, moves: answer.kind === 'refuse' ? [] : planMoves(draft) };
 }
 

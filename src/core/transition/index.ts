@@ -10,3 +10,4 @@ export { reconcile } from './reconcile';
 export type { Drift, DriftPolicy, Judged } from './reconcile';
 export { FOUND_UNPINNED } from './synchronize';
 export type { LiveCpusets } from './synchronize';
+export { listWaiting, placeWaiting } from './waiting';

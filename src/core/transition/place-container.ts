@@ -12,8 +12,16 @@ export type Placed =
   | { readonly kind: 'placed'; readonly container: Container; readonly liftQuota: boolean }
   | Extract<RuntimeAnswer, { kind: 'refuse' }>;
 
-/** Decides and writes assignment and notes into the draft; the container itself is the caller's to put. */
-export function placeContainer(draft: Draft, pod: PodInfo, container: ContainerInfo): Placed {
+/**
+ * Decides and writes assignment and notes into the draft; the container itself is the caller's to put.
+ * `waitedSince`: it has waited for CPUs that are free on the node.
+ */
+export function placeContainer(
+  draft: Draft,
+  pod: PodInfo,
+  container: ContainerInfo,
+  { waitedSince }: { readonly waitedSince?: string } = {},
+): Placed {
   const { model } = draft;
   const facts = {
     podUid: pod.uid,
@@ -21,7 +29,9 @@ export function placeContainer(draft: Draft, pod: PodInfo, container: ContainerI
     container: container.name,
     containerId: container.id,
   };
-  const { chosen, request, decision, remarks } = decidePlacement(model, pod, container);
+  const { chosen, request, decision, remarks } = decidePlacement(model, pod, container, {
+    leaveIdle: waitedSince !== undefined,
+  });
   for (const remark of remarks) draft.note('warn', 'annotation ignored', { ...facts, ...remark });
   const entitled = request.kind === 'exclusive' ? request.count : 0;
   switch (decision.kind) {
@@ -32,7 +42,9 @@ export function placeContainer(draft: Draft, pod: PodInfo, container: ContainerI
       const fresh = !model
         .assignmentsOf(pod.uid)
         .some(({ containerName, cpus }) => containerName === container.name || cpus.overlaps(decision.cpus));
-      const assignment = assign(draft, pod, container, { requested: entitled, chosen, decision });
+      const because = waitedSince ? `${decision.because}; it had waited since ${waitedSince}` : decision.because;
+      const pin = { requested: entitled, chosen, decision: { ...decision, because } };
+      const assignment = assign(draft, pod, container, pin);
       const placed = withPromise(
         model,
         describe(pod, container, {

@@ -37,8 +37,16 @@ export function entitle(
   return { chosen, request: ENTITLEMENTS[chosen.policy](pod, container), remarks };
 }
 
-/** What the container is entitled to, and what the policy for it makes of that. */
-export function decidePlacement(view: NodeView, pod: PodInfo, container: ContainerInfo): PlacementDecision {
+/**
+ * What the container is entitled to, and what the policy for it makes of that. `leaveIdle`: CPUs that others of its pod
+ * left there are not for it.
+ */
+export function decidePlacement(
+  view: NodeView,
+  pod: PodInfo,
+  container: ContainerInfo,
+  { leaveIdle = false }: { readonly leaveIdle?: boolean } = {},
+): PlacementDecision {
   const { chosen, request, remarks } = entitle(view, pod, container);
   if (request.kind === 'conflict') {
     const decision = { kind: 'refuse', code: 'FAILED_PRECONDITION', because: request.because } as const;
@@ -49,7 +57,8 @@ export function decidePlacement(view: NodeView, pod: PodInfo, container: Contain
   }
   const scheduled = readSchedule(view, pod, container, chosen, request.count);
   const kind = chosen.policy === 'none' ? 'static' : chosen.policy;
-  const decision = POLICIES[chosen.policy](snapshotFor(view, pod, container.name, kind), {
+  const snapshot = snapshotFor(view, pod, container.name, kind);
+  const decision = POLICIES[chosen.policy](leaveIdle ? { ...snapshot, idleInPod: CpuSet.empty } : snapshot, {
     count: request.count,
     podCount: Math.max(request.count, Math.floor((pod.podResources?.shares ?? 0) / 1024)),
     memoryBytes: container.resources.memoryLimitBytes ?? 0,

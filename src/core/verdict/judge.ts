@@ -10,7 +10,7 @@ import { describeQuota, isLimit, wasLifted } from './throttling';
 
 /**
  * How promise and observation compare:
- * `kept` equal; `pending` on its way; `drifted` someone wrote another cpuset; `violated` the cpuset is as promised but
+ * `kept` equal; `pending` on its way, or waiting for CPUs of its own; `drifted` someone wrote another cpuset; `violated` the cpuset is as promised but
  * the kernel does not honour it; `held-under-old-rules` kept, but given under rules that are no longer in force;
  * `unknown` could not be read. Where nothing was promised, nothing can be broken: that is `kept`.
  */
@@ -91,6 +91,7 @@ function judgeStanding(view: NodeView, container: Container): Verdict {
       because: 'no CPU outside the exclusive ones is online: the shared pool overlaps them',
     };
   }
+  if (!assignment && container.waitsSince !== undefined) return { kind: 'pending', because: container.because };
   if (!assignment)
     return { kind: 'kept', because: ['in the shared pool', ...remarkReserved(view, container)].join('; ') };
   const offline = assignment.cpus.minus(topology.online);

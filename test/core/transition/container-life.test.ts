@@ -32,7 +32,7 @@ test('an adopted one that can get nothing says why it shares', () => {
   const node = new NodeDriver().run('make q/x 6; know p/a 2; created p/a');
   expect(node.container('p/a')).toMatchObject({
     placement: 'shared',
-    because: expect.stringMatching(/^shares: asked/),
+    because: expect.stringMatching(/^shares, and waits for CPUs of its own: it asked/),
   });
 });
 

@@ -12,7 +12,12 @@ export interface ShownStatus {
   readonly node: {
     readonly sharedPool: string;
     readonly alarms: readonly { readonly kind: string; readonly subject: string }[];
-    readonly gap: { readonly containers: number; readonly names: readonly string[] };
+    readonly gap: {
+      readonly from: string;
+      readonly to: string;
+      readonly containers: number;
+      readonly names: readonly string[];
+    };
   };
   readonly containers: readonly {
     readonly id: string;

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   cpusetDirOf,
   type Daemon,
+  type DaemonOptions,
   printMaskThenSleep,
   requireRuntime,
   type Runtime,
@@ -37,10 +38,6 @@ requireRuntime('trixie')('faults on a real containerd', () => {
     runtime = await startRuntime({ suite: 'trixie', nri: true });
   });
   afterAll(async () => {
-    table.skip(
-      'clock stepped',
-      'the clock is that of everybody on the machine; no promise of cpusetd is about the time of day',
-    );
     process.stderr.write(`\n${table.toString()}\n\n`);
     await runtime?.stop();
   });
@@ -50,7 +47,7 @@ requireRuntime('trixie')('faults on a real containerd', () => {
     await daemon?.dispose();
   });
 
-  const start = async (options: { stateDir?: string; args?: readonly string[] } = {}): Promise<void> => {
+  const start = async (options: Partial<Omit<DaemonOptions, 'runtime'>> = {}): Promise<void> => {
     const { args = [], ...rest } = options;
     daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0', '--reconcile-period', '500ms', ...args], ...rest });
     await synchronized();
@@ -118,6 +115,25 @@ requireRuntime('trixie')('faults on a real containerd', () => {
         'after the start': on(web),
         gap: `${node.gap.containers} container`,
       };
+    },
+  );
+
+  table.row(
+    'cpusetd killed; a container starts that there is no CPU for',
+    { 'at the return': '0 pending', 'the one that has it': `${own} kept`, 'when the CPU is free': `${own} kept` },
+    async () => {
+      await start();
+      const db = await run(pinned);
+      await daemon.kill();
+      const late = await run(pinned);
+      await startAgain();
+      await settlesOn(late, '0');
+      const facts = { 'at the return': await shownOn(late), 'the one that has it': await shownOn(db) };
+      await pods.shift()!.remove();
+      await settlesOn(late, own);
+      const kept = async () => (await shownOn(late)).endsWith('kept');
+      await waitUntil('its verdict', kept, patience.deadlineMs).catch(() => undefined);
+      return { ...facts, 'when the CPU is free': await shownOn(late) };
     },
   );
 
@@ -230,24 +246,42 @@ requireRuntime('trixie')('faults on a real containerd', () => {
 
   table.row(
     'state directory read-only at the start',
-    { cpusetd: 'ends with 1, says EROFS', 'running one': own, 'after a start when it is writable': `${own} kept` },
+    {
+      'running one': `${own} kept`,
+      alarm: 'state-not-saved',
+      'a second cpusetd': 'ends with 1',
+      'shared one': 'runs on 0',
+      'exclusive one in its pod': 'refused: could not be written to disk',
+      'alarm when it is writable': 'none',
+      'exclusive one then': `runs on ${own}`,
+    },
     () =>
       onSmallDisk(async (disk) => {
         await start({ stateDir: disk.path });
         const db = await run(pinned);
         await daemon.kill();
         disk.remount('ro');
-        const mark = daemon.mark();
-        daemon.start();
-        const status = await daemon.ended(patience.deadlineMs);
-        const said = JSON.stringify(daemon.log.lines.slice(mark)).includes('EROFS');
-        const meanwhile = on(db);
-        disk.remount('rw');
         await startAgain();
+        const second = startDaemon({ runtime, args: ['--reserved-cpus', '0'], stateDir: disk.path });
+        const status = await second.ended(patience.deadlineMs);
+        await second.dispose();
+        const facts = {
+          'running one': await shownOn(db),
+          alarm: await alarms(),
+          'a second cpusetd': `ends with ${String(status)}`,
+          'shared one': await attempt(shared, /.*/),
+        };
+        await pods.shift()!.remove();
+        await releasesAll();
+        const refused = await attempt(pinned, /could not be written to disk/);
+        disk.remount('rw');
+        const alarm = async () => (await alarms()) === 'none';
+        await waitUntil('the end of the alarm', alarm, patience.deadlineMs).catch(() => undefined);
         return {
-          cpusetd: `ends with ${String(status)}, says ${said ? 'EROFS' : 'nothing'}`,
-          'running one': meanwhile,
-          'after a start when it is writable': await shownOn(db),
+          ...facts,
+          'exclusive one in its pod': refused,
+          'alarm when it is writable': await alarms(),
+          'exclusive one then': await attempt(pinned, /.*/),
         };
       }),
   );
@@ -311,6 +345,44 @@ requireRuntime('trixie')('faults on a real containerd', () => {
         'pinned container': on(db),
         'one created meanwhile': meanwhile,
         afterwards: await settlesOn(web, '0'),
+      };
+    },
+  );
+
+  table.row(
+    'clock stepped a day back, then two days on',
+    {
+      'pinned container': `${own} kept, ${own} kept`,
+      'a foreign write': `${own}, ${own}`,
+      'another exclusive one': 'refused: 0 can be given now',
+      'gap after a crash then': 'shorter than a minute',
+    },
+    async () => {
+      await start({ env: { NODE_OPTIONS: `--require ${join(__dirname, 'step-clock.cjs')}` } });
+      const db = await run(pinned);
+      const kept: string[] = [];
+      const repaired: string[] = [];
+      for (let steps = 0; steps < 2; steps++) {
+        process.kill(daemon.pid, 'SIGUSR2');
+        db.writeCpuset(machine);
+        repaired.push(await settlesOn(db, own));
+        const isKept = async () => (await shownOn(db)).endsWith('kept');
+        await waitUntil('the verdict', isKept, patience.deadlineMs).catch(() => undefined);
+        kept.push(await shownOn(db));
+      }
+      const refused = await attempt(pinned, /0 can be given now/);
+      // Its last sign of life then lies a day ahead of the clock that it starts with.
+      const lifeMs = () => statSync(join(daemon.stateDir, 'lock')).mtimeMs;
+      await waitUntil('a sign of life', () => lifeMs() > Date.now(), patience.deadlineMs);
+      await daemon.kill();
+      await startAgain();
+      const { gap } = (await statusOf(daemon)).node;
+      const seconds = (Date.parse(gap.to) - Date.parse(gap.from)) / 1000;
+      return {
+        'pinned container': kept.join(', '),
+        'a foreign write': repaired.join(', '),
+        'another exclusive one': refused,
+        'gap after a crash then': seconds >= 0 && seconds < 60 ? 'shorter than a minute' : `${seconds} s`,
       };
     },
   );

@@ -1,0 +1,119 @@
+import { placeWaiting } from '../../../src/core/transition';
+import { planMoves } from '../../../src/core/plan/plan-moves';
+import { judge } from '../../../src/core/verdict/judge';
+import { NodeDriver, podOf, resourcesOf, without, EIGHT_CPUS, type Rules } from './node-driver';
+
+/**
+ * Eight CPUs, one reserved. While cpusetd was away `late` containers started, as `pod/name count`; `before` is what it knew
+ * before.
+ */
+function meet({ before = '', late, rules = {} }: { before?: string; late: string; rules?: Rules }): NodeDriver {
+  const node = new NodeDriver(EIGHT_CPUS, rules).run(before);
+  const known = [...node.model.containers.values()].map(({ id, resources, promise }) => {
+    const cpus = promise ? { cpus: promise.cpus.toString() } : {};
+    return { ...node.infoOf(id).container, phase: 'running' as const, resources: { ...resources, ...cpus } };
+  });
+  const started = late
+    .split(';')
+    .filter((one) => one.trim() !== '')
+    .map((one) => {
+      const [target = '', count = '0'] = one.trim().split(/\s+/);
+      node.run(`know ${target} ${count}`); // its creation is not told
+      return { ...node.infoOf(target).container, phase: 'running' as const, resources: resourcesOf(Number(count)) };
+    });
+  const pods = [...new Set([...known, ...started].map(({ sandboxId }) => sandboxId.replace('sandbox-', '')))];
+  node.send({ kind: 'synchronize', pods: pods.map((uid) => podOf(uid)), containers: [...known, ...started] });
+  return node;
+}
+
+const verdictOf = (node: NodeDriver, target: string) => {
+  const container = node.container(target)!;
+  const { cpus, mems } = container.promise!;
+  return judge(node.model, container, { kind: 'seen', cpus, effective: cpus, mems });
+};
+
+test.each`
+  name                                                     | before                      | late                          | after                       | state
+  ${'one finds CPUs as soon as a pod gives its back'}      | ${'make a/x 4; make b/x 2'} | ${'p/a 4'}                    | ${'remove a'}               | ${'b/x 3,7; p/a 1-2,5-6; pool 0,4'}
+  ${'one that asks for more than there is goes on'}        | ${'make a/x 2; make b/x 4'} | ${'p/a 4'}                    | ${'remove a'}               | ${'b/x 2-3,6-7; pool 0-1,4-5'}
+  ${'whoever came first goes first'}                       | ${'make a/x 6'}             | ${'p/a 4; q/a 4'}             | ${'remove a'}               | ${'p/a 1-2,5-6; pool 0,3-4,7'}
+  ${'a smaller one may go before a larger one'}            | ${'make a/x 2; make b/x 4'} | ${'p/a 6; q/a 2'}             | ${'remove a'}               | ${'b/x 2-3,6-7; q/a 1,5; pool 0,4'}
+  ${'two may go at once'}                                  | ${'make a/x 6'}             | ${'p/a 2; q/a 2'}             | ${'remove a'}               | ${'p/a 1,5; q/a 2,6; pool 0,3-4,7'}
+  ${'a container that ends keeps its CPUs for its pod'}    | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'end a/x'}                | ${'a/x 1-3,5-7 idle; pool 0,4'}
+  ${'not even one of the same pod takes them'}             | ${'make a/x 6'}             | ${'a/y 4'}                    | ${'end a/x'}                | ${'a/x 1-3,5-7 idle; pool 0,4'}
+  ${'its namesake in the pod that ends leaves them to it'} | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'end a/x; remove a'}      | ${'p/a 1-2,5-6; pool 0,3-4,7'}
+  ${'one that has ended waits no longer'}                  | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'end p/a; remove a'}      | ${'pool 0-7'}
+  ${'one whose pod is stopped waits no longer'}            | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'stop p; remove a'}       | ${'pool 0-7'}
+  ${'a resize that gives CPUs back lets it in'}            | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'resize a/x 2'}           | ${'a/x 1,5; p/a 2-3,6-7; pool 0,4'}
+  ${'a new container takes what is free, as ever'}         | ${'make a/x 2; make b/x 4'} | ${'p/a 4'}                    | ${'remove a; make n/x 2'}   | ${'b/x 2-3,6-7; n/x 1,5; pool 0,4'}
+`('$name', ({ before, late, after, state }: Record<'before' | 'late' | 'after' | 'state', string>) => {
+  expect(meet({ before, late }).run(after).state).toBe(state);
+}); // prettier-ignore
+
+test('what waits says so, and what has waited says so', () => {
+  const node = meet({ before: 'make a/x 6', late: 'p/a 4' });
+  expect(node.container('p/a')).toMatchObject({ placement: 'shared', entitled: 4 });
+  expect(verdictOf(node, 'p/a')).toEqual({
+    kind: 'pending',
+    because: expect.stringMatching(/^shares, and waits for CPUs of its own: it asked for 4 exclusive CPUs, 1 can be/),
+  });
+  node.run('remove a');
+  const because = expect.stringMatching(/^4 exclusive CPUs, free on the node; it had waited since 1970-/);
+  expect(node.container('p/a')).toMatchObject({ placement: 'exclusive', because });
+  expect(node.container('p/a')!.waitsSince).toBeUndefined();
+  expect(verdictOf(node, 'p/a')).toEqual({ kind: 'kept', because });
+  expect(node.notes).toContainEqual(expect.objectContaining({ level: 'info', message: 'pinned' }));
+});
+
+test('others leave its CPUs in the same transaction, which is saved first', () => {
+  const node = meet({ before: 'make a/x 6; make q/s 0', late: 'p/a 4' }).run('remove a');
+  expect({ moves: node.movesMade, durable: node.isDurable }).toEqual({
+    moves: 'p/a#1 0,4>1-2,5-6; q/s#1 0,4>0,3-4,7',
+    durable: true,
+  });
+});
+
+test('the floor of the shared pool holds', () => {
+  const rules = { minSharedCpus: 4 };
+  const node = meet({ before: 'make a/x 2; make b/x 2', late: 'p/a 4', rules }).run('remove a');
+  expect(node.state).toBe('b/x 2,6; pool 0-1,3-5,7');
+  expect(node.run('remove b').state).toBe('p/a 1-2,5-6; pool 0,3-4,7');
+});
+
+test('what can never be given is not waited for', () => {
+  const rules = { options: { fullPcpusOnly: true } };
+  const node = meet({ late: 'p/a 3', rules });
+  expect(node.container('p/a')).toMatchObject({ placement: 'shared', entitled: 0 });
+  expect(node.container('p/a')!.waitsSince).toBeUndefined();
+});
+
+test('CPUs that come back online are given to whoever waits, and a round alone finds them too', () => {
+  const node = meet({ before: 'make a/x 4', late: 'p/a 3' });
+  const offline = new NodeDriver(without(EIGHT_CPUS, '3,7')).run('make a/x 4');
+  expect(offline.state).toBe('a/x 1-2,5-6; pool 0,4');
+  expect(node.state).toBe('a/x 1-2,5-6; p/a 3-4,7; pool 0');
+  const waiting = new NodeDriver(without(EIGHT_CPUS, '3,7'));
+  waiting.run('make a/x 4; know p/a 2');
+  const { pod, container } = waiting.infoOf('p/a');
+  waiting.send({ kind: 'container-created', pod, container });
+  expect(waiting.container('p/a')!.waitsSince).toBeDefined();
+  waiting.change((draft) => {
+    draft.put({ kind: 'set-topology', topology: EIGHT_CPUS });
+    placeWaiting(draft);
+    return planMoves(draft);
+  });
+  expect(waiting.state).toBe('a/x 1-2,5-6; p/a 3,7; pool 0,4');
+});
+
+test('an attempt in vain changes nothing and says nothing', () => {
+  const node = meet({ before: 'make a/x 6', late: 'p/a 4' });
+  node.change((draft) => {
+    placeWaiting(draft);
+    return planMoves(draft);
+  });
+  expect({ durable: node.isDurable, moves: node.moves, notes: node.notes }).toEqual({
+    durable: false,
+    moves: [],
+    notes: [],
+  });
+});

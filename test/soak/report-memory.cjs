@@ -1,0 +1,19 @@
+// Loaded into the daemon by the soak: at SIGUSR2 it collects garbage and writes down what is left, so that growth can
+// be told from garbage that nobody has collected yet. Nothing else changes.
+const { renameSync, writeFileSync } = require('node:fs');
+const { getHeapSpaceStatistics, setFlagsFromString } = require('node:v8');
+const { runInNewContext } = require('node:vm');
+
+const file = process.env.SOAK_MEMORY_FILE;
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc');
+
+process.on('SIGUSR2', () => {
+  collect();
+  collect(); // what finalizers of the first have freed
+  const code = getHeapSpaceStatistics()
+    .filter(({ space_name: name }) => /code|trusted/.test(name))
+    .reduce((sum, { space_used_size: bytes }) => sum + bytes, 0);
+  writeFileSync(`${file}.new`, JSON.stringify({ ...process.memoryUsage(), code }));
+  renameSync(`${file}.new`, file);
+});
