@@ -142,7 +142,7 @@ describe('state import-kubelet', () => {
     try {
       const { status, err } = await state('import-kubelet', kubeletFile({ uid: { app: '2-3' } }));
       expect(status).toBe(1);
-      expect(err).toMatch(/cpusetd is running: .*lock is locked by process \d+/);
+.* is locked by process \d+/);
     } finally {
       lock.lock.release();
     }
