@@ -90,7 +90,7 @@ function showContainer({ model, verdicts, now }: NodeStatusParts, container: Con
   const pod = model.pods.get(container.sandboxId);
   const assignment = model.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name }));
   const entry = verdicts.get(container.id);
-  const verdict = entry?.verdict ?? judge(model, container, { kind: 'gone' });
+  const verdict = entry?.verdict ?? judge(model, container, undefined);
   const observation = showObservation(entry);
   return {
     id: container.id,

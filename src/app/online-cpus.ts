@@ -1,8 +1,11 @@
+import { posix } from 'node:path';
 import type { Logger } from 'pino';
+import type { CpuSet } from '../core/cpuset';
 import type { NodeModel } from '../core/model/node-model';
 import { hasCgroup, planMoves } from '../core/plan/plan-moves';
 import { placeWaiting } from '../core/transition';
 import { cgroupPathOf, readOnline, readTopology, type Cgroups, type WriteOutcome } from '../host';
+import { widenPodCgroup } from './pod-cgroup';
 import type { Transactor } from './transactor';
 
 export interface OnlineCpusParts {
@@ -46,7 +49,7 @@ export class OnlineCpus {
     const topology = readTopology({ sysfsRoot });
     const returned = topology.online.minus(before);
     // cgroup version 1 takes a CPU that goes offline out of every cpuset, and never gives it back.
-    if (writes && !returned.isEmpty) this.forEachDir((dir) => this.parts.cgroups.widenParents(dir, returned));
+    if (writes && !returned.isEmpty) this.widenAboveContainers(returned);
     transactor.change((draft) => {
       draft.put({ kind: 'set-topology', topology });
       draft.note('warn', 'online CPUs changed', {
@@ -61,14 +64,23 @@ export class OnlineCpus {
     if (writes) this.forEachDir((dir) => this.parts.cgroups.reclaimTasks(dir));
   }
 
+  /** Of pods too: a container that is being made has no cgroup yet, but what is above it has. */
+  private widenAboveContainers(returned: CpuSet): void {
+    const { model, cgroups } = this.parts;
+    this.forEachDir((dir) => cgroups.widen(posix.dirname(dir), returned));
+    for (const pod of model.pods.values()) this.warnOf(widenPodCgroup(cgroups, pod, returned), { podUid: pod.uid });
+  }
+
   private forEachDir(write: (dir: string) => WriteOutcome): void {
-    const { model, log } = this.parts;
-    for (const container of model.containers.values()) {
+    for (const container of this.parts.model.containers.values()) {
       const at = cgroupPathOf(container.cgroupsPath);
       if (at.kind === 'refused' || !hasCgroup(container)) continue;
-      const outcome = write(at.path);
-      if (outcome.kind === 'refused')
-        log.warn({ containerId: container.id, because: outcome.because }, 'a cgroup did not follow the online CPUs');
+      this.warnOf(write(at.path), { containerId: container.id });
     }
+  }
+
+  private warnOf(outcome: WriteOutcome, facts: object): void {
+    if (outcome.kind !== 'refused') return;
+    this.parts.log.warn({ ...facts, because: outcome.because }, 'a cgroup did not follow the online CPUs');
   }
 }

@@ -1,16 +1,20 @@
 import type { Logger } from 'pino';
+import type { CpuSet } from '../core/cpuset';
 import type { Assignment } from '../core/model/assignment';
-import type { ContainerCpuUpdate, RuntimeAnswer } from '../core/model/events';
+import type { ContainerCpuUpdate, PodInfo, RuntimeAnswer } from '../core/model/events';
 import { samePromise, type Container } from '../core/model/container';
 import type { NodeModel } from '../core/model/node-model';
 import type { NodeEvent } from '../core/model/pod-event';
 import type { Move } from '../core/plan/plan-moves';
 import { Draft, handle, type LiveCpusets, type Note, type Outcome } from '../core/transition';
+import type { WriteOutcome } from '../host';
 
 /** Moves running containers by writing their cgroups. */
 export interface Mover {
   /** Undefined when the cgroup was written; else why not. `gone` containers need no move. */
   move(move: Move): MoveFailure | undefined;
+  /** Lets the cgroups above the pod's containers have these CPUs too, where they may lack some (version 1). */
+  makeRoom?(pod: PodInfo, cpus: CpuSet): WriteOutcome;
 }
 
 export interface MoveFailure {
@@ -136,6 +140,7 @@ export class Transactor {
     }
     const saved = performance.now();
 
+    for (const { request } of jobs) if (request) this.makeRoom(request);
     const answers = done.map(({ outcome }) => this.carryOut(outcome));
     const timing = { decideMs: decided - start, saveMs: saved - decided, moveMs: performance.now() - saved };
     done.forEach(({ draft, outcome }, i) => {
@@ -192,6 +197,21 @@ export class Transactor {
     const message = 'the decision could not be written to disk, so it was not made; the log of cpusetd says why';
     draft.note('warn', 'refused', { because });
     return { draft, outcome: { answer: { kind: 'refuse', code: 'UNAVAILABLE', message }, moves: [] } };
+  }
+
+  /** For what is about to be made, or has been found: everything that runs below may get any CPU some day. */
+  private makeRoom(request: NodeEvent): void {
+    const { model, mover, log } = this.parts;
+    const pods =
+      request.kind === 'synchronize' ? request.pods : request.kind === 'create-container' ? [request.pod] : [];
+    for (const pod of pods) {
+      const outcome = mover.makeRoom?.(pod, model.topology.online);
+      const facts = { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}` };
+      if (outcome?.kind === 'ok' && outcome.changed)
+        log.info(facts, 'cgroups above a pod lacked CPUs that had been offline; they have them again');
+      if (outcome?.kind === 'refused')
+        log.warn({ ...facts, because: outcome.because }, 'cgroups above a pod could not be given all CPUs');
+    }
   }
 
   /** What can't be moved here is handed to the runtime with the answer, where the answer can carry it. */

@@ -1,5 +1,5 @@
 export { acquireHostLock, HostLockError, type HostLock, type HostLockOutcome } from './host-lock';
-export { cgroupPathOf, type CgroupPath } from './cgroup/cgroup-path';
+export { cgroupPathOf, cgroupPathOfParent, type CgroupPath } from './cgroup/cgroup-path';
 export type { CgroupFailure, WriteOutcome } from './cgroup/cgroup-file';
 export { CgroupError, type CgroupVersion } from './cgroup/find-hierarchies';
 export { openCgroups, type Cgroups } from './cgroup/open-cgroups';

@@ -8,6 +8,7 @@ import type { Assignment } from '../../src/core/model/assignment';
 import { NodeModel } from '../../src/core/model/node-model';
 import { NO_OPTIONS } from '../../src/core/model/settings';
 import { readTopology, type Cgroups } from '../../src/host';
+import { podOf } from '../core/transition/node-driver';
 import { loadMachine, withSysfs } from '../support/sysfs-tree';
 
 /** Eight CPUs, two threads a core; CPUs 2-3 are one container's, the reservation was chosen by count. */
@@ -72,10 +73,8 @@ function build(sysfsRoot: string) {
     { write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) },
   );
   const cgroups = {
-    widenParents: (dir: string, cpus: CpuSet) => (
-      done.push(`widen ${dir} ${cpus.toString()}`),
-      { kind: 'ok', changed: true }
-    ),
+    version: 1,
+    widen: (dir: string, cpus: CpuSet) => (done.push(`widen ${dir} ${cpus.toString()}`), { kind: 'ok', changed: true }),
     reclaimTasks: (dir: string) => (done.push(`reclaim ${dir}`), { kind: 'ok', changed: false }),
   } as unknown as Cgroups;
   const transactor = new Transactor({
@@ -105,7 +104,17 @@ test('a CPU of the pool leaves and comes back', () => {
     expect(check()).toEqual(['move web 0-1,4-6', 'reclaim /p/db', 'reclaim /p/web']);
     expect(model.sharedPool.toString()).toBe('0-1,4-6');
     online('0-7');
-    expect(check()).toEqual(['widen /p/db 7', 'widen /p/web 7', 'move web 0-1,4-7', 'reclaim /p/db', 'reclaim /p/web']);
+    expect(check()).toEqual(['widen /p 7', 'widen /p 7', 'move web 0-1,4-7', 'reclaim /p/db', 'reclaim /p/web']);
+  });
+});
+
+test('a CPU comes back: a pod whose container is only being made can have it too', () => {
+  withMachine(({ model, check, online }) => {
+    model.apply({ kind: 'put-pod', pod: { ...podOf('new'), stopped: false } });
+    online('0-6');
+    check();
+    online('0-7');
+    expect(check()).toContain('widen /kubepods/podnew 7');
   });
 });
 

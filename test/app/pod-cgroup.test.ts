@@ -1,4 +1,7 @@
-import { podCgroupOf } from '../../src/app/pod-cgroup';
+import { podCgroupOf, widenPodCgroup } from '../../src/app/pod-cgroup';
+import { parseCpuList } from '../../src/core/cpuset';
+import type { Cgroups } from '../../src/host';
+import { podOf } from '../core/transition/node-driver';
 
 const UID = '8f0e1c1a-5f3b-4a53-9c53-0d3f5f2b7a10';
 
@@ -13,4 +16,29 @@ test.each`
   ${'a pod without uid'}                        | ${'/kubepods/pod/abc'}                                                                               | ${''}         | ${undefined}
 `('$name', ({ dir, uid, pod }: { dir: string; uid: string; pod: string | undefined }) => {
   expect(podCgroupOf(dir, uid)).toBe(pod);
+});
+
+describe('widening what is above the containers of a pod', () => {
+  const widened: string[] = [];
+  const cgroups = (version: 1 | 2) => {
+    const widen: Cgroups['widen'] = (dir, cpus) => {
+      widened.push(`${dir} ${cpus.toString()}`);
+      return { kind: 'ok', changed: true };
+    };
+    return { version, widen } as Cgroups;
+  };
+  beforeEach(() => (widened.length = 0));
+
+  test.each`
+    name                                    | version | cgroupParent              | outcome      | calls
+    ${'version 1, cgroupfs driver'}         | ${1}    | ${'/kubepods/podu'}       | ${'ok'}      | ${['/kubepods/podu 0-3']}
+    ${'version 1, systemd driver'}          | ${1}    | ${'kubepods-podu.slice'}  | ${'ok'}      | ${['/kubepods.slice/kubepods-podu.slice 0-3']}
+    ${'version 1, no cgroups per QoS'}      | ${1}    | ${''}                     | ${'ok'}      | ${[]}
+    ${'version 1, a parent that goes up'}   | ${1}    | ${'/kubepods/../../podu'} | ${'refused'} | ${[]}
+    ${'version 2, where nothing is needed'} | ${2}    | ${'/kubepods/podu'}       | ${'ok'}      | ${[]}
+  `('$name', ({ version, cgroupParent, outcome, calls }) => {
+    const pod = { ...podOf('u'), cgroupParent: cgroupParent as string };
+    expect(widenPodCgroup(cgroups(version as 1 | 2), pod, parseCpuList('0-3')).kind).toBe(outcome);
+    expect(widened).toEqual(calls);
+  });
 });

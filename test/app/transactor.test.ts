@@ -5,6 +5,7 @@ import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../src/core/
 import { NodeModel } from '../../src/core/model/node-model';
 import { planMoves } from '../../src/core/plan/plan-moves';
 import { reconcile } from '../../src/core/transition';
+import type { WriteOutcome } from '../../src/host';
 import { EIGHT_CPUS, podOf, resourcesOf, settingsWith } from '../core/transition/node-driver';
 
 function containerOf(uid: string, name: string, cpus: number): ContainerInfo {
@@ -43,6 +44,8 @@ class Stage {
   disk = '';
   diskIsFull = false;
   onDisk: 'old' | 'unknown' = 'old';
+  /** What comes of making room above a pod's containers; it is an effect only where this is set. */
+  room: WriteOutcome | undefined;
   failMove: (containerId: string) => MoveFailure | undefined = () => undefined;
   readonly model = new NodeModel(EIGHT_CPUS, settingsWith());
   readonly transactor = new Transactor({
@@ -63,6 +66,10 @@ class Stage {
         const failure = this.failMove(containerId);
         if (!failure) this.kernel.set(containerId, to.cpus.toString());
         return failure;
+      },
+      makeRoom: (pod, cpus) => {
+        if (this.room) this.effects.push(`room for ${pod.uid}: ${cpus.toString()}`);
+        return this.room ?? { kind: 'ok', changed: false };
       },
     },
     log: pino({ level: 'info' }, { write: (line) => this.logged.push((JSON.parse(line) as { msg: string }).msg) }),
@@ -140,6 +147,38 @@ describe('order', () => {
     };
     stage.handle(create('p', 'a', 2));
     expect(diskAtMove).toBe('p/a 1,5');
+  });
+});
+
+describe('room above the containers of a pod (cgroup version 1)', () => {
+  const widened: WriteOutcome = { kind: 'ok', changed: true };
+
+  test('is made before the answer, for every CPU there is', () => {
+    const stage = stageWithSharedContainer();
+    stage.room = widened;
+    expect(stage.effectsOf(create('p', 'a', 2))).toEqual([
+      'decide',
+      'save',
+      'room for p: 0-7',
+      'move q/s',
+      'told of create-container',
+      'answer',
+    ]);
+    expect(stage.logged).toContain('cgroups above a pod lacked CPUs that had been offline; they have them again');
+  });
+
+  test('is made for all pods that are found at a start, and for no other event', () => {
+    const stage = stageWithSharedContainer();
+    stage.room = widened;
+    stage.effectsOf({ kind: 'synchronize', pods: [podOf('q'), podOf('r')], containers: [] }, removed('q'));
+    expect(stage.effects.filter((effect) => effect.startsWith('room'))).toEqual(['room for q: 0-7', 'room for r: 0-7']);
+  });
+
+  test('that can not be made is told, and the runtime says what it thinks of it', () => {
+    const stage = new Stage();
+    stage.room = { kind: 'refused', errno: 'EACCES', because: 'EACCES' };
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5']);
+    expect(stage.logged).toContain('cgroups above a pod could not be given all CPUs');
   });
 });
 

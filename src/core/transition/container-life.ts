@@ -1,6 +1,7 @@
 import { keyOf } from '../model/assignment';
 import type { Container } from '../model/container';
 import type { ContainerInfo, ContainerPhase, PodInfo } from '../model/events';
+import { asAskedFor } from './as-asked-for';
 import type { Draft } from './draft';
 import { describe, placeContainer } from './place-container';
 import { releaseWhenDone, rememberPod } from './pods';
@@ -26,7 +27,7 @@ export function advanceContainer(draft: Draft, pod: PodInfo, container: Containe
 /** Places a container that exists already. What it can't get it can't be refused: it shares. */
 export function adoptContainer(draft: Draft, pod: PodInfo, container: ContainerInfo): void {
   rememberPod(draft, pod);
-  const placed = placeContainer(draft, pod, container);
+  const placed = placeContainer(draft, pod, asAskedFor(container));
   if (placed.kind === 'placed') draft.put({ kind: 'put-container', container: placed.container });
   else if (placed.code === 'RESOURCE_EXHAUSTED') adoptAsWaiting(draft, pod, container, placed.message);
   else adoptAsShared(draft, pod, container, placed.message);

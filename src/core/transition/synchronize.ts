@@ -1,8 +1,8 @@
 import { CpuSet, parseCpuList } from '../cpuset';
-import { DEFAULT_PERIOD_US, wholeCpusOfShares } from '../inference';
 import { keyOf, type Assignment } from '../model/assignment';
 import type { CpuPromise } from '../model/container';
 import type { ContainerInfo, KnownBefore, PodInfo, RuntimeEvent } from '../model/events';
+import { asAskedFor } from './as-asked-for';
 import { adoptAsShared, adoptContainer, forgetContainer } from './container-life';
 import type { NodeView } from '../model/node-model';
 import type { Draft } from './draft';
@@ -71,19 +71,6 @@ function hasLivingNamesake(model: NodeView, pod: PodInfo, container: ContainerIn
 function isUnknownTo(model: NodeView): (container: ContainerInfo) => boolean {
   const remembered = new Set([...model.assignments.values()].map(({ containerId }) => containerId));
   return ({ id }) => !model.containers.has(id) && !remembered.has(id);
-}
-
-/**
- * A lifted quota in the runtime's record is most likely our own doing. Only containers whose limit was their request had
- * theirs lifted, so where that is a whole number it is known what the kubelet asked for; else it can't be seen any more.
- */
-function asAskedFor(container: ContainerInfo): ContainerInfo {
-  if ((container.resources.quotaUs ?? 0) >= 0) return container;
-  const { quotaUs: _lifted, ...resources } = container.resources;
-  const count = wholeCpusOfShares(resources.shares ?? 0);
-  if (count === undefined) return { ...container, resources };
-  const quotaUs = count * (resources.periodUs ?? DEFAULT_PERIOD_US);
-  return { ...container, resources: { ...resources, quotaUs } };
 }
 
 /** What came into the model while the lists were taken, or is still being made, is missing there and is not absent. */

@@ -21,11 +21,12 @@ export interface Verdict {
   readonly because: string;
 }
 
-/** Judges one container by what the kernel has for it. Pure. */
-export function judge(view: NodeView, container: Container, observation: Observation): Verdict {
+/** Judges one container by what the kernel has for it; undefined: nobody has looked yet. Pure. */
+export function judge(view: NodeView, container: Container, observation: Observation | undefined): Verdict {
   const { promise } = container;
   if (!promise) return { kind: 'kept', because: `left alone: ${container.because}` };
   if (!hasCgroup(container)) return { kind: 'pending', because: 'the container has not started' };
+  if (!observation) return { kind: 'pending', because: 'its cgroup has not been looked at yet' };
   if (observation.kind === 'gone') return { kind: 'pending', because: 'its cgroup is gone: the container is exiting' };
   if (observation.kind === 'unreadable') return { kind: 'unknown', because: observation.because };
 

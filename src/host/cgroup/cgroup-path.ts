@@ -1,3 +1,5 @@
+import { posix } from 'node:path';
+
 /** Where a container's cgroup is, below the root of a hierarchy; `path` begins with a slash. */
 export type CgroupPath =
   { readonly kind: 'path'; readonly path: string } | { readonly kind: 'refused'; readonly because: string };
@@ -23,6 +25,16 @@ export function cgroupPathOf(cgroupsPath: string): CgroupPath {
   if (parts.length !== 3)
     return refuse(cgroupsPath, 'it is neither an absolute path nor of the form slice:prefix:name');
   return systemdPath(cgroupsPath, parts[0]!, parts[1]!, parts[2]!);
+}
+
+/**
+ * Maps a pod's `cgroup_parent` of the CRI to its directory: a path is taken as it is, a slice is nested by the dashes in
+ * its name.
+ */
+export function cgroupPathOfParent(cgroupParent: string): CgroupPath {
+  if (!cgroupParent.endsWith('.slice') || cgroupParent.startsWith('/')) return cgroupPathOf(cgroupParent);
+  const within = cgroupPathOf(`${cgroupParent}::any`);
+  return within.kind === 'refused' ? within : { kind: 'path', path: posix.dirname(within.path) };
 }
 
 function plainPath(cgroupsPath: string): CgroupPath {

@@ -7,7 +7,7 @@ import { reclaimTasks } from './reclaim-tasks';
 import { readQuota, writeQuota, type QuotaReading } from './quota';
 import { listThreads, type ThreadsReading } from './threads';
 import { watchCpusets, type CpusetWatch, type CpusetWatchOptions } from './watch-cpusets';
-import { widenParents, writeCpuset } from './write-cpuset';
+import { widen, writeCpuset } from './write-cpuset';
 
 /**
  * The node's cgroups. `dir` is always a path below the root of the hierarchy that begins with a slash, as
@@ -20,8 +20,8 @@ export interface Cgroups {
   readCpuset(dir: string): CpusetReading;
   /** About 30 µs for a changed value, 5 µs for the same one, which is not written. */
   writeCpuset(dir: string, change: CpusetChange): WriteOutcome;
-  /** Lets the parents have these CPUs too, on version 1; see widenParents. */
-  widenParents(dir: string, cpus: CpuSet): WriteOutcome;
+  /** Lets a cgroup and those above it have these CPUs too, on version 1; `gone` where one of them is not there yet. */
+  widen(dir: string, cpus: CpuSet): WriteOutcome;
   /** Brings processes back that the kernel moved to the parent, on version 1; see reclaimTasks. */
   reclaimTasks(dir: string): WriteOutcome;
   readQuota(dir: string): QuotaReading;
@@ -47,7 +47,7 @@ export function openCgroups({ cgroupRoot, procRoot = '/proc' }: OpenCgroupsOptio
     readCpus: (dir) => cpusets.readCpus(root + dir),
     readCpuset: (dir) => cpusets.readAll(root + dir),
     writeCpuset: (dir, change) => writeCpuset(cpusets, root + dir, change),
-    widenParents: (dir, cpus) => widenParents(cpusets, root + dir, cpus),
+    widen: (dir, cpus) => widen(cpusets, root + dir, cpus),
     reclaimTasks: (dir) => reclaimTasks(files, hierarchies, dir),
     readQuota: (dir) => readQuota(files, hierarchies, dir),
     writeQuota: (dir, quota) => writeQuota(files, hierarchies, dir, quota),

@@ -93,19 +93,18 @@ function explainParent(
 }
 
 /**
- * Adds CPUs to the parents of a cgroup where they lack them, top down. Version 1 needs that before a container can
- * get back a CPU that was offline: the kernel took it out of every cpuset and does not return it. The root always
- * has all CPUs. On version 2 nothing is to be done: parents keep what they were given.
+ * Adds CPUs to a cgroup and to those above it where they lack them, top down. Version 1 needs that before a container below
+ * can get a CPU that was offline: the kernel took it out of every cpuset and does not return it. The root always has all
+ * CPUs. On version 2 nothing is to be done: cgroups keep what they were given.
  */
-export function widenParents(cpusets: CpusetFiles, folder: string, cpus: CpuSet): WriteOutcome {
+export function widen(cpusets: CpusetFiles, folder: string, cpus: CpuSet): WriteOutcome {
   const { version, cpusetRoot } = cpusets.hierarchies;
   if (version === 2) return UNCHANGED;
-  const parents: string[] = [];
-  for (let parent = dirname(folder); parent.length > cpusetRoot.length; parent = dirname(parent))
-    parents.unshift(parent);
+  const folders: string[] = [];
+  for (let at = folder; at.length > cpusetRoot.length; at = dirname(at)) folders.unshift(at);
   let outcome: WriteOutcome = UNCHANGED;
-  for (const parent of parents) {
-    const path = `${parent}/cpuset.cpus`;
+  for (const at of folders) {
+    const path = `${at}/cpuset.cpus`;
     const before = cpusets.readList(path);
     if (!isList(before)) return writeFailureOf(before);
     outcome = both(outcome, cpusets.writeList(path, before.union(cpus), before));

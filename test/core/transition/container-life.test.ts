@@ -1,4 +1,5 @@
-import { NodeDriver } from './node-driver';
+import type { RuntimeEvent } from '../../../src/core/model/events';
+import { NodeDriver, resourcesOf } from './node-driver';
 
 const phaseOf = (node: NodeDriver, target: string) => node.container(target)?.phase ?? 'not known';
 
@@ -26,6 +27,19 @@ test.each`
 test('one that is adopted at its start is moved to its CPUs before its process runs', () => {
   const node = new NodeDriver().run('make q/s 0; know p/a 2; starting p/a');
   expect(node.movesMade).toBe('q/s#1 0-7>0,2-4,6-7; p/a#1 ?>1,5');
+});
+
+test.each`
+  name                          | kind
+  ${'when made'}                | ${'container-created'}
+  ${'when it starts'}           | ${'container-starting'}
+  ${'when somebody changes it'} | ${'update-container'}
+`('a quota in the record that was lifted is our own doing, no conflict: adopted $name', ({ kind }) => {
+  const node = new NodeDriver().run('know p/a 2');
+  const { pod, container } = node.infoOf('p/a');
+  const lifted = { ...container, resources: { ...resourcesOf(2), quotaUs: -1 } };
+  node.send({ kind, pod, container: lifted, resources: { memoryLimitBytes: 1 << 27 } } as RuntimeEvent);
+  expect(node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
 });
 
 test('an adopted one that can get nothing says why it shares', () => {

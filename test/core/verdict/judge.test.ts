@@ -4,8 +4,9 @@ import { heldBecause, judge } from '../../../src/core/verdict/judge';
 import type { Observation } from '../../../src/core/verdict/observation';
 import { cpus, machineOf, NodeDriver, settingsWith, without, type Rules } from '../transition/node-driver';
 
-/** `1,5`, `1,5 on 1` where the processes run elsewhere, `gone`, `unreadable`. */
-function observationOf(text: string): Observation {
+/** `1,5`, `1,5 on 1` where the processes run elsewhere, `gone`, `unreadable`, `never` looked. */
+function observationOf(text: string): Observation | undefined {
+  if (text === 'never') return undefined;
   if (text === 'gone') return { kind: 'gone' };
   if (text === 'unreadable') return { kind: 'unreadable', because: 'EACCES' };
   const [list = '', effective = list] = text.split(' on ');
@@ -23,6 +24,8 @@ test.each`
   ${'as written, but a parent is narrower'}           | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on 1'}   | ${'violated'} | ${/run on 1: a parent/}
   ${'as written, and nowhere to run'}                 | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on '}    | ${'violated'} | ${/run on no CPU/}
   ${'not started'}                                    | ${'create p/a 2'}               | ${'p/a'} | ${'0-7'}        | ${'pending'}  | ${/not started/}
+  ${'nobody has looked yet'}                          | ${'make p/a 2'}                 | ${'p/a'} | ${'never'}      | ${'pending'}  | ${/not been looked at/}
+  ${'not started, and nobody has looked'}             | ${'create p/a 2'}               | ${'p/a'} | ${'never'}      | ${'pending'}  | ${/not started/}
   ${'its cgroup is gone'}                             | ${'make p/a 2'}                 | ${'p/a'} | ${'gone'}       | ${'pending'}  | ${/exiting/}
   ${'its cgroup cannot be read'}                      | ${'make p/a 2'}                 | ${'p/a'} | ${'unreadable'} | ${'unknown'}  | ${/EACCES/}
   ${'its cgroup is there and its process is not yet'} | ${'create p/a 2; starting p/a'} | ${'p/a'} | ${'1,5'}        | ${'kept'}     | ${/./}
@@ -34,7 +37,7 @@ test.each`
 
 test('where nothing was promised nothing can be broken', () => {
   const node = new NodeDriver(undefined, { cpuManagerPolicy: 'none' }).run('make p/a 2');
-  for (const seen of ['0', '0-7', 'gone', 'unreadable']) {
+  for (const seen of ['0', '0-7', 'gone', 'unreadable', 'never']) {
     expect(judge(node.model, node.container('p/a')!, observationOf(seen)).kind).toBe('kept');
   }
 });

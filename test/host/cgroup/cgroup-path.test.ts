@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { cgroupPathOf } from '../../../src/host';
+import { cgroupPathOf, cgroupPathOfParent } from '../../../src/host';
 
 const show = (cgroupsPath: string): string => {
   const result = cgroupPathOf(cgroupsPath);
@@ -79,4 +79,26 @@ test('whatever comes, the result stays below the root', () => {
     { seed: 11, numRuns: 5000 },
   );
   expect(paths).toBeGreaterThan(200);
+});
+
+test.each`
+  driver                 | cgroupParent                             | path
+  ${'cgroupfs'}          | ${'/kubepods/burstable/pod1-2'}          | ${'/kubepods/burstable/pod1-2'}
+  ${'systemd'}           | ${`kubepods-burstable-pod${POD}.slice`}  | ${`/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod${POD}.slice`}
+  ${'a slice as a path'} | ${`/kubepods.slice/kubepods-podx.slice`} | ${`/kubepods.slice/kubepods-podx.slice`}
+`('the parent of a pod with $driver: $cgroupParent', ({ cgroupParent, path }) => {
+  expect(cgroupPathOfParent(cgroupParent as string)).toEqual({ kind: 'path', path });
+});
+
+test.each`
+  name                     | cgroupParent
+  ${'none'}                | ${''}
+  ${'the root'}            | ${'/'}
+  ${'a way up'}            | ${'/kubepods/../..'}
+  ${'a relative path'}     | ${'kubepods/pod1'}
+  ${'a slice with --'}     | ${'kubepods--pod1.slice'}
+  ${'more than a slice'}   | ${'a:b:c.slice'}
+  ${'a slice with a path'} | ${'../kubepods.slice'}
+`('the parent of a pod is refused where it is $name', ({ cgroupParent }) => {
+  expect(cgroupPathOfParent(cgroupParent as string).kind).toBe('refused');
 });

@@ -171,17 +171,22 @@ describeOnKernel('nested cgroups of version 1', 1, () => {
     expect(group.text('/c1/new', 'cpuset.cpus')).toBe('');
   });
 
-  test('what the parent lacks is refused by name, and granted after widening the parents', () => {
-    group.make('/pod', '0-1');
+  test('what the parent lacks is refused by name, and granted after widening it', () => {
+    const pod = group.make('/pod', '0-1');
     const dir = group.make('/pod/c1', '0');
     writeFileSync(group.file('/pod', 'cpuset.cpus'), '0');
     const outcome = cgroups.writeCpuset(dir, cpus('0-1'));
     expect(outcome).toMatchObject({ kind: 'refused', errno: 'EACCES' });
     expect(outcome.kind === 'refused' && outcome.because).toMatch(/-test-rw-\d+\/pod has "0" only\)$/);
-    expect(cgroups.widenParents(dir, parseCpuList('0-1'))).toEqual(ok(true));
-    expect(cgroups.widenParents(dir, parseCpuList('0-1'))).toEqual(ok(false));
+    expect(cgroups.widen(pod, parseCpuList('0-1'))).toEqual(ok(true));
+    expect(cgroups.widen(pod, parseCpuList('0-1'))).toEqual(ok(false));
     expect(cgroups.writeCpuset(dir, cpus('0-1'))).toEqual(ok(true));
-    expect(cgroups.widenParents(`${group.dir}/gone/c1`, parseCpuList('0-1'))).toEqual({ kind: 'gone' });
+  });
+
+  test('widening begins at the top, and goes as far down as there are cgroups', () => {
+    group.make('/class', '0');
+    expect(cgroups.widen(`${group.dir}/class/pod-to-come`, parseCpuList('1'))).toEqual({ kind: 'gone' });
+    expect(group.text('/class', 'cpuset.cpus')).toBe('0-1');
   });
 
   test('more cgroups below than are gone through is a refusal, not a hang', () => {
