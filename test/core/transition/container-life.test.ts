@@ -1,4 +1,3 @@
-import type { RuntimeEvent } from '../../../src/core/model/events';
 import { NodeDriver, resourcesOf } from './node-driver';
 
 const phaseOf = (node: NodeDriver, target: string) => node.container(target)?.phase ?? 'not known';
