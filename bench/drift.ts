@@ -3,6 +3,8 @@
  * promised again, on a real containerd. Beside it, in turns: a process that does nothing but watch one cgroup and write
  * it back, which is what this machine allows at all; and a bare update through the runtime. Needs root.
  *
+ * Arguments: --quick, and the Debian suite whose containerd is asked, `trixie` or `sid`.
+ *
  * No container is tampered with so often that the restraint against fights would come into it.
  */
 import { spawn } from 'node:child_process';
@@ -10,11 +12,13 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import { FREE_REPAIRS } from '../src/core/verdict/restraint';
 import { cpusetDirOf, poll, type RunningContainer, startDaemon, startRuntime, type Suite } from '../test/e2e/rig';
 
-const CONTAINERS = 50;
-const suite = (process.argv[2] ?? 'trixie') as Suite;
+const { values, positionals } = parseArgs({ options: { quick: { type: 'boolean' } }, allowPositionals: true });
+const CONTAINERS = values.quick === true ? 5 : 50;
+const suite = (positionals[0] ?? 'trixie') as Suite;
 
 void main();
 

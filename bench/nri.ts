@@ -22,7 +22,7 @@ import { readEvent, readSynchronize } from '../src/nri/messages/read-event';
 import { toContainerInfo, toPodInfo } from '../src/nri/messages/to-core';
 import { readArguments } from './nri/arguments';
 import { startDaemon, takeBundle } from './nri/daemon';
-import { percentile, printMachine, printTable } from './nri/figures';
+import { median, percentile, printMachine, printTable } from './nri/figures';
 import { openInProcess, type Parts } from './nri/in-process';
 import { encodeCreate, encodeRemovePod, encodeRunPod, encodeStop, makeSubject } from './nri/messages';
 import { PluginProcess } from './nri/plugin-process';
@@ -179,9 +179,14 @@ function reportExclusive(
   );
 }
 
-/** Several requests that arrived together are decided one by one and share one durable write. */
+const TOGETHER = [1, 8, 32] as const;
+
+/**
+ * Requests that arrive together are decided one by one and share one durable write: whoever asks waits as long as all of
+ * them take. Beside it the bare durable write of the very bytes that they leave on the same disk.
+ */
 function measureGroups(dir: string): void {
-  const rounds = quick ? 10 : 150;
+  const rounds = quick ? 20 : 300;
   const cpus = Array.from({ length: 128 }, (_, id) => ({
     id,
     core: id,
@@ -190,38 +195,50 @@ function measureGroups(dir: string): void {
     uncoreCache: id >> 3,
   }));
   const { transactor } = openInProcess(dir, buildTopology({ cpus }));
-  const times = { one: [] as number[], together: [] as number[], single: [] as number[], raw: [] as number[] };
   const release = (events: readonly RuntimeEvent[]): void => {
     const sandboxIds = events.flatMap((event) => (event.kind === 'create-container' ? [event.pod.sandboxId] : []));
     const ids = events.flatMap((event) => (event.kind === 'create-container' ? [event.container.id] : []));
     transactor.handleAll(ids.map((containerId) => ({ kind: 'container-removed', containerId })));
     transactor.handleAll(sandboxIds.map((sandboxId) => ({ kind: 'pod-removed', sandboxId })));
   };
-  for (let round = -10; round < rounds; round++) {
-    if (round === 0) for (const list of Object.values(times)) list.length = 0;
+  const groups = TOGETHER.map((size) => ({ size, ours: [] as number[], raw: [] as number[] }));
+  const single: number[] = [];
+  for (let round = -20; round < rounds; round++) {
     const events = Array.from({ length: 32 }, (_, i) => {
       const event = readEvent('CreateContainer', encodeCreate(makeSubject('exclusive', round * 32 + i)));
       if (event === 'ignored') throw new Error('CreateContainer means nothing to us');
       return event;
     });
-    times.one.push(timeUs(() => transactor.handleAll(events.slice(0, 1))));
-    release(events.slice(0, 1));
-    times.together.push(timeUs(() => transactor.handleAll(events)));
-    const state = readFileSync(`${dir}/in-process/state.json`);
-    if (state.toString().split('"podUid"').length !== 33) throw new Error('not all of them were allocated');
+    for (const { size, ours, raw } of groups) {
+      const some = events.slice(0, size);
+      const oursUs = timeUs(() => transactor.handleAll(some));
+      const state = readFileSync(`${dir}/in-process/state.json`);
+      if (state.toString().split('"podUid"').length !== size + 1) throw new Error('not all of them were allocated');
+      const rawUs = timeUs(() => writeRaw(`${dir}/in-process`, state));
+      release(some);
+      if (round < 0) continue; // warms up
+      ours.push(oursUs);
+      raw.push(rawUs);
+    }
+    const singleUs = timeUs(() => events.forEach((event) => transactor.handle(event)));
     release(events);
-    times.single.push(timeUs(() => events.forEach((event) => transactor.handle(event))));
-    release(events);
-    times.raw.push(timeUs(() => writeRaw(`${dir}/in-process`, state)));
+    if (round >= 0) single.push(singleUs);
   }
-  printTable(`Allocations that arrive together, machine of 128 CPUs, in process, ${rounds} rounds, µs`, {
-    'one allocation': rowOf(times.one),
-    '32, decided together, one write': rowOf(times.together),
-    '32, one after the other': rowOf(times.single),
-    'bare durable write of the state of 32': rowOf(times.raw),
+  printTable(`Durable allocations, machine of 128 CPUs, in process, ${rounds} rounds, µs`, {
+    ...Object.fromEntries(
+      groups.flatMap(({ size, ours, raw }) => [
+        [`${size} at once`, rowOf(ours)],
+        [`write, fsync, rename of the state of ${size}`, rowOf(raw)],
+      ]),
+    ),
+    '32, one after the other': rowOf(single),
   });
-  const factor = percentile(times.together, 0.5) / percentile(times.one, 0.5);
-  console.log(`32 together take ${factor.toFixed(1)} times one at p50 (target: under 4)`);
+  for (const { size, ours, raw } of groups) {
+    const target = size === 1 ? ' (target: at most 1.3)' : '';
+    console.log(`${size} at once: ${(median(ours) / median(raw)).toFixed(2)} times the bare write at p50${target}`);
+  }
+  const factor = median(groups.at(-1)!.ours) / median(groups[0]!.ours);
+  console.log(`32 at once take ${factor.toFixed(1)} times one at p50 (target: under 4)`);
 }
 
 function startEcho(dir: string): Promise<PluginProcess> {

@@ -7,7 +7,7 @@ import { CpuSet } from '../src/core/cpuset';
 import type { Assignment } from '../src/core/model/assignment';
 import { openStateStore, type StateStore } from '../src/state';
 
-const ROUNDS = Number(process.argv[2] ?? 1_000);
+const ROUNDS = process.argv.includes('--quick') ? 20 : 1_000;
 const WARM_UP = 50;
 const RAW_BYTES = Buffer.alloc(4096, 'x');
 

@@ -17,6 +17,7 @@ const steps = [
   ['build', 'npm', ['run', '--silent', 'build']],
   ['unit and conformance tests', 'npx', ['--no-install', 'jest', '--selectProjects', 'unit', 'conformance']],
   ['end-to-end tests on real containerd', 'npx', ['--no-install', 'jest', '--selectProjects', 'e2e', '--runInBand']],
+  ['benches of the promise, quick: do they work', 'node', ['scripts/bench-quick.mjs']],
   ['soak: three minutes of churn, tampering and crashes', 'node', ['scripts/soak.mjs', '--minutes', '3']],
 ];
 
