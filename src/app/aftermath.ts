@@ -1,4 +1,5 @@
 import type { NodeEvent } from '../core/model/pod-event';
+import type { Move } from '../core/plan/plan-moves';
 
 export interface AftermathParts {
   /** Brings what follows the model up to date. */
@@ -17,9 +18,12 @@ export class Aftermath {
   constructor(private readonly parts: AftermathParts) {}
 
   /** `event`: what the transaction was about, unless it was a change of our own. */
-  begin(event: NodeEvent | undefined): void {
+  begin(event: NodeEvent | undefined, moves: readonly Move[] = []): void {
     if (event?.kind === 'container-started') this.started.push(event.container.id);
     if (event?.kind === 'synchronize') this.synchronized = true;
+    // Who was switched while it ran: its pod's quota may have to be lifted too.
+    if (event?.kind === 'pod-spec' || event?.kind === 'pod-specs')
+      this.started.push(...moves.map(({ containerId }) => containerId));
     if (this.scheduled) return;
     this.scheduled = true;
     setImmediate(() => {

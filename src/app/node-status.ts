@@ -107,7 +107,10 @@ function showContainer({ model, verdicts, now }: NodeStatusParts, container: Con
     }),
     ...(observation && { observation }),
     verdict: { kind: verdict.kind, reason: verdict.because, since: entry?.since ?? now() },
-    because: container.because,
+    because:
+      container.unmetSwitch === undefined
+        ? container.because
+        : `${container.because}; not switched: ${container.unmetSwitch}`,
     since: assignment?.since ?? entry?.since ?? '',
     requested: container.entitled,
     ...(assignment?.containerId === container.id && {

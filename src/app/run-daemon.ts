@@ -121,10 +121,10 @@ export async function runDaemon({ config, version, log, signal: told }: DaemonOp
         onTransaction: (done) => {
           gap.note(done.notes);
           if (metrics) countTransaction(metrics, model, done);
-          const { request } = done;
+          const { request, moves } = done;
           if (request?.kind === 'update-container' && !link.recorder.isUpdating(request.container.id))
             clues.noteUpdate(request.container.id, performance.now());
-          aftermath.begin(request);
+          aftermath.begin(request, moves);
         },
       },
     });

@@ -76,8 +76,8 @@ export class RuntimeLink {
     return this.tracked((client) => question(client, { timeoutMs: ASK_TIMEOUT_MS, signal: this.parts.signal }));
   }
 
-  private async update(containerId: string, { cpus, mems }: CpuPromise): Promise<void> {
-    const change = { containerId, cpus, ...(!mems.isEmpty && { mems }) };
+  private async update(containerId: string, { cpus, mems, quota }: CpuPromise): Promise<void> {
+    const change = { containerId, cpus, ...(!mems.isEmpty && { mems }), ...(quota && { quotaUs: quota.quotaUs }) };
     const options = { timeoutMs: UPDATE_TIMEOUT_MS, signal: this.parts.signal };
     await this.tracked((client) => client.updateContainer(change, options));
   }

@@ -59,6 +59,15 @@ export interface Timing {
   readonly moveMs: number;
 }
 
+/** What is told only because of itself, or can be told again; all else has happened, and is taken as it is. */
+const MAY_BE_REFUSED: ReadonlySet<NodeEvent['kind']> = new Set([
+  'create-container',
+  'update-container',
+  'pod-spec',
+  'pod-spec-gone',
+  'pod-specs',
+]);
+
 type Work = (draft: Draft) => Outcome;
 
 interface Job {
@@ -100,7 +109,7 @@ export class Transactor {
       events.map((event) => ({
         kind: event.kind,
         request: event,
-        mayBeRefused: event.kind === 'create-container' || event.kind === 'update-container',
+        mayBeRefused: MAY_BE_REFUSED.has(event.kind),
         work: (draft) => handle(draft, event, live),
       })),
     );

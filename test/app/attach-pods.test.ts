@@ -28,7 +28,7 @@ function startNode() {
     now: () => '2026-11-21T00:00:00Z',
     log: pino({ level: 'silent' }),
   });
-  const pods = attachPods({ transactor });
+  const pods = attachPods({ transactor, signal: new AbortController().signal });
   const synchronize = (uids: readonly string[]) =>
     transactor.handle({ kind: 'synchronize', pods: uids.map((uid) => podOf(uid)), containers: [] });
   const remember = (podUid: string) => model.apply({ kind: 'put-assignment', assignment: assignmentOf(podUid) });

@@ -55,6 +55,17 @@ export function choosePolicy(
   return { policy: cpuManagerPolicy, remarks };
 }
 
+/** The policies that the annotations choose for the container, allowed or not, those that win first. */
+export function listChoices(
+  annotations: Annotations,
+  containerName: string,
+): readonly { readonly annotation: string; readonly policy: PolicyName }[] {
+  return candidatesFor(containerName).flatMap(({ annotation, values }) => {
+    const policy = values.find((name) => name === annotationOf(annotations, annotation));
+    return policy === undefined ? [] : [{ annotation, policy }];
+  });
+}
+
 /** Annotations that may choose for the container, those that win first. */
 function candidatesFor(
   containerName: string,

@@ -1,5 +1,6 @@
 export type { Annotations, Remark } from './annotation';
 export { choosePolicy } from './choose-policy';
 export { excludesReserved } from './exclude-reserved';
+export { sayingOf } from './saying';
 export { parseTopologyResult, readTopologyResult, TOPOLOGY_RESULT, totalOf } from './topology-result';
 export type { ParsedResult, TopologyResult } from './topology-result';

@@ -1,4 +1,3 @@
-import { MAX_SHARES, milliOfShares } from '../inference';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import type { Topology } from '../topology';
 import { annotationOf, quote, type Remark } from './annotation';
@@ -51,14 +50,23 @@ export function parseTopologyResult(text: string): ParsedResult {
  */
 export function readTopologyResult(
   topology: Topology,
-  pod: PodInfo,
-  { count, container }: { readonly count: number; readonly container: Pick<ContainerInfo, 'name'> },
+  { annotations }: Pick<PodInfo, 'annotations'>,
+  {
+    count,
+    container,
+    podMilliCpu,
+  }: {
+    readonly count: number;
+    readonly container: Pick<ContainerInfo, 'name'>;
+    /** What the whole pod asks for, in thousandths of a CPU; undefined when that cannot be told. */
+    readonly podMilliCpu: number | undefined;
+  },
 ): { readonly result?: TopologyResult; readonly remarks: readonly Remark[] } {
-  const text = annotationOf(pod.annotations, TOPOLOGY_RESULT);
+  const text = annotationOf(annotations, TOPOLOGY_RESULT);
   if (text === undefined) return { remarks: [] };
   const parsed = parseTopologyResult(text);
   const because = parsed.ok
-    ? findDisbelief(topology, pod, { count, name: container.name }, parsed.result)
+    ? findDisbelief(topology, { count, name: container.name, podMilliCpu }, parsed.result)
     : parsed.because;
   return parsed.ok && because === undefined
     ? { result: parsed.result, remarks: [] }
@@ -67,8 +75,11 @@ export function readTopologyResult(
 
 function findDisbelief(
   { numaNodes }: Topology,
-  { podResources }: PodInfo,
-  { count, name }: { readonly count: number; readonly name: string },
+  {
+    count,
+    name,
+    podMilliCpu,
+  }: { readonly count: number; readonly name: string; readonly podMilliCpu: number | undefined },
   result: TopologyResult,
 ): string | undefined {
   if (result.size === 0) return undefined;
@@ -76,11 +87,9 @@ function findDisbelief(
   for (const node of result.keys())
     if (!numaNodes.some(({ id }) => id === node)) return `this machine has no NUMA node ${node}`;
   if (total < count) return `it names ${total} in all, but container ${name} alone asks for ${count} CPUs`;
-  const podShares = podResources?.shares;
-  if (podShares !== undefined && podShares >= MAX_SHARES) return undefined;
-  const announced = podShares === undefined ? count * 1000 : Math.max(count * 1000, milliOfShares(podShares));
-  if (total * 1000 > announced) return `it names ${total} in all, but the pod asks for ${announced / 1000} CPUs`;
-  return undefined;
+  if (podMilliCpu === undefined) return undefined;
+  const asked = Math.max(count * 1000, podMilliCpu);
+  return total * 1000 > asked ? `it names ${total} in all, but the pod asks for ${asked / 1000} CPUs` : undefined;
 }
 
 /** The CPUs that a result gives the pod in all. */

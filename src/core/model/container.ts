@@ -5,6 +5,14 @@ import type { ContainerPhase, CpuResources, PodInfo } from './events';
 export interface CpuPromise {
   readonly cpus: CpuSet;
   readonly mems: CpuSet;
+  /** Where it changed while the container ran; absent = left as it is. */
+  readonly quota?: PromisedQuota;
+}
+
+/** A CFS quota; `quotaUs` of CPU time in each period, -1 = no limit. Without a period that stays as it is. */
+export interface PromisedQuota {
+  readonly quotaUs: number;
+  readonly periodUs?: number;
 }
 
 /**
@@ -36,6 +44,12 @@ export interface Container {
   readonly entitled: number;
   /** Its pod asked to be kept off reserved CPUs where it shares. */
   readonly avoidsReserved?: true;
+  /** What its pod's annotations said of it when it was placed (`sayingOf`); absent = nothing. */
+  readonly saying?: string;
+  /** Why it is still where it was, although its pod's annotations say otherwise by now. Written for the operator. */
+  readonly unmetSwitch?: string;
+  /** How its CFS quota has to be, where that was switched while it ran; absent = as it was created. */
+  readonly quota?: 'lifted' | 'as-asked';
   /** Absent when left alone. */
   readonly promise?: CpuPromise;
   /** What the runtime or the kernel was given last; differs from the promise until a pending move is carried out. */
@@ -55,5 +69,10 @@ export interface Container {
 
 export function samePromise(a: CpuPromise | undefined, b: CpuPromise | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
-  return a.cpus.equals(b.cpus) && a.mems.equals(b.mems);
+  return (
+    a.cpus.equals(b.cpus) &&
+    a.mems.equals(b.mems) &&
+    a.quota?.quotaUs === b.quota?.quotaUs &&
+    a.quota?.periodUs === b.quota?.periodUs
+  );
 }

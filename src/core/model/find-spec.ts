@@ -27,6 +27,12 @@ export function findSpec(
   return undefined;
 }
 
+/** The pod with the annotations that the API server has now; the runtime tells those that the sandbox was made with. */
+export function asSpecSays(view: Pick<NodeView, 'podSpecs'>, pod: PodInfo): PodInfo {
+  const spec = findSpec(view, pod);
+  return spec ? { ...pod, annotations: spec.annotations } : pod;
+}
+
 /** The container of this name in a pod's spec. */
 export function findContainerSpec(spec: PodSpec | undefined, name: string): ContainerSpec | undefined {
   return spec?.containers.find((container) => container.name === name);

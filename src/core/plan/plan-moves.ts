@@ -1,8 +1,9 @@
 import { CpuSet } from '../cpuset';
 import { keyOf, type Assignment } from '../model/assignment';
-import { samePromise, type Container, type CpuPromise } from '../model/container';
+import { samePromise, type Container, type CpuPromise, type PromisedQuota } from '../model/container';
 import { cpusOf, isAssigned, KINDS, poolFor } from '../model/kinds';
 import type { Change, NodeView } from '../model/node-model';
+import { podQuotaToRestore } from './pod-quota';
 
 /** One container that has to change its CPUs, as data. */
 export interface Move {
@@ -11,6 +12,8 @@ export interface Move {
   /** Where it is, as far as known. */
   readonly from?: CpuPromise;
   readonly to: CpuPromise;
+  /** The quota of its pod as a whole, where that has to be set again too. */
+  readonly podQuota?: { readonly podUid: string; readonly quota: PromisedQuota };
   readonly because: string;
 }
 
@@ -43,6 +46,7 @@ export function planMoves({ model, put, affected }: Changing): Move[] {
         cgroupsPath: current.cgroupsPath,
         ...(current.told && { from: current.told }),
         to: current.promise,
+        ...planPodQuota(model, current),
         because: reasonOf(model, current),
       });
     }
@@ -53,15 +57,31 @@ export function planMoves({ model, put, affected }: Changing): Move[] {
 /** What the container shall have by the model as it is; undefined when it is left alone. */
 export function promiseOf(view: NodeView, container: Container): CpuPromise | undefined {
   const assignment = isAssigned(container) ? ownAssignment(view, container) : undefined;
+  const quota = quotaOf(container);
   if (assignment) {
     const cpus = cpusOf(view, assignment);
     // All its CPUs are offline: it has to run somewhere. The verdict says so.
-    return { cpus: cpus.isEmpty ? view.sharedPool : cpus, mems: assignment.mems };
+    return { cpus: cpus.isEmpty ? view.sharedPool : cpus, mems: assignment.mems, ...(quota && { quota }) };
   }
   if (container.placement === 'left-alone' && view.exclusive.isEmpty) return undefined;
   // Who had memory nodes of its own and shares now may use all of them again: a list can't be taken away, only widened.
   const confined = container.told !== undefined && !container.told.mems.isEmpty;
-  return { cpus: poolFor(view, container), mems: confined ? memoryNodesOf(view) : CpuSet.empty };
+  const mems = confined ? memoryNodesOf(view) : CpuSet.empty;
+  return { cpus: poolFor(view, container), mems, ...(quota && { quota }) };
+}
+
+/** Who has its quota again may have been the last one of its pod to have none. */
+function planPodQuota(view: NodeView, container: Container): Pick<Move, 'podQuota'> {
+  const { quota: to, podUid, promise, told } = container;
+  if (to !== 'as-asked' || promise?.quota?.quotaUs === told?.quota?.quotaUs) return {};
+  const quota = podQuotaToRestore(view, container);
+  return quota ? { podQuota: { podUid, quota } } : {};
+}
+
+/** The quota that has to be written, where it was switched while the container ran. */
+function quotaOf({ quota, resources: { quotaUs = -1, periodUs } }: Container): PromisedQuota | undefined {
+  if (quota === undefined) return undefined;
+  return quota === 'lifted' ? { quotaUs: -1 } : { quotaUs, ...(periodUs !== undefined && { periodUs }) };
 }
 
 function memoryNodesOf({ topology }: NodeView): CpuSet {

@@ -1,5 +1,6 @@
-import { inferCpuRequest, inferWholeCpus, type CpuRequest } from '../inference';
+import { guaranteedBySpec, inferCpuRequest, inferWholeCpus, wholeBySpec, type CpuRequest } from '../inference';
 import type { ContainerInfo, PodInfo } from '../model/events';
+import type { ContainerSpec, PodSpec } from '../model/pod-spec';
 import type { PolicyName } from '../model/policy-name';
 import { exclusivePolicy } from './crane-exclusive';
 import { immovablePolicy } from './crane-immovable';
@@ -17,7 +18,7 @@ export const POLICIES: Readonly<Record<PolicyName, Policy>> = {
   immovable: immovablePolicy,
 };
 
-/** What a container is entitled to under a policy. */
+/** What a container is entitled to under a policy, as far as its message tells. */
 export type Entitlement = (pod: PodInfo, container: ContainerInfo) => CpuRequest;
 
 export const ENTITLEMENTS: Readonly<Record<PolicyName, Entitlement>> = {
@@ -26,6 +27,15 @@ export const ENTITLEMENTS: Readonly<Record<PolicyName, Entitlement>> = {
   exclusive: inferWholeCpus,
   numa: inferWholeCpus,
   immovable: inferWholeCpus,
+};
+
+/** The same where the pod's spec is known. */
+export const SPEC_ENTITLEMENTS: Readonly<Record<PolicyName, (pod: PodSpec, container: ContainerSpec) => CpuRequest>> = {
+  none: guaranteedBySpec,
+  static: guaranteedBySpec,
+  exclusive: wholeBySpec,
+  numa: wholeBySpec,
+  immovable: wholeBySpec,
 };
 
 /** The policies that go by what Crane's scheduler chose. */

@@ -45,6 +45,20 @@ export class Draft {
     return [...this.touchedIds].flatMap((id) => containers.get(id) ?? []);
   };
 
+  /** Does several changes, or none of them: takes them back unless `work` succeeds. What is noted meanwhile stays only then. */
+  attempt<T extends { readonly ok: boolean }>(work: () => T): T {
+    const { durable, everyone } = this;
+    const changes = this.undo.length;
+    const notes = this.notes.length;
+    const done = work();
+    if (!done.ok) {
+      for (const change of this.undo.splice(changes).reverse()) this.model.apply(change);
+      this.notes.length = notes;
+      [this.durable, this.everyone] = [durable, everyone];
+    }
+    return done;
+  }
+
   note(level: Note['level'], message: string, fields: Note['fields'] = {}): void {
     this.notes.push({ level, message, fields });
   }

@@ -6,7 +6,9 @@ import { createContainer } from './create-container';
 import type { Draft } from './draft';
 import { nameContainer } from './name-container';
 import { removePod, stopPod } from './pod-life';
-import { forgetSpec, learnSpec, learnSpecs } from './pod-specs';
+import { retrySwitches } from './live-switch';
+import { forgetSpec, learnSpec, learnSpecs, switchAllPods } from './pod-specs';
+import { returnIdle } from './return-idle';
 import { rememberLivePod } from './pods';
 import { synchronize, type LiveCpusets } from './synchronize';
 import { forgetRecord, learnUpdate } from './update-outcome';
@@ -25,8 +27,17 @@ const OK: RuntimeAnswer = { kind: 'ok' };
 export function handle(draft: Draft, event: NodeEvent, live: LiveCpusets = new Map()): Outcome {
   const answer = decide(draft, event, live);
   if (answer.kind === 'refuse') draft.rollback();
-  else if (draft.isDurable) placeWaiting(draft); // somebody may have given CPUs back
+  else followUp(draft, event);
   return { answer, moves: answer.kind === 'refuse' ? [] : planMoves(draft) };
+}
+
+/** What becomes possible with an event for others than the one that it is about. */
+function followUp(draft: Draft, { kind }: NodeEvent): void {
+  if (kind === 'synchronize') switchAllPods(draft);
+  returnIdle(draft);
+  if (!draft.isDurable) return; // nobody can have given CPUs back
+  placeWaiting(draft);
+  retrySwitches(draft);
 }
 
 function decide(draft: Draft, event: NodeEvent, live: LiveCpusets): RuntimeAnswer {

@@ -1,7 +1,8 @@
-import { excludesReserved } from '../annotations';
+import { excludesReserved, sayingOf } from '../annotations';
 import type { CpuRequest } from '../inference';
 import type { Container, CpuPromise, Placement } from '../model/container';
 import type { ContainerInfo, CpuAdjustment, PodInfo, RuntimeAnswer } from '../model/events';
+import { asSpecSays } from '../model/find-spec';
 import { KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import { promiseOf } from '../plan/plan-moves';
@@ -14,15 +15,21 @@ export type Placed =
 
 /**
  * Decides and writes assignment and notes into the draft; the container itself is the caller's to put.
- * `waitedSince`: it has waited for CPUs that are free on the node.
+ *
+ * `waitedSince`: it has waited for CPUs that are free on the node. `switchedBecause`: it runs, and this is why it is placed anew;
+ * for lack of CPUs it is refused, not unpinned, and it is never left where it was without a promise.
  */
 export function placeContainer(
   draft: Draft,
-  pod: PodInfo,
+  told: PodInfo,
   container: ContainerInfo,
-  { waitedSince }: { readonly waitedSince?: string } = {},
+  { waitedSince, switchedBecause }: { readonly waitedSince?: string; readonly switchedBecause?: string } = {},
 ): Placed {
   const { model } = draft;
+  const pod = asSpecSays(model, told);
+  const live = switchedBecause !== undefined;
+  const why = switchedBecause ?? (waitedSince === undefined ? undefined : `it had waited since ${waitedSince}`);
+  const reasonFor = (because: string): string => (why === undefined ? because : `${because}; ${why}`);
   const facts = {
     podUid: pod.uid,
     pod: `${pod.namespace}/${pod.name}`,
@@ -31,6 +38,7 @@ export function placeContainer(
   };
   const { chosen, request, decision, remarks } = decidePlacement(model, pod, container, {
     leaveIdle: waitedSince !== undefined,
+    ...(live && { mayShare: false }),
   });
   for (const remark of remarks) draft.note('warn', 'annotation ignored', { ...facts, ...remark });
   const entitled = request.kind === 'exclusive' ? request.count : 0;
@@ -42,8 +50,7 @@ export function placeContainer(
       const fresh = !model
         .assignmentsOf(pod.uid)
         .some(({ containerName, cpus }) => containerName === container.name || cpus.overlaps(decision.cpus));
-      const because = waitedSince ? `${decision.because}; it had waited since ${waitedSince}` : decision.because;
-      const pin = { requested: entitled, chosen, decision: { ...decision, because } };
+      const pin = { requested: entitled, chosen, decision: { ...decision, because: reasonFor(decision.because) } };
       const assignment = assign(draft, pod, container, pin);
       const placed = withPromise(
         model,
@@ -55,29 +62,38 @@ export function placeContainer(
         }),
       );
       const cpus = placed.promise?.cpus.toString();
-      draft.note('info', 'pinned', { ...facts, policy: chosen.policy, cpus, because: assignment.because });
+      draft.note('info', live ? 'switched' : 'pinned', {
+        ...facts,
+        policy: chosen.policy,
+        cpus,
+        because: assignment.because,
+      });
       return { kind: 'placed', liftQuota: assignment.quotaLifted, container: placed };
     }
     case 'share': {
       unassign(draft, pod, container.name);
+      const because = reasonFor(decision.because);
       const leftAlone =
-        model.settings.cpuManagerPolicy === 'none' && model.exclusive.isEmpty && !excludesReserved(pod.annotations);
+        !live &&
+        model.settings.cpuManagerPolicy === 'none' &&
+        model.exclusive.isEmpty &&
+        !excludesReserved(pod.annotations);
       const placed = withPromise(
         model,
         describe(pod, container, {
           placement: leftAlone ? 'left-alone' : 'shared',
           entitled,
-          because: decision.because,
+          because,
           freshAssignment: false,
         }),
       );
       draft.note(
-        chosen.policy !== 'none' && isSurprising(request) ? 'warn' : 'debug',
-        leftAlone ? 'left alone' : 'shares',
+        live ? 'info' : chosen.policy !== 'none' && isSurprising(request) ? 'warn' : 'debug',
+        live ? 'switched' : leftAlone ? 'left alone' : 'shares',
         {
           ...facts,
           ...(placed.promise && { cpus: placed.promise.cpus.toString() }),
-          because: decision.because,
+          because,
         },
       );
       return { kind: 'placed', liftQuota: false, container: placed };
@@ -100,6 +116,7 @@ interface Standing {
 }
 
 export function describe(pod: PodInfo, container: ContainerInfo, standing: Standing): Container {
+  const saying = sayingOf(pod.annotations, container.name);
   return {
     id: container.id,
     sandboxId: pod.sandboxId,
@@ -110,6 +127,7 @@ export function describe(pod: PodInfo, container: ContainerInfo, standing: Stand
     resources: container.resources,
     ...(container.oomScoreAdj !== undefined && { oomScoreAdj: container.oomScoreAdj }),
     ...(excludesReserved(pod.annotations) && { avoidsReserved: true as const }),
+    ...(saying !== '' && { saying }),
     ...standing,
   };
 }

@@ -1,22 +1,16 @@
 import { choosePolicy, readTopologyResult, type Remark } from '../annotations';
 import { CpuSet } from '../cpuset';
-import type { CpuRequest } from '../inference';
+import { MAX_SHARES, milliOfShares, type CpuRequest } from '../inference';
 import { keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import type { ContainerInfo, PodInfo } from '../model/events';
+import { asSpecSays } from '../model/find-spec';
 import { KINDS, mayOverlap, sharedOn } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import type { ChosenPolicy } from '../model/policy-name';
 import { rulesOf } from '../model/settings';
-import {
-  ENTITLEMENTS,
-  POLICIES,
-  SCHEDULED_POLICIES,
-  type Decision,
-  type Followers,
-  type PinRequest,
-  type Snapshot,
-} from '../policy';
+import { POLICIES, SCHEDULED_POLICIES, type Decision, type Followers, type PinRequest, type Snapshot } from '../policy';
 import type { Draft } from './draft';
+import { podMilliCpuOf, requestOf } from './request-of';
 
 /** Who decides for a container, what it is entitled to, and what becomes of it. */
 export interface PlacementDecision {
@@ -27,25 +21,28 @@ export interface PlacementDecision {
   readonly remarks: readonly Remark[];
 }
 
-/** Whose decision it is, and what the container is entitled to by the numbers of its message. */
+/** Whose decision it is, and what the container is entitled to by its numbers. */
 export function entitle(
   view: NodeView,
   pod: PodInfo,
   container: ContainerInfo,
 ): Pick<PlacementDecision, 'chosen' | 'request' | 'remarks'> {
-  const { remarks, ...chosen } = choosePolicy(view.settings, pod.annotations, container.name);
-  return { chosen, request: ENTITLEMENTS[chosen.policy](pod, container), remarks };
+  const { remarks, ...chosen } = choosePolicy(view.settings, asSpecSays(view, pod).annotations, container.name);
+  return { chosen, request: requestOf(view, pod, container, chosen.policy), remarks };
 }
 
 /**
  * What the container is entitled to, and what the policy for it makes of that. `leaveIdle`: CPUs that others of its pod
- * left there are not for it.
+ * left there are not for it. `mayShare`: what does not fit shares instead.
  */
 export function decidePlacement(
   view: NodeView,
   pod: PodInfo,
   container: ContainerInfo,
-  { leaveIdle = false }: { readonly leaveIdle?: boolean } = {},
+  {
+    leaveIdle = false,
+    mayShare = view.settings.onInsufficientCpu === 'share',
+  }: { readonly leaveIdle?: boolean; readonly mayShare?: boolean } = {},
 ): PlacementDecision {
   const { chosen, request, remarks } = entitle(view, pod, container);
   if (request.kind === 'conflict') {
@@ -60,16 +57,18 @@ export function decidePlacement(
   const snapshot = snapshotFor(view, pod, container.name, kind);
   const decision = POLICIES[chosen.policy](leaveIdle ? { ...snapshot, idleInPod: CpuSet.empty } : snapshot, {
     count: request.count,
-    podCount: Math.max(request.count, Math.floor((pod.podResources?.shares ?? 0) / 1024)),
+    podCount: Math.max(
+      request.count,
+      Math.floor((podMilliCpuOf(view, pod, chosen.policy) ?? milliOfShares(MAX_SHARES)) / 1000),
+    ),
     memoryBytes: container.resources.memoryLimitBytes ?? 0,
     ...scheduled.found,
   });
-  const mayShare =
-    view.settings.onInsufficientCpu === 'share' && decision.kind === 'refuse' && decision.code !== 'INTERNAL';
+  const fallsBack = mayShare && decision.kind === 'refuse' && decision.code !== 'INTERNAL';
   return {
     chosen,
     request,
-    decision: mayShare ? { kind: 'share', because: `${decision.because}; on-insufficient-cpu is share` } : decision,
+    decision: fallsBack ? { kind: 'share', because: `${decision.because}; on-insufficient-cpu is share` } : decision,
     remarks: [...remarks, ...scheduled.remarks],
   };
 }
@@ -83,7 +82,12 @@ export function readSchedule(
   count: number,
 ): { readonly found: Pick<PinRequest, 'scheduled'>; readonly remarks: readonly Remark[] } {
   if (!SCHEDULED_POLICIES.has(policy)) return { found: {}, remarks: [] };
-  const { result, remarks } = readTopologyResult(view.topology, pod, { count, container });
+  const podMilliCpu = podMilliCpuOf(view, pod, policy);
+  const { result, remarks } = readTopologyResult(view.topology, asSpecSays(view, pod), {
+    count,
+    container,
+    podMilliCpu,
+  });
   return { found: result ? { scheduled: result } : {}, remarks };
 }
 

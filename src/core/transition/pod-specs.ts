@@ -1,11 +1,13 @@
 import { runtimeUidOf } from '../model/find-spec';
 import type { PodSpec } from '../model/pod-spec';
 import type { Draft } from './draft';
+import { byUid, switchPod } from './live-switch';
 import { releasePod } from './pods';
 
 /** A pod was added at the API server, or something about it changed. */
 export function learnSpec(draft: Draft, spec: PodSpec): void {
   draft.put({ kind: 'put-spec', spec });
+  switchPod(draft, spec);
 }
 
 /** The API server has the pod no more. What still runs of it keeps what it has; the runtime tells of its end. */
@@ -20,8 +22,14 @@ export function forgetSpec(draft: Draft, uid: string): void {
 export function learnSpecs(draft: Draft, specs: readonly PodSpec[]): void {
   const present = new Set(specs.map(({ uid }) => uid));
   for (const uid of [...draft.model.podSpecs.keys()]) if (!present.has(uid)) draft.put({ kind: 'drop-spec', uid });
-  for (const spec of specs) learnSpec(draft, spec);
+  for (const spec of specs) draft.put({ kind: 'put-spec', spec });
+  switchAllPods(draft);
   releaseUnknown(draft, () => true);
+}
+
+/** What is known of the runtime and what the API server told meet anew: every pod is looked at. */
+export function switchAllPods(draft: Draft): void {
+  for (const spec of [...draft.model.podSpecs.values()].sort(byUid)) switchPod(draft, spec);
 }
 
 /** Gives back what belongs to pods that neither the API server nor the runtime has: where one was not heard yet, nothing. */

@@ -2,11 +2,12 @@ import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../mod
 import { keyOf, type Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
 import { isAssigned } from '../model/kinds';
+import type { NodeView } from '../model/node-model';
 import { promiseOf } from '../plan/plan-moves';
-import { ENTITLEMENTS } from '../policy';
 import { adoptContainer } from './container-life';
 import type { Draft } from './draft';
 import { adjustmentOf, placeContainer } from './place-container';
+import { requestOf } from './request-of';
 
 /**
  * Someone changes a container's resources: the promise goes along with the change, whatever cpuset it carried.
@@ -23,10 +24,12 @@ export function updateContainer(
   const known = model.containers.get(container.id);
   if (!known) adoptContainer(draft, pod, { ...container, resources: { ...container.resources, ...changed } });
   else {
-    const { cpus: _cpus, mems: _mems, ...numbers } = changed;
-    const resources = { ...known.resources, ...numbers };
     const held = isAssigned(known) ? assignmentOf(draft, pod, known) : undefined;
-    if (decidesPlacement(known.resources, resources) && !keepsItsCpus(known, held, pod, { ...container, resources })) {
+    const resources = { ...known.resources, ...numbersOf(changed, held) };
+    if (
+      decidesPlacement(known.resources, resources) &&
+      !keepsItsCpus(model, known, held, pod, { ...container, resources })
+    ) {
       const placed = placeContainer(draft, withoutSum(pod), {
         ...container,
         cgroupsPath: known.cgroupsPath,
@@ -49,6 +52,13 @@ export function updateContainer(
   return { kind: 'ok', adjust: adjustmentOf(promise, liftQuota) };
 }
 
+/** What the kubelet asks for. A lifted quota that comes back through the runtime is our own doing. */
+function numbersOf({ cpus: _cpus, mems: _mems, ...numbers }: CpuResources, held: Assignment | undefined): CpuResources {
+  if (held?.quotaLifted !== true || (numbers.quotaUs ?? 0) >= 0) return numbers;
+  const { quotaUs: _lifted, ...rest } = numbers;
+  return rest;
+}
+
 function decidesPlacement(before: CpuResources, after: CpuResources): boolean {
   return (
     before.shares !== after.shares ||
@@ -62,9 +72,15 @@ function decidesPlacement(before: CpuResources, after: CpuResources): boolean {
  * Whoever asks for as many CPUs as before keeps those it has, also under rules that would not give them today. Numbers
  * that contradict each other take nobody's CPUs away either: who changes only one of them means no resize.
  */
-function keepsItsCpus(known: Container, held: Assignment | undefined, pod: PodInfo, container: ContainerInfo): boolean {
+function keepsItsCpus(
+  view: NodeView,
+  known: Container,
+  held: Assignment | undefined,
+  pod: PodInfo,
+  container: ContainerInfo,
+): boolean {
   if (!held) return false;
-  const request = ENTITLEMENTS[held.kind](withoutSum(pod), container);
+  const request = requestOf(view, withoutSum(pod), container, held.kind);
   // What the scheduler chose for a pod does not grow with one of its containers.
   if (request.kind === 'exclusive') return request.count === known.entitled || held.scope === 'pod';
   return request.kind === 'conflict' || request.doubt !== undefined;

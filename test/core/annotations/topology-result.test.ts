@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { parseTopologyResult, readTopologyResult, TOPOLOGY_RESULT } from '../../../src/core/annotations';
 import { buildTopology } from '../../../src/core/topology';
-import { podOf } from '../transition/node-driver';
 
 const zone = (name: unknown, cpu: unknown, more: object = {}) => ({
   name,
@@ -91,24 +90,21 @@ describe('what is well-formed is believed', () => {
     cpus: Array.from({ length: 8 }, (_, id) => ({ id, core: id, socket: 0, numaNode: id >> 2, uncoreCache: 0 })),
   });
   const read = (zones: object[], podCpus: number | undefined, count = 2) => {
-    const pod = {
-      ...podOf('p'),
-      annotations: { [TOPOLOGY_RESULT]: JSON.stringify(zones) },
-      ...(podCpus !== undefined && { podResources: { shares: Math.floor(podCpus * 1024) } }),
-    };
-    const { result, remarks } = readTopologyResult(topology, pod, { count, container: { name: 'db' } });
+    const pod = { annotations: { [TOPOLOGY_RESULT]: JSON.stringify(zones) } };
+    const podMilliCpu = podCpus === undefined ? undefined : podCpus * 1000;
+    const { result, remarks } = readTopologyResult(topology, pod, { count, container: { name: 'db' }, podMilliCpu });
     return result ? [...result].join(' ') : remarks.map(({ because }) => because).join('; ');
   };
 
   test.each`
     name                                                    | zones                                       | podCpus      | count | want
-    ${'as much as the container asks for'}                  | ${[zone('node0', '2')]}                     | ${undefined} | ${2}  | ${'0,2'}
+    ${'as much as the container asks for'}                  | ${[zone('node0', '2')]}                     | ${0}         | ${2}  | ${'0,2'}
     ${'as much as the pod asks for'}                        | ${[zone('node0', '2'), zone('node1', '1')]} | ${3}         | ${2}  | ${'0,2 1,1'}
     ${'beside containers with a fraction'}                  | ${[zone('node0', '3')]}                     | ${3.2}       | ${2}  | ${'0,3'}
-    ${'as the shares of a huge pod tell no more'}           | ${[zone('node0', '300')]}                   | ${256}       | ${2}  | ${'0,300'}
+    ${'as the shares of a huge pod tell no more'}           | ${[zone('node0', '300')]}                   | ${undefined} | ${2}  | ${'0,300'}
     ${'nothing chosen'}                                     | ${[]}                                       | ${2}         | ${2}  | ${''}
     ${'not: more than the pod asks for'}                    | ${[zone('node0', '4')]}                     | ${3}         | ${2}  | ${'it names 4 in all, but the pod asks for 3 CPUs; CPUs are chosen here instead'}
-    ${'not: more than the container, the pod being silent'} | ${[zone('node0', '4')]}                     | ${undefined} | ${2}  | ${'it names 4 in all, but the pod asks for 2 CPUs; CPUs are chosen here instead'}
+    ${'not: more than the container, the pod being silent'} | ${[zone('node0', '4')]}                     | ${0}         | ${2}  | ${'it names 4 in all, but the pod asks for 2 CPUs; CPUs are chosen here instead'}
     ${'not: fewer than the container asks for'}             | ${[zone('node0', '1')]}                     | ${3}         | ${2}  | ${'it names 1 in all, but container db alone asks for 2 CPUs; CPUs are chosen here instead'}
     ${'not: a node that the machine does not have'}         | ${[zone('node2', '2')]}                     | ${2}         | ${2}  | ${'this machine has no NUMA node 2; CPUs are chosen here instead'}
   `(
