@@ -6,6 +6,7 @@ import { addHealthCommand } from './commands/health';
 import { addRunCommand } from './commands/run';
 import { addStateCommand } from './commands/state';
 import { addStatusCommand } from './commands/status';
+import { addTopologyCommand } from './commands/topology';
 import { UsageError, type CliContext, type ExitStatus } from './context';
 
 /** Carries out one command line (without interpreter and script) and tells the exit status. */
@@ -40,6 +41,7 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
   // Subcommands inherit what is set above only when they are made by `program.command`.
   addRunCommand(program, context);
   addStatusCommand(program, context);
+  addTopologyCommand(program, context);
   addHealthCommand(program, context, exit);
   addAllocateCommand(program, context, exit);
   addStateCommand(program, context, exit);

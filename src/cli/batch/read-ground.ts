@@ -1,9 +1,8 @@
 import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import { parseStaticPolicyOptions } from '../../core/options';
-import type { Topology } from '../../core/topology';
-import { readTopology, SysfsError } from '../../host';
 import { UsageError } from '../context';
 import type { BatchGround } from './answer-line';
+import { readMachine } from './read-machine';
 import { readTopologies } from './read-topologies';
 
 /** The options of `cpusetd allocate`, as they were written. */
@@ -28,23 +27,6 @@ export function readGround({ topologies, topology, options = '', reservedCpus = 
     options: readOptions(options),
     reserved: readReserved(reservedCpus),
   };
-}
-
-function readMachine(from: string): Topology {
-  if (from === 'live') {
-    try {
-      return readTopology({ sysfsRoot: '/sys' });
-    } catch (error) {
-      if (error instanceof SysfsError) throw new UsageError(`--topology live: ${error.message}`);
-      throw error;
-    }
-  }
-  const machines = [...readTopologies(from).values()];
-  if (machines.length !== 1)
-    throw new UsageError(
-      `--topology ${from}: describes ${machines.length} machines, and one is needed; use --topologies for more`,
-    );
-  return machines[0]!;
 }
 
 function readOptions(text: string) {

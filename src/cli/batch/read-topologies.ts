@@ -4,10 +4,10 @@ import { buildTopology, type Topology } from '../../core/topology';
 import { UsageError } from '../context';
 import { explainFault, topologyLine } from './schema';
 
-/** Machines by name from a file of JSON lines. Throws UsageError that names the line at fault. */
-export function readTopologies(path: string): ReadonlyMap<string, Topology> {
+/** Machines by name from a file of JSON lines. Throws UsageError that names the option and the line at fault. */
+export function readTopologies(path: string, option = '--topologies'): ReadonlyMap<string, Topology> {
   const topologies = new Map<string, Topology>();
-  for (const [index, line] of readText(path).split('\n').entries()) {
+  for (const [index, line] of readText(path, option).split('\n').entries()) {
     if (line.trim() === '') continue;
     try {
       const parsed = topologyLine.safeParse(JSON.parse(line));
@@ -27,18 +27,18 @@ export function readTopologies(path: string): ReadonlyMap<string, Topology> {
         }),
       );
     } catch (error) {
-      throw new UsageError(`--topologies ${path}:${index + 1}: ${(error as Error).message}; correct the line`);
+      throw new UsageError(`${option} ${path}:${index + 1}: ${(error as Error).message}; correct the line`);
     }
   }
   return topologies;
 }
 
-function readText(path: string): string {
+function readText(path: string, option: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
     throw new UsageError(
-      `--topologies ${path}: can't be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}); check the path`,
+      `${option} ${path}: can't be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}); check the path`,
     );
   }
 }

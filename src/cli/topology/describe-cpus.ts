@@ -1,0 +1,48 @@
+import { formatTable } from '../format/table';
+import { lookUp, type MachineView } from './view';
+
+/** A row for each CPU, online or not, like lscpu -e. */
+export function formatCpus(view: MachineView): string {
+  const rows = describe(view).map(({ id, place, use, owner }) => [
+    String(id),
+    ...(place ? [place.core, place.socket, place.numaNode, place.uncoreCache].map(String) : ['', '', '', '']),
+    use,
+    owner === undefined ? '' : `${owner.namespace}/${owner.pod}`,
+    owner?.containers.join(',') ?? '',
+  ]);
+  return formatTable(['CPU', 'CORE', 'SOCKET', 'NODE', 'CACHE', 'USE', 'POD', 'CONTAINER'], rows);
+}
+
+/** The same as data, with the owners once more, those without CPUs included. */
+export function describeMachine(view: MachineView): object {
+  const { owners, rest, topology, offline } = view;
+  return {
+    cpus: describe(view).map(({ id, place, use, owner }) => ({
+      id,
+      ...place,
+      ...(rest && { use }),
+      ...(owner && { owner: owner.mark }),
+    })),
+    memoryNodes: topology.memoryNodes.map(({ id, memoryBytes }) => ({ id, memoryBytes })),
+    online: topology.online,
+    offline,
+    isolated: topology.isolated,
+    ...(rest && {
+      reserved: rest.reserved,
+      sharedPool: rest.sharedPool,
+      free: rest.free,
+      owners: owners.map(({ nodes, ...owner }) => ({ ...owner, ...(!nodes.isEmpty && { nodes }) })),
+    }),
+  };
+}
+
+function describe(view: MachineView) {
+  const placeOf = new Map(view.topology.cpus.map(({ id, ...place }) => [id, place]));
+  return view.topology.online
+    .union(view.offline)
+    .toArray()
+    .map((id) => {
+      const { use, owner } = lookUp(view, id);
+      return { id, place: placeOf.get(id), use: view.rest || use === 'offline' ? use : '', owner };
+    });
+}

@@ -1,0 +1,186 @@
+import { CpuSet } from '../../core/cpuset';
+import { layOut, type Section, type Slot } from './layout';
+import { lookUp, type MachineView } from './view';
+
+/** No line is longer. */
+export const MAP_WIDTH = 80;
+/** Up to so many CPUs each is drawn with its number; beyond, one mark each, and the numbers in front of the lines. */
+const MOST_WITH_NUMBERS = 64;
+const CORES_IN_A_GROUP = 8;
+
+/** The machine, a panel for each NUMA node of a socket: CPUs of a core one above the other, `|` between caches. */
+export function drawMap(view: MachineView): string {
+  const sections = layOut(view.topology, view.offline);
+  const panels = firstOf(listStyles(view), (style) => {
+    const drawn = sections.map((section) => drawSection(view, section, style));
+    return drawn.includes(undefined) ? undefined : (drawn as Panel[]);
+  });
+  return placePanels(panels ?? [])
+    .map((line) => `${line.trimEnd()}\n`)
+    .join('');
+}
+
+/** The styles to try: marks alone need numbers in front of their lines; where these have no short form, each CPU has its own. */
+function listStyles(view: MachineView): Style[] {
+  const digits = String(view.topology.online.union(view.offline).toArray().at(-1) ?? 0).length;
+  const numbered = numberedStyle(view, digits);
+  if (view.topology.cpus.length <= MOST_WITH_NUMBERS) return [numbered];
+  return [compactStyle(view, 2 * digits + 1), compactStyle(view, LONGEST_LABEL), numbered];
+}
+
+function firstOf<T, R>(items: readonly T[], attempt: (item: T) => R | undefined): R | undefined {
+  for (const item of items) {
+    const result = attempt(item);
+    if (result !== undefined) return result;
+  }
+  return undefined;
+}
+
+interface Style {
+  readonly drawCpu: (cpu: number | undefined) => string;
+  /** Between CPUs of neighbouring cores. */
+  readonly gap: string;
+  /** Between groups of eight cores of one cache. */
+  readonly groupGap: string;
+  /** Between caches. */
+  readonly cacheGap: string;
+  /** How long the numbers in front of a line may be; 0 = there are none. */
+  readonly labelLength: number;
+}
+
+function numberedStyle(view: MachineView, digits: number): Style {
+  const markLength = markLengthOf(view);
+  return {
+    drawCpu: (cpu) =>
+      cpu === undefined
+        ? ' '.repeat(digits + markLength)
+        : String(cpu).padStart(digits) + lookUp(view, cpu).mark.padEnd(markLength),
+    gap: ' ',
+    groupGap: ' ',
+    cacheGap: ' | ',
+    labelLength: 0,
+  };
+}
+
+function compactStyle(view: MachineView, labelLength: number): Style {
+  const markLength = markLengthOf(view);
+  return {
+    drawCpu: (cpu) => (cpu === undefined ? '' : lookUp(view, cpu).mark || '.').padEnd(markLength),
+    gap: '',
+    groupGap: ' ',
+    cacheGap: '|',
+    labelLength,
+  };
+}
+
+function markLengthOf({ owners }: MachineView): number {
+  return Math.max(1, ...owners.map(({ mark }) => mark.length));
+}
+
+type Panel = readonly string[];
+
+/** Undefined where a line has no short label. */
+function drawSection(view: MachineView, section: Section, style: Style): Panel | undefined {
+  const lines = breakLines(section, style);
+  const labels = lines.map((line) => rowsOf(line).map((row) => (style.labelLength > 0 ? nameRow(row) : '')));
+  if (labels.flat().some((label) => label === undefined || label.length > style.labelLength)) return undefined;
+  const longest = Math.max(...labels.flat().map((label) => label!.length));
+  const body = lines.flatMap((caches, line) => {
+    const rows = rowsOf(caches).map((_, thread) => {
+      const drawn = caches.map((slots) => drawRow(slots, thread, style)).join(style.cacheGap);
+      return longest === 0 ? drawn : `${labels[line]![thread]!.padStart(longest)}  ${drawn}`;
+    });
+    return line === 0 ? rows : ['', ...rows];
+  });
+  return [titleOf(view, section), ...body];
+}
+
+/** Caches in lines that are short enough, about as many in each; one that is too long is broken between groups of cores. */
+function breakLines({ caches }: Section, style: Style): Slot[][][] {
+  const room = MAP_WIDTH - (style.labelLength > 0 ? style.labelLength + 2 : 0);
+  const widthOf = (slots: readonly Slot[]): number => drawRow(slots, 0, style).length;
+  const widest = Math.max(...caches.map(widthOf));
+  if (widest > room) return caches.flatMap((cache) => cutInto(cache, widthOf, room).map((piece) => [piece]));
+  const most = Math.floor((room + style.cacheGap.length) / (widest + style.cacheGap.length));
+  const perLine = Math.ceil(caches.length / Math.ceil(caches.length / most));
+  return chunk(caches, perLine).map((line) => line.map((cache) => [...cache]));
+}
+
+/** Pieces of equal numbers of cores, each short enough. */
+function cutInto(slots: readonly Slot[], widthOf: (slots: readonly Slot[]) => number, room: number): Slot[][] {
+  let size = Math.ceil(slots.length / CORES_IN_A_GROUP) * CORES_IN_A_GROUP;
+  while (size > 1 && widthOf(slots.slice(0, size)) > room)
+    size -= size > CORES_IN_A_GROUP ? CORES_IN_A_GROUP : size / 2;
+  return chunk(slots, size);
+}
+
+function chunk<T>(items: readonly T[], size: number): T[][] {
+  const pieces: T[][] = [];
+  for (let from = 0; from < items.length; from += size) pieces.push(items.slice(from, from + size));
+  return pieces;
+}
+
+function drawRow(slots: readonly Slot[], thread: number, { drawCpu, gap, groupGap }: Style): string {
+  return slots
+    .map((slot, place) => {
+      const before = place === 0 ? '' : place % CORES_IN_A_GROUP === 0 ? groupGap : gap;
+      return before + drawCpu(slot[thread]);
+    })
+    .join('');
+}
+
+/** The CPUs of a line by thread. */
+function rowsOf(caches: readonly (readonly Slot[])[]): number[][] {
+  const slots = caches.flat();
+  return slots[0]!.map((_, thread) =>
+    slots.flatMap((slot) => {
+      const cpu = slot[thread];
+      return cpu === undefined ? [] : [cpu];
+    }),
+  );
+}
+
+const LONGEST_LABEL = 16;
+
+/** `0-23`, `0,2..46`, or a list; undefined where that does not tell which CPU is where, or is too long. */
+function nameRow(cpus: readonly number[]): string | undefined {
+  const [first, second] = cpus;
+  const last = cpus.at(-1);
+  if (first === undefined || last === undefined) return '';
+  const step = (second ?? first) - first;
+  const isEven = cpus.every((cpu, i) => cpu === first + i * step);
+  if (isEven && step > 1 && cpus.length > 2) return `${first},${second!}..${last}`;
+  const list = CpuSet.of(cpus).toString();
+  const isAscending = cpus.every((cpu, i) => i === 0 || cpu > cpus[i - 1]!);
+  return isAscending && list.length <= LONGEST_LABEL ? list : undefined;
+}
+
+function titleOf({ topology }: MachineView, { socket, numaNode }: Section): string {
+  const memory = topology.memoryNodes.find(({ id }) => id === numaNode)?.memoryBytes ?? 0;
+  return [`socket ${socket}, NUMA node ${numaNode}`, ...(memory > 0 ? [formatMemory(memory)] : [])].join(', ');
+}
+
+export function formatMemory(bytes: number): string {
+  return bytes >= 2 ** 30 ? `${Math.round(bytes / 2 ** 30)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`;
+}
+
+const PANEL_GAP = '    ';
+
+/** Panels side by side as long as they fit. */
+function placePanels(panels: readonly Panel[]): string[] {
+  const lines: string[] = [];
+  let row: string[] = [];
+  for (const panel of panels) {
+    const width = Math.max(...panel.map(({ length }) => length));
+    const left = Math.max(0, ...row.map(({ length }) => length));
+    if (row.length > 0 && left + PANEL_GAP.length + width > MAP_WIDTH) {
+      lines.push(...row, '');
+      row = [...panel];
+    } else {
+      const height = Math.max(row.length, panel.length);
+      const gap = row.length === 0 ? '' : PANEL_GAP;
+      row = Array.from({ length: height }, (_, i) => (row[i] ?? '').padEnd(left) + gap + (panel[i] ?? ''));
+    }
+  }
+  return [...lines, ...row];
+}

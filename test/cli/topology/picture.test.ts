@@ -1,0 +1,101 @@
+import { describeMachine, formatCpus } from '../../../src/cli/topology/describe-cpus';
+import { formatPicture } from '../../../src/cli/topology/picture';
+import { viewMachine, viewStatus } from '../../../src/cli/topology/view';
+import { listBrokenAnchors, listBrokenLinks, listExamples, readPage, readTable } from '../../docs/markdown';
+import { build, statusOf } from './machines';
+import { SCENES } from './scenes';
+
+/** With UPDATE_DOCS=1 the pictures are written anew instead of being compared. */
+const show = process.env['UPDATE_DOCS'] ? (name: string): string => draw(name).trimEnd() : undefined;
+const page = readPage('topology.md', show);
+const pictures = new Map([
+  ...listExamples(page),
+  ...listExamples(readPage('../test/fixtures/pictures/topology.md', show)),
+]);
+
+function draw(name: string): string {
+  return formatPicture(viewStatus(statusOf(SCENES[name]!)));
+}
+
+test.each(Object.keys(SCENES))('%s looks as in its picture', (name) => {
+  expect(draw(name)).toBe(`${pictures.get(name)!}\n`);
+});
+
+test('there is no picture of anything else', () => {
+  expect([...pictures.keys()].filter((name) => !(name in SCENES))).toEqual([]);
+});
+
+test('the machine alone has no legend and no marks', () => {
+  expect(formatPicture(viewMachine(build(1, 1, 1, 2, 2, 16)))).toBe(
+    [
+      '4 CPUs online in 1 socket, 1 NUMA node, 1 uncore cache, 2 cores',
+      '',
+      'socket 0, NUMA node 0, 16 GiB',
+      '0  1',
+      '2  3',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('names that would drive a terminal are shown harmless', () => {
+  const status = statusOf({ topology: build(1, 1, 1, 2, 1), owners: ['a\u001b[2Jb/c 1'] });
+  expect(formatPicture(viewStatus(status))).toContain('default/a?[2Jb c');
+});
+
+test('the table has a row for each CPU, offline ones without a place', () => {
+  const status = statusOf({ ...SCENES['offline']!, owners: ['db/postgres 2,6', 'job/init 5 idle'] });
+  expect(formatCpus(viewStatus(status)).split('\n')).toEqual([
+    'CPU  CORE  SOCKET  NODE  CACHE  USE       POD          CONTAINER',
+    '0    0     0       0     0      reserved  -            -',
+    '1    1     0       0     0      shared    -            -',
+    '2    -     -       -     -      offline   -            -',
+    '3    -     -       -     -      offline   -            -',
+    '4    0     0       0     0      shared    -            -',
+    '5    1     0       0     0      idle      default/job  init',
+    '6    6     0       0     0      static    default/db   postgres',
+    '7    -     -       -     -      offline   -            -',
+    '',
+  ]);
+});
+
+describe('json', () => {
+  interface Described {
+    readonly cpus: readonly { readonly id: number; readonly use?: string; readonly owner?: string }[];
+    readonly owners?: readonly object[];
+  }
+  const describeAsJson = (view: Parameters<typeof describeMachine>[0]): Described =>
+    JSON.parse(JSON.stringify(describeMachine(view))) as Described;
+
+  test('names each CPU’s owner, and each owner', () => {
+    const { cpus, owners } = describeAsJson(viewStatus(statusOf(SCENES['every-kind-of-owner']!)));
+    expect(cpus[9]).toEqual({ id: 9, core: 1, socket: 0, numaNode: 0, uncoreCache: 0, use: 'static', owner: 'A' });
+    expect(owners).toEqual([
+      owner({ mark: 'A', kind: 'static', pod: 'db', containers: ['postgres'], cpus: '1-2,9-10' }),
+      owner({ mark: 'b', kind: 'static', isIdle: true, pod: 'job', containers: ['init'], cpus: '3' }),
+      owner({ mark: 'C', kind: 'immovable', pod: 'cache', containers: ['redis'], cpus: '5' }),
+      owner({ mark: 'D', kind: 'exclusive', pod: 'web', containers: ['back', 'front'], cpus: '6,14' }),
+      owner({ mark: '', kind: 'numa', pod: 'batch', containers: ['worker'], cpus: '', nodes: '1' }),
+    ]);
+  });
+
+  test('has the keys that the page names', () => {
+    const named = readTable(page, '## For programs').flatMap(([keys]) => keys!.split(', '));
+    const described = describeAsJson(viewStatus(statusOf(SCENES['every-kind-of-owner']!)));
+    expect(named.sort()).toEqual(Object.keys(described).sort());
+  });
+
+  test('of the machine alone says nothing of use', () => {
+    const described = describeAsJson(viewMachine(build(1, 1, 1, 2, 1)));
+    expect(described.cpus[0]).toEqual({ id: 0, core: 0, socket: 0, numaNode: 0, uncoreCache: 0 });
+    expect(described.owners).toBeUndefined();
+  });
+});
+
+function owner({ pod, ...of }: { pod: string } & Record<string, unknown>): object {
+  return { isIdle: false, namespace: 'default', pod, podUid: `uid-${pod}`, ...of };
+}
+
+test('every link of the page leads somewhere', () => {
+  expect([...listBrokenLinks(page), ...listBrokenAnchors(page)]).toEqual([]);
+});
