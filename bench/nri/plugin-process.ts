@@ -61,9 +61,9 @@ export class PluginProcess {
     return new PluginProcess(child, new TtrpcClient(mux.open(1)), registeredMs);
   }
 
-  /** One call, as a runtime makes it. */
+  /** One call, as a runtime makes it, but for its patience: a busy machine shall not end a measurement. */
   call(method: string, payload: Uint8Array): Promise<Uint8Array> {
-    return this.plugin.call(PLUGIN_SERVICE, method, payload, { timeoutMs: 2000, metadata: METADATA });
+    return this.plugin.call(PLUGIN_SERVICE, method, payload, { timeoutMs: 30_000, metadata: METADATA });
   }
 
   /** Waits for the registration, then configures and synchronizes. */

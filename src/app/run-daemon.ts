@@ -56,6 +56,12 @@ export async function runDaemon({ config, version, log, signal: told }: DaemonOp
 
     const topology = demand(() => readTopology({ sysfsRoot: config.sysfsRoot }));
     const model = new NodeModel(topology, settingsOf(config, topology));
+    const isolated = topology.isolated.minus(model.settings.reserved);
+    if (!isolated.isEmpty)
+      log.warn(
+        { isolated: isolated.toString() },
+        'the kernel isolates CPUs that are not reserved: they are given out and shared like others, but threads stay where they start',
+      );
     const memory = openMemory({ stateDir: config.stateDir, version, model, log });
     const cgroups = demand(() => openCgroups({ cgroupRoot: config.cgroupRoot }));
     const writable = config.cgroupWrites

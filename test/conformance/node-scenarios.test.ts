@@ -30,7 +30,6 @@ const DIFFERENT: Readonly<Record<string, string>> = {
   'full-pcpus-006': 'a known defect of the kubelet: here full-pcpus-only never gives out halves of cores',
   'reuse-001': `${OWNERSHIP}; the kubelet gives the rest of the init container's CPUs back alone`,
   'reuse-012': `${OWNERSHIP}; another pod in between takes nothing away, so p/a gets the CPUs of p/i`,
-  'reuse-013': `${OWNERSHIP}; idle CPUs are preferred, not only allowed, so that none is tied up for nothing`,
   'remove-002': `${OWNERSHIP}; the CPUs of one of two containers do not go back alone`,
   'remove-003': `${OWNERSHIP}; the CPUs of one of two containers do not go back alone`,
   'remove-005': `${OWNERSHIP}; the given state cannot come about`,

@@ -6,13 +6,13 @@ import { chooseMemoryNodes } from './memory-nodes';
 import type { Decision, PinRequest, Snapshot } from './policy';
 import { refuseForLack, refuseSplitCores } from './refusals';
 import { countCpus, type Terms } from './terms';
-import { keepWholeCores } from './whole-cores';
+import { completeCores, keepWholeCores } from './whole-cores';
 
 /**
  * Gives a container CPUs that it keeps.
  *
  * A container that comes back gets its own previous CPUs; else CPUs that lie idle in its pod go first, then free ones
- * of the node. Reserved CPUs are never given out. Where the topology manager names NUMA nodes, their CPUs go before all
+ * of the node, unless that tears more cores. Reserved CPUs are never given out. Where the topology manager names NUMA nodes, their CPUs go before all
  * others.
  */
 export function giveCpus(snapshot: Snapshot, request: PinRequest, terms: Terms): Decision {
@@ -53,23 +53,47 @@ function chooseFrom(snapshot: Snapshot, request: PinRequest, terms: Terms, sourc
     const because = `asked for ${request.count} ${terms.word} CPUs; ${alignment.because}`;
     return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
   }
-  const taken = takeFrom(snapshot, terms, orderSources(snapshot, terms, sources, alignment.nodes), request.count);
+  const ways = listOrders(snapshot, terms, sources).map((order) =>
+    takeFrom(snapshot, terms, preferNodes(snapshot, terms, order, alignment.nodes), request.count),
+  );
+  const taken = ways.reduce((best, way) => (isNarrower(snapshot, way, best) ? way : best));
   if (!taken.ok) return { kind: 'refuse', code: 'INTERNAL', because: taken.error };
   const where = alignment.nodes === undefined ? '' : `; ${alignment.because}`;
-  const because = `${countCpus(terms, request.count)}, ${taken.from}${where}`;
+  const because = `${countCpus(terms, request.count)}, ${nameSources(taken.cpus, sources)}${where}`;
   return pin(snapshot, request, terms, { cpus: taken.cpus, because, steps: taken.steps });
 }
 
 const ANYWHERE: Alignment = { kind: 'accept', preferred: true, because: '' };
 
+/**
+ * The orders in which sources are worth trying, the one to be preferred first.
+ *
+ * Idle CPUs go before free ones, or they would lie blocked until the pod goes. But with halves of cores that would tear
+ * more cores than the request needs, for as long as the container runs: so the second order takes cores that the pod has
+ * a part in, completed from free CPUs, and loose halves last. With full-pcpus-only there are no halves to begin with, but
+ * cores that only all sources together have; who wants CPUs of many cores does not mind.
+ */
+function listOrders({ topology }: Snapshot, { options }: Terms, sources: readonly Source[]): (readonly Source[])[] {
+  const all = { what: 'together', cpus: CpuSet.unionOf(sources.map(({ cpus }) => cpus)) };
+  if (options.fullPcpusOnly) return [[...sources, all]];
+  const [own, idle, free] = sources as [Source, Source, Source];
+  const held = own.cpus.union(idle.cpus);
+  if (held.isEmpty || options.distributeCpusAcrossCores) return [sources];
+  const byCore = [
+    { what: 'idle cores', cpus: keepWholeCores(topology, idle.cpus) },
+    { what: 'completed cores', cpus: completeCores(topology, held, all.cpus) },
+  ];
+  return [sources, [own, ...byCore, free, idle]];
+}
+
 /** With NUMA nodes to go by, what each source has there comes before what any of them has elsewhere. */
-function orderSources(
+function preferNodes(
   { topology }: Snapshot,
   { options }: Terms,
   sources: readonly Source[],
   nodes: CpuSet | undefined,
-): Source[] {
-  if (nodes === undefined) return [...sources];
+): readonly Source[] {
+  if (nodes === undefined) return sources;
   const preferred = cpusOfNodes(topology, nodes, options.alignBySocket);
   return [
     ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(preferred) })),
@@ -78,16 +102,14 @@ function orderSources(
 }
 
 type Taken =
-  | { readonly ok: true; readonly cpus: CpuSet; readonly from: string; readonly steps: readonly AllocationStep[] }
+  | { readonly ok: true; readonly cpus: CpuSet; readonly steps: readonly AllocationStep[] }
   | { readonly ok: false; readonly error: string };
 
-/** Takes from one source after the other; with full-pcpus-only whole cores of each, then cores that only all together have. */
+/** Takes from one source after the other; with full-pcpus-only whole cores of each. */
 function takeFrom({ topology }: Snapshot, { options }: Terms, sources: readonly Source[], wanted: number): Taken {
-  const all = { what: 'together', cpus: CpuSet.unionOf(sources.map(({ cpus }) => cpus)) };
   let cpus = CpuSet.empty;
   const steps: AllocationStep[] = [];
-  const from: string[] = [];
-  for (const source of options.fullPcpusOnly ? [...sources, all] : sources) {
+  for (const source of sources) {
     const missing = wanted - cpus.size;
     const left = source.cpus.minus(cpus);
     const candidates = options.fullPcpusOnly ? keepWholeCores(topology, left) : left;
@@ -95,11 +117,25 @@ function takeFrom({ topology }: Snapshot, { options }: Terms, sources: readonly 
     const result = takeByOptions(topology, options, candidates, Math.min(missing, candidates.size));
     if (!result.ok) return result;
     steps.push(...result.steps);
-    from.push(`${result.cpus.size} ${source.what}`);
     cpus = cpus.union(result.cpus);
   }
   if (cpus.size !== wanted) return { ok: false, error: `only ${cpus.size} of ${wanted} CPUs could be put together` };
-  return { ok: true, cpus, from: from.length === 1 ? from[0]!.replace(/^\d+ /, '') : from.join(' and '), steps };
+  return { ok: true, cpus, steps };
+}
+
+/** On fewer cores: the threads of fewer neighbours run beside it. */
+function isNarrower({ topology }: Snapshot, way: Taken, than: Taken): boolean {
+  if (!way.ok || !than.ok) return way.ok && !than.ok;
+  const countCores = (of: CpuSet): number => topology.cores.filter(({ cpus }) => cpus.overlaps(of)).length;
+  return countCores(way.cpus) < countCores(than.cpus);
+}
+
+/** `free on the node`, `1 idle in its pod and 1 free on the node` */
+function nameSources(taken: CpuSet, sources: readonly Source[]): string {
+  const parts = sources.flatMap(({ what, cpus }) =>
+    cpus.overlaps(taken) ? [{ what, count: cpus.countIn(taken) }] : [],
+  );
+  return parts.length === 1 ? parts[0]!.what : parts.map(({ count, what }) => `${count} ${what}`).join(' and ');
 }
 
 function isWhole({ topology }: Snapshot, cpus: CpuSet): boolean {

@@ -1,3 +1,4 @@
+import { CpuSet } from '../cpuset';
 import { keyOf, type Assignment } from '../model/assignment';
 import type { Container, CpuPromise } from '../model/container';
 import { cpusOf, isAssigned, KINDS } from '../model/kinds';
@@ -77,6 +78,10 @@ function listRemarks(view: NodeView, container: Container, { quota, podQuota, th
       `${threads.narrower} of ${threads.looked} threads keep to ${threads.narrowerCpus.toString()} by an affinity of their own`,
     );
   }
+  const isolated = container.promise?.cpus.intersect(view.topology.isolated) ?? CpuSet.empty;
+  const hasNoOthers = container.placement === 'exclusive' || container.promise?.cpus.isSubsetOf(isolated) === true;
+  if (isolated.size > 1 && hasNoOthers)
+    remarks.push(`the kernel isolates CPUs ${isolated.toString()}: threads stay on the one where they start`);
   return remarks;
 }
 

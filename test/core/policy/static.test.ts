@@ -46,6 +46,7 @@ function show(decision: Decision): string {
 
 const noSmt = machineOf(8, 1);
 const full: Rules = { options: { fullPcpusOnly: true } };
+const spread: Rules = { options: { distributeCpusAcrossCores: true } };
 
 test.each`
   name                                                          | situation                                                  | count | want
@@ -56,12 +57,19 @@ test.each`
   ${'not what others have'}                                     | ${{ others: '1,5' }}                                       | ${2}  | ${'2,6'}
   ${'its own, wherever they are'}                               | ${{ own: '3,6' }}                                          | ${2}  | ${'3,6'}
   ${'its own, also when nothing else is left'}                  | ${{ own: '3,6', others: '1-2,4-5,7' }}                     | ${2}  | ${'3,6'}
-  ${'its own and more, picked without regard to their cores'}   | ${{ own: '3' }}                                            | ${2}  | ${'3-4'}
+  ${'its own, and what completes their cores'}                  | ${{ own: '3' }}                                            | ${2}  | ${'3,7'}
+  ${'its own and more, when their cores are taken'}             | ${{ own: '3', others: '7' }}                               | ${2}  | ${'3-4'}
   ${'some of its own'}                                          | ${{ own: '1-2,5-6' }}                                      | ${2}  | ${'1,5'}
   ${'idle ones of its pod before free ones'}                    | ${{ idle: '3,7' }}                                         | ${2}  | ${'3,7'}
   ${'its own before idle ones'}                                 | ${{ own: '2,6', idle: '1,5' }}                             | ${3}  | ${'1-2,6'}
+  ${'a free core rather than an idle half and a torn core'}     | ${{ idle: '4' }}                                           | ${2}  | ${'1,5'}
+  ${'an idle half that a free one completes'}                   | ${{ idle: '7' }}                                           | ${2}  | ${'3,7'}
+  ${'idle halves where no core is whole'}                       | ${{ idle: '4', others: '1-3' }}                            | ${2}  | ${'4-5'}
+  ${'idle halves when one more core is needed anyway'}          | ${{ idle: '4' }}                                           | ${3}  | ${'1,4-5'}
+  ${'idle cores completed, not others'}                         | ${{ idle: '2,6-7' }}                                       | ${4}  | ${'2-3,6-7'}
+  ${'idle halves before free ones, if CPUs are to be spread'}   | ${{ idle: '4', rules: spread }}                            | ${2}  | ${'1,4'}
   ${'own, idle and free ones together'}                         | ${{ own: '2', idle: '1', others: '5-7' }}                  | ${4}  | ${'1-4'}
-  ${'own CPUs that are reserved now are not given again'}       | ${{ own: '0-1' }}                                          | ${2}  | ${'1,4'}
+  ${'own CPUs that are reserved now are not given again'}       | ${{ own: '0-1' }}                                          | ${2}  | ${'1,5'}
   ${'idle CPUs that are reserved now neither'}                  | ${{ idle: '0' }}                                           | ${1}  | ${'4'}
   ${'own CPUs that are offline neither'}                        | ${{ own: '8-9' }}                                          | ${2}  | ${'1,5'}
   ${'full cores: half a core'}                                  | ${{ rules: full }}                                         | ${3}  | ${'FAILED_PRECONDITION'}

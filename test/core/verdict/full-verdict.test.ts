@@ -3,7 +3,8 @@ import { judge } from '../../../src/core/verdict/judge';
 import type { Observation, Quota, ThreadSample } from '../../../src/core/verdict/observation';
 import { sampleThreads } from '../../../src/core/verdict/sample-threads';
 import { findThrottles } from '../../../src/core/verdict/throttling';
-import { NodeDriver } from '../transition/node-driver';
+import { buildTopology } from '../../../src/core/topology';
+import { EIGHT_CPUS, NodeDriver } from '../transition/node-driver';
 
 const quotaOf = (quotaUs: number): Quota => ({ quotaUs, periodUs: 100_000 });
 const sample = (effective: string, ...allowed: string[]): ThreadSample =>
@@ -60,4 +61,24 @@ test.each`
 `('verdict on threads: $name', ({ allowed, kind, because }) => {
   const { throttles: _throttles, ...verdict } = seeing(true, { threads: sample('1,5', ...(allowed as string[])) });
   expect(verdict).toEqual({ kind, because: expect.stringMatching(because as RegExp) });
+});
+
+test.each`
+  name                                                | isolated | make            | because
+  ${'a pinned container whose CPUs are isolated'}     | ${'1,5'} | ${'make p/a 2'} | ${/; the kernel isolates CPUs 1,5: threads stay on the one where they start$/}
+  ${'one CPU: there is nowhere else for a thread'}    | ${'1'}   | ${'make p/a 2'} | ${/^2 exclusive CPUs[^;]*$/}
+  ${'isolated CPUs of others'}                        | ${'2,6'} | ${'make p/a 2'} | ${/^2 exclusive CPUs[^;]*$/}
+  ${'a shared container that has others beside them'} | ${'2,6'} | ${'make p/a 0'} | ${/^in the shared pool$/}
+  ${'a shared container that has no others'}          | ${'0-7'} | ${'make p/a 0'} | ${/^in the shared pool; the kernel isolates CPUs 0-7/}
+`('isolated CPUs: $name', ({ isolated, make, because }) => {
+  const node = new NodeDriver(buildTopology({ cpus: EIGHT_CPUS.cpus, isolated: parseCpuList(isolated as string) })).run(
+    make as string,
+  );
+  const container = node.container('p/a')!;
+  const own = container.promise!.cpus;
+  const seen = { kind: 'seen', cpus: own, effective: own, mems: CpuSet.empty } as const;
+  expect(judge(node.model, container, seen)).toEqual({
+    kind: 'kept',
+    because: expect.stringMatching(because as RegExp),
+  });
 });
