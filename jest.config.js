@@ -3,7 +3,11 @@
 const common = {
   rootDir: __dirname,
   testEnvironment: 'node',
-  transform: { '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } }] },
+  transform: {
+    '\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } }],
+    '@kubernetes/client-node/dist/index\\.js$': '<rootDir>/test/support/bundle-package.js',
+  },
+  transformIgnorePatterns: ['/node_modules/(?!@kubernetes/client-node/)'],
   setupFilesAfterEnv: ['<rootDir>/test/support/setup.ts'],
 };
 

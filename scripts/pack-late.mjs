@@ -4,36 +4,46 @@
 import { build } from 'esbuild';
 import { brotliCompressSync } from 'node:zlib';
 
-const LATE = [
-  '@grpc/grpc-js',
-  '@kubernetes/client-node',
-  'pino-pretty',
-  'prom-client',
-  'xxhash-wasm',
-  'yaml',
-  'zod',
-  'gen/cri/v1/cri',
-];
+const LATE = ['@grpc/grpc-js', 'pino-pretty', 'prom-client', 'xxhash-wasm', 'yaml', 'zod'];
 
-/** An esbuild plugin: each of LATE becomes a bundle of its own, which is unpacked and run by the first `require` of it. */
+/** Modules of our own, by the end of the path that they are imported by. */
+const LATE_MODULES = ['gen/cri/v1/cri', 'kube-library'];
+
+/** Packages of modules that do nothing but define: of these only what is used is taken. */
+const PURE = ['@kubernetes/client-node'];
+
+/** An esbuild plugin: each of these becomes a bundle of its own, which is unpacked and run by the first `require` of it. */
 export function packLate(options) {
   return {
     name: 'pack-late',
     setup({ onResolve, onLoad, resolve }) {
       onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
-        const name = LATE.find((late) => path === late || (late.startsWith('gen/') && path.endsWith(`/${late}`)));
+        const name = LATE.find((late) => path === late) ?? LATE_MODULES.find((late) => path.endsWith(`/${late}`));
         if (name === undefined || pluginData === 'inside') return undefined;
         const found = await resolve(path, { ...args, pluginData: 'inside' });
         return found.errors.length > 0 ? found : { path: found.path, namespace: 'late', pluginData: name };
       });
       onLoad({ filter: /./, namespace: 'late' }, async ({ path, pluginData: name }) => {
-        const { outputFiles } = await build({ ...options, entryPoints: [path], write: false });
+        const { outputFiles } = await build({ ...options, entryPoints: [path], write: false, plugins: [takeOnlyUsed] });
         const packed = brotliCompressSync(outputFiles[0].contents).toString('base64');
         return { contents: unpack(packed, `cpusetd/${name}.js`), loader: 'js', resolveDir: options.absWorkingDir };
       });
     },
   };
 }
+
+const takeOnlyUsed = {
+  name: 'take-only-used',
+  setup({ onResolve, resolve }) {
+    onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
+      if (pluginData === 'inside') return undefined;
+      const found = await resolve(path, { ...args, pluginData: 'inside' });
+      if (found.errors.length > 0 || !PURE.some((name) => found.path.includes(`/node_modules/${name}/`)))
+        return undefined;
+      return { path: found.path, sideEffects: false };
+    });
+  },
+};
 
 /** `fileName` is how stack traces name it. */
 function unpack(packed, fileName) {

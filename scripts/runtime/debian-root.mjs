@@ -75,7 +75,8 @@ function hasCommand(command) {
   return (process.env.PATH ?? '').split(':').some((dir) => dir !== '' && existsSync(join(dir, command)));
 }
 
-function installHostPackages(log) {
+/** Installs the missing commands of the host with apt. */
+export function installHostPackages(log) {
   const wanted = Object.entries(hostCommands).filter(([command]) => !hasCommand(command));
   const missing = [...new Set(wanted.map(([, name]) => name))];
   // Ubuntu does not trust Debian's signatures out of the box.

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 
 /** The services whose health can be asked for; the empty name is the server as a whole. */
-export const HEALTH_SERVICES = ['', 'cpusetd.v1.CpuManager', 'nri', 'cri'] as const;
+export const HEALTH_SERVICES = ['', 'cpusetd.v1.CpuManager', 'nri', 'cri', 'kube'] as const;
 
 export type HealthService = (typeof HEALTH_SERVICES)[number];
 export type ServingStatus = 'SERVING' | 'NOT_SERVING';

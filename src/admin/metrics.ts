@@ -82,9 +82,9 @@ export class Metrics {
       const { containers } = status();
       return VERDICTS.map((verdict) => [{ verdict }, containers.filter((c) => c.verdict.kind === verdict).length]);
     });
-    for (const peer of ['nri', 'cri'] as const) {
+    for (const peer of ['nri', 'cri', 'kube'] as const) {
       this.gauge(`${peer}_connection_state`, '1 for the state that the connection is in.', ['state'], () =>
-        CONNECTION_STATES.map((state) => [{ state }, status().node[peer].state === state ? 1 : 0]),
+        CONNECTION_STATES.map((state) => [{ state }, (status().node[peer]?.state ?? 'off') === state ? 1 : 0]),
       );
     }
     this.gauge('alarms', 'Alarms that are raised now; status says what about.', ['kind'], () => {

@@ -51,6 +51,8 @@ export interface NodeStatus {
   readonly runtimeVersion: string;
   readonly nri: Connection;
   readonly cri: Connection;
+  /** To the API server; absent = off. */
+  readonly kube?: Connection;
   /** Counts the durable changes of the state. */
   readonly generation: number;
   /** RFC 3339, as all times here. */
@@ -63,7 +65,13 @@ export interface NodeStatus {
 }
 
 /** The words for an alarm, fixed because metrics count by them. */
-export const ALARM_KINDS = ['repairs-stopped', 'kubelet-cpu-manager', 'state-not-saved'] as const;
+export const ALARM_KINDS = [
+  'repairs-stopped',
+  'kubelet-cpu-manager',
+  'state-not-saved',
+  'kubelet-reservation',
+  'api-server',
+] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];
 

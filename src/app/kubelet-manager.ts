@@ -13,6 +13,8 @@ export class KubeletManager {
   private lastText: string | undefined;
   private hasLooked = false;
   private active = false;
+  private fileSays: string | undefined;
+  private configSays: string | undefined;
 
   constructor(
     kubeletRootDir: string,
@@ -21,9 +23,9 @@ export class KubeletManager {
     this.path = join(kubeletRootDir, 'cpu_manager_state');
   }
 
-  /** It has changed its file while we ran: it gives out CPUs too. */
+  /** It has changed its file while we ran, or is configured to: it gives out CPUs too. */
   get isActive(): boolean {
-    return this.active;
+    return this.active || this.configSays !== undefined;
   }
 
   /** Reads the file; an alarm is raised as long as it says static. */
@@ -33,16 +35,35 @@ export class KubeletManager {
     this.hasLooked = true;
     if (text === this.lastText) return;
     this.lastText = text;
-    this.alarms.clear('kubelet-cpu-manager', '');
     if (text === undefined || !saysStatic(text)) {
       this.active = false;
+      this.fileSays = undefined;
+      this.tell();
       return;
     }
     this.active = changed;
     const what = changed
       ? "has just been written by a kubelet whose CPU manager policy is static: two managers fight over every container's CPUs"
       : 'says that the CPU manager policy of the kubelet is, or was, static: if it still is, two managers will fight over CPUs';
-    this.alarms.raise('kubelet-cpu-manager', '', `${this.path} ${what}; ${REMEDY}`);
+    this.fileSays = `${this.path} ${what}; ${REMEDY}`;
+    this.tell();
+  }
+
+  /** What the kubelet's configuration says, where it can be read. */
+  noteConfig(policy: 'none' | 'static'): void {
+    const says =
+      policy === 'static'
+        ? `the kubelet's configuration has cpuManagerPolicy: static: two managers fight over every container's CPUs; ${REMEDY}`
+        : undefined;
+    if (says === this.configSays) return;
+    this.configSays = says;
+    this.tell();
+  }
+
+  private tell(): void {
+    this.alarms.clear('kubelet-cpu-manager', '');
+    const because = this.configSays ?? this.fileSays;
+    if (because !== undefined) this.alarms.raise('kubelet-cpu-manager', '', because);
   }
 }
 

@@ -30,6 +30,7 @@ export interface DaemonFacts {
   readonly runtimeVersion: string;
   readonly nri: Connection;
   readonly cri: Connection;
+  readonly kube?: Connection | undefined;
   readonly generation: number;
   readonly gap: Gap | undefined;
   readonly alarms: readonly Alarm[];
@@ -71,7 +72,7 @@ export function createAdminBackend(parts: NodeStatusParts): AdminBackend & { rea
 
 function showNode({ model, facts }: NodeStatusParts): NodeStatus {
   const { topology, settings } = model;
-  const { gap, ...known } = facts();
+  const { gap, kube, ...known } = facts();
   return {
     policy: settings.cpuManagerPolicy,
     policyOptions: optionNames(settings.options),
@@ -83,6 +84,7 @@ function showNode({ model, facts }: NodeStatusParts): NodeStatus {
     isolated: topology.isolated,
     ...known,
     ...(gap && { gap }),
+    ...(kube && { kube }),
   };
 }
 

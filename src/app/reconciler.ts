@@ -45,7 +45,7 @@ export interface ReconcilerParts {
 /** Is told what was found and done: for metrics and status. */
 export interface ReconcileObserver {
   onDrift(drift: Drift): void;
-  onRepair(outcome: 'ok' | 'failed'): void;
+  onRepair(outcome: 'ok' | 'failed', containerId: string): void;
   onSwept(): void;
 }
 
@@ -164,13 +164,13 @@ export class Reconciler {
       if (!repaired.has(containerId)) this.record(containerId, verdict, observation);
       else if (verdict.kind !== 'drifted') {
         this.record(containerId, verdict, observation);
-        observer?.onRepair('ok');
+        observer?.onRepair('ok', containerId);
         log.info({ containerId, cpus: container.promise?.cpus.toString() }, 'repaired');
       } else if (writes) {
         // What the kernel took and somebody undid before we looked is a quarrel with them, not a refusal.
         if (!container.promise || !samePromise(container.told, container.promise))
           this.repairs.noteRefusal(containerId);
-        observer?.onRepair('failed');
+        observer?.onRepair('failed', containerId);
       }
     }
   }

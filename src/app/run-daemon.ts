@@ -6,7 +6,9 @@ import { NodeModel } from '../core/model/node-model';
 import { acquireHostLock, openCgroups, readOffline, readTopology } from '../host';
 import { Aftermath } from './aftermath';
 import { Alarms } from './alarms';
+import type { KubeAttachment } from './attach-kube';
 import { attachNri } from './attach-nri';
+import { attachPods } from './attach-pods';
 import { createCgroupMover } from './cgroup-mover';
 import { withClosers } from './closers';
 import type { Config } from './config';
@@ -15,7 +17,9 @@ import { demand } from './demand';
 import { DriftClues } from './drift-clues';
 import { DriftWatch } from './drift-watch';
 import { GapKeeper } from './gap';
+import type { KubeletConfig } from '../kube/kubelet/kubelet-config';
 import { KubeletManager } from './kubelet-manager';
+import { adoptReservation, loadKubeletConfig, withReservation } from './kubelet-reservation';
 import { createAdminBackend } from './node-status';
 import { openMemory } from './memory';
 import { OnlineCpus } from './online-cpus';
@@ -42,18 +46,20 @@ const ONLINE_PERIOD_MS = 1_000;
 const FIRST_CONTACT_MS = 1_000;
 
 /** Runs until the signal is aborted. Throws CpusetdError when it can't start. */
-export async function runDaemon({ config, version, log, signal: told }: DaemonOptions): Promise<void> {
+export async function runDaemon({ config: given, version, log, signal: told }: DaemonOptions): Promise<void> {
   const fault = new AbortController();
   const signal = AbortSignal.any([told, fault.signal]);
   await withClosers(async (onClose) => {
     const startedAt = new Date().toISOString();
     const now = (): string => new Date().toISOString();
-    const lockPath = `${config.stateDir}/lock`;
+    const lockPath = `${given.stateDir}/lock`;
     const aliveMs = readSignOfLife(lockPath, Date.now());
     const lock = demand(() => acquireHostLock(lockPath));
     if (lock.kind === 'held') throw new CpusetdError('FAILED_PRECONDITION', lock.because);
     onClose(() => lock.lock.release());
 
+    const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given));
+    const config = withReservation(given, kubeletConfig);
     const topology = demand(() => readTopology({ sysfsRoot: config.sysfsRoot }));
     const model = new NodeModel(topology, settingsOf(config, topology));
     const isolated = topology.isolated.minus(model.settings.reserved);
@@ -99,8 +105,10 @@ export async function runDaemon({ config, version, log, signal: told }: DaemonOp
         generation: memory.generation,
         gap: gap.current,
         alarms: alarms.list(),
+        kube: kube?.connection,
       }),
     });
+    let kube: KubeAttachment | undefined;
     // Only loaded when asked for: nothing of it is on the way to being registered otherwise.
     const metrics =
       config.metricsAddress === undefined
@@ -126,6 +134,7 @@ export async function runDaemon({ config, version, log, signal: told }: DaemonOp
       observer: {
         onTransaction: (done) => {
           gap.note(done.notes);
+          kube?.onTransaction(done);
           if (metrics) countTransaction(metrics, model, done);
           const { request, moves } = done;
           if (request?.kind === 'update-container' && !link.recorder.isUpdating(request.container.id))
@@ -155,7 +164,10 @@ export async function runDaemon({ config, version, log, signal: told }: DaemonOp
       signal,
       observer: {
         onDrift: ({ cause }) => metrics?.drifted(cause ?? 'foreign-write'),
-        onRepair: (outcome) => metrics?.repaired(outcome),
+        onRepair: (outcome, containerId) => {
+          metrics?.repaired(outcome);
+          if (outcome === 'ok') kube?.onRepaired(containerId);
+        },
         onSwept: () => backend.feed.touch(),
       },
     });
@@ -167,6 +179,7 @@ export async function runDaemon({ config, version, log, signal: told }: DaemonOp
         watch.follow();
         if (link.isOn) link.recorder.wake();
         backend.feed.touch();
+        kube?.follow();
       },
       check: (ids) => reconciler.check(ids ?? [...model.containers.keys()]),
     });
@@ -215,6 +228,29 @@ export async function runDaemon({ config, version, log, signal: told }: DaemonOp
     health.set('', 'SERVING');
     health.set('cpusetd.v1.CpuManager', 'SERVING');
     log.info({ adminSocket: config.adminSocket, topology: describe(model) }, 'started');
+
+    const learnKubeletConfig = (found: KubeletConfig): void => {
+      kubelet.noteConfig(found.cpuManagerPolicy);
+      adoptReservation({ given, found, model, transactor, alarms, log });
+    };
+    if (kubeletConfig) learnKubeletConfig(kubeletConfig);
+    if (config.kubeconfig !== undefined) {
+      const { attachKube } = await import('./attach-kube');
+      kube = attachKube({
+        source: config.kubeconfig,
+        config,
+        model,
+        pods: attachPods({ transactor }),
+        health,
+        alarms,
+        log,
+        signal,
+        now,
+        onChange: () => backend.feed.touch(),
+        kubeletIsStatic: () => kubelet.isActive,
+        onKubeletConfig: learnKubeletConfig,
+      });
+    }
 
     const onlineCpus = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot: config.sysfsRoot, log });
     const followOnlineCpus = (): void => {

@@ -133,6 +133,7 @@ describe('health', () => {
           'cpusetd.v1.CpuManager  SERVING',
           'nri                    NOT_SERVING',
           'cri                    NOT_SERVING',
+          'kube                   NOT_SERVING',
           'ALARM repairs-stopped: someone changes it again',
           '',
         ].join('\n'),

@@ -61,7 +61,7 @@ function* checkTogether(config: Config, chosen: ReadonlyMap<string, Setting>): G
   if (list && count) {
     yield `${describePlace(list)} and ${describePlace(count)}: both say what is reserved; set only one of them`;
   }
-  if (!list && !count && config.cpuManagerPolicy !== 'none') {
+  if (!list && !count && config.kubeletConfig === undefined && config.cpuManagerPolicy !== 'none') {
     yield `no CPU is reserved, and the ${config.cpuManagerPolicy} policy needs at least one for the system; set --reserved-cpus or --reserved-cpu-count`;
   }
   if (config.mode === 'cri-proxy') {
@@ -74,10 +74,25 @@ function* checkTogether(config: Config, chosen: ReadonlyMap<string, Setting>): G
   const podResources = chosen.get('pod-resources-socket');
   if (podResources && config.podResourcesSocket === `${config.kubeletRootDir}/pod-resources/kubelet.sock`)
     yield `${describePlace(podResources)}: this is the kubelet's own socket, which cpusetd asks; write another path`;
+  if (config.kubeconfig === undefined) yield* checkWithoutApiServer(config, chosen);
   const options = chosen.get('cpu-manager-policy-options');
   // Values that could not be read are undefined here, and were told already.
   const inForce = [config.cpuManagerPolicy, ...((config.podPolicies as Config['podPolicies'] | undefined) ?? [])];
   if (options && config.cpuManagerPolicyOptions?.size && !inForce.some((policy) => WITH_OPTIONS.includes(policy))) {
     yield `${describePlace(options)}: the policy ${config.cpuManagerPolicy} has no options; remove them, or set --cpu-manager-policy static`;
+  }
+}
+
+/** What can't be done when there is no API server to do it with. */
+function* checkWithoutApiServer(config: Config, chosen: ReadonlyMap<string, Setting>): Generator<string> {
+  const needs: readonly (readonly [name: string, isSet: boolean])[] = [
+    ['node-resource-topology', config.nodeResourceTopology !== 'off'],
+    ['kube-events', config.kubeEvents],
+    ['node-condition', config.nodeCondition],
+    ['kubelet-config', config.kubeletConfig?.kind === 'configz'],
+  ];
+  for (const [name, isSet] of needs) {
+    const setting = chosen.get(name);
+    if (setting && isSet) yield `${describePlace(setting)}: this goes through the API server; set --kubeconfig`;
   }
 }

@@ -1,5 +1,6 @@
 import { POLICY_NAMES } from '../../core/model/policy-name';
 import { cpuList, cpuQuantity, keyValues, podPolicies } from './cpu-types';
+import { kubeconfigSource, kubeletConfigSource } from './kube-types';
 import { absolutePath, durationMs, hostPort, listenSocket, socketPath } from './system-types';
 import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './value-type';
 
@@ -171,6 +172,46 @@ export const OPTIONS = {
     type: absolutePath,
     default: '/var/lib/kubelet',
     description: "the kubelet's folder, to notice that its own CPU manager is at work",
+    offered: true,
+  }),
+  kubeconfig: option({
+    type: orOff(kubeconfigSource),
+    default: 'off',
+    description: 'the API server: a kubeconfig, or in-cluster for the service account of our pod',
+    offered: true,
+  }),
+  nodeName: option({
+    type: matching(/^(?=.{1,253}$)[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'name', {
+      problem: 'is not the name of a Node',
+      remedy: 'use lower-case letters, digits, dots, dashes',
+    }),
+    default: undefined,
+    description: 'our Node in the API server; the host name when not set',
+    offered: true,
+  }),
+  nodeResourceTopology: option({
+    type: oneOf('off', 'community', 'crane', 'both'),
+    default: 'off',
+    description: 'in which kinds of NodeResourceTopology schedulers are told what is left where',
+    offered: true,
+  }),
+  kubeEvents: option({
+    type: onOff,
+    default: 'off',
+    description: 'Events on pods: refused, drifted, repaired, switched',
+    offered: true,
+  }),
+  nodeCondition: option({
+    type: onOff,
+    default: 'off',
+    description: 'the condition CpusetdReady of our Node',
+    offered: true,
+  }),
+  kubeletConfig: option({
+    type: orOff(kubeletConfigSource),
+    default: 'off',
+    description:
+      "the kubelet's configuration, as a file or asked of it through the API server: its reservation is ours",
     offered: true,
   }),
   adminSocket: option({

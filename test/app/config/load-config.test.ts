@@ -47,7 +47,7 @@ describe('the table', () => {
   test.each(Object.keys(OPTIONS) as OptionKey[])('the default of %s is a right value', (key) => {
     const { type, default: text } = OPTIONS[key];
     if (text !== undefined) expect(type.parse(text)).toMatchObject({ ok: true });
-    else expect(['reservedCpus', 'reservedCpuCount']).toContain(key);
+    else expect(['reservedCpus', 'reservedCpuCount', 'nodeName']).toContain(key);
   });
 
   test('names follow from keys, and are not two options at once', () => {

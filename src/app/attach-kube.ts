@@ -1,0 +1,241 @@
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import type { HealthState } from '../admin/health-state';
+import type { Connection } from '../admin/status';
+import { countNodeResources } from '../core/node-resources';
+import type { NodeView } from '../core/model/node-model';
+import {
+  asObject,
+  asString,
+  asTexts,
+  communityTopology,
+  craneTopology,
+  EventRecorder,
+  KubeClient,
+  KubeError,
+  loadPodFingerprint,
+  NodeCondition,
+  PodInformer,
+  readKubeletConfig,
+  TopologyPublisher,
+  type KubeConfigSource,
+  type KubeletConfig,
+  type NodeIdentity,
+  type NodeState,
+  type Report,
+} from '../kube';
+import type { Alarms } from './alarms';
+import type { PodListener } from './attach-pods';
+import type { Config } from './config';
+import { repairedNews, toNews } from './kube-news';
+import { repeat } from './periodic';
+import type { TransactionObserver } from './transactor';
+
+export interface KubeParts {
+  readonly source: KubeConfigSource;
+  readonly config: Config;
+  readonly model: NodeView;
+  readonly pods: PodListener;
+  readonly health: HealthState;
+  readonly alarms: Alarms;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly now: () => string;
+  /** Something changed that status shows. */
+  readonly onChange: () => void;
+  /** The kubelet's own CPU manager is at work. */
+  readonly kubeletIsStatic: () => boolean;
+  /** The kubelet's configuration was asked for and came. */
+  readonly onKubeletConfig: (config: KubeletConfig) => void;
+}
+
+/** What the daemon tells the API server's side, and what it can ask of it. Nothing here ever waits or throws. */
+export interface KubeAttachment {
+  readonly connection: Connection;
+  onTransaction(done: Pick<Parameters<TransactionObserver['onTransaction']>[0], 'notes'>): void;
+  onRepaired(containerId: string): void;
+  /** The node is another than before: who publishes it looks again. */
+  follow(): void;
+}
+
+/** An API server that is away for longer is something to look at. */
+const AWAY_MS = 60_000;
+const KUBELET_CONFIG_PERIOD_MS = 5 * 60_000;
+
+/** Hangs the daemon on the API server: pods come in, the node's topology, events and a condition go out. */
+export function attachKube(parts: KubeParts): KubeAttachment {
+  const { config, model, log: parentLog, signal, now, health, alarms } = parts;
+  const nodeName = config.nodeName ?? hostname().toLowerCase();
+  const log = parentLog.child({ op: 'kube' });
+  const client = new KubeClient(parts.source, signal);
+  let connection: Connection = { state: 'connecting', since: now(), reason: '' };
+  let away: NodeJS.Timeout | undefined;
+  signal.addEventListener('abort', () => clearTimeout(away), { once: true });
+
+  const informer = new PodInformer({
+    client,
+    nodeName,
+    log,
+    signal,
+    sink: {
+      onList: (specs) => {
+        log.info({ pods: specs.length }, 'the API server told of the pods of this node');
+        parts.pods.onList(specs);
+        publish();
+      },
+      onPod: (spec) => {
+        parts.pods.onPod(spec);
+        publish();
+      },
+      onGone: (uid) => {
+        parts.pods.onGone(uid);
+        publish();
+      },
+    },
+    onState: (state, reason) => {
+      if (connection.state !== state || connection.reason !== reason) become(state, reason);
+    },
+  });
+
+  function become(state: 'connecting' | 'ready', reason: string): void {
+    if (state === 'connecting' && reason !== '' && reason !== connection.reason)
+      log.warn({ reason }, 'no news from the API server: what it told last stays true');
+    if (state === 'ready') log.info({ node: nodeName }, 'connected to the API server');
+    connection = { state, reason, since: connection.state === state ? connection.since : now() };
+    health.set('kube', state === 'ready' ? 'SERVING' : 'NOT_SERVING');
+    if (state === 'ready') {
+      clearTimeout(away);
+      away = undefined;
+      alarms.clear('api-server', '');
+    } else {
+      away ??= setTimeout(
+        () => alarms.raise('api-server', '', `no news from the API server: ${connection.reason}`),
+        AWAY_MS,
+      );
+    }
+    parts.onChange();
+  }
+
+  let fingerprint: ((pods: readonly { readonly namespace: string; readonly name: string }[]) => string) | undefined;
+  const report = (node: NodeIdentity): Report | undefined => {
+    // Before the runtime has told what runs, everything would look free.
+    if (!model.synchronized) return undefined;
+    return {
+      node,
+      resources: countNodeResources(model),
+      kubeletIsStatic: parts.kubeletIsStatic(),
+      ...(informer.pods && fingerprint && { fingerprint: fingerprint(listCounted(model, informer)) }),
+    };
+  };
+  const publishers = kindsOf(config).map(
+    (kind) =>
+      new TopologyPublisher({
+        client,
+        kind,
+        nodeName,
+        readNode: () => readNode(client, nodeName, log),
+        report,
+        log,
+        signal,
+      }),
+  );
+  const publish = (): void => {
+    for (const publisher of publishers) publisher.touch();
+  };
+  if (publishers.length > 0)
+    void loadPodFingerprint().then((load) => {
+      fingerprint = load;
+      publish();
+    });
+
+  const events = config.kubeEvents ? new EventRecorder({ client, nodeName, log, signal, now }) : undefined;
+  const condition = config.nodeCondition
+    ? new NodeCondition({ client, nodeName, log, signal, now, state: () => stateOf(config, health, alarms) })
+    : undefined;
+  if (config.kubeletConfig?.kind === 'configz')
+    void repeat(() => askKubelet(client, nodeName, parts, log), { periodMs: KUBELET_CONFIG_PERIOD_MS, signal });
+
+  informer.start();
+  publish();
+  condition?.touch();
+  return {
+    get connection() {
+      return connection;
+    },
+    onTransaction: ({ notes }) => {
+      for (const note of events ? notes : []) {
+        const news = toNews(model, note);
+        if (news) events?.record(news);
+      }
+    },
+    onRepaired: (containerId) => {
+      const news = events && repairedNews(model, containerId);
+      if (news) events.record(news);
+    },
+    follow: () => {
+      publish();
+      condition?.touch();
+    },
+  };
+}
+
+function kindsOf({ nodeResourceTopology }: Config) {
+  const all = [communityTopology, craneTopology];
+  return nodeResourceTopology === 'both' ? all : all.filter(({ name }) => name === nodeResourceTopology);
+}
+
+/** The pods that count for schedulers, as far as what they took is in the amounts: they run, and the runtime has them. */
+function listCounted({ pods }: NodeView, { pods: watched = [] }: PodInformer) {
+  const known = new Set(
+    [...pods.values()].filter(({ stopped }) => !stopped).map(({ namespace, name }) => `${namespace}/${name}`),
+  );
+  return watched
+    .filter(({ phase, spec }) => phase === 'Running' && known.has(`${spec.namespace}/${spec.name}`))
+    .map(({ spec }) => spec);
+}
+
+/** Without the right to read it, or without a Node of this name, objects have no owner: they are not worth less. */
+async function readNode(client: KubeClient, name: string, log: Logger): Promise<NodeIdentity> {
+  try {
+    const { metadata } = asObject(await client.send({ method: 'GET', path: `/api/v1/nodes/${name}` }));
+    const { uid, labels } = asObject(metadata);
+    return { name, uid: asString(uid), labels: asTexts(labels) };
+  } catch (error) {
+    if (!(error instanceof KubeError) || (error.status !== 403 && error.status !== 404)) throw error;
+    log.debug(
+      { because: error.message, node: name },
+      'the Node can’t be read: what is published will not belong to it',
+    );
+    return { name, uid: '', labels: {} };
+  }
+}
+
+async function askKubelet(
+  client: KubeClient,
+  name: string,
+  { onKubeletConfig }: KubeParts,
+  log: Logger,
+): Promise<void> {
+  try {
+    const told = await client.send({ method: 'GET', path: `/api/v1/nodes/${name}/proxy/configz` });
+    const config = readKubeletConfig(told);
+    if (config) onKubeletConfig(config);
+    else log.warn('the kubelet answered with something that is not its configuration');
+  } catch (error) {
+    const because = error instanceof KubeError ? error.message : String(error);
+    log.debug({ because }, 'the kubelet’s configuration can’t be had; asking again');
+  }
+}
+
+/** As the Node's condition says it. */
+function stateOf({ mode }: Config, health: HealthState, alarms: Alarms): NodeState {
+  if (health.get(mode === 'nri' ? 'nri' : 'cri') !== 'SERVING')
+    return {
+      ready: false,
+      reason: 'RuntimeNotConnected',
+      message: 'not connected to the container runtime: new containers are not pinned',
+    };
+  const alarm = alarms.list().find(({ kind }) => kind !== 'api-server');
+  if (alarm) return { ready: false, reason: 'Alarm', message: alarm.because };
+  return { ready: true, reason: 'Pinning', message: 'containers get their CPUs as promised' };
+}

@@ -1,0 +1,27 @@
+import { absolutePath } from './system-types';
+import { accept, reject, type ValueType } from './value-type';
+
+/** Where the API server is found, and who we are to it. */
+export const kubeconfigSource: ValueType<
+  { readonly kind: 'in-cluster' } | { readonly kind: 'file'; readonly path: string }
+> = wordOrPath('in-cluster');
+
+/** Where the kubelet's configuration is read. */
+export const kubeletConfigSource: ValueType<
+  { readonly kind: 'configz' } | { readonly kind: 'file'; readonly path: string }
+> = wordOrPath('configz');
+
+function wordOrPath<const Word extends string>(
+  word: Word,
+): ValueType<{ readonly kind: Word } | { readonly kind: 'file'; readonly path: string }> {
+  return {
+    placeholder: `path|${word}`,
+    parse: (text) => {
+      if (text === word) return accept({ kind: word });
+      const path = absolutePath.parse(text);
+      return path.ok
+        ? accept({ kind: 'file', path: path.value })
+        : reject(path.problem, `write the absolute path of a file, or ${word}`);
+    },
+  };
+}

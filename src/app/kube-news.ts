@@ -1,0 +1,50 @@
+import type { NodeView } from '../core/model/node-model';
+import type { Note } from '../core/transition';
+import type { PodNews } from '../kube';
+
+/** Which notes of a decision are worth an Event on the pod, by their constant text. */
+const NEWS: Readonly<Record<string, Pick<PodNews, 'type' | 'reason'>>> = {
+  refused: { type: 'Warning', reason: 'CpusRefused' },
+  drifted: { type: 'Warning', reason: 'CpusetDrifted' },
+  switched: { type: 'Normal', reason: 'CpuPolicySwitched' },
+};
+
+/** What the note tells whoever looks at the pod; undefined for what concerns nobody but us, or no pod that we know. */
+export function toNews(view: NodeView, { message, fields }: Note): PodNews | undefined {
+  const kind = Object.hasOwn(NEWS, message) ? NEWS[message] : undefined;
+  const { podUid, container, because } = fields;
+  if (!kind || typeof podUid !== 'string' || typeof because !== 'string') return undefined;
+  return newsOf(view, { podUid, container: typeof container === 'string' ? container : undefined, ...kind, because });
+}
+
+/** That a foreign write was put right. */
+export function repairedNews(view: NodeView, containerId: string): PodNews | undefined {
+  const container = view.containers.get(containerId);
+  if (!container) return undefined;
+  const cpus = container.promise?.cpus.toString() ?? '';
+  return newsOf(view, {
+    podUid: container.podUid,
+    container: container.name,
+    type: 'Normal',
+    reason: 'CpusetRepaired',
+    because: `the cpuset is ${cpus} again, as promised`,
+  });
+}
+
+interface Told extends Pick<PodNews, 'type' | 'reason'> {
+  readonly podUid: string;
+  readonly container: string | undefined;
+  readonly because: string;
+}
+
+function newsOf(view: NodeView, { podUid, container, type, reason, because }: Told): PodNews | undefined {
+  const pod = [...view.pods.values()].find(({ uid }) => uid === podUid);
+  if (!pod) return undefined;
+  return {
+    pod: { uid: pod.uid, namespace: pod.namespace, name: pod.name },
+    ...(container !== undefined && { container }),
+    type,
+    reason,
+    message: container === undefined ? because : `${container}: ${because}`,
+  };
+}

@@ -1,0 +1,140 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CpuListError, parseCpuList } from '../core/cpuset';
+import { CpusetdError } from '../core/errors';
+import type { Settings } from '../core/model/settings';
+import { readKubeletConfig, type KubeletConfig } from '../kube/kubelet/kubelet-config';
+import type { Logger } from 'pino';
+import type { NodeView } from '../core/model/node-model';
+import { planMoves } from '../core/plan/plan-moves';
+import type { Alarms } from './alarms';
+import type { Config } from './config';
+import { settingsOf } from './settings-of';
+import type { Transactor } from './transactor';
+
+const REMEMBERED = 'kubelet-config.json';
+
+/**
+ * The kubelet's configuration as far as it is known at the start: of the file, or what it said last time through the API
+ * server. Throws CpusetdError for a file that can't be used although the reservation hangs on it.
+ */
+export async function loadKubeletConfig(config: Config): Promise<KubeletConfig | undefined> {
+  const { kubeletConfig: source, stateDir } = config;
+  if (source === undefined) return undefined;
+  if (source.kind === 'configz') return readRemembered(join(stateDir, REMEMBERED));
+  try {
+    const { parse } = await import('yaml');
+    const found = readKubeletConfig(parse(readFileSync(source.path, 'utf8')));
+    if (found) return found;
+    throw new Error('it is not a KubeletConfiguration');
+  } catch (error) {
+    const because = `--kubelet-config ${source.path}: ${(error as Error).message}`;
+    if (hasOwn(config) || config.cpuManagerPolicy === 'none') return undefined;
+    throw new CpusetdError('INVALID_ARGUMENT', `${because}; no CPU is reserved without it`, { cause: error });
+  }
+}
+
+/** For the next start, which may come before the API server. What can't be kept is asked for again then. */
+export function rememberKubeletConfig({ stateDir }: Config, found: KubeletConfig): void {
+  try {
+    writeFileSync(join(stateDir, REMEMBERED), `${JSON.stringify(found)}\n`, { mode: 0o600 });
+  } catch {
+    // the next start begins with the least reservation, and asks again
+  }
+}
+
+/**
+ * The options with the kubelet's reservation where there is none of our own. While it is not known one CPU is kept for the
+ * system: pinning does not wait for the API server.
+ */
+export function withReservation(config: Config, kubelet: KubeletConfig | undefined): Config {
+  if (hasOwn(config) || config.kubeletConfig === undefined) return config;
+  if (kubelet?.reservedSystemCpus !== undefined) {
+    try {
+      return { ...config, reservedCpus: parseCpuList(kubelet.reservedSystemCpus) };
+    } catch (error) {
+      if (!(error instanceof CpuListError)) throw error;
+      throw new CpusetdError(
+        'INVALID_ARGUMENT',
+        `the kubelet's reservedSystemCPUs ${kubelet.reservedSystemCpus} is no list of CPUs`,
+      );
+    }
+  }
+  return { ...config, reservedCpuCount: Math.max(1, Math.ceil((kubelet?.reservedMilliCpu ?? 0) / 1000)) };
+}
+
+/** Why what the kubelet reserves is not what is reserved here; undefined when both agree. */
+export function compareReservation({ reserved }: Settings, kubelet: KubeletConfig): string | undefined {
+  const ours = reserved.isEmpty ? 'nothing' : `CPUs ${reserved.toString()}`;
+  const advice = 'the scheduler counts by the kubelet’s reservation; set both alike';
+  const { reservedSystemCpus: list, reservedMilliCpu } = kubelet;
+  if (list !== undefined) {
+    const theirs = tryParse(list);
+    if (theirs?.equals(reserved)) return undefined;
+    return `the kubelet reserves CPUs ${list}, cpusetd ${ours}: ${advice}`;
+  }
+  const count = Math.ceil(reservedMilliCpu / 1000);
+  if (count === reserved.size) return undefined;
+  return `the kubelet reserves ${reservedMilliCpu}m CPU, cpusetd ${ours}: ${advice}`;
+}
+
+/** Takes over what the kubelet's configuration says now, or tells in what it differs from our own. */
+export function adoptReservation(parts: {
+  readonly given: Config;
+  readonly found: KubeletConfig;
+  readonly model: NodeView;
+  readonly transactor: Pick<Transactor, 'change'>;
+  readonly alarms: Alarms;
+  readonly log: Logger;
+}): void {
+  const { given, found, model, transactor, alarms, log } = parts;
+  let because: string | undefined;
+  if (!hasOwn(given)) {
+    if (given.kubeletConfig?.kind === 'configz') rememberKubeletConfig(given, found);
+    try {
+      const settings = settingsOf(withReservation(given, found), model.topology);
+      if (!settings.reserved.equals(model.settings.reserved)) {
+        transactor.change((draft) => {
+          draft.put({ kind: 'set-settings', settings });
+          return planMoves(draft);
+        });
+        log.info({ reserved: settings.reserved.toString() }, 'the reservation is the kubelet’s');
+      }
+    } catch (error) {
+      because = `the kubelet's reservation can't be taken over: ${(error as Error).message}`;
+    }
+  }
+  because ??= compareReservation(model.settings, found);
+  const raised = alarms.list().find(({ kind }) => kind === 'kubelet-reservation');
+  if (raised?.because === because) return;
+  alarms.clear('kubelet-reservation', '');
+  if (because !== undefined) alarms.raise('kubelet-reservation', '', because);
+}
+
+function hasOwn({ reservedCpus, reservedCpuCount }: Config): boolean {
+  return reservedCpus !== undefined || reservedCpuCount !== undefined;
+}
+
+function tryParse(list: string) {
+  try {
+    return parseCpuList(list);
+  } catch {
+    return undefined;
+  }
+}
+
+function readRemembered(path: string): KubeletConfig | undefined {
+  try {
+    const { cpuManagerPolicy, reservedSystemCpus, reservedMilliCpu } = JSON.parse(readFileSync(path, 'utf8')) as Record<
+      string,
+      unknown
+    >;
+    return {
+      cpuManagerPolicy: cpuManagerPolicy === 'static' ? 'static' : 'none',
+      ...(typeof reservedSystemCpus === 'string' && { reservedSystemCpus }),
+      reservedMilliCpu: typeof reservedMilliCpu === 'number' && reservedMilliCpu >= 0 ? reservedMilliCpu : 0,
+    };
+  } catch {
+    return undefined; // never asked yet, or damaged
+  }
+}

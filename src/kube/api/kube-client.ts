@@ -1,0 +1,152 @@
+import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { KubeConfig } from '../kube-library';
+import { explainStatus, KubeError } from './kube-error';
+import { loadKubeConfig, type KubeConfigSource } from './load-kube-config';
+
+/** A node has a few hundred pods at most; a list beyond this is no list of ours. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const DEFAULT_TIMEOUT_MS = 15_000;
+
+export interface KubeRequest {
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  /** Begins with a slash. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  readonly contentType?: string;
+  readonly timeoutMs?: number;
+}
+
+/** The content types of patches that are made here. */
+export const MERGE_PATCH = 'application/merge-patch+json';
+export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
+
+/**
+ * Asks the API server with the identity of a kubeconfig or of the pod's service account. Identity, TLS and refreshed tokens
+ * are the library's; its typed clients are not used, since the models of all of Kubernetes would weigh more than the daemon.
+ */
+export class KubeClient {
+  private loaded: Promise<KubeConfig> | undefined;
+
+  constructor(
+    private readonly source: KubeConfigSource,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** Read once, and again after it has failed: a kubeconfig may come or change while we run. Throws KubeError. */
+  config(): Promise<KubeConfig> {
+    this.loaded ??= loadKubeConfig(this.source).catch((error: unknown) => {
+      this.loaded = undefined;
+      throw error;
+    });
+    return this.loaded;
+  }
+
+  /** The next call reads the kubeconfig anew. */
+  forgetConfig(): void {
+    this.loaded = undefined;
+  }
+
+  /** Gives the parsed JSON of a successful answer. Throws KubeError for every other outcome, also when the daemon ends. */
+  async send(call: KubeRequest): Promise<unknown> {
+    const config = await this.config();
+    const server = config.getCurrentCluster()?.server;
+    if (server === undefined) throw new KubeError('the kubeconfig names no cluster for its current context', 0);
+    const url = new URL(server.replace(/\/$/, '') + call.path);
+    for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, value);
+
+    const body = call.body === undefined ? undefined : JSON.stringify(call.body);
+    const options: RequestOptions = { method: call.method, headers: headersOf(call, body) };
+    await config.applyToHTTPSOptions(options as Parameters<KubeConfig['applyToHTTPSOptions']>[0]);
+    const timeout = AbortSignal.timeout(call.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+    options.signal = AbortSignal.any([this.signal, timeout]);
+    try {
+      const { status, text, retryAfterMs } = await exchange(url, options, body);
+      if (status >= 200 && status < 300) return parseJson(text);
+      if (status === 401) this.forgetConfig();
+      throw toKubeError(status, text, retryAfterMs);
+    } catch (error) {
+      if (error instanceof KubeError) throw error;
+      this.forgetConfig(); // certificates and addresses may have changed
+      const why = timeout.aborted ? 'it did not answer in time' : describeFault(error);
+      throw new KubeError(`the API server at ${url.host} can't be reached: ${why}`, 0, { cause: error });
+    }
+  }
+}
+
+function headersOf({ contentType }: KubeRequest, body: string | undefined): Record<string, string> {
+  return {
+    accept: 'application/json',
+    'user-agent': 'cpusetd',
+    ...(body !== undefined && {
+      'content-type': contentType ?? 'application/json',
+      'content-length': String(Buffer.byteLength(body)),
+    }),
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfterMs?: number;
+}
+
+function exchange(url: URL, options: RequestOptions, body: string | undefined): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const begin = url.protocol === 'http:' ? requestHttp : requestHttps;
+    const request = begin(url, options, (response) => {
+      readBody(response).then((text) => {
+        const retryAfterMs = readRetryAfter(response);
+        resolve({ status: response.statusCode ?? 0, text, ...(retryAfterMs !== undefined && { retryAfterMs }) });
+      }, reject);
+    });
+    request.once('error', reject);
+    request.end(body);
+  });
+}
+
+async function readBody(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) throw new Error(`its answer is longer than ${MAX_BODY_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Seconds, or nothing: the form with a date is not used by API servers. */
+function readRetryAfter({ headers }: IncomingMessage): number | undefined {
+  const text = headers['retry-after'];
+  return text !== undefined && /^\d{1,4}$/.test(text) ? Number(text) * 1000 : undefined;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new KubeError('the API server answered with something that is not JSON', 0, { cause });
+  }
+}
+
+function toKubeError(status: number, text: string, retryAfterMs: number | undefined): KubeError {
+  let told: { readonly message?: unknown; readonly reason?: unknown } = {};
+  try {
+    told = (JSON.parse(text) as typeof told | null) ?? {};
+  } catch {
+    // a proxy in between, perhaps: its page says nothing to us
+  }
+  const message = typeof told.message === 'string' ? told.message.slice(0, 500) : '';
+  return new KubeError(explainStatus(status, message), status, {
+    ...(typeof told.reason === 'string' && { reason: told.reason }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
+
+function describeFault(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code ?? message ?? 'unknown';
+}

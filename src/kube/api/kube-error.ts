@@ -1,0 +1,47 @@
+/** An answer of the API server that is not a success, or none at all. The message is written for the operator. */
+export class KubeError extends Error {
+  override readonly name = 'KubeError';
+
+  constructor(
+    message: string,
+    /** HTTP status; 0 when no answer came. */
+    readonly status: number,
+    options: {
+      /** The word of the Status object, e.g. `AlreadyExists`. */
+      readonly reason?: string;
+      /** When the server wants to be asked again. */
+      readonly retryAfterMs?: number;
+      readonly cause?: unknown;
+    } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.reason = options.reason ?? '';
+    this.retryAfterMs = options.retryAfterMs;
+  }
+
+  readonly reason: string;
+  readonly retryAfterMs: number | undefined;
+}
+
+/** Any failure of talking to the API server in one sentence for the operator. */
+export function explainKubeError(error: unknown): string {
+  if (error instanceof KubeError) return error.message;
+  const { statusCode, code, message } = error as { statusCode?: unknown; code?: unknown; message?: unknown };
+  if (typeof statusCode === 'number') return explainStatus(statusCode, '');
+  if (typeof message === 'string' && message !== '') return message;
+  return typeof code === 'string' ? code : 'the API server did not answer';
+}
+
+/** What a status means here; `told` is the server's own sentence. */
+export function explainStatus(status: number, told: string): string {
+  const meaning: Readonly<Record<number, string>> = {
+    401: 'the API server does not know who we are (401): the credentials in the kubeconfig are missing or expired',
+    403: 'the API server forbids it (403): see deploy/rbac.yaml for the rights that are needed',
+    404: 'the API server does not know it (404)',
+    409: 'somebody else changed it at the same time (409)',
+    410: 'what was asked for is too old for the API server (410)',
+    429: 'the API server asks to slow down (429)',
+  };
+  const sentence = meaning[status] ?? `the API server answered with status ${status}`;
+  return told === '' ? sentence : `${sentence}: ${told}`;
+}

@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
+import { MERGE_PATCH, type KubeClient } from '../api/kube-client';
+import { explainKubeError, KubeError } from '../api/kube-error';
+import { asObject, asString } from '../json';
+
+/** Something that whoever looks at the pod should read. */
+export interface PodNews {
+  readonly pod: { readonly uid: string; readonly namespace: string; readonly name: string };
+  readonly container?: string;
+  readonly type: 'Normal' | 'Warning';
+  /** A word in upper camel case, the same for all of its kind. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface EventRecorderParts {
+  readonly client: Pick<KubeClient, 'send'>;
+  readonly nodeName: string;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** The clock, RFC 3339. */
+  readonly now: () => string;
+  /** Repetitions within this time are written as one. */
+  readonly gatherMs?: number;
+}
+
+const GATHER_MS = 1_000;
+/** What waits and what is remembered is bounded; what is beyond is dropped, and the number of dropped ones is logged. */
+const MAX_WAITING = 200;
+const MAX_REMEMBERED = 1_000;
+/** So many new events of one pod at once, and one more each minute. */
+const BURST = 10;
+const REFILL_MS = 60_000;
+const MAX_MESSAGE = 1_024;
+const MAX_TRIES = 3;
+
+interface Written {
+  readonly path: string;
+  count: number;
+}
+
+interface Waiting {
+  readonly news: PodNews;
+  count: number;
+  tries: number;
+  firstAt: string;
+  lastAt: string;
+}
+
+/**
+ * Writes Events on pods. They are core/v1 Events as the kubelet's are, because a repetition is one patch of a count there, and
+ * all tools show them. The same news again is counted up rather than written anew, and one pod can't flood the cluster.
+ */
+export class EventRecorder {
+  private readonly waiting = new Map<string, Waiting>();
+  private readonly written = new Map<string, Written>();
+  private readonly budgets = new Map<string, { tokens: number; atMs: number }>();
+  private timer: NodeJS.Timeout | undefined;
+  private sending = false;
+  private dropped = 0;
+
+  constructor(private readonly parts: EventRecorderParts) {
+    parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
+  }
+
+  /** Never waits, never throws. */
+  record(news: PodNews): void {
+    const key = JSON.stringify([news.pod.uid, news.container, news.reason, news.message]);
+    const now = this.parts.now();
+    const same = this.waiting.get(key);
+    if (same) {
+      same.count++;
+      same.lastAt = now;
+    } else if (this.waiting.size >= MAX_WAITING || (!this.written.has(key) && !this.spend(news.pod.uid))) {
+      this.dropped++;
+    } else {
+      this.waiting.set(key, { news, count: 1, tries: 0, firstAt: now, lastAt: now });
+    }
+    this.schedule();
+  }
+
+  /** Whether the pod may have another event of its own. */
+  private spend(uid: string): boolean {
+    const nowMs = performance.now();
+    const budget = this.budgets.get(uid) ?? { tokens: BURST, atMs: nowMs };
+    const refilled = Math.min(BURST, budget.tokens + (nowMs - budget.atMs) / REFILL_MS);
+    remember(this.budgets, uid, { tokens: Math.max(0, refilled - 1), atMs: nowMs });
+    return refilled >= 1;
+  }
+
+  private schedule(): void {
+    if (this.timer !== undefined || this.parts.signal.aborted) return;
+    const { gatherMs = GATHER_MS } = this.parts;
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      void this.flush();
+    }, gatherMs).unref();
+  }
+
+  private async flush(): Promise<void> {
+    if (this.sending) return;
+    this.sending = true;
+    if (this.dropped > 0) this.parts.log.warn({ events: this.dropped }, 'events were not written: too many at once');
+    this.dropped = 0;
+    for (const [key, one] of [...this.waiting]) {
+      if (this.parts.signal.aborted) break;
+      this.waiting.delete(key);
+      await this.send(key, one);
+    }
+    this.sending = false;
+    if (this.waiting.size > 0) this.schedule();
+  }
+
+  private async send(key: string, one: Waiting): Promise<void> {
+    try {
+      const before = this.written.get(key);
+      if (before && (await this.countUp(before, one))) return;
+      remember(this.written, key, await this.create(one));
+    } catch (error) {
+      const isFinal = error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429;
+      const because = explainKubeError(error);
+      this.parts.log.debug({ because, reason: one.news.reason, pod: one.news.pod.name }, 'event not written');
+      if (!isFinal && ++one.tries < MAX_TRIES && !this.waiting.has(key)) this.waiting.set(key, one);
+    }
+  }
+
+  /** False when the event has expired in the API server, as they do after an hour. */
+  private async countUp(before: Written, { count, lastAt }: Waiting): Promise<boolean> {
+    try {
+      const body = { count: before.count + count, lastTimestamp: lastAt };
+      await this.parts.client.send({ method: 'PATCH', path: before.path, contentType: MERGE_PATCH, body });
+      before.count += count;
+      return true;
+    } catch (error) {
+      if (error instanceof KubeError && error.status === 404) return false;
+      throw error;
+    }
+  }
+
+  private async create({ news, count, firstAt, lastAt }: Waiting): Promise<Written> {
+    const { client, nodeName } = this.parts;
+    const { pod, container, type, reason, message } = news;
+    const collection = `/api/v1/namespaces/${pod.namespace}/events`;
+    const body = {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: `${pod.name.slice(0, 230)}.${randomBytes(8).toString('hex')}`, namespace: pod.namespace },
+      involvedObject: {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        ...pod,
+        ...(container !== undefined && { fieldPath: `spec.containers{${container}}` }),
+      },
+      type,
+      reason,
+      message: message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 1)}…` : message,
+      count,
+      firstTimestamp: firstAt,
+      lastTimestamp: lastAt,
+      source: { component: 'cpusetd', host: nodeName },
+      reportingComponent: 'cpusetd',
+      reportingInstance: nodeName,
+    };
+    const made = asObject(await client.send({ method: 'POST', path: collection, body }));
+    return { path: `${collection}/${asString(asObject(made['metadata'])['name']) || body.metadata.name}`, count };
+  }
+}
+
+/** Keeps the newest of a bounded number. */
+function remember<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size > MAX_REMEMBERED) map.delete(map.keys().next().value!);
+}

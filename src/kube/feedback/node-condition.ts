@@ -1,0 +1,95 @@
+import type { Logger } from 'pino';
+import { BackOff } from '../api/back-off';
+import { STRATEGIC_MERGE_PATCH, type KubeClient } from '../api/kube-client';
+import { explainKubeError } from '../api/kube-error';
+
+/** How it is with pinning on this node, for whoever looks at the Node. */
+export interface NodeState {
+  readonly ready: boolean;
+  /** A word in upper camel case. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface NodeConditionParts {
+  readonly client: Pick<KubeClient, 'send'>;
+  readonly nodeName: string;
+  readonly state: () => NodeState;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** The clock, RFC 3339. */
+  readonly now: () => string;
+  readonly debounceMs?: number;
+}
+
+export const CONDITION_TYPE = 'CpusetdReady';
+const DEBOUNCE_MS = 1_000;
+/** A condition whose heartbeat is older than a few of these says nothing any more: nobody writes it when we are gone. */
+const HEARTBEAT_MS = 5 * 60_000;
+
+/** Keeps a condition of the Node up to date: at changes, and as a sign of life. */
+export class NodeCondition {
+  private readonly backOff = new BackOff({ leastMs: 1_000, mostMs: 60_000 });
+  private timer: NodeJS.Timeout | undefined;
+  private dueMs = Infinity;
+  private last: NodeState | undefined;
+  private since = '';
+  private lastProblem = '';
+
+  constructor(private readonly parts: NodeConditionParts) {
+    parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
+  }
+
+  /** Something may have changed. Never waits, never throws. */
+  touch(): void {
+    if (this.lastProblem !== '' || sameState(this.last, this.parts.state())) return;
+    this.schedule(this.parts.debounceMs ?? DEBOUNCE_MS);
+  }
+
+  private schedule(waitMs: number): void {
+    const dueMs = performance.now() + waitMs;
+    if (this.parts.signal.aborted || dueMs >= this.dueMs) return;
+    clearTimeout(this.timer);
+    this.dueMs = dueMs;
+    this.timer = setTimeout(() => void this.write(), waitMs);
+  }
+
+  private async write(): Promise<void> {
+    const { client, nodeName, state, now, log, signal } = this.parts;
+    const current = state();
+    if (this.last?.ready !== current.ready) this.since = now();
+    const condition = {
+      type: CONDITION_TYPE,
+      status: current.ready ? 'True' : 'False',
+      reason: current.reason,
+      message: current.message,
+      lastHeartbeatTime: now(),
+      lastTransitionTime: this.since,
+    };
+    this.last = current;
+    let waitMs = HEARTBEAT_MS;
+    try {
+      await client.send({
+        method: 'PATCH',
+        path: `/api/v1/nodes/${nodeName}/status`,
+        contentType: STRATEGIC_MERGE_PATCH,
+        body: { status: { conditions: [condition] } },
+      });
+      this.lastProblem = '';
+      this.backOff.reset();
+    } catch (error) {
+      const because = explainKubeError(error);
+      if (because !== this.lastProblem && !signal.aborted)
+        log.warn({ because }, 'the condition of the node can’t be written; trying again');
+      this.lastProblem = because;
+      waitMs = this.backOff.next();
+    }
+    this.dueMs = Infinity;
+    this.schedule(waitMs);
+    this.touch();
+  }
+}
+
+function sameState(a: NodeState | undefined, b: NodeState): boolean {
+  return a !== undefined && a.ready === b.ready && a.reason === b.reason && a.message === b.message;
+}

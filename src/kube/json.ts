@@ -1,0 +1,22 @@
+// JSON of the API server is taken apart with these: what does not have the expected type counts as absent.
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export function asObject(value: unknown): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+}
+
+export function asArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function asString(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** The entries whose value is a text. */
+export function asTexts(value: unknown): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(asObject(value)).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}

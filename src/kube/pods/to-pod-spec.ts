@@ -1,0 +1,94 @@
+import type { ContainerSpec, PodSpec, SpecResources } from '../../core/model/pod-spec';
+import { classifyQos } from '../../core/inference';
+import type { QosClass } from '../../core/inference';
+import { asArray, asObject, asString, asTexts, type JsonObject } from '../json';
+import { parseMilli, parseWhole } from '../quantity';
+
+/** A pod as it is watched: what the core wants to know, and its phase. */
+export interface WatchedPod {
+  readonly spec: PodSpec;
+  /** `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`; what schedulers count by. */
+  readonly phase: string;
+}
+
+/** Reads a v1 Pod; undefined for what has no uid or name. */
+export function toWatchedPod(pod: unknown): WatchedPod | undefined {
+  const { metadata, spec, status } = asObject(pod);
+  const meta = asObject(metadata);
+  const uid = asString(meta['uid']);
+  const name = asString(meta['name']);
+  if (uid === '' || name === '') return undefined;
+  const phase = asString(asObject(status)['phase']);
+  const podResources = readResources(asObject(spec)['resources']);
+  const containers = readContainers(asObject(spec), asObject(status), meta['deletionTimestamp'] !== undefined);
+  return {
+    phase,
+    spec: {
+      uid,
+      namespace: asString(meta['namespace']),
+      name,
+      annotations: asTexts(meta['annotations']),
+      qos: readQos(asObject(status)['qosClass']) ?? classify(containers, podResources),
+      finished: phase === 'Succeeded' || phase === 'Failed',
+      containers,
+      ...(Object.keys(podResources).length > 0 && { podResources }),
+    },
+  };
+}
+
+function readQos(text: unknown): QosClass | undefined {
+  return text === 'Guaranteed' || text === 'Burstable' || text === 'BestEffort' ? text : undefined;
+}
+
+function classify(containers: readonly ContainerSpec[], podResources: SpecResources): QosClass {
+  const amounts = (of: SpecResources) => ({
+    requests: { cpu: of.requestMilliCpu ?? 0, memory: of.requestMemoryBytes ?? 0 },
+    limits: { cpu: of.limitMilliCpu ?? 0, memory: of.limitMemoryBytes ?? 0 },
+  });
+  const isPodLevel = Object.keys(podResources).length > 0;
+  return classifyQos(containers.map(amounts), isPodLevel ? amounts(podResources) : undefined);
+}
+
+function readContainers(spec: JsonObject, status: JsonObject, isBeingDeleted: boolean): ContainerSpec[] {
+  const podRestarts = asString(spec['restartPolicy']) || 'Always';
+  const read = (container: JsonObject, kind: ContainerSpec['kind'], statuses: unknown): ContainerSpec => {
+    const name = asString(container['name']);
+    const restarts = asString(container['restartPolicy']) || (kind === 'init' ? 'OnFailure' : podRestarts);
+    const hasRules = asArray(container['restartPolicyRules']).length > 0;
+    const found = asArray(statuses)
+      .map(asObject)
+      .find((one) => one['name'] === name);
+    const terminated = asObject(asObject(found)['state'])['terminated'];
+    const ended =
+      terminated !== undefined &&
+      (isBeingDeleted || (!hasRules && isFinal(restarts, asObject(terminated)['exitCode'] === 0)));
+    return { name, kind, ended, ...readResources(container['resources']) };
+  };
+  return [
+    ...asArray(spec['initContainers'])
+      .map(asObject)
+      .map((one) => read(one, one['restartPolicy'] === 'Always' ? 'sidecar' : 'init', status['initContainerStatuses'])),
+    ...asArray(spec['containers'])
+      .map(asObject)
+      .map((one) => read(one, 'app', status['containerStatuses'])),
+  ];
+}
+
+/** Whether an exit is the last, by the restart policy of the container. */
+function isFinal(restarts: string, succeeded: boolean): boolean {
+  return restarts === 'Never' || (restarts === 'OnFailure' && succeeded);
+}
+
+function readResources(resources: unknown): SpecResources {
+  const { requests, limits } = asObject(resources);
+  const requestMilliCpu = parseMilli(asObject(requests)['cpu']);
+  const limitMilliCpu = parseMilli(asObject(limits)['cpu']);
+  const requestMemoryBytes = parseWhole(asObject(requests)['memory']);
+  const limitMemoryBytes = parseWhole(asObject(limits)['memory']);
+  return {
+    ...(requestMilliCpu !== undefined && { requestMilliCpu }),
+    ...(limitMilliCpu !== undefined && { limitMilliCpu }),
+    ...(requestMemoryBytes !== undefined && { requestMemoryBytes }),
+    ...(limitMemoryBytes !== undefined && { limitMemoryBytes }),
+  };
+}

@@ -1,0 +1,57 @@
+import type { Zone } from '../../core/node-resources';
+import type { Fields, NodeIdentity, Report, TopologyKind } from './topology-kind';
+
+const AWARENESS = 'topology.crane.io/topology-awareness';
+const RESERVED = 'go.crane.io/reserved-system-cpus';
+
+/**
+ * Crane's NodeResourceTopology, as crane-scheduler reads it: zones `node<id>`, and no word of what is in use. The scheduler
+ * sums that up from its own annotations on pods; so CPUs of pods that have none are taken off `allocatable` here, where
+ * Crane's own agent lets them be given out twice.
+ */
+export const craneTopology: TopologyKind = {
+  name: 'crane',
+  apiVersion: 'topology.crane.io/v1alpha1',
+  path: '/apis/topology.crane.io/v1alpha1/noderesourcetopologies',
+  build: buildFields,
+};
+
+function buildFields({ node, resources, kubeletIsStatic }: Report): Fields {
+  return {
+    craneManagerPolicy: {
+      cpuManagerPolicy: resources.pins && !kubeletIsStatic ? 'Static' : 'None',
+      topologyManagerPolicy: isAware(node) ? 'SingleNUMANodePodLevel' : 'None',
+    },
+    reserved: { cpu: String(resources.reserved.size) },
+    attributes: { [RESERVED]: resources.reserved.toString() },
+    zones: resources.zones.map((zone) => buildZone(zone, resources.zones)),
+  };
+}
+
+function buildZone({ id, cpu, memoryBytes, reservedCpus, unannounced, distances }: Zone, zones: readonly Zone[]) {
+  const costs = zones.flatMap((other) => {
+    const value = distances.get(other.id);
+    return value === undefined ? [] : [{ name: nameOf(other), value }];
+  });
+  const memory = memoryBytes > 0 && { memory: String(memoryBytes) };
+  return {
+    name: nameOf({ id }),
+    type: 'Node',
+    ...(costs.length > 0 && { costs }),
+    resources: {
+      capacity: { cpu: String(cpu.capacity), ...memory },
+      // Never left out: the scheduler reads an empty list as no CPUs at all.
+      allocatable: { cpu: String(Math.max(0, cpu.allocatable - unannounced)), ...memory },
+      reservedCPUNums: reservedCpus,
+    },
+  };
+}
+
+function nameOf({ id }: Pick<Zone, 'id'>): string {
+  return `node${id}`;
+}
+
+/** Awareness is the default; only a clear no of the admin, in a spelling that Go's ParseBool knows, turns it off. */
+function isAware({ labels }: NodeIdentity): boolean {
+  return !['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(labels[AWARENESS] ?? '');
+}

@@ -1,0 +1,32 @@
+import type { NodeResources } from '../../core/node-resources';
+
+/** The node that an object is about, as the API server knows it. */
+export interface NodeIdentity {
+  readonly name: string;
+  /** Empty when the API server does not tell. */
+  readonly uid: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** What is published. */
+export interface Report {
+  readonly node: NodeIdentity;
+  readonly resources: NodeResources;
+  /** Of the pods that the amounts take into account; absent when they are not known. */
+  readonly fingerprint?: string;
+  /** The kubelet's own CPU manager is at work: CPUs are given out by it too. */
+  readonly kubeletIsStatic: boolean;
+}
+
+/** The fields of an object of ours, beside its metadata. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** One of the custom resources in which a node's topology is published. */
+export interface TopologyKind {
+  readonly name: 'community' | 'crane';
+  readonly apiVersion: string;
+  /** All objects of the kind; one has its node's name. */
+  readonly path: string;
+  /** Pure. */
+  readonly build: (report: Report) => Fields;
+}

@@ -1,0 +1,210 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import type { PodSpec } from '../../../src/core/model/pod-spec';
+import { KubeClient } from '../../../src/kube/api/kube-client';
+import { PodInformer } from '../../../src/kube/pods/pod-informer';
+import { FakeApiServer, type SeenRequest } from '../../support/kube/api-server';
+import { until } from '../../support/kube/until';
+
+const PODS = '/api/v1/pods';
+const folder = mkdtempSync(join(tmpdir(), 'kube-'));
+const closers: (() => Promise<void> | void)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function pod(name: string, annotations: Record<string, string> = {}, nodeName = 'n1') {
+  return {
+    metadata: { name, namespace: 'default', uid: `uid-${name}`, annotations },
+    spec: { nodeName, containers: [{ name: 'c', resources: {} }] },
+    status: { phase: 'Running', qosClass: 'BestEffort' },
+  };
+}
+
+interface Told {
+  readonly lists: string[][];
+  readonly pods: PodSpec[];
+  readonly gone: string[];
+  readonly states: string[];
+  readonly reasons: string[];
+}
+
+async function follow({ server = new FakeApiServer(), start = true, answerMs = 300 } = {}) {
+  await server.start();
+  closers.push(() => server.stop());
+  const path = join(folder, `kubeconfig-${closers.length}`);
+  writeFileSync(path, server.kubeconfig);
+  if (!start) await server.stop();
+  const stop = new AbortController();
+  closers.push(() => stop.abort());
+  const told: Told = { lists: [], pods: [], gone: [], states: [], reasons: [] };
+  const informer = new PodInformer({
+    client: new KubeClient({ kind: 'file', path }, stop.signal),
+    nodeName: 'n1',
+    sink: {
+      onList: (pods) => told.lists.push(pods.map(({ name }) => name).sort()),
+      onPod: (one) => told.pods.push(one),
+      onGone: (uid) => told.gone.push(uid),
+    },
+    onState: (state, because) => {
+      told.states.push(state);
+      told.reasons.push(because);
+    },
+    log: pino({ level: 'silent' }),
+    signal: stop.signal,
+    answerMs,
+  });
+  informer.start();
+  return { server, told, stop, informer };
+}
+
+const isWatch = ({ query }: SeenRequest): boolean => query['watch'] === 'true';
+const isReady = (told: Told) => (): boolean => told.states.at(-1) === 'ready';
+
+test('the pods of the node are told as a whole, then each change', async () => {
+  const server = new FakeApiServer();
+  server.put(PODS, pod('a'));
+  server.put(PODS, pod('other', {}, 'n2'));
+  const { told, informer } = await follow({ server });
+  await until(isReady(told), 'ready');
+  expect(told.lists).toEqual([['a']]);
+  expect(told.pods).toEqual([]);
+
+  server.put(PODS, pod('b'));
+  server.put(PODS, pod('a', { 'cpusetd.io/policy': 'numa' }));
+  server.remove(PODS, pod('b'));
+  await until(() => told.gone.length === 1, 'b is gone');
+  expect(told.pods.map(({ name, annotations }) => [name, annotations])).toEqual([
+    ['b', {}],
+    ['a', { 'cpusetd.io/policy': 'numa' }],
+  ]);
+  expect(told.gone).toEqual(['uid-b']);
+  expect(informer.pods?.map(({ spec, phase }) => [spec.name, phase])).toEqual([['a', 'Running']]);
+  expect(told.lists).toHaveLength(1);
+});
+
+test('it asks for its own node only, for bookmarks, and for an end of the watch', async () => {
+  const { server, told } = await follow();
+  await until(isReady(told), 'ready');
+  const [list, watch] = server.requests;
+  expect(list).toMatchObject({ method: 'GET', path: PODS, query: { fieldSelector: 'spec.nodeName=n1' } });
+  expect(list?.query['resourceVersion']).toBeUndefined();
+  expect(watch?.query).toMatchObject({ watch: 'true', fieldSelector: 'spec.nodeName=n1', allowWatchBookmarks: 'true' });
+  expect(Number(watch?.query['timeoutSeconds'])).toBeGreaterThanOrEqual(300);
+});
+
+test('a server that is away at the start tells nothing, and everything once it is there', async () => {
+  const server = new FakeApiServer();
+  server.put(PODS, pod('a'));
+  const { told } = await follow({ server, start: false });
+  await until(() => told.reasons.some((because) => because.includes('ECONNREFUSED')), 'the reason is told');
+  expect(told.lists).toEqual([]);
+  await server.start();
+  await until(isReady(told), 'ready');
+  expect(told.lists).toEqual([['a']]);
+});
+
+test('a server that goes away takes nothing back; what changed meanwhile is told after its return', async () => {
+  const server = new FakeApiServer();
+  server.put(PODS, pod('a'));
+  server.put(PODS, pod('b'));
+  const { told } = await follow({ server });
+  await until(isReady(told), 'ready');
+  await server.stop();
+  await until(() => told.states.at(-1) === 'connecting', 'noticed');
+  server.remove(PODS, pod('a'));
+  server.put(PODS, pod('b', { changed: 'yes' }));
+  expect([told.gone, told.pods]).toEqual([[], []]);
+  await server.start();
+  await until(isReady(told), 'ready again');
+  await until(() => told.gone.length === 1 && told.pods.length === 1, 'both are told');
+  expect(told.lists).toEqual([['a', 'b']]); // resumed from where it was
+});
+
+test.each<[string, (server: FakeApiServer) => void]>([
+  ['410 in answer to the watch', (server) => server.endWatches()],
+  ['410 within the watch', (server) => server.expireWatches()],
+])('history that is lost (%s) leads to a list anew, told as a whole', async (_name, end) => {
+  const server = new FakeApiServer();
+  server.put(PODS, pod('a'));
+  server.put(PODS, pod('b'));
+  const { told } = await follow({ server });
+  await until(isReady(told), 'ready');
+  server.trouble = (request) => (isWatch(request) ? { delayMs: 20 } : undefined);
+  server.remove(PODS, pod('a'));
+  await until(() => told.gone.length === 1, 'a is gone');
+  end(server);
+  server.remove(PODS, pod('b'));
+  server.put(PODS, pod('c'));
+  server.compact();
+  await until(() => told.lists.length === 2, 'listed anew');
+  expect(told.lists[1]).toEqual(['c']);
+  await until(isReady(told), 'ready');
+});
+
+test('a bookmark moves the point from which a watch is resumed', async () => {
+  const { server, told } = await follow();
+  await until(isReady(told), 'ready');
+  server.put('/api/v1/nodes', { metadata: { name: 'n1' } }); // the version grows without news for us
+  server.bookmark();
+  const before = server.requests.length;
+  server.endWatches();
+  await until(() => server.requests.length > before, 'resumed');
+  expect(server.requests.at(-1)?.query).toMatchObject({ watch: 'true', resourceVersion: '101' });
+  expect(told.lists).toHaveLength(1);
+});
+
+test.each<[string, number, string]>([
+  ['429 is waited for as long as the server says', 429, 'slow down'],
+  ['403 says what rights are missing', 403, 'deploy/rbac.yaml'],
+  ['500 is tried again', 500, 'status 500'],
+])('%s', async (_name, status, because) => {
+  const server = new FakeApiServer();
+  let refusals = 0;
+  const at: number[] = [];
+  server.trouble = (request) => {
+    if (isWatch(request)) return undefined;
+    at.push(performance.now());
+    return refusals++ < 1 ? { status, retryAfterS: 1 } : undefined;
+  };
+  const { told } = await follow({ server });
+  await until(isReady(told), 'ready');
+  expect(told.reasons.join()).toContain(because);
+  expect(at[1]! - at[0]!).toBeGreaterThan(status === 429 ? 990 : 300);
+});
+
+test('a watch that is never answered is given up and tried again', async () => {
+  const server = new FakeApiServer();
+  let hung = 0;
+  server.trouble = (request) => (isWatch(request) && hung++ < 1 ? { hang: true } : undefined);
+  const { told } = await follow({ server, answerMs: 100 });
+  await until(isReady(told), 'ready');
+  expect(told.states).toEqual(['connecting', 'connecting', 'ready']);
+});
+
+test('watches that end at once are not asked for without a pause', async () => {
+  const { server, told } = await follow();
+  await until(isReady(told), 'ready');
+  const before = server.requests.length;
+  const ending = setInterval(() => server.endWatches(), 1);
+  closers.push(() => clearInterval(ending));
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  expect(server.requests.length - before).toBeLessThan(6);
+  expect(server.requests.length - before).toBeGreaterThan(0);
+});
+
+test('ending closes the watch and tells nothing more', async () => {
+  const { server, told, stop } = await follow();
+  await until(isReady(told), 'ready');
+  expect(server.openWatches).toBe(1);
+  stop.abort();
+  await until(() => server.openWatches === 0, 'closed');
+  server.put(PODS, pod('late'));
+  await server.stop();
+  expect(told.pods).toEqual([]);
+  expect(told.states.at(-1)).toBe('ready');
+});

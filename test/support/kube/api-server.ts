@@ -1,0 +1,295 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+
+// A stand-in for the API server where the real one can't be had: pods, nodes and events, which the server that is built in
+// scripts/apiserver does not serve. It speaks the documented protocol of lists, watches (resource versions, bookmarks, 410
+// Gone), creations and merge patches over real HTTP; on our side is the real client library. README.md here lists the
+// claims that rest on it.
+
+export type Json = Record<string, unknown>;
+
+export interface SeenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  readonly contentType: string;
+}
+
+/** What a test wants to happen to a request instead. */
+export interface Trouble {
+  readonly status?: number;
+  readonly reason?: string;
+  readonly retryAfterS?: number;
+  /** Answer, but only after so long. */
+  readonly delayMs?: number;
+  /** Never answer. */
+  readonly hang?: boolean;
+}
+
+interface Stored {
+  readonly collection: string;
+  readonly object: Json;
+}
+
+interface Change {
+  readonly version: number;
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly collection: string;
+  readonly object: Json;
+}
+
+interface Watcher {
+  readonly collection: string;
+  readonly matches: (object: Json) => boolean;
+  readonly response: ServerResponse;
+}
+
+export class FakeApiServer {
+  readonly requests: SeenRequest[] = [];
+  /** Asked for every request; undefined = the usual. */
+  trouble: (request: SeenRequest) => Trouble | undefined = () => undefined;
+  private readonly objects = new Map<string, Stored>();
+  private readonly watchers = new Set<Watcher>();
+  private readonly sockets = new Set<Socket>();
+  private changes: Change[] = [];
+  private version = 100;
+  private server: Server | undefined;
+  private port = 0;
+
+  async start(): Promise<void> {
+    const server = createServer((request, response) => void this.answer(request, response));
+    server.on('connection', (socket) => {
+      this.sockets.add(socket);
+      socket.once('close', () => this.sockets.delete(socket));
+    });
+    server.keepAliveTimeout = 50;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(this.port, '127.0.0.1', resolve);
+    });
+    this.server = server;
+    this.port = (server.address() as AddressInfo).port;
+  }
+
+  /** Refuses connections from now on, until `start`: the same address is used again. Closing twice is harmless. */
+  async stop(): Promise<void> {
+    const { server } = this;
+    this.server = undefined;
+    if (!server) return;
+    const closed = new Promise((resolve) => server.close(resolve));
+    this.cutConnections();
+    await closed;
+  }
+
+  /** As a kubeconfig file's text. */
+  get kubeconfig(): string {
+    return JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'c', cluster: { server: `http://127.0.0.1:${this.port}`, 'insecure-skip-tls-verify': true } }],
+      users: [{ name: 'u', user: { token: 'test' } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    });
+  }
+
+  get openWatches(): number {
+    return this.watchers.size;
+  }
+
+  /** Stores an object and tells the watchers. `collection`: like `/api/v1/pods`. */
+  put(collection: string, object: Json): Json {
+    const key = keyOf(collection, object);
+    const version = ++this.version;
+    const stored = { ...object, metadata: { ...metaOf(object), resourceVersion: String(version) } };
+    const type = this.objects.has(key) ? 'MODIFIED' : 'ADDED';
+    this.objects.set(key, { collection, object: stored });
+    this.publish({ version, type, collection, object: stored });
+    return stored;
+  }
+
+  remove(collection: string, object: Json): void {
+    const stored = this.objects.get(keyOf(collection, object));
+    if (!stored) return;
+    this.objects.delete(keyOf(collection, object));
+    const version = ++this.version;
+    const last = { ...stored.object, metadata: { ...metaOf(stored.object), resourceVersion: String(version) } };
+    this.publish({ version, type: 'DELETED', collection, object: last });
+  }
+
+  get(collection: string, name: string, namespace = ''): Json | undefined {
+    return this.objects.get(`${collection}|${namespace}|${name}`)?.object;
+  }
+
+  listAll(collection: string): Json[] {
+    return [...this.objects.values()].filter((stored) => stored.collection === collection).map(({ object }) => object);
+  }
+
+  /** Forgets history, as etcd's compaction does: who resumes from before gets 410 Gone. */
+  compact(): void {
+    this.changes = [];
+    this.version += 10;
+  }
+
+  bookmark(): void {
+    for (const { response } of this.watchers)
+      send(response, { type: 'BOOKMARK', object: { metadata: { resourceVersion: String(this.version) } } });
+  }
+
+  /** Ends every watch, politely. */
+  endWatches(): void {
+    for (const { response } of this.watchers) response.end();
+    this.watchers.clear();
+  }
+
+  /** Tells every watcher that its version is too old, within the stream. */
+  expireWatches(): void {
+    for (const { response } of this.watchers) {
+      send(response, { type: 'ERROR', object: statusOf(410, 'Expired') });
+      response.end();
+    }
+    this.watchers.clear();
+  }
+
+  cutConnections(): void {
+    for (const socket of this.sockets) socket.destroy();
+    this.watchers.clear();
+  }
+
+  private publish(change: Change): void {
+    this.changes.push(change);
+    for (const { collection, matches, response } of this.watchers)
+      if (collection === change.collection && matches(change.object))
+        send(response, { type: change.type, object: change.object });
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    const text = await readAll(request);
+    const seen: SeenRequest = {
+      method: request.method ?? '',
+      path: url.pathname,
+      query: Object.fromEntries(url.searchParams),
+      body: text === '' ? undefined : JSON.parse(text),
+      contentType: request.headers['content-type'] ?? '',
+    };
+    this.requests.push(seen);
+    const trouble = this.trouble(seen);
+    if (trouble?.hang) return;
+    if (trouble?.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, trouble.delayMs));
+    if (trouble?.status !== undefined) {
+      if (trouble.retryAfterS !== undefined) response.setHeader('retry-after', String(trouble.retryAfterS));
+      return reply(response, trouble.status, statusOf(trouble.status, trouble.reason ?? ''));
+    }
+    this.serve(seen, response);
+  }
+
+  private serve(seen: SeenRequest, response: ServerResponse): void {
+    const target = parsePath(seen.path);
+    if (!target) return reply(response, 404, statusOf(404, 'NotFound'));
+    const { collection, namespace, name } = target;
+    if (seen.method === 'GET' && name === '') {
+      const matches = selector(seen.query['fieldSelector'], namespace);
+      if (seen.query['watch'] === 'true') this.watch(seen, collection, matches, response);
+      else
+        reply(response, 200, {
+          metadata: { resourceVersion: String(this.version) },
+          items: this.listAll(collection).filter(matches),
+        });
+      return;
+    }
+    const found = this.get(collection, name, namespace);
+    if (seen.method === 'GET') return reply(response, found ? 200 : 404, found ?? statusOf(404, 'NotFound'));
+    if (seen.method === 'POST') {
+      const object = seen.body as Json;
+      const named = { ...object, metadata: { ...metaOf(object), ...(namespace !== '' && { namespace }) } };
+      if (this.objects.has(keyOf(collection, named))) return reply(response, 409, statusOf(409, 'AlreadyExists'));
+      return reply(response, 201, this.put(collection, named));
+    }
+    if (!found) return reply(response, 404, statusOf(404, 'NotFound'));
+    const merged = mergePatch(found, seen.body, seen.contentType.includes('strategic')) as Json;
+    const asked = metaOf(seen.body as Json)['resourceVersion'];
+    if (asked !== undefined && asked !== metaOf(found)['resourceVersion'])
+      return reply(response, 409, statusOf(409, 'Conflict'));
+    reply(response, 200, this.put(collection, merged));
+  }
+
+  private watch(seen: SeenRequest, collection: string, matches: Watcher['matches'], response: ServerResponse): void {
+    const from = Number(seen.query['resourceVersion'] ?? '0');
+    const oldest = this.changes[0]?.version ?? this.version + 1;
+    if (from + 1 < oldest) return reply(response, 410, statusOf(410, 'Expired'));
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.flushHeaders();
+    const watcher = { collection, matches, response };
+    this.watchers.add(watcher);
+    response.once('close', () => this.watchers.delete(watcher));
+    for (const change of this.changes)
+      if (change.version > from && change.collection === collection && matches(change.object))
+        send(response, { type: change.type, object: change.object });
+  }
+}
+
+function parsePath(path: string): { collection: string; namespace: string; name: string } | undefined {
+  const match =
+    /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+)(?:\/(status|proxy\/configz))?)?$/.exec(
+      path,
+    );
+  if (!match) return undefined;
+  const [, prefix = '', namespace = '', plural = '', name = '', sub] = match;
+  const collection = sub === 'proxy/configz' ? 'configz' : `${prefix}/${plural}`;
+  return { collection, namespace, name };
+}
+
+function selector(text: string | undefined, namespace: string): (object: Json) => boolean {
+  const [field = '', want = ''] = (text ?? '').split('=');
+  return (object) =>
+    (namespace === '' || metaOf(object)['namespace'] === namespace) &&
+    (field === '' || field.split('.').reduce<unknown>((at, key) => (at as Json | undefined)?.[key], object) === want);
+}
+
+/** RFC 7386, and of strategic merges the one list that matters here: conditions, which merge by their type. */
+function mergePatch(target: unknown, patch: unknown, strategic: boolean): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const result: Json = typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...target } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) Reflect.deleteProperty(result, key);
+    else if (strategic && key === 'conditions')
+      result[key] = [
+        ...((result[key] as Json[] | undefined) ?? []).filter(
+          ({ type }) => !(value as Json[]).some((one) => one['type'] === type),
+        ),
+        ...(value as Json[]),
+      ];
+    else result[key] = mergePatch(result[key], value, strategic);
+  }
+  return result;
+}
+
+function metaOf(object: Json): Json {
+  return (object['metadata'] as Json | undefined) ?? {};
+}
+
+function keyOf(collection: string, object: Json): string {
+  const { namespace = '', name } = metaOf(object) as { namespace?: string; name: string };
+  return `${collection}|${namespace}|${name}`;
+}
+
+function statusOf(code: number, reason: string): Json {
+  return { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message: `test says ${code} ${reason}` };
+}
+
+function reply(response: ServerResponse, status: number, body: Json): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
+
+function send(response: ServerResponse, event: Json): void {
+  response.write(`${JSON.stringify(event)}\n`);
+}
+
+async function readAll(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}
