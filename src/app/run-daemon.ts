@@ -240,7 +240,7 @@ export async function runDaemon({ config: given, version, log, signal: told }: D
         source: config.kubeconfig,
         config,
         model,
-        pods: attachPods({ transactor }),
+        pods: attachPods({ transactor, signal }),
         health,
         alarms,
         log,
