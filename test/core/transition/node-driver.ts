@@ -6,8 +6,8 @@ import type {
   CpuResources,
   PodInfo,
   RuntimeAnswer,
-  RuntimeEvent,
 } from '../../../src/core/model/events';
+import type { NodeEvent } from '../../../src/core/model/pod-event';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { NO_OPTIONS, type Settings, type StaticPolicyOptions } from '../../../src/core/model/settings';
 import { planMoves, type Move } from '../../../src/core/plan/plan-moves';
@@ -80,7 +80,7 @@ export class NodeDriver {
     this.model = new NodeModel(topology, settingsWith(rules));
   }
 
-  send(event: RuntimeEvent, live?: LiveCpusets): RuntimeAnswer {
+  send(event: NodeEvent, live?: LiveCpusets): RuntimeAnswer {
     let answer: RuntimeAnswer = { kind: 'ok' };
     this.change((draft) => {
       const outcome = handle(draft, event, live);

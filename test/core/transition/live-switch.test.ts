@@ -1,0 +1,297 @@
+import type { PodSpec } from '../../../src/core/model/pod-spec';
+import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policy-name';
+import { buildTopology } from '../../../src/core/topology';
+import { specOf } from '../../support/spec-of';
+import { NodeDriver, type Rules } from './node-driver';
+
+/** NUMA node 0 has the CPUs 0-3, node 1 the CPUs 4-7; CPU 0 is reserved. */
+const TWO_NODES = buildTopology({
+  cpus: Array.from({ length: 8 }, (_, id) => {
+    return { id, core: id, socket: id >> 2, numaNode: id >> 2, uncoreCache: id >> 2 };
+  }),
+});
+
+const POLICY = 'cpusetd.io/policy';
+
+/** What is written on a pod: a policy; `0:2 1:1` what the scheduler chose; `reserved` keep off reserved CPUs. */
+function annotationsOf(text: string): Record<string, string> {
+  const annotations: Record<string, string> = {};
+  const zones: object[] = [];
+  for (const word of text.split(' ').filter((part) => part !== '')) {
+    const [node, cpu] = word.split(':');
+    if (cpu !== undefined) zones.push({ name: `node${node}`, type: 'Node', resources: { capacity: { cpu } } });
+    else if (word === 'reserved') annotations['topology.crane.io/exclude-reserved-cpus'] = 'true';
+    else if (word.includes('=')) annotations[`policy.cpusetd.io/container.${word.split('=')[0]}`] = word.split('=')[1]!;
+    else annotations[POLICY] = word;
+  }
+  if (zones.length > 0) annotations['topology.crane.io/topology-result'] = JSON.stringify(zones);
+  return annotations;
+}
+
+/** Pods are Burstable. `p` has the containers `a` and `b`; what they ask for is told with their creation. */
+const CONTAINERS: Readonly<Record<string, string>> = { p: 'a 2, b 1', q: 'a 3', w: 'a 0' };
+
+function specFor(uid: string, says: string, more: Partial<PodSpec> = {}): PodSpec {
+  return specOf(uid, CONTAINERS[uid]!, { qos: 'Burstable', annotations: annotationsOf(says), ...more });
+}
+
+class Node extends NodeDriver {
+  constructor(rules: Rules = {}) {
+    super(TWO_NODES, { podPolicies: POLICY_NAMES, ...rules });
+  }
+
+  /** A pod that comes into being with these annotations; the runtime tells them as they are now. */
+  found(uid: string, says: string): this {
+    this.podsSay.set(uid, { annotations: annotationsOf(says), cgroupParent: `/kubepods/burstable/pod${uid}` });
+    return this.say(uid, says);
+  }
+
+  /** The pod's annotations at the API server are these now. */
+  say(uid: string, says: string): this {
+    this.send({ kind: 'pod-spec', spec: specFor(uid, says) });
+    return this;
+  }
+
+  get where(): string {
+    return [...this.model.containers.values()]
+      .map(({ podUid, name, promise }) => `${podUid}/${name} ${promise?.cpus.toString() ?? 'anywhere'}`)
+      .sort()
+      .join('; ');
+  }
+
+  get told(): string[] {
+    return this.notes
+      .filter(({ message }) => message.includes('switched') || message === 'annotation ignored')
+      .map(({ message, fields }) => `${message} ${String(fields['container'])}: ${String(fields['because'])}`);
+  }
+}
+
+const nodeWith = (rules: Rules = {}): Node => new Node(rules).found('w', '').run('make w/a 0');
+
+test.each`
+  name                                                      | from                | to                    | where
+  ${'bind'}                                                 | ${'none'}           | ${'exclusive'}        | ${'p/a 1-2; p/b 3; w/a 0,4-7'}
+  ${'bind, when nothing was said before'}                   | ${''}               | ${'exclusive'}        | ${'p/a 1-2; p/b 3; w/a 0,4-7'}
+  ${'unbind'}                                               | ${'exclusive'}      | ${'none'}             | ${'p/a 0-7; p/b 0-7; w/a 0-7'}
+  ${'unbind, by saying nothing more'}                       | ${'exclusive'}      | ${''}                 | ${'p/a 0-7; p/b 0-7; w/a 0-7'}
+  ${'shrink to a node'}                                     | ${'none'}           | ${'numa'}             | ${'p/a 1-3; p/b 1-3; w/a 0-7'}
+  ${'numa to immovable'}                                    | ${'numa'}           | ${'immovable'}        | ${'p/a 1-2; p/b 3; w/a 0-7'}
+  ${'immovable to numa'}                                    | ${'immovable'}      | ${'numa'}             | ${'p/a 1-3; p/b 1-3; w/a 0-7'}
+  ${'immovable to exclusive'}                               | ${'immovable'}      | ${'exclusive'}        | ${'p/a 1-2; p/b 3; w/a 0,4-7'}
+  ${'exclusive to immovable'}                               | ${'exclusive'}      | ${'immovable'}        | ${'p/a 1-2; p/b 3; w/a 0-7'}
+  ${'exclusive to numa'}                                    | ${'exclusive'}      | ${'numa'}             | ${'p/a 1-3; p/b 1-3; w/a 0-7'}
+  ${'one of two containers'}                                | ${'none'}           | ${'none a=exclusive'} | ${'p/a 1-2; p/b 0,3-7; w/a 0,3-7'}
+  ${'what the scheduler chose comes later'}                 | ${'exclusive'}      | ${'exclusive 1:3'}    | ${'p/a 4-6; p/b 4-6; w/a 0-3,7'}
+  ${'it chose another node'}                                | ${'exclusive 0:3'}  | ${'exclusive 1:3'}    | ${'p/a 4-6; p/b 4-6; w/a 0-3,7'}
+  ${'it chose fewer there: CPUs that it has are kept'}      | ${'exclusive 0:3'}  | ${'exclusive 0:2'}    | ${'p/a 1-2; p/b 1-2; w/a 0,3-7'}
+  ${'it chose one more elsewhere'}                          | ${'exclusive 0:2'}  | ${'exclusive 0:2 1:1'} | ${'p/a 1-2,4; p/b 1-2,4; w/a 0,3,5-7'}
+  ${'it chose another node for numa'}                       | ${'numa 0:3'}       | ${'numa 1:3'}         | ${'p/a 4-7; p/b 4-7; w/a 0-7'}
+  ${'numa without its choice stays where it is'}            | ${'numa 1:3'}       | ${'numa'}             | ${'p/a 4-7; p/b 4-7; w/a 0-7'}
+  ${'keep off reserved CPUs'}                               | ${'none'}           | ${'none reserved'}    | ${'p/a 1-7; p/b 1-7; w/a 0-7'}
+  ${'no more'}                                              | ${'none reserved'}  | ${'none'}             | ${'p/a 0-7; p/b 0-7; w/a 0-7'}
+  ${'a word that is no policy is no wish'}                  | ${'none'}           | ${'exclusiv'}         | ${'p/a 0-7; p/b 0-7; w/a 0-7'}
+`('$name: "$from" becomes "$to"', ({ from, to, where }: Record<'from' | 'to' | 'where', string>) => {
+  const node = nodeWith().found('p', from).run('make p/a 2; make p/b 1');
+  node.say('p', to);
+  expect(node.where).toBe(where);
+  // The kernel has what is promised, and telling it again moves nobody.
+  for (const { promise, told } of node.model.containers.values()) expect(told?.cpus).toEqual(promise?.cpus);
+  node.say('p', to);
+  expect([node.movesMade, node.isDurable, node.told]).toEqual(['', false, []]);
+}); // prettier-ignore
+
+test('it is a decision with a reason', () => {
+  const node = nodeWith().found('p', 'none').run('make p/a 2').say('p', 'exclusive');
+  const because =
+    '2 exclusive CPUs, free on the node; the annotations of its pod say so since it runs (before: shared)';
+  expect(node.container('p/a')).toMatchObject({ placement: 'exclusive', entitled: 2, because });
+  expect(node.model.assignments.get('p/a')).toMatchObject({
+    kind: 'exclusive',
+    because,
+    rules: { policy: 'exclusive', chosenBy: POLICY },
+  });
+  expect(node.told).toEqual([`switched a: ${because}`]);
+  expect(node.isDurable).toBe(true);
+});
+
+test('whoever has the CPUs leaves them first', () => {
+  const node = nodeWith().found('p', 'none').run('make p/a 2').say('p', 'exclusive');
+  expect(node.movesMade).toBe('w/a#1 0-7>0,3-7; p/a#1 0-7>1-2');
+});
+
+describe('what cannot be met', () => {
+  const full = (rules: Rules = {}): Node =>
+    nodeWith(rules).found('q', 'exclusive').run('make q/a 3').found('p', 'numa');
+
+  test.each`
+    name                               | rules
+    ${'where what does not fit waits'} | ${{}}
+    ${'where it shares'}               | ${{ onInsufficientCpu: 'share' }}
+  `('$name: it keeps what it has, and gets the other when CPUs come back', ({ rules }: { rules: Rules }) => {
+    const node = full(rules).run('make p/a 2');
+    node.podsSay.set('s', {});
+    node.run('make s/x 3');
+    const where = 'p/a 7; q/a 1-3; s/x 4-6; w/a 0,7';
+    expect(node.where).toBe(where);
+    node.say('p', 'exclusive');
+    expect(node.where).toBe(where);
+    expect(node.told).toEqual([
+      expect.stringMatching(/^not switched a: asked for 2 exclusive CPUs, 1 can be given now/),
+    ]);
+    expect(node.container('p/a')).toMatchObject({
+      placement: 'numa',
+      unmetSwitch: expect.stringMatching(/^asked for 2/),
+    });
+    node.say('p', 'exclusive');
+    expect([node.told, node.movesMade, node.isDurable]).toEqual([[], '', false]);
+    node.run('end q/a; stop q');
+    expect(node.where).toBe('p/a 1,7; s/x 4-6; w/a 0,2-3');
+    expect(node.container('p/a')?.unmetSwitch).toBeUndefined();
+    expect(node.told).toEqual([expect.stringMatching(/^switched a: 2 exclusive CPUs/)]);
+  });
+
+  test('is forgotten when the pod takes it back', () => {
+    const node = full().run('make p/a 2');
+    node.podsSay.set('s', {});
+    node.run('make s/x 3').say('p', 'exclusive').say('p', 'numa');
+    expect(node.container('p/a')?.unmetSwitch).toBeUndefined();
+    expect(node.run('end q/a; stop q').where).toBe('p/a 7; s/x 4-6; w/a 0-3,7');
+  });
+
+  test('what one of the pod can have it gets', () => {
+    const node = nodeWith().found('q', 'exclusive').run('make q/a 3').found('p', 'none');
+    node.podsSay.set('s', {});
+    node.run('make s/x 2; make p/a 2; make p/b 1').say('p', 'exclusive');
+    expect(node.where).toBe('p/a 6-7; p/b 0; q/a 1-3; s/x 4-5; w/a 0');
+    expect(node.told).toEqual([
+      expect.stringMatching(/^switched a: /),
+      expect.stringMatching(/^not switched b: asked for 1 exclusive CPUs, 0 can be given now/),
+    ]);
+  });
+});
+
+describe('only as far as the operator lets pods choose', () => {
+  test('not at all: nothing moves, and it is said why', () => {
+    const node = nodeWith({ podPolicies: [] }).found('p', '').run('make p/a 2');
+    const before = node.where;
+    node.say('p', 'exclusive');
+    expect(node.where).toBe(before);
+    expect(node.told).toEqual([
+      'annotation ignored a: the operator does not let pods choose exclusive here (--pod-policies)',
+    ]);
+    expect(node.say('p', 'exclusive').told).toEqual([]);
+  });
+
+  test('to a policy that is not allowed: the policy of the node', () => {
+    const node = nodeWith({ podPolicies: ['exclusive'] })
+      .found('p', 'exclusive')
+      .run('make p/a 2')
+      .say('p', 'immovable');
+    expect(node.where).toBe('p/a 0-7; w/a 0-7');
+  });
+
+  test.each`
+    name                            | rules                                         | policy
+    ${'it may not choose any more'} | ${{ podPolicies: [] }}                        | ${'exclusive'}
+    ${'another policy of the node'} | ${{ cpuManagerPolicy: 'none' as PolicyName }} | ${''}
+  `('rules that the operator changes move nobody: $name', ({ rules, policy }: { rules: Rules; policy: string }) => {
+    const node = nodeWith({ cpuManagerPolicy: 'exclusive' }).found('p', policy).run('make p/a 2');
+    node.setRules({ podPolicies: POLICY_NAMES, cpuManagerPolicy: 'exclusive', ...rules });
+    node.say('p', policy);
+    expect(node.where).toBe('p/a 1-2; w/a 0,3-7');
+    node.say('p', `${policy} reserved`); // something else that it says is no reason either
+    expect(node.where).toBe('p/a 1-2; w/a 0,3-7');
+  });
+});
+
+describe('a new start', () => {
+  /** cpusetd starts again: it remembers assignments, and the runtime tells the annotations that sandboxes began with. */
+  function restart(node: Node, says: Readonly<Record<string, string>>): Node {
+    const next = new Node();
+    for (const assignment of node.model.assignments.values()) next.model.apply({ kind: 'put-assignment', assignment });
+    const containers = [...node.model.containers.values()];
+    for (const { podUid } of containers)
+      next.podsSay.set(podUid, { ...node.podsSay.get(podUid), annotations: annotationsOf(says[podUid] ?? '') });
+    next.send(
+      {
+        kind: 'synchronize',
+        pods: [...new Set(containers.map(({ podUid }) => podUid))].map((uid) => ({
+          ...node.infoOf(`${uid}/a`).pod,
+          ...next.podsSay.get(uid),
+        })),
+        containers: containers.map(({ id }) => ({ ...node.infoOf(id).container, phase: 'running' })),
+      },
+      new Map(containers.map(({ id, promise }) => [id, promise!.cpus])),
+    );
+    return next;
+  }
+
+  test('what was switched stays so until the API server speaks, and after that', () => {
+    const node = nodeWith().found('p', 'none').run('make p/a 2').say('p', 'exclusive');
+    const next = restart(node, { p: 'none' });
+    expect(next.where).toBe('p/a 1-2; w/a 0,3-7');
+    next.send({ kind: 'pod-specs', specs: [specFor('p', 'exclusive'), specFor('w', '')] });
+    expect(next.where).toBe('p/a 1-2; w/a 0,3-7');
+    expect([next.movesMade, next.isDurable]).toEqual(['', false]);
+  });
+
+  test('what changed meanwhile is carried out when the API server speaks', () => {
+    const node = nodeWith().found('p', 'exclusive').run('make p/a 2');
+    const next = restart(node, { p: 'exclusive' });
+    next.send({ kind: 'pod-specs', specs: [specFor('p', 'immovable')] });
+    expect(next.where).toBe('p/a 1-2; w/a 0-7');
+  });
+
+  test('whichever of the two speaks first', () => {
+    const node = nodeWith().found('p', 'exclusive').run('make p/a 2');
+    const next = new Node();
+    for (const assignment of node.model.assignments.values()) next.model.apply({ kind: 'put-assignment', assignment });
+    next.send({ kind: 'pod-specs', specs: [specFor('p', 'immovable')] });
+    const { pod, container } = node.infoOf('p/a');
+    next.send({ kind: 'synchronize', pods: [pod], containers: [{ ...container, phase: 'running' }] });
+    expect(next.where).toBe('p/a 1-2');
+    expect(next.model.assignments.get('p/a')?.kind).toBe('immovable');
+  });
+});
+
+describe('the CFS quota goes with it', () => {
+  const LIFT: Rules = { liftCpuQuota: true };
+  const quotas = (node: Node) => node.moves.filter(({ to }) => to.quota).map(({ containerId, to, podQuota }) => [containerId, to.quota, podQuota?.quota]); // prettier-ignore
+
+  test('lifted with CPUs of its own, as asked for without', () => {
+    const node = nodeWith(LIFT).found('p', 'none').run('make p/a 2').say('p', 'exclusive');
+    expect(quotas(node)).toEqual([['p/a#1', { quotaUs: -1 }, undefined]]);
+    node.say('p', 'immovable');
+    // That of the pod too: the sum of what its containers may use.
+    expect(quotas(node)).toEqual([
+      ['p/a#1', { quotaUs: 200_000, periodUs: 100_000 }, { quotaUs: 300_000, periodUs: 100_000 }],
+    ]);
+  });
+
+  test('the quota of the pod stays lifted while another container has CPUs of its own', () => {
+    const node = nodeWith(LIFT).found('p', 'exclusive').run('make p/a 2; make p/b 1').say('p', 'none b=exclusive');
+    expect(quotas(node)).toEqual([['p/a#1', { quotaUs: 200_000, periodUs: 100_000 }, undefined]]);
+  });
+
+  test('an update of our own that comes back does not change what the kubelet asked for', () => {
+    const node = nodeWith(LIFT).found('p', 'none').run('make p/a 2').say('p', 'exclusive');
+    node.update('p/a', { quotaUs: -1 });
+    expect(node.container('p/a')?.resources.quotaUs).toBe(200_000);
+    node.say('p', 'none');
+    expect(quotas(node)).toEqual([['p/a#1', { quotaUs: 200_000, periodUs: 100_000 }, { quotaUs: 300_000, periodUs: 100_000 }]]); // prettier-ignore
+  });
+});
+
+test('a container that waits for CPUs waits no longer when its pod does not want them', () => {
+  const node = nodeWith().found('q', 'exclusive').run('make q/a 7').found('p', 'exclusive').run('know p/a 2');
+  const all = [node.infoOf('q/a'), node.infoOf('w/a'), node.infoOf('p/a')];
+  node.send({
+    kind: 'synchronize',
+    pods: all.map(({ pod }) => pod),
+    containers: all.map(({ container }) => ({ ...container, phase: 'running' })),
+  });
+  expect(node.container('p/a')?.waitsSince).toBeDefined();
+  node.say('p', 'none');
+  expect(node.container('p/a')).toMatchObject({ because: 'shares: the annotations of its pod say so' });
+  expect(node.run('end q/a; stop q').where).toBe('p/a 0-7; w/a 0-7');
+});

@@ -1,0 +1,147 @@
+import type { PodSpec } from '../../../src/core/model/pod-spec';
+import { POLICY_NAMES } from '../../../src/core/model/policy-name';
+import { specOf } from '../../support/spec-of';
+import { EIGHT_CPUS, machineOf, NodeDriver, resourcesOf } from './node-driver';
+
+const EXCLUSIVE = { annotations: { 'cpusetd.io/policy': 'exclusive' } };
+
+/** Eight CPUs, one of them reserved; pods may choose. */
+function nodeWith(...specs: readonly PodSpec[]): NodeDriver {
+  const node = new NodeDriver(EIGHT_CPUS, { podPolicies: POLICY_NAMES });
+  for (const spec of specs) {
+    node.podsSay.set(spec.uid, {
+      annotations: spec.annotations,
+      cgroupParent: spec.qos === 'Guaranteed' ? `/kubepods/pod${spec.uid}` : `/kubepods/burstable/pod${spec.uid}`,
+    });
+    node.send({ kind: 'pod-spec', spec });
+  }
+  return node;
+}
+
+describe('the spec decides where it is known', () => {
+  test('a count that shares cannot tell', () => {
+    const node = new NodeDriver(machineOf(400, 1));
+    node.send({ kind: 'pod-spec', spec: specOf('p', 'a 300') });
+    const { pod, container } = node.run('know p/a 300').infoOf('p/a');
+    const resources = { shares: 262_144, memoryLimitBytes: 1 << 26 }; // a kubelet with cpuCFSQuota: false
+    node.send({ kind: 'create-container', pod, container: { ...container, resources } });
+    expect(node.model.assignments.get('p/a')?.cpus.size).toBe(300);
+  });
+
+  test.each`
+    name                                              | spec                                                                   | history                         | state
+    ${'an init container is no target of Crane’s'}    | ${specOf('p', 'i init 2, a 2', EXCLUSIVE)}                             | ${'make p/i 2; end p/i; make p/a 2'} | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'a sidecar neither'}                            | ${specOf('p', 's sidecar 2, a 2', EXCLUSIVE)}                          | ${'make p/s 2; make p/a 2'}     | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'static serves all of them'}                    | ${specOf('p', 's sidecar 2, a 2')}                                     | ${'make p/s 2; make p/a 2'}     | ${'p/a 2,6; p/s 1,5; pool 0,3-4,7'}
+    ${'a pod with resources as a whole shares'}       | ${specOf('p', 'a 2', { podResources: { requestMilliCpu: 4000 } })}     | ${'make p/a 2'}                 | ${'pool 0-7'}
+    ${'a message of another size decides for itself'} | ${specOf('p', 'a 4')}                                                  | ${'make p/a 2'}                 | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'but an init container stays one'}              | ${specOf('p', 'a init 4', EXCLUSIVE)}                                  | ${'make p/a 2'}                 | ${'pool 0-7'}
+    ${'an ephemeral container is not in the spec'}    | ${specOf('p', 'a 2')}                                                  | ${'make p/debug 0'}             | ${'pool 0-7'}
+  `('$name', ({ spec, history, state }: { spec: PodSpec; history: string; state: string }) => {
+    expect(nodeWith(spec).run(history).state).toBe(state);
+  }); // prettier-ignore
+
+  test('with no quotas set by the kubelet only the spec tells who is a target of Crane’s', () => {
+    const node = nodeWith(specOf('p', 'a 2', { ...EXCLUSIVE, qos: 'Burstable' }));
+    const { pod, container } = node.run('know p/a 2').infoOf('p/a');
+    node.send({ kind: 'create-container', pod, container: { ...container, resources: { shares: 2048 } } });
+    expect(node.reply).toBe('cpus 1,5');
+  });
+
+  test('a resize that reached the spec first is decided on when the kubelet carries it out', () => {
+    const node = nodeWith(specOf('p', 'a 2')).run('make p/a 2');
+    node.send({ kind: 'pod-spec', spec: specOf('p', 'a 4') });
+    expect(node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
+    expect(node.run('resize p/a 4').state).toBe('p/a 1-2,5-6; pool 0,3-4,7');
+  });
+
+  test('a spec that comes after the container gives it what its message could not tell', () => {
+    const node = new NodeDriver();
+    const { pod, container } = node.run('know p/a 2').infoOf('p/a');
+    const resources = { shares: 2048, quotaUs: 200_000, periodUs: 100_000 }; // no memory limit: in doubt it shares
+    node.send({ kind: 'create-container', pod, container: { ...container, resources } });
+    node.run('start p/a');
+    expect(node.reply).toBe('ok');
+    expect(node.state).toBe('pool 0-7');
+    node.send({ kind: 'pod-spec', spec: specOf('p', 'a 2') });
+    expect(node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
+    expect(node.movesMade).toBe('p/a#1 0-7>1,5');
+  });
+
+  test('told again it changes nothing, and costs no write', () => {
+    const spec = specOf('p', 'a 2', EXCLUSIVE);
+    const node = nodeWith(spec).run('make p/a 2');
+    node.send({ kind: 'pod-spec', spec: { ...spec } });
+    node.send({ kind: 'pod-specs', specs: [{ ...spec }] });
+    expect([node.isDurable, node.movesMade, node.notes]).toEqual([false, '', []]);
+  });
+});
+
+describe('the mirror of a static pod', () => {
+  const mirror = (more: Partial<PodSpec> = {}): PodSpec =>
+    specOf('uid-at-the-api-server', 'a 2/-', {
+      name: 'p',
+      qos: 'Burstable',
+      annotations: { 'kubernetes.io/config.mirror': 'p', 'kubernetes.io/config.hash': 'p' },
+      ...more,
+    });
+
+  test.each`
+    name                                              | specs                                            | state
+    ${'speaks for the pod that the runtime has'}      | ${[mirror()]}                                    | ${'pool 0-7'}
+    ${'not from another namespace'}                   | ${[mirror({ namespace: 'elsewhere' })]}          | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'not under another name'}                       | ${[mirror({ name: 'forged' })]}                  | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'not against the pod’s own'}                    | ${[mirror(), specOf('p', 'a 2')]}                | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'not without being one'}                        | ${[mirror({ annotations: { 'kubernetes.io/config.hash': 'p' } })]} | ${'p/a 1,5; pool 0,2-4,6-7'}
+  `('$name', ({ specs, state }: { specs: PodSpec[]; state: string }) => {
+    const node = new NodeDriver();
+    node.send({ kind: 'pod-specs', specs });
+    expect(node.run('make p/a 2').state).toBe(state);
+  }); // prettier-ignore
+});
+
+describe('CPUs that lie idle in a pod', () => {
+  const history = 'make p/i 4; end p/i; make p/a 2';
+  test.each`
+    name                                                       | before                         | history                                              | after                          | state
+    ${'stay without a spec'}                                   | ${undefined}                   | ${history}                                           | ${undefined}                   | ${'p/a 1,5; p/i 2,6 idle; pool 0,3-4,7'}
+    ${'go back when the app container has what it needs'}      | ${'i init 4, a 2'}             | ${history}                                           | ${undefined}                   | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'stay while the init container may run again'}           | ${'i init 4, a 2'}             | ${'make p/i 4; end p/i'}                             | ${undefined}                   | ${'p/i 1-2,5-6 idle; pool 0,3-4,7'}
+    ${'and for the app container that is to come'}             | ${'i init 4, a 2'}             | ${'make p/i 4; end p/i'}                             | ${'i init 4!, a 2'}            | ${'p/i 1-2,5-6 idle; pool 0,3-4,7'}
+    ${'go back at once where no app container is entitled'}    | ${'i init 4, a 0.5'}           | ${'make p/i 4; end p/i'}                             | ${'i init 4!, a 0.5'}          | ${'pool 0-7'}
+    ${'stay for the second app container'}                     | ${'i init 4, a 2, b 1'}        | ${history}                                           | ${undefined}                   | ${'p/a 1,5; p/i 2,6 idle; pool 0,3-4,7'}
+    ${'of which it takes one, and the rest goes back'}         | ${'i init 4, a 2, b 1'}        | ${`${history}; make p/b 1`}                          | ${undefined}                   | ${'p/a 1,5; p/b 2; pool 0,3-4,6-7'}
+    ${'stay for another init container'}                       | ${'i init 4, j init 2, a 0.5'} | ${'make p/i 4; end p/i'}                             | ${'i init 4!, j init 2, a 0.5'} | ${'p/i 1-2,5-6 idle; pool 0,3-4,7'}
+    ${'stay for an app container that starts again'}           | ${'a 2'}                       | ${'make p/a 2; end p/a'}                             | ${undefined}                   | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
+    ${'go back when it does not (restart policy)'}             | ${'a 2, b 0.5'}                | ${'make p/b 0.5; make p/a 2; end p/a'}               | ${'a 2!, b 0.5'}               | ${'pool 0-7'}
+    ${'stay for one that did not start yet'}                   | ${'a 2, b 1'}                  | ${'make p/a 2; end p/a'}                             | ${'a 2!, b 1'}                 | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
+    ${'go back when the pod has finished'}                     | ${'a 2, b 1'}                  | ${'make p/a 2; make p/b 1; end p/a; end p/b'}        | ${'finished'}                  | ${'pool 0-7'}
+    ${'a sidecar that runs does not hold them'}                | ${'s sidecar 1, i init 2, a 1'} | ${'make p/s 1; make p/i 2; end p/i; make p/a 1'}    | ${undefined}                   | ${'p/a 1; p/s 4; pool 0,2-3,5-7'}
+  `('$name', ({ before, history, after, state }: Record<'before' | 'history' | 'after' | 'state', string | undefined>) => {
+    const node = before === undefined ? new NodeDriver() : nodeWith(specOf('p', before));
+    node.run(history!);
+    if (after === 'finished') node.send({ kind: 'pod-spec', spec: specOf('p', before!, { finished: true }) });
+    else if (after !== undefined) node.send({ kind: 'pod-spec', spec: specOf('p', after) });
+    expect(node.state).toBe(state);
+  }); // prettier-ignore
+
+  test('that go back are told, and let in who waits', () => {
+    const node = nodeWith(specOf('p', 'i init 6, a 0.5')).run('make p/i 6; end p/i; know q/a 2');
+    const { pod, container } = node.infoOf('q/a');
+    const running = { ...container, phase: 'running' as const, resources: resourcesOf(2) };
+    node.send({ kind: 'synchronize', pods: [node.infoOf('p/i').pod, pod], containers: [running] });
+    expect(node.state).toBe('p/i 1-3,5-7 idle; pool 0,4');
+    node.send({ kind: 'pod-spec', spec: specOf('p', 'i init 6!, a 0.5') });
+    expect(node.state).toBe('q/a 1,5; pool 0,2-4,6-7');
+    expect(node.notes.map(({ message, fields }) => `${message}: ${String(fields['because'])}`)).toContain(
+      'released: the container has ended, and no other one of its pod can need its CPUs any more',
+    );
+  });
+
+  test('a sandbox that is made again runs its init containers again, whatever the API server still says', () => {
+    const node = nodeWith(specOf('p', 'i init 4!, a 2')).run('make p/i 4');
+    expect(node.state).toBe('p/i 1-2,5-6; pool 0,3-4,7');
+    expect(node.run('end p/i').state).toBe('p/i 1-2,5-6 idle; pool 0,3-4,7');
+    expect(node.run('make p/a 2').state).toBe('p/a 1,5; pool 0,2-4,6-7');
+  });
+});
