@@ -1,12 +1,14 @@
-# cpusetd as an image: one bundled file on Node, and flock from util-linux (which Debian's base has).
+# cpusetd as an image: the one bundled file, Node's program, and flock from util-linux (which Debian's base has).
 FROM node:22-bookworm-slim AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
-RUN npm install --no-save --no-audit --no-fund
+RUN npm ci --no-audit --no-fund
 COPY . .
 RUN npm run build
 
-FROM node:22-bookworm-slim
+# The same Debian without npm, yarn and their packages: nothing of them is needed to run.
+FROM debian:bookworm-slim
+COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=build /src/dist/cpusetd.js /usr/local/bin/cpusetd
 # Root: it writes the node's cgroups and connects to the runtime's sockets.
 ENTRYPOINT ["/usr/local/bin/cpusetd"]
