@@ -19,6 +19,7 @@ export function formatContainerdConfig({ major, nri }) {
 ${shared}
 [plugins.'io.containerd.cri.v1.images']
   snapshotter = 'native'
+  use_local_image_pull = true # the other way to pull unpacks for overlayfs only
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
   sandbox = '${pauseImage}'
 [plugins.'io.containerd.cri.v1.runtime']

@@ -1,0 +1,83 @@
+import * as grpc from '@grpc/grpc-js';
+import { rmSync } from 'node:fs';
+import { startRuntime, TestClient } from '../cri/proxy/harness';
+
+/** One call as it went through a tap: what the caller sent, and what came back. */
+export interface TappedCall {
+  readonly id: string;
+  readonly path: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly requests: Buffer[];
+  readonly answers: Buffer[];
+  header?: Readonly<Record<string, unknown>>;
+  trailer?: Readonly<Record<string, unknown>>;
+  code?: number;
+  details?: string;
+}
+
+export interface Tap {
+  /** Calls that carry the mark, in the order in which they came. */
+  readonly calls: readonly TappedCall[];
+  close(): void;
+}
+
+const MARK = 'x-tap';
+
+/**
+ * Passes calls on and writes them down, with a gRPC library that shares nothing with the proxy: placed before and behind it, the two
+ * tell what the proxy has changed. The one in front marks its calls; the one behind keeps only those, so that what the proxy asks
+ * the runtime itself is not among them.
+ */
+export async function openTap(
+  listenPath: string,
+  { behind, marks, paths }: { readonly behind: string; readonly marks: boolean; readonly paths: readonly string[] },
+): Promise<Tap> {
+  const client = new TestClient(behind);
+  const calls: TappedCall[] = [];
+  let count = 0;
+  const pass = (call: grpc.ServerDuplexStream<Buffer, Buffer>): void => {
+    const { metadata } = call;
+    if (marks) metadata.set(MARK, String(++count));
+    const [id] = metadata.get(MARK);
+    const { 'user-agent': _client, ...kept } = metadata.toJSON();
+    const tapped: TappedCall = { id: String(id), path: call.getPath(), metadata: kept, requests: [], answers: [] };
+    if (id !== undefined) calls.push(tapped);
+
+    const upstream = client.open(call.getPath(), metadata, { deadline: call.getDeadline() });
+    call.on('data', (message: Buffer) => {
+      tapped.requests.push(message);
+      upstream.write(message);
+    });
+    call.on('end', () => upstream.end());
+    call.on('cancelled', () => upstream.cancel());
+    upstream.on('metadata', (header) => {
+      tapped.header = withoutDate(header);
+      call.sendMetadata(header);
+    });
+    upstream.on('data', (message: Buffer) => {
+      tapped.answers.push(message);
+      call.write(message);
+    });
+    upstream.on('error', () => undefined); // `status` tells
+    upstream.on('status', ({ code, details, metadata: trailer }) => {
+      // The text of success is a library's own: this one says OK where others say nothing.
+      Object.assign(tapped, { code, details: code === grpc.status.OK ? '' : details, trailer: withoutDate(trailer) });
+      if (code === grpc.status.OK) call.end(trailer);
+      else call.emit('error', { code, details, metadata: trailer });
+    });
+  };
+  const server = await startRuntime(listenPath, Object.fromEntries(paths.map((path) => [path, pass])));
+  return {
+    calls,
+    close() {
+      server.forceShutdown();
+      client.grpc.close();
+      rmSync(listenPath, { force: true });
+    },
+  };
+}
+
+function withoutDate(metadata: grpc.Metadata): Readonly<Record<string, unknown>> {
+  const { date: _date, ...rest } = metadata.toJSON();
+  return rest;
+}
