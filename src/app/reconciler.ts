@@ -99,13 +99,8 @@ export class Reconciler {
     let judged: readonly Judged[] = [];
     transactor.change((draft) => {
       const outcome = reconcile(draft, observations, {
-        explain: (container, seen, together) =>
-          this.parts.clues.explain(container, {
-            seen,
-            together,
-            repairs: this.repairs.repairsOf(container.id),
-            nowMs,
-          }),
+        explain: (container, seen) =>
+          this.parts.clues.explain(container, { seen, repairs: this.repairs.repairsOf(container.id), nowMs }),
         restrain: ({ id, promise }) => this.repairs.restrain(id, { promise: promise!, nowMs, written }),
       });
       judged = outcome.judged;

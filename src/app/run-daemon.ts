@@ -163,7 +163,7 @@ export async function runDaemon({ config: given, version, log, signal: told }: D
       log,
       signal,
       observer: {
-        onDrift: ({ cause }) => metrics?.drifted(cause ?? 'foreign-write'),
+        onDrift: ({ cause }) => metrics?.drifted(cause ?? 'unknown-writer'),
         onRepair: (outcome, containerId) => {
           metrics?.repaired(outcome);
           if (outcome === 'ok') kube?.onRepaired(containerId);

@@ -9,6 +9,7 @@ export type { CpuQuota, QuotaReading } from './cgroup/quota';
 export type { ThreadInfo, ThreadsReading } from './cgroup/threads';
 export { type CpusetWatch, type WatchOutcome } from './cgroup/watch-cpusets';
 export { readOffline } from './sysfs/read-offline';
+export { listProcessNames } from './process-names';
 export { readOnline } from './sysfs/read-online';
 export { readTopology } from './sysfs/read-topology';
 export { SysfsError } from './sysfs/sysfs-error';

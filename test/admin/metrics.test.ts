@@ -48,7 +48,7 @@ test('what happens is counted', async () => {
   metrics.refused('INTERNAL', { entitled: false });
   metrics.fellBack();
   metrics.allocationAligned('physical_cpu');
-  metrics.drifted('foreign-write');
+  metrics.drifted('unknown-writer');
   metrics.repaired('ok');
   metrics.gapEnded({ seconds: 2.5, containers: 3 });
   metrics.decisionTook(0.00002);
@@ -59,7 +59,7 @@ test('what happens is counted', async () => {
     cpusetd_cpu_manager_pinning_errors_total: 2,
     'cpusetd_refusals_total{code="RESOURCE_EXHAUSTED"}': 1,
     'cpusetd_container_aligned_compute_resources_count{scope="container",boundary="physical_cpu"}': 1,
-    'cpusetd_drift_total{cause="foreign-write"}': 1,
+    'cpusetd_drift_total{cause="unknown-writer"}': 1,
     'cpusetd_repairs_total{outcome="ok"}': 1,
     cpusetd_gap_seconds_total: 2.5,
     cpusetd_gap_containers_total: 3,

@@ -125,7 +125,7 @@ describe('metrics', () => {
   async function exposeAll() {
     const metrics = new Metrics({ status: () => sampleStatus, topology: () => MACHINES['two-sockets'].topology });
     metrics.refused('RESOURCE_EXHAUSTED', { entitled: true });
-    metrics.drifted('foreign-write');
+    metrics.drifted('unknown-writer');
     metrics.repaired('ok');
     metrics.allocationAligned('numa_node');
     const exposition = await metrics.expose();

@@ -109,14 +109,14 @@ requireRuntime('trixie')('drift on a real containerd', () => {
     await daemon.waitForLog('started'); // the metrics are served
     db.writeCpuset('0');
     const noticed = await daemon.waitForLog('drifted');
-    expect(noticed).toMatchObject({ promised: exclusiveList, found: '0', cause: 'foreign-write' });
-    expect(noticed.because).toMatch(/likely cause: someone wrote its cgroup directly/);
+    expect(noticed).toMatchObject({ promised: exclusiveList, found: '0', cause: 'unknown-writer' });
+    expect(noticed.because).toMatch(/likely cause: unknown writer: someone wrote its cgroup directly/);
     await daemon.waitForLog('repaired');
     expect(db.cpuset().cpus).toBe(exclusiveList);
     expect((await containerOf(daemon, db)).verdict.kind).toBe('kept');
 
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    expect(metrics).toContain('cpusetd_drift_total{cause="foreign-write"} 1\n');
+    expect(metrics).toContain('cpusetd_drift_total{cause="unknown-writer"} 1\n');
     expect(metrics).toContain('cpusetd_repairs_total{outcome="ok"} 1\n');
     expect(metrics).toContain('cpusetd_cpu_manager_pinning_requests_total 1\n');
     expect(metrics).toContain('cpusetd_container_verdicts{verdict="kept"} 1\n');

@@ -20,8 +20,7 @@ export interface Drift extends Partial<LikelyCause> {
 
 /** What is known beside the model when a drift is met. */
 export interface DriftPolicy {
-  /** `together`: how many containers were found drifted at once. */
-  readonly explain: (container: Container, seen: Seen, together: number) => LikelyCause;
+  readonly explain: (container: Container, seen: Seen) => LikelyCause;
   readonly restrain: (container: Container) => Restraint;
 }
 
@@ -39,7 +38,6 @@ export function reconcile(
     const container = draft.model.containers.get(id);
     return container ? [{ container, observation, verdict: judge(draft.model, container, observation) }] : [];
   });
-  const together = found.filter(({ verdict }) => verdict.kind === 'drifted').length;
   const judged = found.map(({ container, observation, verdict }): Judged => {
     const containerId = container.id;
     if (observation.kind !== 'seen') return { containerId, verdict };
@@ -47,7 +45,7 @@ export function reconcile(
       learnKept(draft, container);
       return { containerId, verdict };
     }
-    const drift = handleDrift(draft, container, { seen: observation, verdict, together }, policy);
+    const drift = handleDrift(draft, container, { seen: observation, verdict }, policy);
     return { containerId, verdict: { ...verdict, because: tell(verdict, drift) }, drift };
   });
   return { judged, moves: planMoves(draft) };
@@ -63,10 +61,10 @@ function learnKept(draft: Draft, container: Container): void {
 function handleDrift(
   draft: Draft,
   container: Container,
-  { seen, verdict, together }: { seen: Seen; verdict: Verdict; together: number },
+  { seen, verdict }: { seen: Seen; verdict: Verdict },
   policy: DriftPolicy | undefined,
 ): Drift {
-  const likely = policy?.explain(container, seen, together);
+  const likely = policy?.explain(container, seen);
   const action = policy?.restrain(container).action ?? 'repair';
   if (action !== 'repair') return { ...likely, action };
   const { told: _told, recorded: _recorded, ...rest } = container;

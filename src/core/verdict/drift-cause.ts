@@ -9,32 +9,33 @@ export const DRIFT_CAUSES = [
   'kubelet-cpu-manager',
   'runtime-update',
   'systemd-reload',
-  'emptied',
   'another-manager',
-  'foreign-write',
+  'unknown-writer',
 ] as const;
 
 export type DriftCause = (typeof DRIFT_CAUSES)[number];
 
-/** What speaks for one cause or another. */
+/** What speaks for one cause or another. What could not be found out is absent, and speaks for nothing. */
 export interface DriftClues {
   readonly promise: CpuPromise;
   readonly seen: Seen;
   readonly online: CpuSet;
-  /** Where the parent cgroup's processes may run; absent when it could not be read. */
+  /** Where the parent cgroup's processes may run. */
   readonly parent?: CpuSet;
   /** The container's cgroup is a unit of systemd. */
   readonly systemd: boolean;
   /** The runtime's own record, as far as known; on systemd nodes systemd has the same. */
   readonly recorded?: CpuPromise;
+  /** systemd loaded its units so long ago: at its start, or at the last `systemctl daemon-reload`. */
+  readonly msSinceReload?: number;
   /** An update of someone else went through the runtime so long ago. */
   readonly msSinceUpdate?: number;
-  /** How many containers were found drifted at the same time, this one included. */
-  readonly together: number;
   /** How often this promise was repaired shortly before. */
   readonly repairs: number;
   /** The kubelet's own CPU manager is at work on this node. */
   readonly staticKubelet: boolean;
+  /** Programs that run on this node and are known to write cpusets. */
+  readonly managers?: readonly string[];
 }
 
 export interface LikelyCause {
@@ -45,38 +46,54 @@ export interface LikelyCause {
 
 /** An update takes the runtime about 10 ms; longer ago it explains nothing. */
 const UPDATE_MS = 2_000;
+/** A reload begins with loading all units, and ends with writing their values. */
+const RELOAD_MS = 15_000;
+/** Whoever manages cpusets does so again and again. */
 const MANY_REPAIRS = 3;
 
 /**
- * Names the likely cause of a drift: the first that the clues speak for, those first that are certain. Pure.
+ * Names the likely cause of a drift: the first that there is evidence for, facts before coincidences in time. Where there is
+ * none the writer is unknown: the kernel does not tell who wrote. Pure.
  *
  * `systemctl daemon-reload` lets systemd write its own values again: those that the runtime recorded last, or none
- * at all, and for all units at once (systemd issue 40438, runc issue 1605).
+ * at all (systemd issue 40438, runc issue 1605).
  */
 export function explainDrift(clues: DriftClues): LikelyCause {
-  const { promise, seen, online, parent, systemd, recorded, msSinceUpdate, together, repairs } = clues;
+  const { promise, seen, online, parent, msSinceUpdate, msSinceReload, repairs, managers = [] } = clues;
   const offline = promise.cpus.minus(online);
   if (!offline.isEmpty && seen.effective.isSubsetOf(promise.cpus))
     return { cause: 'cpu-offline', because: `CPUs ${offline.toString()} went offline` };
   const missing = parent ? promise.cpus.minus(parent) : CpuSet.empty;
   if (!missing.isEmpty)
     return { cause: 'parent-narrowed', because: `its parent cgroup no longer has CPUs ${missing.toString()}` };
-  if (clues.staticKubelet)
-    return { cause: 'kubelet-cpu-manager', because: "the kubelet's own CPU manager is at work on this node" };
-  if (msSinceUpdate !== undefined && msSinceUpdate <= UPDATE_MS)
-    return {
-      cause: 'runtime-update',
-      because: `an update went through the runtime ${Math.round(msSinceUpdate)} ms before`,
-    };
-  if (systemd && (seen.cpus.isEmpty || recorded?.cpus.equals(seen.cpus) || together > 1)) {
+  if (isWithin(msSinceUpdate, UPDATE_MS)) {
+    const ago = `an update went through the runtime ${Math.round(msSinceUpdate)} ms before`;
+    return clues.staticKubelet
+      ? { cause: 'kubelet-cpu-manager', because: `${ago}, and the kubelet's own CPU manager is at work on this node` }
+      : { cause: 'runtime-update', because: ago };
+  }
+  if (clues.systemd && isValueOfSystemd(clues))
+    return { cause: 'systemd-reload', because: "it has what the runtime's record says, and with it systemd's unit" };
+  if (clues.systemd && isWithin(msSinceReload, RELOAD_MS))
     return {
       cause: 'systemd-reload',
-      because: 'systemd has put its own values back, most likely at a "systemctl daemon-reload"',
+      because: `systemd loaded its units ${Math.round(msSinceReload / 1000)} s before: "systemctl daemon-reload" writes its own values back`,
     };
-  }
-  if (seen.cpus.isEmpty)
-    return { cause: 'emptied', because: 'its cpuset was emptied: it runs wherever its parent does' };
-  if (repairs >= MANY_REPAIRS)
-    return { cause: 'another-manager', because: `it was repaired ${repairs} times and changed again each time` };
-  return { cause: 'foreign-write', because: 'someone wrote its cgroup directly' };
+  if (repairs >= MANY_REPAIRS && managers.length > 0)
+    return {
+      cause: 'another-manager',
+      because: `${managers.join(', ')} runs on this node, and it was changed again after each of ${repairs} repairs`,
+    };
+  const what = seen.cpus.isEmpty ? 'emptied its cpuset: it runs wherever its parent does' : 'wrote its cgroup directly';
+  const again = repairs >= MANY_REPAIRS ? `, again after each of ${repairs} repairs` : '';
+  return { cause: 'unknown-writer', because: `unknown writer: someone ${what}${again}` };
+}
+
+/** Nothing else has the older value of a record that the runtime has not brought up to date. */
+function isValueOfSystemd({ promise, seen, recorded }: DriftClues): boolean {
+  return recorded !== undefined && recorded.cpus.equals(seen.cpus) && !recorded.cpus.equals(promise.cpus);
+}
+
+function isWithin(ms: number | undefined, windowMs: number): ms is number {
+  return ms !== undefined && ms >= 0 && ms <= windowMs;
 }

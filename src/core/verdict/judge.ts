@@ -56,7 +56,7 @@ function findBreach(view: NodeView, container: Container, promise: CpuPromise, s
   if (!seen.effective.equals(promise.cpus)) {
     return (
       `cpuset.cpus is ${promise.cpus.toString()} as promised, but its processes run on ` +
-      `${seen.effective.toString() || 'no CPU'}: a parent cgroup is narrower, or CPUs are offline`
+      `${seen.effective.toString() || 'no CPU'}: ${whatNarrows(view, promise, seen)}`
     );
   }
   if (seen.threads && !seen.threads.outside.isEmpty)
@@ -64,6 +64,13 @@ function findBreach(view: NodeView, container: Container, promise: CpuPromise, s
   if (isLimit(seen.quota) && wasLifted(view, container))
     return `throttled: a CFS quota of ${describeQuota(seen.quota)} applies, which was to be lifted`;
   return undefined;
+}
+
+function whatNarrows({ topology }: NodeView, { cpus }: CpuPromise, { effective }: Seen): string {
+  const missing = cpus.minus(effective);
+  const offline = missing.minus(topology.online);
+  if (!offline.isEmpty) return `CPUs ${offline.toString()} are offline`;
+  return missing.isEmpty ? 'they were not moved' : `a parent cgroup is narrower, it lacks CPUs ${missing.toString()}`;
 }
 
 /** What the operator may want to know although the promise is kept. */

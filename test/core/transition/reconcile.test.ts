@@ -68,10 +68,10 @@ test.each(['wait', 'stop'] as const)('a drift whose repair is to %s is told and 
   const node = new NodeDriver().run(history);
   const quarrel = {} as never;
   const judged = sweep(node, 'p/a#1 0-7', {
-    explain: () => ({ cause: 'foreign-write', because: 'someone' }),
+    explain: () => ({ cause: 'unknown-writer', because: 'someone' }),
     restrain: () => (action === 'wait' ? { action, quarrel, untilMs: 1 } : { action, quarrel }),
   });
   expect(node.movesMade).toBe('');
-  expect(judged).toMatchObject([{ verdict: { kind: 'drifted' }, drift: { action, cause: 'foreign-write' } }]);
+  expect(judged).toMatchObject([{ verdict: { kind: 'drifted' }, drift: { action, cause: 'unknown-writer' } }]);
   expect(judged[0]!.verdict.because).toMatch(/likely cause: someone; .*repair/);
 });

@@ -20,30 +20,41 @@ function explain({ found, effective, online = '0-7', parent, recorded, ...rest }
     ...(parent !== undefined && { parent: parse(parent) }),
     ...(recorded !== undefined && { recorded: { cpus: parse(recorded), mems: CpuSet.empty } }),
     systemd: false,
-    together: 1,
     repairs: 0,
     staticKubelet: false,
     ...rest,
   });
 }
 
+const koordlet = ['Koordinator (koordlet)'];
 const rows: readonly [name: string, row: Row, cause: string, because: RegExp][] = [
-  ['a write of the file and nothing else is a foreign write', { found: '0-7' }, 'foreign-write', /wrote its cgroup/],
+  ['a write of the file and nothing else', { found: '0-7' }, 'unknown-writer', /^unknown writer: someone wrote its cgroup directly$/],
+  ['the cpuset is empty', { found: '', effective: '0-7' }, 'unknown-writer', /emptied/],
+
   ['CPUs that went offline are gone from the set', { found: '2', online: '0-2,4-7' }, 'cpu-offline', /CPUs 3 went/],
-  ['someone wrote other CPUs while one is offline', { found: '0-1', online: '0-2,4-7' }, 'foreign-write', /./],
+  ['someone wrote other CPUs while one is offline', { found: '0-1', online: '0-2,4-7' }, 'unknown-writer', /./],
   ['the parent lost a CPU', { found: '2', parent: '0-2' }, 'parent-narrowed', /CPUs 3$/],
-  ['a wide parent explains nothing', { found: '2', parent: '0-7' }, 'foreign-write', /./],
+  ['a wide parent explains nothing', { found: '2', parent: '0-7' }, 'unknown-writer', /./],
+
   ['an update went through the runtime just before', { found: '0-7', msSinceUpdate: 12.4 }, 'runtime-update', /12 ms/],
-  ['an update long ago explains nothing', { found: '0-7', msSinceUpdate: 2_001 }, 'foreign-write', /./],
-  ['systemd put back what the runtime recorded before', { found: '0-7', systemd: true, recorded: '0-7' }, 'systemd-reload', /daemon-reload/],
-  ['systemd emptied a unit that it knows no CPUs of', { found: '', effective: '0-7', systemd: true }, 'systemd-reload', /daemon-reload/],
-  ['systemd did it to many units at once', { found: '0-7', systemd: true, together: 4 }, 'systemd-reload', /./],
-  ['a unit of systemd, but one alone and with other CPUs', { found: '5', systemd: true, recorded: '2-3' }, 'foreign-write', /./],
-  ['many at once, but systemd has nothing to do with them', { found: '0-7', together: 4, recorded: '0-7' }, 'foreign-write', /./],
-  ['the cpuset is empty', { found: '', effective: '0-7' }, 'emptied', /emptied/],
-  ['it was repaired again and again', { found: '0-7', repairs: 3 }, 'another-manager', /repaired 3 times/],
-  ["the kubelet's static policy writes too", { found: '0-7', staticKubelet: true }, 'kubelet-cpu-manager', /kubelet/],
-  ['a fact wins over a suspicion', { found: '2', online: '0-2', staticKubelet: true, repairs: 9, msSinceUpdate: 0 }, 'cpu-offline', /./],
+  ['an update long ago explains nothing', { found: '0-7', msSinceUpdate: 2_001 }, 'unknown-writer', /./],
+  ["an update, and the kubelet's static policy is at work", { found: '0-7', msSinceUpdate: 9, staticKubelet: true }, 'kubelet-cpu-manager', /9 ms before, and the kubelet/],
+  ['a static kubelet writes through the runtime, or not at all', { found: '0-7', staticKubelet: true }, 'unknown-writer', /./],
+
+  ["systemd's unit has what the runtime recorded before", { found: '0-7', systemd: true, recorded: '0-7' }, 'systemd-reload', /record/],
+  ['the same value where systemd has nothing to do with it', { found: '0-7', recorded: '0-7' }, 'unknown-writer', /./],
+  ['a unit of systemd, but with other CPUs than its record', { found: '5', systemd: true, recorded: '2-3' }, 'unknown-writer', /./],
+  ['systemd loaded its units a moment before', { found: '', effective: '0-7', systemd: true, msSinceReload: 3_100 }, 'systemd-reload', /3 s before.*daemon-reload/],
+  ['it loaded them long ago', { found: '', effective: '0-7', systemd: true, msSinceReload: 15_001 }, 'unknown-writer', /./],
+  ['it will load them in the future, by a clock that was stepped', { found: '5', systemd: true, msSinceReload: -1 }, 'unknown-writer', /./],
+  ['it loaded them a moment before, but the cgroup is none of its units', { found: '5', msSinceReload: 10 }, 'unknown-writer', /./],
+
+  ['repaired again and again, and a manager of cpusets runs here', { found: '0-7', repairs: 3, managers: koordlet }, 'another-manager', /koordlet.*each of 3/],
+  ['repaired again and again, and nobody known runs here', { found: '0-7', repairs: 3, managers: [] }, 'unknown-writer', /again after each of 3/],
+  ['repaired again and again, and nobody could look who runs here', { found: '0-7', repairs: 3 }, 'unknown-writer', /./],
+  ['a manager runs here, but it was written once', { found: '0-7', repairs: 1, managers: koordlet }, 'unknown-writer', /./],
+
+  ['a fact wins over a coincidence', { found: '2', online: '0-2', staticKubelet: true, repairs: 9, managers: koordlet, msSinceUpdate: 0 }, 'cpu-offline', /./],
 ]; // prettier-ignore
 
 test.each(rows)('%s', (_name, row, cause, because) => {
