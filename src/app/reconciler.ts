@@ -19,6 +19,7 @@ import type { Alarms } from './alarms';
 import type { DriftClues } from './drift-clues';
 import { liftQuotas } from './lift-quotas';
 import { Onlooker } from './observe';
+import { OverdueCreations } from './overdue-creations';
 import { RepairBook } from './repair-book';
 import type { Transactor } from './transactor';
 import type { VerdictBook } from './verdict-book';
@@ -56,6 +57,9 @@ export interface ReconcileObserver {
 export class Reconciler {
   private readonly repairs = new RepairBook();
   private readonly onlooker: Onlooker;
+  private readonly overdue = new OverdueCreations();
+  /** Whose repair was left to the runtime, because the cgroup was not written here. */
+  private readonly handedOver = new Set<string>();
   private strangers: ReadonlySet<string> = new Set();
   private timer: NodeJS.Timeout | undefined;
 
@@ -132,7 +136,20 @@ export class Reconciler {
     if (verdict.kind === 'unknown') return;
     if (drift?.action === 'stop') alarms.raise('repairs-stopped', containerId, verdict.because);
     else if (drift?.action !== 'wait') alarms.clear('repairs-stopped', containerId);
-    if (!drift) this.repairs.settle(containerId, nowMs);
+    if (drift) return;
+    this.repairs.settle(containerId, nowMs);
+    if (this.handedOver.delete(containerId)) this.noteRepaired(containerId);
+  }
+
+  /** The runtime did not write what this container is promised. */
+  noteUpdateFailed(containerId: string): void {
+    if (this.handedOver.has(containerId)) this.parts.observer?.onRepair('failed', containerId);
+  }
+
+  private noteRepaired(containerId: string): void {
+    const { model, observer, log } = this.parts;
+    observer?.onRepair('ok', containerId);
+    log.info({ containerId, cpus: model.containers.get(containerId)?.promise?.cpus.toString() }, 'repaired');
   }
 
   /** Returns whose quotas were written. */
@@ -147,7 +164,7 @@ export class Reconciler {
 
   /** After a repair the verdict is given on what the kernel has now, not on what was hoped for. */
   private lookAgain(judged: readonly Judged[], lifted: readonly string[]): void {
-    const { model, writes, observer, log } = this.parts;
+    const { model, writes, observer } = this.parts;
     const repaired = new Set(
       judged.flatMap(({ containerId, drift }) => (drift?.action === 'repair' ? [containerId] : [])),
     );
@@ -159,13 +176,13 @@ export class Reconciler {
       if (!repaired.has(containerId)) this.record(containerId, verdict, observation);
       else if (verdict.kind !== 'drifted') {
         this.record(containerId, verdict, observation);
-        observer?.onRepair('ok', containerId);
-        log.info({ containerId, cpus: container.promise?.cpus.toString() }, 'repaired');
-      } else if (writes) {
+        this.noteRepaired(containerId);
+      } else {
         // What the kernel took and somebody undid before we looked is a quarrel with them, not a refusal.
-        if (!container.promise || !samePromise(container.told, container.promise))
-          this.repairs.noteRefusal(containerId);
-        observer?.onRepair('failed', containerId);
+        const isRefused = !container.promise || !samePromise(container.told, container.promise);
+        if (isRefused) this.handedOver.add(containerId); // the runtime will try, on its own
+        if (writes && isRefused) this.repairs.noteRefusal(containerId);
+        if (writes) observer?.onRepair('failed', containerId);
       }
     }
   }
@@ -187,6 +204,7 @@ export class Reconciler {
     verdicts.keepOnly(model.containers);
     clues.keepOnly(model.containers);
     this.repairs.keepOnly(model.containers);
+    for (const id of this.handedOver) if (!model.containers.has(id)) this.handedOver.delete(id);
     for (const { kind, subject } of alarms.list())
       if (kind === 'repairs-stopped' && !model.containers.has(subject)) alarms.clear(kind, subject);
   }
@@ -195,6 +213,7 @@ export class Reconciler {
     const { model, transactor, listRuntime, resynchronize, log } = this.parts;
     if (!listRuntime) return;
     const before = takeKnown(model);
+    const overdue = this.overdue.look(model, performance.now());
     let listing: RuntimeListing;
     try {
       listing = await listRuntime();
@@ -205,7 +224,7 @@ export class Reconciler {
     }
     let unknown: readonly string[] = [];
     transactor.change((draft) => {
-      unknown = compareListing(draft, listing, before);
+      unknown = compareListing(draft, listing, before, overdue);
       return planMoves(draft);
     });
     // One that is unknown twice was not just being made when the list was taken.

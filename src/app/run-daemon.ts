@@ -89,6 +89,12 @@ export async function runDaemon({ config: given, version, log, signal: told }: D
       signal: linkEnd.signal,
       now,
       isBusy: (containerId) => attachment.isBusy(containerId),
+      onUpdateFailed: (containerId) => reconciler.noteUpdateFailed(containerId),
+      onChange: ({ state }) => {
+        // As a proxy, being reachable is not enough: calls go through the runtime's list.
+        if (config.mode === 'nri') health.set('cri', state === 'ready' ? 'SERVING' : 'NOT_SERVING');
+        backend.feed.touch();
+      },
     });
     const alarms = new Alarms({ log, now, onChange: () => backend.feed.touch() });
     const gap = new GapKeeper({ log, onEnded: (ended) => metrics?.gapEnded(ended) }, aliveMs ?? Date.parse(startedAt));

@@ -15,6 +15,9 @@ export interface RuntimeLinkParts {
   readonly now: () => string;
   /** See `RecorderParts`. */
   readonly isBusy?: (containerId: string) => boolean;
+  readonly onUpdateFailed?: (containerId: string) => void;
+  /** The runtime answers on its socket, or does so no longer. */
+  readonly onChange?: (connection: Connection) => void;
 }
 
 const LIST_TIMEOUT_MS = 5_000;
@@ -31,7 +34,7 @@ export class RuntimeLink {
   private current: Connection;
 
   constructor(private readonly parts: RuntimeLinkParts) {
-    const { model, log, signal, now, isBusy } = parts;
+    const { model, log, signal, now, isBusy, onUpdateFailed } = parts;
     const off = parts.endpoint === undefined;
     this.current = { state: off ? 'off' : 'connecting', since: now(), reason: '' };
     this.recorder = new RuntimeRecorder({
@@ -39,6 +42,7 @@ export class RuntimeLink {
       log,
       signal,
       ...(isBusy && { isBusy }),
+      ...(onUpdateFailed && { onFailure: onUpdateFailed }),
       update: (containerId, promise) => this.update(containerId, promise),
     });
   }
@@ -106,8 +110,9 @@ export class RuntimeLink {
   }
 
   private become(state: Connection['state'], reason: string): void {
-    if (this.current.state !== state || this.current.reason !== reason)
-      this.current = { state, since: this.parts.now(), reason };
+    if (this.current.state === state && this.current.reason === reason) return;
+    this.current = { state, since: this.parts.now(), reason };
+    this.parts.onChange?.(this.current);
   }
 }
 

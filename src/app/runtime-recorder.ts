@@ -11,6 +11,8 @@ export interface RecorderParts {
   readonly signal: AbortSignal;
   /** Updates under way at a time; each takes about 9 ms of the runtime. */
   readonly concurrency?: number;
+  /** The runtime did not take an update; it is tried again. */
+  readonly onFailure?: (containerId: string) => void;
   /** Whether a call about the container is under way in which an update would be lost: it has its turn afterwards. */
   readonly isBusy?: (containerId: string) => boolean;
 }
@@ -145,6 +147,7 @@ export class RuntimeRecorder {
     const count = (this.failures.get(containerId)?.count ?? 0) + 1;
     const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(count - 1, 10));
     this.failures.set(containerId, { count, notBeforeMs: performance.now() + delayMs });
+    this.parts.onFailure?.(containerId);
     const level = count === 1 ? 'warn' : 'debug';
     this.parts.log[level](
       { containerId, cpus: cpus.toString(), failures: count, err: error },

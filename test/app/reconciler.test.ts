@@ -24,9 +24,10 @@ class Stage {
   saboteur: string | undefined;
   moves = 0;
   saves = 0;
+  readonly repairs: string[] = [];
   private readonly stop = new AbortController();
 
-  constructor(history: string) {
+  constructor(history: string, { writes = true } = {}) {
     this.node = new NodeDriver().run(history);
     const { model } = this.node;
     const log = pino({ level: 'silent' });
@@ -41,6 +42,7 @@ class Stage {
       },
       mover: {
         move: ({ containerId, to }) => {
+          if (!writes) return { kind: 'off', because: 'cgroup-writes is off' };
           this.moves++;
           this.kernel.set(containerId, this.saboteur ?? to.cpus.toString());
           return undefined;
@@ -52,7 +54,7 @@ class Stage {
       model,
       transactor,
       cgroups,
-      writes: true,
+      writes,
       verdicts: new VerdictBook(),
       clues: new DriftClues({ model, cgroups, hasStaticKubelet: () => false }),
       alarms: new Alarms({ log, now, onChange: () => undefined }),
@@ -65,6 +67,11 @@ class Stage {
       now,
       log,
       signal: this.stop.signal,
+      observer: {
+        onDrift: () => undefined,
+        onRepair: (outcome) => this.repairs.push(outcome),
+        onSwept: () => undefined,
+      },
     });
   }
 
@@ -165,6 +172,44 @@ test('repairs that are undone before they can be read back are bounded all the s
       jest.advanceTimersByTime(1_000);
     }
     expect(stage.moves).toBe(MAX_REPAIRS);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+describe('where the runtime does the writing, a repair counts when it is seen', () => {
+  test('the kernel has what was promised again', async () => {
+    stage = new Stage('make p/a 2', { writes: false }).has('p p/a#1');
+    stage.kernel.set('p/a#1', '0');
+    stage.reconciler.check(['p/a#1'], { written: true });
+    expect(stage.repairs).toEqual([]);
+    stage.kernel.set('p/a#1', '1,5'); // the runtime's recorder was told to
+    await stage.reconciler.round();
+    await stage.reconciler.round();
+    expect(stage.repairs).toEqual(['ok']);
+  });
+
+  test('an update that the runtime did not take is a repair that failed; others are no repairs', () => {
+    stage = new Stage('make p/a 2; make q/b 2', { writes: false });
+    stage.kernel.set('p/a#1', '0');
+    stage.reconciler.check(['p/a#1'], { written: true });
+    stage.reconciler.noteUpdateFailed('p/a#1');
+    stage.reconciler.noteUpdateFailed('q/b#1');
+    expect(stage.repairs).toEqual(['failed']);
+  });
+});
+
+test('a creation that is ten minutes old, and that the runtime does not list, has failed', async () => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] });
+  try {
+    stage = new Stage('pod p; ask p/a 2').has('p');
+    await stage.reconciler.round();
+    jest.advanceTimersByTime(9 * 60_000);
+    await stage.reconciler.round();
+    expect(stage.node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
+    jest.advanceTimersByTime(60_000);
+    await stage.reconciler.round();
+    expect(stage.node.state).toBe('pool 0-7');
   } finally {
     jest.useRealTimers();
   }

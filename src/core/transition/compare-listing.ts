@@ -21,16 +21,27 @@ export interface RuntimeListing {
  * Ends what the runtime no longer has. After a restart of the runtime events of older pods never come, so the list is
  * the only way to learn of their end.
  *
+ * `overdue`: containers whose creation began so long ago that the list, taken now, is believed about them too.
+ *
  * Returns ids of running containers that the model does not know: they need to be synchronized.
  */
-export function compareListing(draft: Draft, listing: RuntimeListing, before: KnownBefore): string[] {
+export function compareListing(
+  draft: Draft,
+  listing: RuntimeListing,
+  before: KnownBefore,
+  overdue: ReadonlySet<string> = new Set(),
+): string[] {
   const { model } = draft;
   const alive = new Set(listing.containers.filter(({ exited }) => !exited).map(({ id }) => id));
   for (const container of [...model.containers.values()]) {
-    if (!before.containerIds.has(container.id) || container.phase === 'creating' || alive.has(container.id)) continue;
+    const isJudged = container.phase === 'creating' ? overdue.has(container.id) : before.containerIds.has(container.id);
+    if (!isJudged || alive.has(container.id)) continue;
     draft.note('info', 'container gone', {
       containerId: container.id,
-      because: 'the runtime no longer lists it as running',
+      because:
+        container.phase === 'creating'
+          ? 'its creation never ended, and the runtime does not list it'
+          : 'the runtime no longer lists it as running',
     });
     endContainer(draft, container.id);
   }
@@ -39,6 +50,11 @@ export function compareListing(draft: Draft, listing: RuntimeListing, before: Kn
     // Nobody told us of its start: the answer to it was lost, or the runtime was restarted meanwhile.
     if (running === true && before.containerIds.has(id) && container?.phase === 'created')
       draft.put({ kind: 'put-container', container: { ...container, phase: 'running' } });
+    else if (alive.has(id) && overdue.has(id) && container?.phase === 'creating')
+      draft.put({
+        kind: 'put-container',
+        container: { ...container, phase: running === true ? 'running' : 'created' },
+      });
   }
   const ready = new Map(listing.pods.map((pod) => [pod.sandboxId, pod.ready]));
   for (const pod of [...model.pods.values()]) {

@@ -31,10 +31,15 @@ function knownTo({ model }: NodeDriver): KnownBefore {
   };
 }
 
-function compare(node: NodeDriver, listing: string, before = knownTo(node)): readonly string[] {
+function compare(
+  node: NodeDriver,
+  listing: string,
+  before = knownTo(node),
+  overdue?: ReadonlySet<string>,
+): readonly string[] {
   let unknown: readonly string[] = [];
   node.change((draft) => {
-    unknown = compareListing(draft, listingOf(listing), before);
+    unknown = compareListing(draft, listingOf(listing), before, overdue);
     return planMoves(draft);
   });
   return unknown;
@@ -102,4 +107,30 @@ test('a list that was taken while a sandbox was made does not stop the pod for g
   const node = new NodeDriver().run('pod p');
   compare(node, 'p:stopped');
   expect(node.run('make p/a 2; end p/a').state).toBe('p/a 1,5 idle; pool 0,2-4,6-7');
+});
+
+describe('a creation that has lasted too long', () => {
+  const overdue = new Set(['p/a#1']);
+
+  test('and that the runtime does not list has failed: its CPUs go back', () => {
+    const node = new NodeDriver().run('ask p/a 2');
+    compare(node, 'p', knownTo(node), overdue);
+    expect(node.state).toBe('pool 0-7');
+    expect(node.container('p/a')).toBeUndefined();
+  });
+
+  test('and that the runtime lists was never told to have ended', () => {
+    const node = new NodeDriver().run('ask p/a 2');
+    compare(node, 'p p/a#1', knownTo(node), overdue);
+    expect(node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
+    expect(node.container('p/a')!.phase).toBe('created');
+  });
+
+  test('means nothing for one that has been made meanwhile', () => {
+    const node = new NodeDriver().run('ask p/a 2');
+    const before = knownTo(node);
+    node.run('created p/a');
+    compare(node, 'p', { ...before, containerIds: new Set() }, overdue);
+    expect(node.container('p/a')!.phase).toBe('created');
+  });
 });

@@ -88,8 +88,8 @@ requireRuntime('trixie')('faults on a real containerd', () => {
     );
     return pool();
   };
-  const healthBecomes = async (wanted: 'up' | 'down'): Promise<string> => {
-    const health = async () => ((await isHealthy(daemon, 'nri')) ? 'up' : 'down');
+  const healthBecomes = async (wanted: 'up' | 'down', service = 'nri'): Promise<string> => {
+    const health = async () => ((await isHealthy(daemon, service)) ? 'up' : 'down');
     await waitUntil('health', async () => (await health()) === wanted, patience.deadlineMs).catch(() => undefined);
     return health();
   };
@@ -140,10 +140,10 @@ requireRuntime('trixie')('faults on a real containerd', () => {
   table.row(
     'containerd killed, its socket replaced',
     {
-      'health while it is away': 'down',
+      'health of nri, cri while it is away': 'down, down',
       'pinned container': own,
       'shared one': '0',
-      health: 'up',
+      'health then': 'up, up',
       'another exclusive one': 'refused: 0 can be given now',
       'when the pods are gone': machine,
     },
@@ -153,7 +153,7 @@ requireRuntime('trixie')('faults on a real containerd', () => {
       const db = await run(pinned);
       const mark = daemon.mark();
       await runtime.kill();
-      const health = await healthBecomes('down');
+      const health = [await healthBecomes('down'), await healthBecomes('down', 'cri')].join(', ');
       await runtime.start();
       await synchronized(mark);
       const facts = {
@@ -163,8 +163,8 @@ requireRuntime('trixie')('faults on a real containerd', () => {
       };
       await removeAll();
       return {
-        'health while it is away': health,
-        health: await healthBecomes('up'),
+        'health of nri, cri while it is away': health,
+        'health then': [await healthBecomes('up'), await healthBecomes('up', 'cri')].join(', '),
         ...facts,
         'when the pods are gone': await releasesAll(),
       };
