@@ -18,8 +18,9 @@ const workPrefix = 'cpusetd-machine-';
  * @param {Record<string, string | Buffer>} options.handIn files by name; `run.sh` is what the machine runs
  * @param {number} options.limitMs after that it is ended
  * @param {AbortSignal} [options.signal] ends it too
- * @returns {Promise<{ status?: number, why: string, results: string, console: string, wallMs: number }>}
- *   status: how run.sh ended; absent when it did not come to that
+ * @returns {Promise<{ status?: number, why: string, died: boolean, results: string, console: string, wallMs: number, cpuMs: number }>}
+ *   status: how run.sh ended; absent when it did not come to that. died: QEMU ended by a fault of its own. cpuMs: what the
+ *   emulation took of the host's processors, which says more than the wall clock where others work too
  */
 export async function boot({ qemu, kernel, disk, machine, handIn, limitMs, signal }) {
   const work = mkdtempSync(join(tmpdir(), `${workPrefix}${process.pid}-`));
@@ -42,15 +43,17 @@ export async function boot({ qemu, kernel, disk, machine, handIn, limitMs, signa
     ];
     // It must not outlive us, and should not slow down others.
     const command = ['setpriv', '--pdeathsig', 'KILL', 'nice', '-n', '5', ...qemu, ...args];
-    const { ended, complaint } = await run(command, limitMs, signal);
+    const { ended, died, complaint, cpuMs } = await run(command, limitMs, signal);
     const console = readOrEmpty(consoleFile);
     const status = /^@@RC (\d+)/m.exec(console)?.[1];
     return {
       ...(status !== undefined && { status: Number(status) }),
       why: [ended, complaint].filter((text) => text !== '').join(': '),
+      died,
       results: readOrEmpty(resultsFile),
       console,
       wallMs: Date.now() - startedAt,
+      cpuMs,
     };
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -71,21 +74,36 @@ async function run([command, ...args], limitMs, signal) {
   let complaint = '';
   child.stderr.on('data', (text) => (complaint += text));
   let ended = '';
+  let cpuMs = 0;
   const end = (why) => () => {
     ended ||= why;
     child.kill('SIGKILL');
   };
+  const sampling = setInterval(() => (cpuMs = readCpuMs(child.pid) ?? cpuMs), 500);
   const timer = setTimeout(end(`not done after ${limitMs / 1000} s`), limitMs);
   const onAbort = end('interrupted');
   signal?.addEventListener('abort', onAbort);
   if (signal?.aborted) onAbort();
   try {
     const [status, signalName] = await once(child, 'close');
-    if (ended === '' && status !== 0) ended = `QEMU ended with ${status ?? signalName}`;
-    return { ended, complaint: complaint.trim().slice(-2000) };
+    const died = ended === '' && status !== 0;
+    if (died) ended = `QEMU ended with ${status ?? signalName}`;
+    return { ended, died, complaint: complaint.trim().slice(-2000), cpuMs };
   } finally {
+    clearInterval(sampling);
     clearTimeout(timer);
     signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+/** User and system time of a process; see proc_pid_stat(5), where the unit is a hundredth of a second. */
+function readCpuMs(pid) {
+  try {
+    const [, after] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+    const fields = after.split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+  } catch {
+    return undefined; // it has just ended
   }
 }
 

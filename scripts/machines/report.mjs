@@ -3,7 +3,7 @@
 const signs = { holds: 'ok', broken: 'BROKEN', later: 'later', 'holds-already': 'ok (sooner)' };
 
 /** One machine's claims, a line each. */
-export function formatOutcome({ machine, versions, booted, claims, error, retried, wallMs }) {
+export function formatOutcome({ machine, versions, booted, claims, error, retried, wallMs, cpuMs }) {
   const boot =
     booted === undefined
       ? 'did not come up'
@@ -13,7 +13,7 @@ export function formatOutcome({ machine, versions, booted, claims, error, retrie
     return `  ${signs[outcome].padEnd(7)} ${claim.padEnd(26)} ${(durationMs / 1000).toFixed(1).padStart(5)} s  ${facts}`;
   });
   return [
-    `${machine.name}: ${boot}, cgroup ${machine.cgroup}, ${machine.runtime} ${versions[machine.runtime]}, ${Math.round(wallMs / 1000)} s`,
+    `${machine.name}: ${boot}, cgroup ${machine.cgroup}, ${machine.runtime} ${versions[machine.runtime]}, ${Math.round(wallMs / 1000)} s (${Math.round(cpuMs / 1000)} s of CPU)`,
     ...lines,
     ...(error === undefined ? [] : [`  FAILED  ${error}`]),
     ...(retried === undefined ? [] : [`  at its second try; the first: ${retried}`]),

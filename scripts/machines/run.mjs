@@ -123,17 +123,17 @@ async function bundleGuest() {
   return outputFiles[0].contents;
 }
 
-/** One retry, and only when the emulation itself failed: a machine that reported a broken claim is believed. */
+/** One retry, and only when QEMU itself died: whatever else goes wrong is ours, and is told. */
 async function proveIn(machine, parts) {
   const first = await tryIn(machine, parts, 1);
-  if (first.error === undefined || first.ended || stop.signal.aborted) return first;
+  if (!first.died || stop.signal.aborted) return first;
   log(`${machine.name}: ${first.error}; once more`);
   return { ...(await tryIn(machine, parts, 2)), retried: first.error };
 }
 
 async function tryIn(machine, { qemu, kernels, disks, bundle, guest }, attempt) {
   const { disk, versions } = disks[machine.suite];
-  const { status, why, results, console, wallMs } = await boot({
+  const { status, why, died, results, console, wallMs, cpuMs } = await boot({
     qemu,
     kernel: kernels[machine.cgroup],
     disk: { path: disk },
@@ -143,7 +143,7 @@ async function tryIn(machine, { qemu, kernels, disks, bundle, guest }, attempt) 
       'guest.js': guest,
       'machine.json': JSON.stringify({ machine, only: split(values.claim) }),
       'packages.json': JSON.stringify(versions),
-      'run.sh': 'node /in/guest.js > /dev/console 2>&1\n',
+      'run.sh': 'CPUSETD_TEST_PATIENCE_MS=120000 node /in/guest.js > /dev/console 2>&1\n',
     },
     limitMs: machine.limitSeconds * 1000,
     signal: stop.signal,
@@ -154,7 +154,16 @@ async function tryIn(machine, { qemu, kernels, disks, bundle, guest }, attempt) 
   const error = ended ? undefined : why || `the claims' runner ended with ${status ?? 'nothing'}`;
   if (error !== undefined || claims.some(({ outcome }) => outcome === 'broken'))
     keepConsole(`${machine.name}-${attempt}`, console);
-  return { machine, versions, booted: events.find(({ event }) => event === 'booted'), claims, ended, error, wallMs };
+  return {
+    machine,
+    versions,
+    booted: events.find(({ event }) => event === 'booted'),
+    claims,
+    died,
+    error,
+    wallMs,
+    cpuMs,
+  };
 }
 
 function parseEvent(line) {

@@ -1,20 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** How long the tests wait for anything before they call it missing. Far above what it takes. */
-export const patienceMs = 15_000;
+/** How long the tests wait for anything before they call it missing. Far above what it takes, on this machine. */
+export const patienceMs = Number(process.env['CPUSETD_TEST_PATIENCE_MS'] ?? 15_000);
 
 /** Asks again and again until the answer is not undefined. For states that nothing announces. */
 export async function poll<T>(
   what: string,
   ask: () => T | undefined | Promise<T | undefined>,
   deadlineMs = patienceMs,
+  everyMs = 10,
 ): Promise<T> {
   const end = Date.now() + deadlineMs;
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
     if (Date.now() > end) throw new Error(`not within ${deadlineMs} ms: ${what}`);
-    await delay(10);
+    await delay(everyMs);
   }
 }
 

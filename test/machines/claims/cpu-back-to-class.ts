@@ -22,7 +22,7 @@ export const cpuBackToClass: Claim = {
     const other = pool.toArray().at(-1)!;
     const setOnline = async (online: boolean) => {
       writeFileSync(`/sys/devices/system/cpu/cpu${other}/online`, online ? '1' : '0');
-      await context.until(
+      await context.untilAsked(
         'cpusetd to know',
         async () => (await context.statusOf(daemon)).node.online.has(other) === online,
       );

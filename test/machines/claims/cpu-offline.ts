@@ -40,7 +40,7 @@ export const cpuOffline: Claim = {
         const { verdict } = await context.shown(daemon, db);
         return verdict.kind === 'violated' && verdict.reason.includes(own.toString());
       };
-      await context.until('both to be missed', isHomeless);
+      await context.untilAsked('both to be missed', isHomeless);
       // It has to run somewhere: with the others, and nowhere else.
       await context.until('it to be with the shared', () => pool.equals(effective(db)));
       context.note(`both off: ${show(db)}`);
@@ -56,7 +56,7 @@ export const cpuOffline: Claim = {
       await hasPool(pool.minus(CpuSet.of([other])));
       assert.equal(effective(db).toString(), own.toString());
       // On v1 the kernel was first; cpusetd has to know too.
-      await context.until(
+      await context.untilAsked(
         `${other} to be missed`,
         async () => !(await context.statusOf(daemon)).node.online.has(other),
       );

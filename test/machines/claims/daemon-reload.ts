@@ -26,7 +26,7 @@ export const daemonReload: Claim = {
     assert.ok(!parseCpuList(pool).overlaps(parseCpuList(own)), `${pool} overlaps ${own}; all are ${all}`);
 
     const before = `records before: web "${await recordOf(web)}", db "${await recordOf(db)}"`;
-    const ms = await context.until("systemd's record to follow", async () => (await recordOf(web)) === pool);
+    const ms = await context.untilAsked("systemd's record to follow", async () => (await recordOf(web)) === pool);
     context.note(`${before}; right after ${ms} ms`);
 
     let from = daemon.mark();
@@ -38,7 +38,7 @@ export const daemonReload: Claim = {
     // A record that is wrong, as it is for the moment between the two writes: the reload brings it into the kernel.
     await run('systemctl', ['set-property', '--runtime', scopeOf(db), `AllowedCPUs=${pool}`]);
     await context.until('the repair', () => db.cpuset().cpus === own);
-    await context.until("systemd's record to be put right", async () => (await recordOf(db)) === own);
+    await context.untilAsked("systemd's record to be put right", async () => (await recordOf(db)) === own);
     from = daemon.mark();
     await run('systemctl', ['daemon-reload']);
     assert.equal(db.cpuset().cpus, own);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connectAdmin } from '../../../src/admin/client';
+import { type AdminClient, connectAdmin } from '../../../src/admin/client';
 import type { ContainerStatus, Status, Verdict } from '../../../src/admin/status';
 import { CpusetdError } from '../../../src/core/errors';
 import type { Topology } from '../../../src/core/topology';
@@ -14,7 +14,7 @@ import type { ContainerSpec, PodSpec } from '../../e2e/rig/kubelet';
 import type { RunningPod } from '../../e2e/rig/pod';
 import type { Machine } from '../machine';
 import type { GuestRuntime } from './guest-runtime';
-import { guestPatienceMs } from './patience';
+import { askEveryMs, guestPatienceMs } from './patience';
 
 const bundle = '/in/cpusetd.js';
 
@@ -34,6 +34,7 @@ export class GuestContext {
   readonly saw: string[] = [];
   readonly #pods: RunningPod[] = [];
   readonly #daemons: Daemon[] = [];
+  readonly #clients = new Map<Daemon, AdminClient>();
 
   constructor(
     readonly machine: Machine,
@@ -78,6 +79,7 @@ export class GuestContext {
     const daemon = new Daemon({ runtime: this.runtime, args: [...reserved, ...args], bundle });
     daemon.start();
     await Promise.all([this.synchronized(daemon), this.waitForLog(daemon, 'started')]);
+    this.step('cpusetd started');
     return daemon;
   }
 
@@ -92,23 +94,40 @@ export class GuestContext {
 
   /** A pod with one container, started. */
   async startOne(spec: ContainerSpec): Promise<RunningContainer> {
-    return (await this.runPod({ containers: [spec] })).startContainer(spec.name);
+    const container = await (await this.runPod({ containers: [spec] })).startContainer(spec.name);
+    this.step(`container ${spec.name} started`);
+    return container;
   }
 
   async runPod(spec: PodSpec): Promise<RunningPod> {
     const pod = await this.runtime.kubelet.runPod(spec);
     this.#pods.push(pod);
+    this.step(`pod for ${spec.containers.map(({ name }) => name).join(', ')}`);
     return pod;
   }
 
   /** What the daemon tells of itself, over its admin socket. */
   async statusOf(daemon: Daemon): Promise<Status> {
-    const client = await connectAdmin(daemon.adminSocket);
+    return poll('an answer to status', () => this.#ask(daemon), guestPatienceMs, askEveryMs);
+  }
+
+  /** One connection serves for all questions: a new one each time would take seconds of emulation. */
+  async #ask(daemon: Daemon): Promise<Status | undefined> {
     try {
-      return await poll('an answer to status', () => client.status().catch(undefinedWhenLate), guestPatienceMs);
-    } finally {
-      client.close();
+      const client = this.#clients.get(daemon) ?? (await connectAdmin(daemon.adminSocket));
+      this.#clients.set(daemon, client);
+      return await client.status();
+    } catch (error) {
+      // Late, which is much to ask for everywhere but here; or the daemon was killed, and is another one now.
+      if (!(error instanceof CpusetdError && ['DEADLINE_EXCEEDED', 'UNAVAILABLE'].includes(error.code))) throw error;
+      this.#forgetClient(daemon);
+      return undefined;
     }
+  }
+
+  #forgetClient(daemon: Daemon): void {
+    this.#clients.get(daemon)?.close();
+    this.#clients.delete(daemon);
   }
 
   /** One container's part of the status. */
@@ -126,10 +145,11 @@ export class GuestContext {
   ): Promise<{ readonly reason: string; readonly ms: number }> {
     let last: Verdict | undefined;
     try {
-      const ms = await this.until(`verdict ${kind}`, async () => {
+      const holds = async () => {
         last = (await this.shown(daemon, container)).verdict;
         return last.kind === kind;
-      });
+      };
+      const ms = await this.untilAsked(`verdict ${kind}`, holds);
       return { reason: last!.reason, ms };
     } catch (error) {
       throw new Error(`${(error as Error).message}; the verdict is ${last?.kind}: ${last?.reason}`, { cause: error });
@@ -147,15 +167,26 @@ export class GuestContext {
     return [...new Set(masks.map((mask) => mask ?? ''))];
   }
 
-  /** Waits for a state that nothing announces. @returns how long it took, in ms */
-  async until(what: string, holds: () => boolean | Promise<boolean>): Promise<number> {
+  /** Waits for a state that nothing announces, such as the content of a file. @returns how long it took, in ms */
+  until(what: string, holds: () => boolean): Promise<number> {
+    return this.#waitUntil(what, holds, 10);
+  }
+
+  /** The same, where asking costs a call or a process. */
+  untilAsked(what: string, holds: () => Promise<boolean>): Promise<number> {
+    return this.#waitUntil(what, holds, askEveryMs);
+  }
+
+  async #waitUntil(what: string, holds: () => boolean | Promise<boolean>, everyMs: number): Promise<number> {
     const start = performance.now();
-    await poll(what, async () => ((await holds()) ? true : undefined), guestPatienceMs);
+    await poll(what, async () => ((await holds()) ? true : undefined), guestPatienceMs, everyMs);
     return Math.round(performance.now() - start);
   }
 
   /** Ends what the claim left. @throws when something does not end */
   async end(): Promise<void> {
+    this.step('tidying up');
+    for (const daemon of [...this.#clients.keys()]) this.#forgetClient(daemon);
     const pods = await Promise.allSettled(this.#pods.map((pod) => pod.remove()));
     const daemons = await Promise.allSettled(this.#daemons.map((daemon) => daemon.dispose()));
     for (const result of [...pods, ...daemons]) if (result.status === 'rejected') throw result.reason as Error;
@@ -166,9 +197,4 @@ export class GuestContext {
     const daemons = this.usual.daemon === undefined ? this.#daemons : [...this.#daemons, this.usual.daemon];
     return daemons.flatMap(({ log }) => log.lines.slice(-200).map((line) => JSON.stringify(line)));
   }
-}
-
-/** The client waits 5 s, which is much, but not everywhere. */
-function undefinedWhenLate(error: unknown): undefined {
-  if (!(error instanceof CpusetdError && error.code === 'DEADLINE_EXCEEDED')) throw error;
 }

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { poll } from '../../e2e/rig/deadline';
 import type { RuntimeFacts } from '../../e2e/rig/runtime';
 import type { Machine } from '../machine';
 import { GuestKubelet } from './guest-kubelet';
-import { guestPatienceMs } from './patience';
+import { askEveryMs, guestPatienceMs } from './patience';
 
 const { methods } = RuntimeServiceDefinition;
 const configFile = '/etc/containerd/config.toml';
@@ -33,7 +33,7 @@ export class GuestRuntime {
     this.#containerd = spawn('containerd', [], { stdio: ['ignore', log, log] });
     closeSync(log);
     const limitMs = 2 * guestPatienceMs;
-    await poll('containerd takes pods', () => this.#versionIfUp(), limitMs).catch((error: unknown) => {
+    await poll('containerd takes pods', () => this.#versionIfUp(), limitMs, askEveryMs).catch((error: unknown) => {
       throw new Error(`${(error as Error).message}; its log ends with ${this.lastWords(5)}`, { cause: error });
     });
   }
@@ -52,6 +52,7 @@ export class GuestRuntime {
 
   async #versionIfUp(): Promise<string | undefined> {
     if (this.#containerd?.exitCode !== null) throw new Error(`containerd ended: ${this.lastWords(5)}`);
+    if (!existsSync(this.criSocket)) return undefined; // a call would cost it time to come up
     return this.version().catch(() => undefined);
   }
 

@@ -12,7 +12,7 @@ import { openResults } from './results';
 
 const readJson = (file: string): unknown => JSON.parse(readFileSync(`/in/${file}`, 'utf8'));
 const secondsUp = (): number => Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
-const claimLimitMs = 4 * guestPatienceMs;
+const claimLimitMs = 3 * guestPatienceMs;
 
 async function main(): Promise<void> {
   console.log(`[${secondsUp()}] handed in`);

@@ -1,7 +1,11 @@
 import type { Channel } from '../../../src/cri/client';
+import { patienceMs } from '../../e2e/rig/deadline';
 
 /** How long anything may take inside a machine: emulation on a busy host is some twenty times slower than hardware. */
-export const guestPatienceMs = 60_000;
+export const guestPatienceMs = patienceMs;
+
+/** How often something is asked that costs a process or a call: each takes CPU time from what is waited for. */
+export const askEveryMs = 200;
 
 /** The kubelet waits two minutes for a runtime, and so does its part here. */
 export function withPatience(channel: Channel): Channel {
