@@ -41,6 +41,8 @@ const description = z.strictObject({
   suite: z.enum(['trixie', 'sid']).default('trixie'),
   runtime: z.enum(['runc', 'crun']).default('runc'),
   init: z.enum(['plain', 'systemd']).default('plain'),
+  /** How cpusetd stands to the runtime; as a CRI proxy, the runtime has NRI switched off. */
+  mode: z.enum(['nri', 'cri-proxy']).default('nri'),
   /** Too slow for every change: runs when asked for by name, or with --all. */
   slow: z.boolean().default(false),
   limitSeconds: count.default(600),

@@ -20,6 +20,7 @@ export interface Machine {
   readonly suite: 'trixie' | 'sid';
   readonly runtime: 'runc' | 'crun';
   readonly init: 'plain' | 'systemd';
+  readonly mode: 'nri' | 'cri-proxy';
 }
 
 /** A topology in words that can be compared and read: sets of CPUs, each in kernel list format. */

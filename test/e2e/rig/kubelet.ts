@@ -5,6 +5,7 @@ import { type Channel, openChannel } from '../../../src/cri/client';
 import { classify, nameCgroupParent, type Qos, type ResourceSpec, toPodResources } from './kubelet-numbers';
 import { RunningPod } from './pod';
 import type { RuntimeFacts } from './runtime';
+import { nameSlice } from './systemd-cgroups';
 
 const { methods } = RuntimeServiceDefinition;
 
@@ -32,8 +33,12 @@ export class Kubelet {
   readonly #facts: RuntimeFacts;
   #pods = 0;
 
-  constructor(criSocket: string, facts: RuntimeFacts) {
-    this.channel = openChannel(criSocket, RuntimeServiceDefinition.fullName);
+  constructor(
+    criSocket: string,
+    facts: RuntimeFacts,
+    channel: Channel = openChannel(criSocket, RuntimeServiceDefinition.fullName),
+  ) {
+    this.channel = channel;
     this.#facts = facts;
   }
 
@@ -44,6 +49,7 @@ export class Kubelet {
     const namespace = spec.namespace ?? 'default';
     const qos = spec.qos ?? classify(spec.containers);
     const logFolder = `${namespace}_${name}_${uid}`;
+    const cgroupParent = nameCgroupParent(this.#facts.cgroupRoot, qos, uid);
     const config = PodSandboxConfig.create({
       metadata: { name, uid, namespace, attempt: 0 },
       logDirectory: join(this.#facts.podLogs.inRuntime, logFolder),
@@ -59,7 +65,7 @@ export class Kubelet {
         'kubernetes.io/config.source': 'api',
       },
       linux: {
-        cgroupParent: nameCgroupParent(this.#facts.cgroupRoot, qos, uid),
+        cgroupParent: this.#facts.cgroupDriver === 'systemd' ? nameSlice(cgroupParent) : cgroupParent,
         // The node's network needs no network plugin; the kubelet gives such a pod no hostname.
         securityContext: { namespaceOptions: { network: NamespaceMode.NODE, pid: NamespaceMode.CONTAINER } },
         overhead: {},

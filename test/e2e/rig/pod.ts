@@ -12,6 +12,7 @@ import { RunningContainer } from './container';
 import { makeLogFolder } from './container-log';
 import type { ContainerSpec, PodSpec } from './kubelet';
 import { type Qos, toContainerResources } from './kubelet-numbers';
+import { cgroupPathOf } from './systemd-cgroups';
 
 const { methods } = RuntimeServiceDefinition;
 
@@ -59,7 +60,8 @@ export class RunningPod {
       sandboxConfig: this.config,
     });
     const { containerId } = await this.channel.call(methods.createContainer, request);
-    return new RunningContainer(this.channel, containerId, name, `${this.cgroupParent}/${containerId}`, logFile);
+    const cgroupPath = cgroupPathOf(this.cgroupParent, containerId);
+    return new RunningContainer(this.channel, containerId, name, cgroupPath, logFile);
   }
 
   /** Creates and starts a container of the spec. */

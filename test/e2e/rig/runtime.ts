@@ -20,6 +20,8 @@ export interface RuntimeFacts {
   readonly podLogs: { readonly inRuntime: string; readonly onHost: string };
   /** All pods are in cgroups below this one, so that two runtimes do not meet. */
   readonly cgroupRoot: string;
+  /** cgroupfs unless told. */
+  readonly cgroupDriver?: 'cgroupfs' | 'systemd';
   readonly containerdLog: string;
   readonly image: string;
   readonly startedInMs: number;

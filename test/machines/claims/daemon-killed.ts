@@ -16,7 +16,7 @@ export const daemonKilled: Claim = {
     await daemon.kill();
     assert.equal(db.cpuset().effectiveCpus, own);
 
-    const stranger = await context.startOne(shared());
+    const stranger = await context.startOneUnseen(shared());
     assert.ok(parseCpuList(await stranger.firstLine()).overlaps(parseCpuList(own))); // nobody kept it off
     const from = daemon.mark();
     const start = performance.now();

@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { RunningContainer } from '../../e2e/rig/container';
+import { nameScope } from '../../e2e/rig/systemd-cgroups';
 import type { Claim } from '../claim';
 import { pinned, shared } from '../guest/specs';
-import { scopeOf } from '../guest/systemd-cgroups';
 
 const run = promisify(execFile);
 
@@ -36,7 +36,7 @@ export const daemonReload: Claim = {
     context.note(`a reload then: ${drifts()} drifts`);
 
     // A record that is wrong, as it is for the moment between the two writes: the reload brings it into the kernel.
-    await run('systemctl', ['set-property', '--runtime', scopeOf(db), `AllowedCPUs=${pool}`]);
+    await run('systemctl', ['set-property', '--runtime', nameScope(db.id), `AllowedCPUs=${pool}`]);
     await context.until('the repair', () => db.cpuset().cpus === own);
     await context.untilAsked("systemd's record to be put right", async () => (await recordOf(db)) === own);
     from = daemon.mark();
@@ -49,6 +49,6 @@ export const daemonReload: Claim = {
 
 /** AllowedCPUs of a container's scope in kernel list format; systemd separates by blanks. */
 async function recordOf(container: RunningContainer): Promise<string> {
-  const { stdout } = await run('systemctl', ['show', '--property', 'AllowedCPUs', '--value', scopeOf(container)]);
+  const { stdout } = await run('systemctl', ['show', '--property', 'AllowedCPUs', '--value', nameScope(container.id)]);
   return parseCpuList(stdout.trim().replaceAll(/\s+/g, ',')).toString();
 }

@@ -6,6 +6,7 @@ import { byUncoreCache } from './by-uncore-cache';
 import { containerdKilled } from './containerd-killed';
 import { cpuBackToClass } from './cpu-back-to-class';
 import { cpuOffline } from './cpu-offline';
+import { cranePolicies } from './crane';
 import { daemonKilled } from './daemon-killed';
 import { daemonReload } from './daemon-reload';
 import { driftRepaired } from './drift-repaired';
@@ -32,6 +33,7 @@ export const claims: readonly Claim[] = [
   bySocket,
   byUncoreCache,
   strictReservation,
+  cranePolicies,
   singleNumaNode,
   memoryWithout,
   cpuOffline,

@@ -10,7 +10,7 @@ import { cpusetDirOf } from '../../e2e/rig/cgroup-files';
 import type { RunningContainer } from '../../e2e/rig/container';
 import { Daemon, type LogLine } from '../../e2e/rig/daemon';
 import { poll } from '../../e2e/rig/deadline';
-import type { ContainerSpec, PodSpec } from '../../e2e/rig/kubelet';
+import type { ContainerSpec, Kubelet, PodSpec } from '../../e2e/rig/kubelet';
 import type { RunningPod } from '../../e2e/rig/pod';
 import type { Machine } from '../machine';
 import type { GuestRuntime } from './guest-runtime';
@@ -35,6 +35,7 @@ export class GuestContext {
   readonly #pods: RunningPod[] = [];
   readonly #daemons: Daemon[] = [];
   readonly #clients = new Map<Daemon, AdminClient>();
+  #kubelet: Kubelet | undefined;
 
   constructor(
     readonly machine: Machine,
@@ -63,6 +64,7 @@ export class GuestContext {
    */
   async usualDaemon(): Promise<Daemon> {
     this.usual.daemon ??= await this.#start('--reconcile-period', '1s');
+    this.#connectKubelet(this.usual.daemon);
     return this.usual.daemon;
   }
 
@@ -71,16 +73,23 @@ export class GuestContext {
     await this.usual.end(); // there is only one on a node
     const daemon = await this.#start(...args);
     this.#daemons.push(daemon);
+    this.#connectKubelet(daemon);
     return daemon;
   }
 
   async #start(...args: string[]): Promise<Daemon> {
     const reserved = args.some((arg) => arg.startsWith('--reserved-cpu')) ? [] : ['--reserved-cpus', '0'];
-    const daemon = new Daemon({ runtime: this.runtime, args: [...reserved, ...args], bundle });
+    const mode = this.machine.mode === 'nri' ? [] : ['--mode', this.machine.mode];
+    const daemon = new Daemon({ runtime: this.runtime, args: [...mode, ...reserved, ...args], bundle });
     daemon.start();
     await Promise.all([this.synchronized(daemon), this.waitForLog(daemon, 'started')]);
     this.step('cpusetd started');
     return daemon;
+  }
+
+  /** Where cpusetd is a CRI proxy, pods are made through it from now on. */
+  #connectKubelet(daemon: Daemon): void {
+    if (this.machine.mode === 'cri-proxy') this.#kubelet ??= this.runtime.kubeletAt(daemon.criListen);
   }
 
   /** Waits until the daemon has (again) compared notes with the runtime. @param from see Daemon.mark */
@@ -93,14 +102,27 @@ export class GuestContext {
   }
 
   /** A pod with one container, started. */
-  async startOne(spec: ContainerSpec): Promise<RunningContainer> {
-    const container = await (await this.runPod({ containers: [spec] })).startContainer(spec.name);
-    this.step(`container ${spec.name} started`);
+  async startOne(spec: ContainerSpec, pod: Partial<PodSpec> = {}): Promise<RunningContainer> {
+    return this.#startIn(await this.runPod({ ...pod, containers: [spec] }), spec);
+  }
+
+  /** The same while cpusetd is away: in mode cri-proxy the runtime is reached past it. */
+  async startOneUnseen(spec: ContainerSpec): Promise<RunningContainer> {
+    return this.#startIn(await this.#runPodBy(this.runtime.kubelet, { containers: [spec] }), spec);
+  }
+
+  runPod(spec: PodSpec): Promise<RunningPod> {
+    return this.#runPodBy(this.#kubelet ?? this.runtime.kubelet, spec);
+  }
+
+  async #startIn(pod: RunningPod, { name }: ContainerSpec): Promise<RunningContainer> {
+    const container = await pod.startContainer(name);
+    this.step(`container ${name} started`);
     return container;
   }
 
-  async runPod(spec: PodSpec): Promise<RunningPod> {
-    const pod = await this.runtime.kubelet.runPod(spec);
+  async #runPodBy(kubelet: Kubelet, spec: PodSpec): Promise<RunningPod> {
+    const pod = await kubelet.runPod(spec);
     this.#pods.push(pod);
     this.step(`pod for ${spec.containers.map(({ name }) => name).join(', ')}`);
     return pod;
@@ -188,6 +210,7 @@ export class GuestContext {
     this.step('tidying up');
     for (const daemon of [...this.#clients.keys()]) this.#forgetClient(daemon);
     const pods = await Promise.allSettled(this.#pods.map((pod) => pod.remove()));
+    this.#kubelet?.close();
     const daemons = await Promise.allSettled(this.#daemons.map((daemon) => daemon.dispose()));
     for (const result of [...pods, ...daemons]) if (result.status === 'rejected') throw result.reason as Error;
   }

@@ -5,8 +5,9 @@ import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { poll } from '../../e2e/rig/deadline';
 import type { RuntimeFacts } from '../../e2e/rig/runtime';
 import type { Machine } from '../machine';
-import { GuestKubelet } from './guest-kubelet';
-import { askEveryMs, guestPatienceMs } from './patience';
+import { openChannel } from '../../../src/cri/client';
+import { Kubelet } from '../../e2e/rig/kubelet';
+import { askEveryMs, guestPatienceMs, withPatience } from './patience';
 
 const { methods } = RuntimeServiceDefinition;
 const configFile = '/etc/containerd/config.toml';
@@ -14,17 +15,20 @@ const criSocket = '/run/containerd/containerd.sock';
 
 /** The machine's own containerd. */
 export class GuestRuntime {
-  readonly kubelet: GuestKubelet;
+  readonly kubelet: Kubelet;
   readonly nriSocket: string;
   readonly criSocket: string;
   #containerd: ChildProcess | undefined;
 
-  constructor(
-    readonly facts: RuntimeFacts,
-    driver: 'cgroupfs' | 'systemd',
-  ) {
+  constructor(readonly facts: RuntimeFacts) {
     ({ nriSocket: this.nriSocket, criSocket: this.criSocket } = facts);
-    this.kubelet = new GuestKubelet(facts, driver);
+    this.kubelet = this.kubeletAt(facts.criSocket);
+  }
+
+  /** A kubelet that talks to this socket: the runtime's own, or that of a CRI proxy before it. */
+  kubeletAt(socket: string): Kubelet {
+    const channel = withPatience(openChannel(socket, RuntimeServiceDefinition.fullName));
+    return new Kubelet(socket, this.facts, channel);
   }
 
   /** Starts containerd (again) and waits until it takes pods. */
@@ -40,7 +44,9 @@ export class GuestRuntime {
 
   /** Name and version of the runtime, as it tells them. */
   async version(): Promise<string> {
-    const { runtimeName, runtimeVersion } = await this.kubelet.channel.call(methods.version, { version: 'v1' });
+    const request = { version: 'v1' };
+    const options = { waitForReady: false };
+    const { runtimeName, runtimeVersion } = await this.kubelet.channel.call(methods.version, request, options);
     return `${runtimeName} ${runtimeVersion}`;
   }
 
@@ -68,29 +74,34 @@ export async function startGuestRuntime(
   packages: Readonly<Record<string, string>>,
 ): Promise<GuestRuntime> {
   const config = readFileSync(configFile, 'utf8');
-  writeFileSync(configFile, giveTime(config) + formatRuntimeConfig(machine, config.startsWith('version = 3')));
+  const nri = machine.mode === 'nri';
+  writeFileSync(configFile, setNri(config, nri) + formatRuntimeConfig(machine, config.startsWith('version = 3')));
   const facts = {
     suite: machine.suite,
-    nri: true,
+    nri,
     packages,
     work: '/tmp',
     criSocket,
     nriSocket: '/run/nri/nri.sock',
     podLogs: { inRuntime: '/var/log/pods', onHost: '/var/log/pods' },
     cgroupRoot: '',
+    cgroupDriver: machine.init === 'systemd' ? ('systemd' as const) : ('cgroupfs' as const),
     containerdLog: '/tmp/containerd.log',
     image: 'localhost/busybox:1',
     startedInMs: 0,
   };
-  const runtime = new GuestRuntime(facts, machine.init === 'systemd' ? 'systemd' : 'cgroupfs');
+  const runtime = new GuestRuntime(facts);
   await runtime.start();
   return runtime;
 }
 
 /** containerd drops a plugin that does not answer within 2 s, which on an emulated machine on a busy host may happen. */
-function giveTime(config: string): string {
+function setNri(config: string, on: boolean): string {
   const section = "[plugins.'io.containerd.nri.v1.nri']\n";
-  return config.replace(section, `${section}  plugin_registration_timeout = '30s'\n  plugin_request_timeout = '30s'\n`);
+  const times = "  plugin_registration_timeout = '30s'\n  plugin_request_timeout = '30s'\n";
+  return config
+    .replace(section, section + times)
+    .replace('disable = false\n  socket_path', `disable = ${!on}\n  socket_path`);
 }
 
 function formatRuntimeConfig({ runtime, init }: Machine, isVersion3: boolean): string {

@@ -7,10 +7,11 @@ export const guestPatienceMs = patienceMs;
 /** How often something is asked that costs a process or a call: each takes CPU time from what is waited for. */
 export const askEveryMs = 200;
 
-/** The kubelet waits two minutes for a runtime, and so does its part here. */
+/** The kubelet waits for a runtime and tries again, and so does its part here: the socket may be away for a moment. */
 export function withPatience(channel: Channel): Channel {
+  const patient = { timeoutMs: 2 * guestPatienceMs, waitForReady: true };
   return {
-    call: (method, request, options) => channel.call(method, request, { timeoutMs: 2 * guestPatienceMs, ...options }),
+    call: (method, request, options) => channel.call(method, request, { ...patient, ...options }),
     close: () => channel.close(),
   };
 }

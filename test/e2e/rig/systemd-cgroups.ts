@@ -1,0 +1,23 @@
+/** How names and cgroups go together where systemd is the cgroup driver of kubelet and runtime. */
+
+/** The slice that a kubelet names for a pod whose cgroup is `/kubepods[/qos]/pod<uid>` with the other driver. */
+export function nameSlice(cgroupParent: string): string {
+  const parts = cgroupParent.split('/').filter((part) => part !== '');
+  return `${parts.map((part) => part.replaceAll('-', '_')).join('-')}.slice`;
+}
+
+/** Where systemd puts a slice: `a-b.slice` is inside `a.slice`. */
+export function pathOfSlice(slice: string): string {
+  const names = slice.replace(/\.slice$/, '').split('-');
+  return names.map((_, index) => `/${names.slice(0, index + 1).join('-')}.slice`).join('');
+}
+
+/** The unit of a container, as containerd names it. */
+export const nameScope = (containerId: string): string => `cri-containerd-${containerId}.scope`;
+
+/** The cgroup that containerd and the runtime make for a container below this parent. */
+export function cgroupPathOf(cgroupParent: string, containerId: string): string {
+  return cgroupParent.endsWith('.slice')
+    ? `${pathOfSlice(cgroupParent)}/${nameScope(containerId)}`
+    : `${cgroupParent}/${containerId}`;
+}
