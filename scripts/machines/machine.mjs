@@ -45,7 +45,8 @@ const description = z.strictObject({
   mode: z.enum(['nri', 'cri-proxy']).default('nri'),
   /** Too slow for every change: runs when asked for by name, or with --all. */
   slow: z.boolean().default(false),
-  limitSeconds: count.default(600),
+  /** Of processor time; by the clock it may take three times as long. */
+  limitSeconds: count.default(400),
 });
 
 /** @returns {object[]} all machines, by name */

@@ -31,6 +31,8 @@ export interface Layout {
   readonly sockets: string;
   readonly numaNodes: string;
   readonly uncoreCaches: string;
+  /** Those that have memory. */
+  readonly memoryNodes: string;
 }
 
 /** What was read on the machine. */
@@ -42,6 +44,7 @@ export function layoutOf(topology: Topology): Layout {
     sockets: showUnits(topology.sockets),
     numaNodes: showUnits(topology.numaNodes),
     uncoreCaches: showSets(topology.uncoreCaches),
+    memoryNodes: CpuSet.of(withMemory(topology)).toString(),
   };
 }
 
@@ -63,8 +66,13 @@ export function expectedLayout(machine: Machine): Layout {
     sockets: showUnits(unitsOf(split(sockets * cores, sockets))),
     numaNodes: showUnits(unitsOf(machine.nodes.map((node) => node.cores))),
     uncoreCaches: showSets(unitsOf(split(sockets * cores, sockets * cachesPerSocket))),
+    memoryNodes: CpuSet.of(machine.nodes.flatMap(({ memoryMib }, id) => (memoryMib > 0 ? [id] : []))).toString(),
   };
 }
+
+/** The nodes that memory can be had from. */
+export const withMemory = ({ memoryNodes }: Topology): number[] =>
+  memoryNodes.flatMap(({ id, memoryBytes }) => (memoryBytes > 0 ? [id] : []));
 
 /** CPUs that the machine was built with, offline ones included. */
 export const allCpus = ({ sockets, cores, threads }: Machine): CpuSet => CpuSet.range(0, sockets * cores * threads - 1);

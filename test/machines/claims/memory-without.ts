@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
+import { withMemory } from '../machine';
 
 /** CPUs of a node without memory: the container gets memory from somewhere, and never an empty or impossible set. */
 export const memoryWithout: Claim = {
@@ -9,14 +10,13 @@ export const memoryWithout: Claim = {
   when: ({ nodes }) => nodes.some(({ memoryMib }) => memoryMib === 0),
   async run(context) {
     await context.startDaemon('--memory-nodes', 'follow', '--reserved-cpus', '0-2');
-    const { memoryNodes, numaNodes } = context.topology;
-    const withMemory = memoryNodes.filter(({ memoryBytes }) => memoryBytes > 0).map(({ id }) => id);
+    const { topology } = context;
     const container = await context.startOne(pinned(4));
     const list = await container.firstLine();
-    const nodes = numaNodes.filter(({ cpus }) => cpus.overlaps(parseCpuList(list))).map(({ id }) => id);
+    const nodes = topology.numaNodes.filter(({ cpus }) => cpus.overlaps(parseCpuList(list))).map(({ id }) => id);
     const { mems } = container.cpuset();
     const given = parseCpuList(mems).toArray();
-    assert.ok(given.length > 0 && given.every((node) => withMemory.includes(node)), `mems ${mems}`);
+    assert.ok(given.length > 0 && given.every((node) => withMemory(topology).includes(node)), `mems ${mems}`);
     context.note(`CPUs ${list} of node ${nodes.join(',')}, memory ${mems}`);
   },
 };

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
-import { parseCpuList } from '../../../src/core/cpuset';
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import type { RunningContainer } from '../../e2e/rig/container';
 import type { Claim } from '../claim';
 import { pinned } from '../guest/specs';
+import { withMemory } from '../machine';
 
-/** What fits no node is refused, what fits is in one node, and its memory with it. */
+/**
+ * What fits no node is refused, what fits is in one node, and its memory with it. Who is resized to a fraction shares, and
+ * may have memory from everywhere again.
+ */
 export const singleNumaNode: Claim = {
   name: 'single-numa-node',
   when: ({ name }) => ['2x4x2-2numa', '2x8x2-4numa'].includes(name),
@@ -16,14 +21,18 @@ export const singleNumaNode: Claim = {
     });
     const seen: string[] = [];
     const pod = await context.runPod({ containers: [pinned(5, 'a'), pinned(5, 'b')] });
+    let last: RunningContainer | undefined;
     for (const name of ['a', 'b']) {
-      const container = await pod.startContainer(name);
+      const container = (last = await pod.startContainer(name));
       const list = await container.firstLine();
       const nodes = numaNodes.filter(({ cpus }) => cpus.overlaps(parseCpuList(list)));
       assert.equal(nodes.length, 1, list);
       assert.equal(container.cpuset().mems, String(nodes[0]!.id));
       seen.push(`${list} with memory ${container.cpuset().mems}`);
     }
-    context.note(seen.join(', '));
+    await last!.update({ cpuShares: 1536n, cpuQuota: 150_000n, cpuPeriod: 100_000n });
+    const all = CpuSet.of(withMemory(context.topology)).toString();
+    await context.until('its memory to be widened', () => last!.cpuset().mems === all);
+    context.note(`${seen.join(', ')}; resized to 1.5 CPUs: memory ${all}`);
   },
 };

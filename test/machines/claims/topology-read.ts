@@ -8,6 +8,6 @@ export const topologyRead: Claim = {
   async run(context) {
     const layout = layoutOf(context.topology);
     assert.deepEqual(layout, expectedLayout(context.machine));
-    context.note(`nodes ${layout.numaNodes}`);
+    context.note(`nodes ${layout.numaNodes}, memory in ${layout.memoryNodes}`);
   },
 };
