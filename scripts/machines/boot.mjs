@@ -9,7 +9,7 @@ import { packSiblingOrder } from './sibling-order.mjs';
 
 const workPrefix = 'cpusetd-machine-';
 /** Where others work too a machine is slow, which is no fault of its own. */
-const patience = 3;
+const patience = 4;
 
 /**
  * @param {object} options
@@ -18,7 +18,7 @@ const patience = 3;
  * @param {{ path: string, keep?: boolean }} options.disk with keep, what the machine writes stays
  * @param {object} options.machine see machine.mjs
  * @param {Record<string, string | Buffer>} options.handIn files by name; `run.sh` is what the machine runs
- * @param {number} options.limitMs of processor time: after that, or three times as long by the clock, it is ended
+ * @param {number} options.limitMs of processor time: after that, or four times as long by the clock, it is ended
  * @param {AbortSignal} [options.signal] ends it too
  * @returns {Promise<{ status?: number, why: string, died: boolean, results: string, console: string, wallMs: number, cpuMs: number }>}
  *   status: how run.sh ended; absent when it did not come to that. died: QEMU ended by a fault of its own. cpuMs: what the

@@ -45,7 +45,7 @@ const description = z.strictObject({
   mode: z.enum(['nri', 'cri-proxy']).default('nri'),
   /** Too slow for every change: runs when asked for by name, or with --all. */
   slow: z.boolean().default(false),
-  /** Of processor time; by the clock it may take three times as long. */
+  /** Of processor time; by the clock it may take four times as long. */
   limitSeconds: count.default(400),
 });
 

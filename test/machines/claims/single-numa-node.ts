@@ -11,7 +11,7 @@ import { withMemory } from '../machine';
  */
 export const singleNumaNode: Claim = {
   name: 'single-numa-node',
-  when: ({ name }) => ['2x4x2-2numa', '2x8x2-4numa'].includes(name),
+  when: ({ name }) => ['2x8x2-4numa', '4x8x2-64cpu'].includes(name),
   async run(context) {
     await context.startDaemon('--topology-manager-policy', 'single-numa-node', '--memory-nodes', 'follow');
     const { numaNodes } = context.topology;
