@@ -7,6 +7,7 @@ const NEWS: Readonly<Record<string, Pick<PodNews, 'type' | 'reason'>>> = {
   refused: { type: 'Warning', reason: 'CpusRefused' },
   drifted: { type: 'Warning', reason: 'CpusetDrifted' },
   switched: { type: 'Normal', reason: 'CpuPolicySwitched' },
+  'not switched': { type: 'Warning', reason: 'CpuPolicyNotSwitched' },
 };
 
 /** What the note tells whoever looks at the pod; undefined for what concerns nobody but us, or no pod that we know. */

@@ -9,7 +9,7 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 15_000;
 
 export interface KubeRequest {
-  readonly method: 'GET' | 'POST' | 'PATCH';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Begins with a slash. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;

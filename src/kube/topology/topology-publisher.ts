@@ -18,12 +18,14 @@ export interface TopologyPublisherParts {
   readonly signal: AbortSignal;
   /** Changes within this time are written as one. */
   readonly debounceMs?: number;
+  /** When the object and the node are read again although nothing changed here: somebody may have touched them. */
+  readonly refreshMs?: number;
+  /** What only an administrator can put right is tried again after this time. */
+  readonly notAllowedMs?: number;
 }
 
 const DEBOUNCE_MS = 30;
-/** When the object and the node are read again although nothing changed here: somebody may have touched them. */
 const REFRESH_MS = 5 * 60_000;
-/** What only an administrator can put right is not asked for every second. */
 const NOT_ALLOWED_MS = 30_000;
 
 /**
@@ -64,7 +66,7 @@ export class TopologyPublisher {
     this.dueMs = Infinity;
     this.running = true;
     this.again = false;
-    let waitMs = REFRESH_MS;
+    let waitMs = this.parts.refreshMs ?? REFRESH_MS;
     try {
       await this.publish();
       this.backOff.reset();
@@ -82,7 +84,11 @@ export class TopologyPublisher {
   /** Once, unless somebody else wrote in between. */
   private async publish(): Promise<void> {
     const { report, kind, log } = this.parts;
-    if (performance.now() - this.readAtMs >= REFRESH_MS || this.node === undefined || this.stored === undefined) {
+    if (
+      performance.now() - this.readAtMs >= (this.parts.refreshMs ?? REFRESH_MS) ||
+      this.node === undefined ||
+      this.stored === undefined
+    ) {
       this.node = await this.parts.readNode();
       this.stored = await this.read();
       this.readAtMs = performance.now();
@@ -152,7 +158,7 @@ export class TopologyPublisher {
     this.lastProblem = because;
     const needsAdmin = status === 401 || status === 403 || status === 404 || status === 422;
     const atLeastMs = error instanceof KubeError ? error.retryAfterMs : undefined;
-    return this.backOff.next(needsAdmin ? NOT_ALLOWED_MS : atLeastMs);
+    return this.backOff.next(needsAdmin ? (this.parts.notAllowedMs ?? NOT_ALLOWED_MS) : atLeastMs);
   }
 
   private explainMissingKind(): string {

@@ -1,0 +1,275 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pino from 'pino';
+import { parse } from 'yaml';
+import { parseCpuList } from '../../src/core/cpuset';
+import type { NodeResources } from '../../src/core/node-resources';
+import { KubeClient, MERGE_PATCH } from '../../src/kube/api/kube-client';
+import { KubeError } from '../../src/kube/api/kube-error';
+import { communityTopology } from '../../src/kube/topology/community';
+import { craneTopology } from '../../src/kube/topology/crane';
+import { hasSameMeaning } from '../../src/kube/topology/same-meaning';
+import type { NodeIdentity, TopologyKind } from '../../src/kube/topology/topology-kind';
+import { TopologyPublisher } from '../../src/kube/topology/topology-publisher';
+import { waitUntil } from './rig';
+import { requireApiServer, startApiServer, type ApiServer } from './rig/api-server';
+
+jest.setTimeout(120_000);
+
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const crds: Readonly<Record<TopologyKind['name'], string>> = {
+  community: 'noderesourcetopologies.topology.node.k8s.io.yaml',
+  crane: 'noderesourcetopologies.topology.crane.io.yaml',
+};
+type Call = Parameters<KubeClient['send']>[0];
+
+const nodeNamed = (name: string): NodeIdentity => ({ name, uid: `uid-of-${name}`, labels: {} });
+
+interface Stored {
+  readonly metadata: {
+    readonly resourceVersion: string;
+    readonly labels?: Record<string, string>;
+    readonly ownerReferences?: { readonly uid: string }[];
+  };
+  readonly zones: { readonly resources: Record<string, string>[] }[];
+  readonly [field: string]: unknown;
+}
+
+requireApiServer()('NodeResourceTopology on a real API server', () => {
+  let api: ApiServer;
+  let admin: KubeClient;
+  let end: AbortController;
+  let logged: { msg: string; because?: string }[];
+  let available: number;
+  const client = (path: string): KubeClient => new KubeClient({ kind: 'file', path }, end.signal);
+
+  beforeAll(async () => {
+    api = await startApiServer();
+  });
+  afterAll(() => api?.stop());
+  beforeEach(() => {
+    end = new AbortController();
+    admin = client(api.kubeconfigs.admin);
+    logged = [];
+    available = 4;
+  });
+  afterEach(() => end.abort());
+
+  const define = async (name: TopologyKind['name']): Promise<void> => {
+    const body: unknown = parse(readFileSync(join(__dirname, '../../deploy/crds', crds[name]), 'utf8'));
+    await admin.send({ method: 'POST', path: DEFINITIONS, body }).catch((error: unknown) => {
+      if (!(error instanceof KubeError) || error.status !== 409) throw error;
+    });
+    const { path } = name === 'crane' ? craneTopology : communityTopology;
+    await waitUntil('the definition is served', () =>
+      admin.send({ method: 'GET', path }).then(
+        () => true,
+        () => false,
+      ),
+    );
+  };
+
+  const resources = (): NodeResources => ({
+    zones: [0, 1].map((id) => ({
+      id,
+      cpu: { capacity: 8, allocatable: 7, available },
+      memoryBytes: 2 ** 33,
+      reservedCpus: 1,
+      unannounced: 7 - available,
+      distances: new Map([
+        [0, id === 0 ? 10 : 21],
+        [1, id === 1 ? 10 : 21],
+      ]),
+    })),
+    topologyPolicy: 'single-numa-node',
+    topologyScope: 'container',
+    pins: true,
+    reserved: parseCpuList('0,8'),
+  });
+
+  function publish(
+    kind: TopologyKind,
+    nodeName: string,
+    { as = admin, refreshMs = 300_000 }: { as?: Pick<KubeClient, 'send'>; refreshMs?: number } = {},
+  ): TopologyPublisher {
+    const publisher = new TopologyPublisher({
+      client: as,
+      kind,
+      nodeName,
+      readNode: () => Promise.resolve(nodeNamed(nodeName)),
+      report: (node) => ({
+        node,
+        resources: resources(),
+        fingerprint: 'pfp0v001607b76a0e9d3aeb4',
+        kubeletIsStatic: false,
+      }),
+      log: pino(
+        { level: 'debug' },
+        { write: (line: string) => void logged.push(JSON.parse(line) as (typeof logged)[0]) },
+      ),
+      signal: end.signal,
+      refreshMs,
+      notAllowedMs: 200,
+    });
+    publisher.touch();
+    return publisher;
+  }
+
+  const read = async ({ path }: TopologyKind, name: string): Promise<Stored> =>
+    (await admin.send({ method: 'GET', path: `${path}/${name}` })) as Stored;
+  const readOrNot = (kind: TopologyKind, name: string): Promise<Stored | undefined> =>
+    read(kind, name).catch(() => undefined);
+  const said = (msg: string): (typeof logged)[0][] => logged.filter((line) => line.msg === msg);
+  const published = (times = 1): Promise<void> =>
+    waitUntil('published', () => said('node topology is published').length >= times);
+
+  test('without its definition the reason is said once, and all is well once it is applied', async () => {
+    publish(communityTopology, 'early');
+    await waitUntil('the reason', () => said('node topology can’t be published; trying again').length > 0);
+    expect(said('node topology can’t be published; trying again')[0]?.because).toMatch(
+      /does not know .*v1alpha2 \(404\): apply its definition/,
+    );
+    await define('community');
+    await published();
+    expect(said('node topology can’t be published; trying again')).toHaveLength(1);
+    expect(said('node topology is published again')).toHaveLength(1);
+  });
+
+  test('the definition refuses what is no topology', async () => {
+    await define('community');
+    const body = {
+      apiVersion: communityTopology.apiVersion,
+      kind: 'NodeResourceTopology',
+      metadata: { name: 'x' },
+      zones: [],
+    };
+    await expect(admin.send({ method: 'POST', path: communityTopology.path, body })).rejects.toMatchObject({
+      status: 422,
+    });
+  });
+
+  test.each([communityTopology, craneTopology])('$name: created, read back whole, owned by the Node', async (kind) => {
+    await define(kind.name);
+    publish(kind, 'whole');
+    await published();
+    const stored = await read(kind, 'whole');
+    const wanted = kind.build({
+      node: nodeNamed('whole'),
+      resources: resources(),
+      fingerprint: 'pfp0v001607b76a0e9d3aeb4',
+      kubeletIsStatic: false,
+    });
+    for (const [field, value] of Object.entries(wanted))
+      expect(hasSameMeaning(stored[field], value, field === 'reserved')).toBe(true);
+    expect(stored.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual(['uid-of-whole']);
+  });
+
+  test.each([communityTopology, craneTopology])('$name: what means the same is not written again', async (kind) => {
+    await define(kind.name);
+    const publisher = publish(kind, 'same');
+    await published();
+    // Somebody spells the amounts in another way and adds a label; that is theirs.
+    const before = await read(kind, 'same');
+    const zones = JSON.parse(JSON.stringify(before.zones).replaceAll('"8"', '"8000m"')) as unknown;
+    await admin.send({
+      method: 'PATCH',
+      path: `${kind.path}/same`,
+      contentType: MERGE_PATCH,
+      body: { zones, metadata: { labels: { team: 'a' } } },
+    });
+    const { resourceVersion } = (await read(kind, 'same')).metadata;
+    end.abort(); // a new daemon: it knows nothing of before
+    end = new AbortController();
+    admin = client(api.kubeconfigs.admin);
+    const calls: Call[] = [];
+    const next = publish(kind, 'same', { as: { send: (call) => (calls.push(call), admin.send(call)) } });
+    await waitUntil('it was read', () => calls.some(({ method }) => method === 'GET'));
+    next.touch();
+    publisher.touch();
+
+    available = 2;
+    next.touch();
+    await published(2);
+    // The first write of the new one is based on the version that it found: it had written nothing before.
+    const [write, ...more] = calls.filter(({ method }) => method !== 'GET');
+    expect(write?.body).toMatchObject({ metadata: { resourceVersion } });
+    expect(more).toEqual([]);
+    const changed = await read(kind, 'same');
+    expect(changed.metadata).toMatchObject({ labels: { team: 'a' } });
+    expect(JSON.stringify(changed.zones)).toContain('"2"');
+  });
+
+  test('a change is there within a tenth of a second or so', async () => {
+    await define('community');
+    const publisher = publish(communityTopology, 'soon');
+    await published();
+    available = 1;
+    const begunMs = performance.now();
+    publisher.touch();
+    publisher.touch();
+    await published(2);
+    expect(performance.now() - begunMs).toBeLessThan(1_000);
+    expect((await read(communityTopology, 'soon')).zones[0]?.resources[0]).toMatchObject({ available: '1' });
+    expect(said('node topology is published')).toHaveLength(2);
+  });
+
+  test('somebody else’s write in between is a conflict, after which ours stands on theirs', async () => {
+    await define('community');
+    const publisher = publish(communityTopology, 'contested');
+    await published();
+    for (let round = 1; round <= 3; round++) {
+      await admin.send({
+        method: 'PATCH',
+        path: `${communityTopology.path}/contested`,
+        contentType: MERGE_PATCH,
+        body: { zones: [], metadata: { labels: { round: String(round) } } },
+      });
+      available = 4 - round;
+      publisher.touch();
+      await published(1 + round);
+      const stored = await read(communityTopology, 'contested');
+      expect(stored.zones).toHaveLength(2);
+      expect(stored.metadata.labels).toEqual({ round: String(round) });
+    }
+    expect(said('somebody else writes the topology of this node too; let only one do it')).toHaveLength(1);
+  });
+
+  test('an object that somebody deleted comes back with the next look', async () => {
+    await define('community');
+    publish(communityTopology, 'lost', { refreshMs: 300 });
+    await published();
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions' };
+    await admin.send({ method: 'DELETE', path: `${communityTopology.path}/lost`, body });
+    await waitUntil('it is back', async () => (await readOrNot(communityTopology, 'lost')) !== undefined);
+  });
+
+  test('who may not write says so once, and does not stop trying', async () => {
+    await define('community');
+    let calls = 0;
+    const nobody = client(api.kubeconfigs.nobody);
+    publish(communityTopology, 'forbidden', { as: { send: (call) => (calls++, nobody.send(call)) } });
+    await waitUntil('it tried thrice', () => calls >= 3);
+    const problems = said('node topology can’t be published; trying again');
+    expect(problems).toHaveLength(1);
+    expect(problems[0]?.because).toMatch(/forbids it \(403\): see deploy\/rbac\.yaml.*"nobody" cannot get/);
+    expect(await readOrNot(communityTopology, 'forbidden')).toBeUndefined();
+  });
+
+  test('a server that is away, at the start and later, gets the newest when it is back', async () => {
+    await define('community');
+    await api.kill();
+    const publisher = publish(communityTopology, 'patient');
+    await waitUntil('the reason', () => said('node topology can’t be published; trying again').length > 0);
+    expect(logged.at(-1)?.because).toContain('ECONNREFUSED');
+    await api.start();
+    await published();
+    await api.kill();
+    available = 3;
+    publisher.touch();
+    available = 0;
+    publisher.touch();
+    await api.start();
+    await published(2);
+    expect((await read(communityTopology, 'patient')).zones[0]?.resources[0]).toMatchObject({ available: '0' });
+  });
+});

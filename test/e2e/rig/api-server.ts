@@ -1,0 +1,82 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { LineLog } from './line-log';
+import { projectRoot } from './project-root';
+
+const scripts = join(projectRoot(), 'scripts/apiserver');
+
+/** What scripts/apiserver/run.mjs tells of a server that is ready. */
+export interface ApiServerFacts {
+  readonly server: string;
+  /** Files: one may do everything, the other nothing. */
+  readonly kubeconfigs: { readonly admin: string; readonly nobody: string };
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+export interface ApiServer extends ApiServerFacts {
+  /** Crashes it; what was stored stays. */
+  kill(): Promise<void>;
+  /** Starts it again at the same address, and waits until it answers. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+type ApiServerEvent =
+  | ({ readonly event: 'ready' } & ApiServerFacts)
+  | { readonly event: 'killed' | 'started' | 'stopped' }
+  | { readonly event: 'failed'; readonly reason: string };
+
+const startDeadlineMs = 90_000;
+
+/**
+ * `describe` for tests that need the real API server. Where it can't be had, one loud line says why and they are skipped;
+ * with CI=true that fails instead. The first call on a machine compiles it (about five minutes).
+ */
+export function requireApiServer(): jest.Describe {
+  const built = spawnSync(process.execPath, [join(scripts, 'build.mjs')], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 3_000_000,
+  });
+  if (built.status === 0) return describe;
+  const why = (built.stderr ?? '').trim() || (built.error?.message ?? `ended by ${built.signal ?? 'nobody'}`);
+  if (process.env.CI === 'true') throw new Error(`these tests need a real API server: ${why}`);
+  process.stderr.write(`\n*** SKIPPED: tests against a real API server: ${why}\n\n`);
+  return describe.skip;
+}
+
+/** Starts an API server of its own; it ends when this process does. */
+export async function startApiServer(): Promise<ApiServer> {
+  const child = spawn(process.execPath, [join(scripts, 'run.mjs'), '--attached'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const events = new LineLog<ApiServerEvent>();
+  createInterface({ input: child.stdout }).on('line', (line) => events.push(JSON.parse(line) as ApiServerEvent));
+  const closed = once(child, 'close').then(() => events.end('the API server has ended'));
+
+  const expect = async (name: ApiServerEvent['event'], from: number): Promise<ApiServerEvent> => {
+    const found = await events.waitFor(name, ({ event }) => event === name || event === 'failed', {
+      deadlineMs: startDeadlineMs,
+      from,
+    });
+    if (found.event === 'failed') throw new Error(found.reason);
+    return found;
+  };
+  const tell = async (command: 'kill' | 'start', answer: 'killed' | 'started'): Promise<void> => {
+    const from = events.lines.length;
+    child.stdin.write(`${command}\n`);
+    await expect(answer, from);
+  };
+  const { event: _event, ...facts } = (await expect('ready', 0)) as { event: 'ready' } & ApiServerFacts;
+  return {
+    ...facts,
+    kill: () => tell('kill', 'killed'),
+    start: () => tell('start', 'started'),
+    stop: async () => {
+      child.stdin.end();
+      await closed;
+    },
+  };
+}
