@@ -1,0 +1,220 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { FakeApiServer, type Json } from '../support/kube/api-server';
+import {
+  type ContainerSpec,
+  type Daemon,
+  printMaskThenSleep,
+  requireRuntime,
+  type Runtime,
+  type RunningContainer,
+  type RunningPod,
+  startDaemon,
+  startRuntime,
+  waitUntil,
+} from './rig';
+
+// containerd and the daemon are real; the API server is the stand-in of test/support/kube, over real HTTP.
+jest.setTimeout(120_000);
+
+const PODS = '/api/v1/pods';
+const EVENTS = '/api/v1/events';
+const NODES = '/api/v1/nodes';
+const TOPOLOGIES = '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies';
+const POLICY = 'topology.crane.io/cpu-policy';
+
+/** CPU 0 is reserved; on the smallest machine there is one more. */
+const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
+const lastCpu = Number(machine.split(/[-,]/).pop());
+const count = lastCpu;
+const list = count === 1 ? '1' : `1-${lastCpu}`;
+
+const whole = (name: string): ContainerSpec => ({
+  name,
+  cpuRequestMilli: count * 1000,
+  cpuLimitMilli: count * 1000,
+  command: printMaskThenSleep,
+});
+const shared: ContainerSpec = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
+
+requireRuntime('trixie')('With an API server, on the real containerd of Debian trixie', () => {
+  let runtime: Runtime;
+  let api: FakeApiServer;
+  let daemon: Daemon;
+  let folder: string;
+  let pods: RunningPod[] = [];
+
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite: 'trixie', nri: true });
+  });
+  afterAll(() => runtime?.stop());
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'cpusetd-k-'));
+    api = new FakeApiServer();
+    await api.start();
+    writeFileSync(join(folder, 'kubeconfig'), api.kubeconfig);
+    api.put(NODES, { metadata: { name: 'n1', uid: 'uid-n1', labels: {} }, status: { conditions: [] } });
+  });
+  afterEach(async () => {
+    for (const pod of pods) await pod.remove();
+    pods = [];
+    await daemon?.dispose();
+    await api.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const start = async (...more: readonly string[]): Promise<void> => {
+    const args = [
+      '--reserved-cpus',
+      '0',
+      '--pod-policies',
+      'all',
+      '--kubeconfig',
+      join(folder, 'kubeconfig'),
+      '--node-name',
+      'n1',
+    ];
+    daemon = startDaemon({ runtime, args: [...args, ...more] });
+    await daemon.waitForLog('synchronized with the runtime');
+  };
+  const connected = (from = 0) => daemon.waitForLog('connected to the API server', { from });
+
+  /** As the API server would have it. */
+  const objectOf = (pod: RunningPod, spec: ContainerSpec, annotations: Readonly<Record<string, string>>): Json => {
+    const cpu = `${spec.cpuRequestMilli ?? 0}m`;
+    return {
+      metadata: { name: pod.name, namespace: pod.namespace, uid: pod.uid, annotations },
+      spec: {
+        nodeName: 'n1',
+        restartPolicy: 'Always',
+        containers: [{ name: spec.name, resources: { requests: { cpu }, limits: spec.cpuLimitMilli ? { cpu } : {} } }],
+      },
+      status: { phase: 'Running', qosClass: pod.qos },
+    };
+  };
+  const run = async (
+    spec: ContainerSpec,
+    annotations: Readonly<Record<string, string>> = {},
+  ): Promise<{ pod: RunningPod; container: RunningContainer }> => {
+    const pod = await runtime.kubelet.runPod({ annotations, containers: [spec] });
+    pods.push(pod);
+    api.put(PODS, objectOf(pod, spec, annotations));
+    return { pod, container: await pod.startContainer(spec.name) };
+  };
+  const cpusOf = (container: RunningContainer) => container.cpuset().cpus;
+
+  test('a changed annotation moves a running container within a second, and the pod and schedulers hear of it', async () => {
+    await start('--kube-events', 'on', '--node-resource-topology', 'community');
+    await connected();
+    const web = await run(shared);
+    const main = await run(whole('main'), { [POLICY]: 'none' });
+    await waitUntil('both share', () => cpusOf(main.container) === machine && cpusOf(web.container) === machine);
+    const available = () =>
+      (api.get(TOPOLOGIES, 'n1') as { zones: { resources: { available: string }[] }[] } | undefined)?.zones
+        .map(({ resources }) => Number(resources[0]?.available))
+        .reduce((sum, one) => sum + one, 0);
+    await waitUntil('all is left', () => available() === count);
+
+    const begunMs = performance.now();
+    api.put(PODS, objectOf(main.pod, whole('main'), { [POLICY]: 'exclusive' }));
+    await waitUntil('it is alone', () => cpusOf(main.container) === list && cpusOf(web.container) === '0');
+    expect(performance.now() - begunMs).toBeLessThan(1_000);
+    await waitUntil('nothing is left', () => available() === 0);
+    await waitUntil('the event', () => api.listAll(EVENTS).length > 0);
+    expect(api.listAll(EVENTS)).toMatchObject([
+      {
+        reason: 'CpuPolicySwitched',
+        type: 'Normal',
+        involvedObject: { kind: 'Pod', uid: main.pod.uid, name: main.pod.name },
+      },
+    ]);
+
+    const backMs = performance.now();
+    api.put(PODS, objectOf(main.pod, whole('main'), { [POLICY]: 'none' }));
+    await waitUntil('it shares again', () => cpusOf(main.container) === machine && cpusOf(web.container) === machine);
+    expect(performance.now() - backMs).toBeLessThan(1_000);
+  });
+
+  test('an API server that is away, or silent, delays no container', async () => {
+    await api.stop();
+    await start('--kube-events', 'on', '--node-resource-topology', 'both', '--node-condition', 'on');
+    const timeCreation = async (name: string): Promise<number> => {
+      const begunMs = performance.now();
+      const { container, pod } = await run(whole(name), { [POLICY]: 'exclusive' });
+      expect(await container.firstLine()).toBe(list);
+      const tookMs = performance.now() - begunMs;
+      await pod.remove();
+      pods = pods.filter((one) => one !== pod);
+      return tookMs;
+    };
+    const awayMs = await timeCreation('away');
+    api.trouble = () => ({ hang: true });
+    await api.start();
+    await waitUntil('it is asked', () => api.requests.length > 0);
+    const silentMs = await timeCreation('silent');
+    api.trouble = () => undefined;
+    api.cutConnections();
+    await connected();
+    const thereMs = await timeCreation('there');
+    for (const tookMs of [awayMs, silentMs]) expect(tookMs).toBeLessThan(thereMs + 1_000);
+  });
+
+  test('a refusal and a repair are told to the pod, and the Node says that pinning goes on', async () => {
+    await start('--kube-events', 'on', '--node-condition', 'on');
+    await connected();
+    const { container, pod } = await run(whole('main'), { [POLICY]: 'exclusive' });
+    const late = await runtime.kubelet.runPod({ annotations: { [POLICY]: 'exclusive' }, containers: [whole('late')] });
+    pods.push(late);
+    for (let tries = 0; tries < 3; tries++) await expect(late.startContainer('late')).rejects.toThrow(/exclusive CPU/);
+    container.writeCpuset('0');
+    await waitUntil('repaired', () => cpusOf(container) === list);
+    const tell = () =>
+      api.listAll(EVENTS).map((event) => {
+        const {
+          reason,
+          count: times,
+          involvedObject,
+        } = event as { reason: string; count: number; involvedObject: { uid: string } };
+        return `${reason} ${times} ${involvedObject.uid === pod.uid ? 'main' : involvedObject.uid === late.uid ? 'late' : '?'}`;
+      });
+    await waitUntil('all three are told', () => tell().length === 3 && tell().some((one) => one.endsWith('3 late')));
+    expect(tell().sort()).toEqual(['CpusRefused 3 late', 'CpusetDrifted 1 main', 'CpusetRepaired 1 main']);
+    await waitUntil('the condition', () => JSON.stringify(api.get(NODES, 'n1')).includes('CpusetdReady'));
+    expect(api.get(NODES, 'n1')).toMatchObject({
+      status: { conditions: [{ type: 'CpusetdReady', status: 'True', reason: 'Pinning' }] },
+    });
+  });
+
+  test('the kubelet says through configz what is reserved; it is taken over, remembered, and compared', async () => {
+    api.put('configz', {
+      metadata: { name: 'n1' },
+      kubeletconfig: { cpuManagerPolicy: 'none', kubeReserved: { cpu: '500m' }, systemReserved: { cpu: '200m' } },
+    });
+    const args = [
+      '--pod-policies',
+      'all',
+      '--kubeconfig',
+      join(folder, 'kubeconfig'),
+      '--node-name',
+      'n1',
+      '--kubelet-config',
+      'configz',
+    ];
+    daemon = startDaemon({ runtime, args });
+    await daemon.waitForLog('synchronized with the runtime');
+    await waitUntil('it was asked', () => api.requests.some(({ path }) => path.endsWith('/proxy/configz')));
+    const { container } = await run(whole('main'), { [POLICY]: 'exclusive' });
+    expect(await container.firstLine()).toBe(list);
+    api.put('configz', {
+      metadata: { name: 'n1' },
+      kubeletconfig: { cpuManagerPolicy: 'static', reservedSystemCPUs: '0' },
+    });
+    await daemon.stop();
+    const from = daemon.mark();
+    daemon.start();
+    const alarm = await daemon.waitForLog((line) => line['alarm'] === 'kubelet-cpu-manager', { from });
+    expect(alarm['because']).toMatch(/cpuManagerPolicy: static/);
+  });
+});
