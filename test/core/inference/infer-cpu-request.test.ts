@@ -45,6 +45,7 @@ test.each`
   ${'a: shares that are not set are no request'}                      | ${2}   | ${{ shares: undefined }}                          | ${'shared'}
   ${'b: 256 CPUs are told by the quota, shares are at their bound'}   | ${256} | ${{}}                                             | ${'exclusive 256'}
   ${'b: 300 CPUs are told by the quota too'}                          | ${300} | ${{ shares: 262144 }}                             | ${'exclusive 300'}
+  ${'b: a pod’s sum at the bound does not contradict 300 either'}     | ${300} | ${{ shares: 307200, podShares: 262144 }}          | ${'exclusive 300'}
   ${'b: 300.5 CPUs are not whole'}                                    | ${300} | ${{ shares: 262144, quotaUs: 30_050_000 }}        | ${'shared'}
   ${'b: without a quota shares at their bound decide nothing'}        | ${256} | ${{ quotaUs: 0, periodUs: 0 }}                    | ${'shared undecidable'}
   ${'b: shares at their bound cannot go with a quota of 4 CPUs'}      | ${256} | ${{ quotaUs: 400_000 }}                           | ${'shared contradiction'}

@@ -1,0 +1,44 @@
+import type { TopologyManagerPolicy, TopologyManagerSettings } from '../../../src/core/model/settings';
+import { buildTopology } from '../../../src/core/topology';
+import { NodeDriver } from '../transition/node-driver';
+
+/** Four cores of two threads in two NUMA nodes: CPUs 0-1,4-5 and 2-3,6-7; CPU 0 is reserved. */
+const TWO_NODES = buildTopology({
+  cpus: Array.from({ length: 8 }, (_, id) => {
+    const node = (id % 4) >> 1;
+    return { id, core: id % 4, socket: node, numaNode: node, uncoreCache: node };
+  }),
+});
+
+function nodeWith(policy: TopologyManagerPolicy, scope: TopologyManagerSettings['scope'] = 'container'): NodeDriver {
+  const options = { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 };
+  return new NodeDriver(TWO_NODES, { topologyManager: { policy, scope, options } });
+}
+
+test.each`
+  name                                                             | policy           | history                                                                                              | reply
+  ${'one node, though the CPUs with the fewest free are in two'}   | ${'best-effort'} | ${'make q/x 1; ask p/app 3'}                                                                        | ${'cpus 2-3,6'}
+  ${'idle CPUs in one node name the node'}                         | ${'restricted'}  | ${'make q/x 2; make p/i 2; end p/i; end q/x; stop q; remove q; ask p/app 3'}                        | ${'cpus 2-3,6'}
+  ${'idle CPUs in two nodes do not force it into both'}            | ${'best-effort'} | ${'make q/x 2; make p/i 1; make p/j 2; end p/i; end p/j; end q/x; stop q; remove q; ask p/app 3'}   | ${'cpus 1,4-5'}
+  ${'nor make restricted refuse it'}                               | ${'restricted'}  | ${'make q/x 2; make p/i 1; make p/j 2; end p/i; end p/j; end q/x; stop q; remove q; ask p/app 3'}   | ${'cpus 1,4-5'}
+  ${'restricted refuses what fits only into both, and needs one'}  | ${'restricted'}  | ${'make q/x 2; make q/y 2; ask p/app 3'}                                                            | ${'refused RESOURCE_EXHAUSTED'}
+  ${'what no node has: as many as an idle machine would need'}     | ${'restricted'}  | ${'ask p/app 5'}                                                                                    | ${'cpus 2-4,6-7'}
+  ${'never with single-numa-node'}                                 | ${'single-numa-node'} | ${'ask p/app 5'}                                                                               | ${'refused RESOURCE_EXHAUSTED'}
+`('$name', ({ policy, history, reply }: { policy: TopologyManagerPolicy; history: string; reply: string }) => {
+  expect(nodeWith(policy).run(history).reply).toBe(reply);
+}); // prettier-ignore
+
+describe('scope pod', () => {
+  test('what the pod has counts, where it does not tell its sum: an init container over two nodes does not refuse the app', () => {
+    expect(nodeWith('restricted', 'pod').run('make p/init 6; end p/init; ask p/app 2').reply).toMatch(/^cpus /);
+  });
+
+  test('the sum that the pod tells decides for its first container', () => {
+    const node = nodeWith('single-numa-node', 'pod');
+    node.podsSay.set('p', { podResources: { shares: 5 * 1024 } });
+    expect(node.run('ask p/a 2').reply).toBe('refused RESOURCE_EXHAUSTED');
+    node.podsSay.set('p', { podResources: { shares: 4 * 1024 } });
+    expect(node.run('ask p/a 2').reply).toBe('cpus 2,6');
+    expect(node.run('ask p/b 2').reply).toBe('cpus 3,7');
+  });
+});

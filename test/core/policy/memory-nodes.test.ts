@@ -1,0 +1,90 @@
+import type { Settings } from '../../../src/core/model/settings';
+import type { Snapshot } from '../../../src/core/policy';
+import { chooseMemoryNodes } from '../../../src/core/policy/memory-nodes';
+import { buildTopology } from '../../../src/core/topology';
+import { cpus, NodeDriver, settingsWith } from '../transition/node-driver';
+
+const GiB = 2 ** 30;
+
+/** Nodes 0 and 1 with CPUs 0-3 and 4-7 and 8 GiB each, 2 with 8 GiB alone and nearer to 0 than 1 is, 3 with CPUs 8-9 and no memory. */
+const MACHINE = buildTopology({
+  cpus: Array.from({ length: 10 }, (_, id) => ({
+    id,
+    core: id,
+    socket: 0,
+    numaNode: [0, 1, 3][id >> 2]!,
+    uncoreCache: 0,
+  })),
+  memoryNodes: [
+    { id: 0, memoryBytes: 8 * GiB, distances: new Map([[0, 10], [1, 21], [2, 15], [3, 21]]) },
+    { id: 1, memoryBytes: 8 * GiB, distances: new Map([[0, 21], [1, 10], [2, 17], [3, 12]]) },
+    { id: 2, memoryBytes: 8 * GiB, distances: new Map([[0, 15], [1, 17], [2, 10], [3, 30]]) },
+    { id: 3, memoryBytes: 0, distances: new Map([[0, 21], [1, 12], [2, 30], [3, 10]]) },
+  ], // prettier-ignore
+});
+
+interface Situation {
+  readonly on: string;
+  readonly bytes: number;
+  readonly promised?: readonly (readonly [node: number, bytes: number])[];
+}
+
+function choose(
+  { on, bytes, promised = [] }: Situation,
+  topology = MACHINE,
+  memoryNodes: Settings['memoryNodes'] = 'follow',
+) {
+  const settings = settingsWith({ memoryNodes });
+  const snapshot = { topology, settings, promisedMemory: new Map(promised) } as unknown as Snapshot;
+  const { mems, because } = chooseMemoryNodes(snapshot, cpus(on), bytes);
+  return { mems: mems.toString(), because };
+}
+
+test.each`
+  name                                                    | situation                                                                | mems       | because
+  ${'the node of its CPUs'}                               | ${{ on: '1-2', bytes: GiB }}                                             | ${'0'}     | ${/^memory nodes 0$/}
+  ${'no limit: nothing can be too little'}                | ${{ on: '1-2', bytes: 0, promised: [[0, 8 * GiB]] }}                     | ${'0'}     | ${/^memory nodes 0$/}
+  ${'all nodes of its CPUs'}                              | ${{ on: '3-4', bytes: GiB }}                                             | ${'0-1'}   | ${/^memory nodes 0-1$/}
+  ${'exactly what is free'}                               | ${{ on: '1', bytes: 3 * GiB, promised: [[0, 5 * GiB]] }}                 | ${'0'}     | ${/^memory nodes 0$/}
+  ${'one byte more: the nearest node joins'}              | ${{ on: '1', bytes: 3 * GiB + 1, promised: [[0, 5 * GiB]] }}             | ${'0,2'}   | ${/widened: its own nodes have less free than its limit/}
+  ${'the nearest is another one there'}                   | ${{ on: '5', bytes: 9 * GiB }}                                           | ${'1-2'}   | ${/widened/}
+  ${'and when that does not suffice, the next'}           | ${{ on: '1', bytes: 17 * GiB }}                                          | ${'0-2'}   | ${/widened/}
+  ${'nothing suffices: all there is'}                     | ${{ on: '1', bytes: 99 * GiB }}                                          | ${'0-2'}   | ${/widened/}
+  ${'a node that was promised twice over has none, not less'} | ${{ on: '3-4', bytes: 8 * GiB, promised: [[0, 12 * GiB]] }}          | ${'0-1'}   | ${/^memory nodes 0-1$/}
+  ${'its node has no memory: the nearest that has'}       | ${{ on: '8', bytes: GiB }}                                               | ${'1'}     | ${/its own nodes have no memory; these are the nearest/}
+`('$name', ({ situation, mems, because }: { situation: Situation; mems: string; because: RegExp }) => {
+  expect(choose(situation)).toEqual({ mems, because: expect.stringMatching(because) });
+}); // prettier-ignore
+
+test('memory is left alone when it does not follow, or is not known', () => {
+  const left = { mems: '', because: '' };
+  expect(choose({ on: '1', bytes: GiB }, MACHINE, 'off')).toEqual(left);
+  expect(choose({ on: '1', bytes: GiB }, { ...MACHINE, memoryNodes: [] })).toEqual(left);
+});
+
+test('who shares again may use all memory again: a list can be widened, not taken away', () => {
+  const node = new NodeDriver(MACHINE, { memoryNodes: 'follow', reserved: '0,8-9' }).run('make p/a 2');
+  expect(node.container('p/a')?.promise?.mems.toString()).toBe('0');
+  node.run('resize p/a 0.5');
+  expect(node.container('p/a')).toMatchObject({ placement: 'shared' });
+  expect(node.container('p/a')?.promise?.mems.toString()).toBe('0-2');
+});
+
+test('who never had memory nodes is not given any', () => {
+  const node = new NodeDriver(MACHINE, { memoryNodes: 'follow', reserved: '0,8-9' }).run('make q/s 0; make p/a 2');
+  expect(node.container('q/s')?.promise?.mems.toString()).toBe('');
+});
+
+test('what a container has counts once, also when it comes back', () => {
+  const node = new NodeDriver(MACHINE, { memoryNodes: 'follow', reserved: '0,8-9' });
+  // 64 MiB each; all of node 0 but 100 MiB is promised to someone else.
+  node.run('make q/x 1');
+  const holder = node.container('q/x')!;
+  const resources = { ...holder.resources, memoryLimitBytes: 8 * GiB - 100 * 2 ** 20 };
+  node.model.apply({ kind: 'put-container', container: { ...holder, resources } });
+  node.run('make p/a 1; make p/b 1');
+  const memsOf = (name: string) => node.container(name)?.promise?.mems.toString();
+  expect([memsOf('p/a'), memsOf('p/b')]).toEqual(['0', '0,2']);
+  node.run('make p/a 1');
+  expect(memsOf('p/a')).toBe('0');
+});
