@@ -222,7 +222,12 @@ export type ExplainQuery =
   | { readonly kind: 'cpus'; readonly count: number };
 
 export type Explanation =
-  | { readonly kind: 'containers'; readonly containers: readonly ContainerExplanation[] }
+  | {
+      readonly kind: 'containers';
+      readonly containers: readonly ContainerExplanation[];
+      /** CPUs of containers that exited. */
+      readonly idle: readonly IdleAssignment[];
+    }
   | {
       readonly kind: 'what-if';
       readonly fits: boolean;

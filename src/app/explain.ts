@@ -1,4 +1,5 @@
-import type { ContainerStatus, ExplainQuery, Explanation } from '../admin/status';
+import type { ContainerStatus, ExplainQuery, Explanation, Status } from '../admin/status';
+import type { AllocationStep } from '../core/allocation/take';
 import { CpuSet } from '../core/cpuset';
 import { CpusetdError } from '../core/errors';
 import { sharedOn } from '../core/model/kinds';
@@ -6,27 +7,48 @@ import type { NodeView } from '../core/model/node-model';
 import { POLICIES } from '../core/policy';
 import { snapshotFor } from '../core/transition';
 
-/** Why containers have the CPUs that they have. Throws NOT_FOUND, or FAILED_PRECONDITION where the name is ambiguous. */
-export function explainContainers(
-  containers: readonly ContainerStatus[],
-  query: Extract<ExplainQuery, { kind: 'pod' }>,
+type PodQuery = Extract<ExplainQuery, { kind: 'pod' }>;
+type OfPod = Pick<ContainerStatus, 'podUid' | 'namespace' | 'pod' | 'container'>;
+
+/**
+ * Why the containers of a pod, or one of them, have the CPUs that they have. Throws NOT_FOUND, or FAILED_PRECONDITION with the
+ * candidates where the name is that of several pods.
+ */
+export function explainPod(
+  { containers, idle }: Status,
+  query: PodQuery,
+  stepsOf: (containerId: string) => readonly AllocationStep[],
 ): Explanation {
-  const ofPod = containers.filter(
-    ({ namespace, pod }) => pod === query.pod && (query.namespace === '' || namespace === query.namespace),
-  );
-  const namespaces = new Set(ofPod.map(({ namespace }) => namespace));
-  if (namespaces.size > 1) {
+  const pods = listPods([...containers, ...idle].filter((each) => isOfPod(each, query)));
+  if (pods.size > 1) {
     throw new CpusetdError(
       'FAILED_PRECONDITION',
-      `pod ${query.pod} exists in ${[...namespaces].sort().join(', ')}: write it as namespace/pod`,
+      `pod ${query.pod} is ambiguous: ${[...pods.values()].sort().join(', ')}; write it as namespace/name, or its uid`,
     );
   }
-  const found = ofPod.filter(({ container }) => query.container === '' || container === query.container);
-  if (found.length === 0) {
+  const asked = (each: OfPod): boolean =>
+    isOfPod(each, query) && (query.container === '' || each.container === query.container);
+  const found = containers.filter(asked);
+  const exited = idle.filter(asked);
+  if (found.length === 0 && exited.length === 0) {
     const what = query.container === '' ? `pod ${query.pod}` : `container ${query.container} in pod ${query.pod}`;
     throw new CpusetdError('NOT_FOUND', `no running ${what} is known here; cpusetd status lists all of them`);
   }
-  return { kind: 'containers', containers: found.map((container) => ({ container, steps: [] })) };
+  return {
+    kind: 'containers',
+    containers: found.map((container) => ({ container, steps: stepsOf(container.id) })),
+    idle: exited,
+  };
+}
+
+function isOfPod({ namespace, pod, podUid }: OfPod, query: PodQuery): boolean {
+  if (query.namespace !== '') return namespace === query.namespace && pod === query.pod;
+  return pod === query.pod || podUid === query.pod;
+}
+
+/** Pods by their uid, as an operator would name them. */
+function listPods(of: readonly OfPod[]): Map<string, string> {
+  return new Map(of.map(({ podUid, namespace, pod }) => [podUid, `${namespace}/${pod} (uid ${podUid})`]));
 }
 
 /** Whether so many CPUs could be given to a new container now, and which. Changes nothing. */

@@ -10,13 +10,14 @@ import type {
   Observation as ShownObservation,
   Status,
 } from '../admin/status';
+import type { AllocationStep } from '../core/allocation/take';
 import type { CpuSet } from '../core/cpuset';
 import { keyOf, type Assignment } from '../core/model/assignment';
 import type { Container } from '../core/model/container';
 import type { NodeView } from '../core/model/node-model';
 import { optionNames } from '../core/model/settings';
 import { judge } from '../core/verdict/judge';
-import { explainContainers, explainCount } from './explain';
+import { explainCount, explainPod } from './explain';
 import { listPodResources } from './pod-resources';
 import { StatusFeed } from './status-feed';
 import type { VerdictBook } from './verdict-book';
@@ -41,6 +42,8 @@ export interface NodeStatusParts {
   readonly verdicts: VerdictBook;
   readonly facts: () => DaemonFacts;
   readonly readOffline: () => CpuSet;
+  /** How the CPUs of a container were chosen. */
+  readonly stepsOf: (containerId: string) => readonly AllocationStep[];
   readonly now: () => string;
 }
 
@@ -66,7 +69,7 @@ export function createAdminBackend(parts: NodeStatusParts): AdminBackend & { rea
     podResources: () => listPodResources(parts.model),
     watch: (listener) => feed.watch(listener),
     explain: (query) =>
-      query.kind === 'cpus' ? explainCount(parts.model, query.count) : explainContainers(status().containers, query),
+      query.kind === 'cpus' ? explainCount(parts.model, query.count) : explainPod(status(), query, parts.stepsOf),
   };
 }
 

@@ -5,6 +5,7 @@ import { CpusetdError } from '../core/errors';
 import { NodeModel } from '../core/model/node-model';
 import { acquireHostLock, openCgroups, readOffline, readTopology } from '../host';
 import { Aftermath } from './aftermath';
+import { AllocationBook } from './allocation-book';
 import { Alarms } from './alarms';
 import type { KubeAttachment } from './attach-kube';
 import { attachNri } from './attach-nri';
@@ -77,6 +78,7 @@ export async function runDaemon({ config: given, version, log, signal: told }: D
       log.warn({ because: writable.because }, 'cgroups are not written directly; the runtime is asked to');
     const writes = writable.writable;
     const verdicts = new VerdictBook();
+    const allocations = new AllocationBook(model);
     const health = new HealthState();
 
     // Outlives the signal: calls that pass through us while we stop may need it to the end.
@@ -101,6 +103,7 @@ export async function runDaemon({ config: given, version, log, signal: told }: D
     const backend = createAdminBackend({
       model,
       verdicts,
+      stepsOf: (containerId) => allocations.stepsOf(containerId),
       now,
       readOffline: () => readOffline(config.sysfsRoot, model.topology.online),
       facts: () => ({
@@ -141,6 +144,7 @@ export async function runDaemon({ config: given, version, log, signal: told }: D
         onTransaction: (done) => {
           gap.note(done.notes);
           kube?.onTransaction(done);
+          allocations.note(done.notes);
           if (metrics) countTransaction(metrics, model, done);
           const { request, moves } = done;
           if (request?.kind === 'update-container' && !link.recorder.isUpdating(request.container.id))

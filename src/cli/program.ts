@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 
 import { CpusetdError } from '../core/errors';
 import { addAllocateCommand } from './commands/allocate';
+import { addExplainCommand } from './commands/explain';
 import { addHealthCommand } from './commands/health';
 import { addRunCommand } from './commands/run';
 import { addStateCommand } from './commands/state';
@@ -42,6 +43,7 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
   addRunCommand(program, context);
   addStatusCommand(program, context);
   addTopologyCommand(program, context);
+  addExplainCommand(program, context, exit);
   addHealthCommand(program, context, exit);
   addAllocateCommand(program, context, exit);
   addStateCommand(program, context, exit);

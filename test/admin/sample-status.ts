@@ -168,6 +168,9 @@ export const sampleResources: NodeResources = {
 /** A backend whose status is what the test says, and that counts its watchers. */
 export class SampleBackend implements AdminBackend {
   current = sampleStatus;
+  /** What it answers to a number of CPUs, instead of that there is room. */
+  whatIf: Explanation | undefined;
+  readonly asked: ExplainQuery[] = [];
   private readonly listeners = new Set<(change: StatusChange) => void>();
 
   get watchers(): number {
@@ -200,13 +203,16 @@ export class SampleBackend implements AdminBackend {
   }
 
   explain(query: ExplainQuery): Explanation {
+    this.asked.push(query);
     const steps = [{ rule: 'whole-core', took: parseCpuList('2-3'), because: 'the first free core' }];
     if (query.kind === 'cpus') {
       if (query.count === 13) throw new Error('secret of the inside');
-      return { kind: 'what-if', fits: true, cpus: parseCpuList('6-7'), because: 'there is room', steps };
+      return this.whatIf ?? { kind: 'what-if', fits: true, cpus: parseCpuList('6-7'), because: 'there is room', steps };
     }
-    const found = this.current.containers.filter(({ pod }) => pod === query.pod);
+    const found = this.current.containers.filter(
+      ({ pod, container: name }) => pod === query.pod && (query.container === '' || name === query.container),
+    );
     if (found.length === 0) throw new CpusetdError('NOT_FOUND', `no pod ${query.pod}`);
-    return { kind: 'containers', containers: found.map((of) => ({ container: of, steps })) };
+    return { kind: 'containers', containers: found.map((of) => ({ container: of, steps })), idle: this.current.idle };
   }
 }

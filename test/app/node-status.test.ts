@@ -35,15 +35,20 @@ function backendAfter(history: string) {
       cgroupParent: `/kubepods/burstable/pod${policy}`,
     });
   }
+  node.podsSay.set('uid-1', { name: 'twin' });
+  node.podsSay.set('uid-2', { name: 'twin', namespace: 'other' });
   node.run(history);
   return createAdminBackend({
     model: node.model,
     verdicts: new VerdictBook(),
     facts: () => facts,
     readOffline: () => cpus('8-9'),
+    stepsOf: (id) => (id === 'static/a#1' ? [{ rule: 'single-cpu', took: cpus('1-2'), because: 'the first' }] : []),
     now: () => at,
   });
 }
+
+const HISTORY = 'make static/a 2; make static/init 1; make static/b 1; end static/init; make uid-1/c 1; make uid-2/c 1';
 
 test.each`
   pod            | placement      | kind           | chosenBy               | nodes
@@ -87,4 +92,60 @@ test('the topology is of the same instant as node and assignments', () => {
   const { topology, offline, node, assignments } = backendAfter('make static/a 2').topology();
   expect([topology.online.toString(), offline.toString()]).toEqual(['0-7', '8-9']);
   expect([node.sharedPool.toString(), assignments[0]?.cpus.toString()]).toEqual(['0,3-7', '1-2']);
+});
+
+describe('explain', () => {
+  const pod = (name: string, container = '', namespace = '') =>
+    ({ kind: 'pod', pod: name, namespace, container }) as const;
+
+  test.each`
+    what                      | query                      | found
+    ${'a pod by its name'}    | ${pod('static')}           | ${['a', 'b', 'init idle']}
+    ${'a pod with namespace'} | ${pod('static', '', 'ns')} | ${['a', 'b', 'init idle']}
+    ${'a pod by its uid'}     | ${pod('uid-1')}            | ${['c']}
+    ${'one container'}        | ${pod('static', 'b')}      | ${['b']}
+    ${'one that has exited'}  | ${pod('static', 'init')}   | ${['init idle']}
+  `('$what', ({ query, found }: { query: ReturnType<typeof pod>; found: string[] }) => {
+    const explanation = backendAfter(HISTORY).explain(query);
+    if (explanation.kind !== 'containers') throw new Error('a pod was asked for');
+    const { containers, idle } = explanation;
+    expect([
+      ...containers.map(({ container }) => container.container),
+      ...idle.map(({ container }) => `${container} idle`),
+    ]).toEqual(found);
+  });
+
+  test('tells how the CPUs were chosen, where that is known', () => {
+    const explanation = backendAfter(HISTORY).explain(pod('static'));
+    const steps = explanation.kind === 'containers' ? explanation.containers.map((each) => each.steps) : [];
+    expect(steps).toEqual([[{ rule: 'single-cpu', took: cpus('1-2'), because: 'the first' }], []]);
+  });
+
+  test.each`
+    what                                 | query                         | code                     | message
+    ${'a pod that is not known'}         | ${pod('nope')}                | ${'NOT_FOUND'}           | ${'no running pod nope is known here'}
+    ${'another namespace'}               | ${pod('static', '', 'other')} | ${'NOT_FOUND'}           | ${'no running pod static'}
+    ${'a uid together with a namespace'} | ${pod('uid-1', '', 'ns')}     | ${'NOT_FOUND'}           | ${'no running pod uid-1'}
+    ${'another container'}               | ${pod('static', 'z')}         | ${'NOT_FOUND'}           | ${'no running container z in pod static'}
+    ${'a name of two pods'}              | ${pod('twin')}                | ${'FAILED_PRECONDITION'} | ${'pod twin is ambiguous: ns/twin (uid uid-1), other/twin (uid uid-2); write it as namespace/name, or its uid'}
+  `('$what is $code', ({ query, code, message }: { query: ReturnType<typeof pod>; code: string; message: string }) => {
+    const backend = backendAfter(HISTORY);
+    expect(() => backend.explain(query)).toThrow(
+      expect.objectContaining({ code, message: expect.stringContaining(message) }),
+    );
+  });
+
+  test.each`
+    count | fits     | cpus     | because
+    ${3}  | ${true}  | ${'4-6'} | ${'3 exclusive CPUs, free on the node'}
+    ${9}  | ${false} | ${''}    | ${'asked for 9 exclusive CPUs, 4 can be given now'}
+  `(
+    '$count CPUs: $fits',
+    ({ count, fits, cpus: list, because }: { count: number; fits: boolean; cpus: string; because: string }) => {
+      const explanation = backendAfter('make static/a 3').explain({ kind: 'cpus', count });
+      if (explanation.kind !== 'what-if') throw new Error('a number was asked for');
+      expect(explanation.because).toContain(because);
+      expect([explanation.fits, explanation.cpus.toString()]).toEqual([fits, list]);
+    },
+  );
 });

@@ -1,42 +1,37 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { HEALTH_SERVICES } from '../../src/admin/health-state';
 import { Metrics } from '../../src/admin/metrics';
 import { ALARM_KINDS } from '../../src/admin/status';
 import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS } from '../../src/app/config';
 import { settingsOf } from '../../src/app/settings-of';
-import { runCli } from '../../src/cli/program';
 import { optionNames } from '../../src/core/model/settings';
 import { DRIFT_CAUSES } from '../../src/core/verdict/drift-cause';
 import { sampleStatus } from '../admin/sample-status';
+import { runInProcess as cpusetd } from '../support/run-cli';
 import { MACHINES } from './machines';
+import { showSession, type Session } from './node';
 import { listBrokenAnchors, listBrokenLinks, listExamples, readPage, readTable, ROOT } from './markdown';
 
-const page = readPage('operations.md');
+/** What the commands print on the node of the pages. */
+const SESSIONS: Readonly<Record<string, Session>> = {
+  status: { commands: ['cpusetd status'], without: ['ID', 'SINCE', 'POD UID'] },
+  explain: { commands: ['cpusetd explain db', 'cpusetd explain --cpus 12'] },
+  health: { commands: ['cpusetd health', 'cpusetd health nri'] },
+};
+
+let page = readPage('operations.md');
 
 let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'docs-'))));
+beforeAll(async () => {
+  if (!process.env['UPDATE_DOCS']) return;
+  const shown = new Map(listExamples(page));
+  for (const [name, session] of Object.entries(SESSIONS)) shown.set(name, await showSession(session));
+  page = readPage('operations.md', (name) => shown.get(name)!);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-/** Runs a command line in this process. */
-async function cpusetd(args: readonly string[], input = ''): Promise<{ status: number; stdout: string }> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const printed = text(stdout);
-  const status = await runCli(args, {
-    stdin: Readable.from([input]),
-    stdout,
-    stderr,
-    env: {},
-    signal: new AbortController().signal,
-    version: '0.0.0',
-    runDaemon: () => Promise.reject(new Error('no daemon here')),
-  });
-  stdout.end();
-  return { status, stdout: await printed };
-}
 
 describe('options of run', () => {
   const rows = new Map(readTable(page, '## Options').map(([flag, ...cells]) => [flag!, cells]));
@@ -110,8 +105,12 @@ describe('commands', () => {
     const path = join(folder, 'machine.jsonl');
     writeFileSync(path, `${machine!}\n`);
     const input = /^\$ echo '(.*)' \| cpusetd allocate --batch - --topology machine\.jsonl$/.exec(request!)![1]!;
-    const { stdout } = await cpusetd(['allocate', '--batch', '-', '--topology', path], input);
+    const { stdout } = await cpusetd(['allocate', '--batch', '-', '--topology', path], { input });
     expect(stdout.trim()).toBe(answer);
+  });
+
+  test.each(Object.keys(SESSIONS))('%s prints what the page shows', async (name) => {
+    expect(listExamples(page).get(name)).toBe(await showSession(SESSIONS[name]!));
   });
 
   test('health lists the services that the page has', () => {

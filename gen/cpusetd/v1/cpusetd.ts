@@ -171,7 +171,11 @@ export interface ExplainResponse {
   /** One for each container of the pod that was asked for. */
   containers: ContainerExplanation[];
   /** Set when a number of CPUs was asked for. */
-  whatIf: WhatIf | undefined;
+  whatIf:
+    | WhatIf
+    | undefined;
+  /** CPUs of containers of the pod that exited. */
+  idle: IdleAssignment[];
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -1503,7 +1507,7 @@ export const PodSubject: MessageFns<PodSubject> = {
 };
 
 function createBaseExplainResponse(): ExplainResponse {
-  return { containers: [], whatIf: undefined, _unknownFields: {} };
+  return { containers: [], whatIf: undefined, idle: [], _unknownFields: {} };
 }
 
 export const ExplainResponse: MessageFns<ExplainResponse> = {
@@ -1513,6 +1517,9 @@ export const ExplainResponse: MessageFns<ExplainResponse> = {
     }
     if (message.whatIf !== undefined) {
       WhatIf.encode(message.whatIf, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.idle) {
+      IdleAssignment.encode(v!, writer.uint32(26).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -1554,6 +1561,14 @@ export const ExplainResponse: MessageFns<ExplainResponse> = {
             message.whatIf = WhatIf.decode(reader, reader.uint32());
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.idle.push(IdleAssignment.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1583,6 +1598,7 @@ export const ExplainResponse: MessageFns<ExplainResponse> = {
     message.whatIf = (object.whatIf !== undefined && object.whatIf !== null)
       ? WhatIf.fromPartial(object.whatIf)
       : undefined;
+    message.idle = object.idle?.map((e) => IdleAssignment.fromPartial(e)) || [];
     return message;
   },
 };

@@ -1,6 +1,7 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
 import { parseCpuList } from '../../core/cpuset';
 import type { ExplainQuery, Explanation } from '../status';
+import { decodeIdle, encodeIdle } from './assignment';
 import { decodeContainer, encodeContainer } from './container';
 import { decodeStep, encodeStep } from './values';
 
@@ -29,10 +30,11 @@ export function encodeExplanation(explanation: Explanation): pb.ExplainResponse 
       container: encodeContainer(container),
       steps: steps.map(encodeStep),
     })),
+    idle: explanation.idle.map(encodeIdle),
   });
 }
 
-export function decodeExplanation({ whatIf, containers }: pb.ExplainResponse): Explanation {
+export function decodeExplanation({ whatIf, containers, idle }: pb.ExplainResponse): Explanation {
   if (whatIf) {
     const { fits, cpus, because, steps } = whatIf;
     return { kind: 'what-if', fits, cpus: parseCpuList(cpus), because, steps: steps.map(decodeStep) };
@@ -43,5 +45,6 @@ export function decodeExplanation({ whatIf, containers }: pb.ExplainResponse): E
       container: decodeContainer(container ?? pb.ContainerStatus.create()),
       steps: steps.map(decodeStep),
     })),
+    idle: idle.map(decodeIdle),
   };
 }

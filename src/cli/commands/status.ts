@@ -6,9 +6,10 @@ import { CpusetdError } from '../../core/errors';
 import { createAdminSocketOption } from '../admin-socket-option';
 import { applyChange } from '../apply-change';
 import { write, type CliContext } from '../context';
+import { formatData, type DataFormat } from '../format/data';
 import { formatStatusTable } from '../format/status-table';
 
-type Format = 'table' | 'json' | 'yaml';
+type Format = 'table' | DataFormat;
 
 interface StatusOptions {
   readonly output: Format;
@@ -51,12 +52,5 @@ async function printChanges(client: AdminClient, output: Format, { stdout, signa
 const CLEAR_SCREEN = '\u001b[H\u001b[2J\u001b[3J';
 
 async function format(status: Status, output: Format): Promise<string> {
-  switch (output) {
-    case 'table':
-      return formatStatusTable(status);
-    case 'json':
-      return `${JSON.stringify(status, null, 2)}\n`;
-    case 'yaml':
-      return (await import('yaml')).stringify(JSON.parse(JSON.stringify(status)), { lineWidth: 0 });
-  }
+  return output === 'table' ? formatStatusTable(status) : formatData(status, output);
 }

@@ -2,6 +2,7 @@ import { Option, type Command } from 'commander';
 
 import { createAdminSocketOption } from '../admin-socket-option';
 import { write, type CliContext } from '../context';
+import { formatData } from '../format/data';
 import type { MachineView } from '../topology/view';
 
 interface TopologyOptions {
@@ -51,5 +52,5 @@ async function format(view: MachineView, output: TopologyOptions['output']): Pro
     return formatPicture(view);
   }
   const { describeMachine, formatCpus } = await import('../topology/describe-cpus');
-  return output === 'table' ? formatCpus(view) : `${JSON.stringify(describeMachine(view), null, 2)}\n`;
+  return output === 'table' ? formatCpus(view) : formatData(describeMachine(view), output);
 }

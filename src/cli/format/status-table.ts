@@ -1,6 +1,6 @@
 import type { Connection, ContainerStatus, NodeStatus, Observation, Status } from '../../admin/status';
 import type { Rules } from '../../core/model/assignment';
-import { clean, formatTable } from './table';
+import { clean, formatTable, formatTime } from './table';
 
 /** The status as people read it: the node, its containers, and CPUs that wait in their pods. */
 export function formatStatusTable({ node, containers, idle }: Status): string {
@@ -123,9 +123,4 @@ function nameOf({ namespace, pod, container }: ContainerStatus): string {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** To the second. */
-function formatTime(time: string): string {
-  return time.replace(/\.\d+Z$/, 'Z');
 }

@@ -23,3 +23,8 @@ export function formatTable(headers: readonly string[], rows: readonly (readonly
 export function clean(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
 }
+
+/** A time of the wire, to the second. */
+export function formatTime(time: string): string {
+  return time.replace(/\.\d+Z$/, 'Z');
+}

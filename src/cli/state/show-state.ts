@@ -2,11 +2,12 @@ import { join } from 'node:path';
 
 import { inspectState, type InspectedState, type State } from '../../state';
 import { write, type CliContext, type ExitStatus } from '../context';
-import { clean, formatTable } from '../format/table';
+import { formatData, type DataFormat } from '../format/data';
+import { clean, formatTable, formatTime } from '../format/table';
 
 /** Prints what is remembered. A file that can't be used is no answer: the reason goes to standard error. */
 export async function showState(
-  { stateDir, output }: { readonly stateDir: string; readonly output: 'table' | 'json' | 'yaml' },
+  { stateDir, output }: { readonly stateDir: string; readonly output: 'table' | DataFormat },
   { stdout, stderr }: CliContext,
 ): Promise<ExitStatus> {
   const found = inspectState({ dir: stateDir });
@@ -17,8 +18,7 @@ export async function showState(
   }
   const state = 'state' in found ? found.state : { writtenBy: '', generation: 0, assignments: [] };
   if (output === 'table') await write(stdout, formatState(state));
-  else if (output === 'json') await write(stdout, `${JSON.stringify(state, null, 2)}\n`);
-  else await write(stdout, (await import('yaml')).stringify(JSON.parse(JSON.stringify(state)), { lineWidth: 0 }));
+  else await write(stdout, await formatData(state, output));
   return 0;
 }
 
@@ -65,7 +65,7 @@ function formatState({ assignments }: State): string {
       of.cpus.toString(),
       of.mems.toString(),
       of.containerId?.slice(0, 13) ?? 'idle',
-      of.since.replace(/\.\d+Z$/, 'Z'),
+      formatTime(of.since),
       clean(of.because),
       of.podUid,
     ]),

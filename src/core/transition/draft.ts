@@ -1,3 +1,4 @@
+import type { AllocationStep } from '../allocation/allocation-step';
 import type { Container } from '../model/container';
 import type { Change, NodeModel } from '../model/node-model';
 
@@ -6,6 +7,8 @@ export interface Note {
   readonly level: 'debug' | 'info' | 'warn';
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
+  /** How the CPUs were chosen; too long for a log. */
+  readonly steps?: readonly AllocationStep[];
 }
 
 /**
@@ -59,8 +62,8 @@ export class Draft {
     return done;
   }
 
-  note(level: Note['level'], message: string, fields: Note['fields'] = {}): void {
-    this.notes.push({ level, message, fields });
+  note(level: Note['level'], message: string, fields: Note['fields'] = {}, steps?: Note['steps']): void {
+    this.notes.push({ level, message, fields, ...(steps && { steps }) });
   }
 
   /** Takes every change back; what was noted stays (a refusal is worth a line although nothing changed). */

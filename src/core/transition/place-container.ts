@@ -62,12 +62,8 @@ export function placeContainer(
         }),
       );
       const cpus = placed.promise?.cpus.toString();
-      draft.note('info', live ? 'switched' : 'pinned', {
-        ...facts,
-        policy: chosen.policy,
-        cpus,
-        because: assignment.because,
-      });
+      const fields = { ...facts, policy: chosen.policy, cpus, because: assignment.because };
+      draft.note('info', live ? 'switched' : 'pinned', fields, decision.steps);
       return { kind: 'placed', liftQuota: assignment.quotaLifted, container: placed };
     }
     case 'share': {

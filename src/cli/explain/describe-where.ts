@@ -1,0 +1,31 @@
+import { CpuSet } from '../../core/cpuset';
+import type { Topology, Unit } from '../../core/topology';
+
+/** Where CPUs lie: `2 whole cores, NUMA node 0, socket 0`; empty when none of them is online. */
+export function describeWhere(topology: Topology, cpus: CpuSet): string {
+  const online = cpus.intersect(topology.online);
+  if (online.isEmpty) return '';
+  const cores = unitsOf(topology.cores, online);
+  const whole = cores.filter((core) => core.cpus.isSubsetOf(online)).length;
+  const halves = cores.length - whole;
+  const caches = unitsOf(topology.uncoreCaches, online);
+  return [
+    ...(whole > 0 ? [count(whole, 'whole core')] : []),
+    ...(halves > 0 ? [count(halves, 'part', 'parts').concat(halves === 1 ? ' of a core' : ' of cores')] : []),
+    ...(topology.uncoreCaches.length > 1 ? [count(caches.length, 'uncore cache')] : []),
+    name('NUMA node', unitsOf(topology.numaNodes, online)),
+    name('socket', unitsOf(topology.sockets, online)),
+  ].join(', ');
+}
+
+function unitsOf(units: readonly Unit[], cpus: CpuSet): Unit[] {
+  return units.filter((unit) => unit.cpus.overlaps(cpus));
+}
+
+function name(what: string, units: readonly Unit[]): string {
+  return `${what}${units.length === 1 ? '' : 's'} ${CpuSet.of(units.map(({ id }) => id)).toString()}`;
+}
+
+function count(n: number, one: string, many = `${one}s`): string {
+  return `${n} ${n === 1 ? one : many}`;
+}

@@ -1,0 +1,74 @@
+import type { ContainerExplanation, ContainerStatus, Explanation, IdleAssignment } from '../../admin/status';
+import type { AllocationStep } from '../../core/allocation/take';
+import type { Rules } from '../../core/model/assignment';
+import type { Topology } from '../../core/topology';
+import { clean, formatTime } from '../format/table';
+import { describeWhere } from './describe-where';
+
+/** The answer as people read it. `count` is what was asked for, where a number was. */
+export function formatExplanation(explanation: Explanation, topology: Topology, count: number): string {
+  if (explanation.kind === 'what-if') {
+    const { fits, cpus, because, steps } = explanation;
+    const what = `${count} ${count === 1 ? 'CPU' : 'CPUs'}`;
+    return formatFacts(fits ? `${what} would fit: ${cpus.toString()}` : `${what} would not fit`, [
+      ['because', because],
+      ['where', describeWhere(topology, cpus)],
+      ...listSteps(steps),
+    ]);
+  }
+  return [
+    ...explanation.containers.map((of) => formatContainer(of, topology)),
+    ...explanation.idle.map((of) => formatIdle(of, topology)),
+  ].join('\n');
+}
+
+type Fact = readonly [name: string, text: string];
+
+function formatContainer({ container: of, steps }: ContainerExplanation, topology: Topology): string {
+  const cpus = of.promise?.cpus;
+  return formatFacts(`${of.namespace}/${of.pod} ${of.container}: ${of.placement} ${cpus?.toString() ?? ''}`.trimEnd(), [
+    ['because', of.because],
+    ['where', cpus && of.placement !== 'shared' ? describeWhere(topology, cpus) : ''],
+    ['follows', of.nodes ? `NUMA nodes ${of.nodes.toString()}` : ''],
+    ['memory', of.promise && !of.promise.mems.isEmpty ? `NUMA nodes ${of.promise.mems.toString()}` : ''],
+    ...listSteps(steps),
+    ['rules', of.rules ? formatRules(of.rules) : ''],
+    ['verdict', formatVerdict(of)],
+    ['since', formatTime(of.since)],
+  ]);
+}
+
+function formatIdle(of: IdleAssignment, topology: Topology): string {
+  return formatFacts(`${of.namespace}/${of.pod} ${of.container}: idle ${of.cpus.toString()}`.trimEnd(), [
+    ['because', `${of.because}; the container has exited, and its CPUs stay with its pod`],
+    ['where', describeWhere(topology, of.cpus)],
+    ['rules', formatRules(of.rules)],
+    ['since', formatTime(of.since)],
+  ]);
+}
+
+/** A reason that says the same once more is left out. */
+function formatVerdict({ verdict: { kind, reason }, because }: ContainerStatus): string {
+  return reason === '' || reason === because ? kind : `${kind}: ${reason}`;
+}
+
+function listSteps(steps: readonly AllocationStep[]): Fact[] {
+  return steps.map(({ rule, took, because }, i) => [i === 0 ? 'steps' : '', `${rule} ${took.toString()}: ${because}`]);
+}
+
+function formatRules({ policy, chosenBy, options, reserved }: Rules): string {
+  return [
+    `policy ${policy}`,
+    ...(chosenBy === undefined ? [] : [`chosen by ${chosenBy}`]),
+    ...options,
+    ...(reserved.isEmpty ? [] : [`reserved ${reserved.toString()}`]),
+  ].join(', ');
+}
+
+/** A line, and facts below it; those without text are left out. */
+function formatFacts(title: string, facts: readonly Fact[]): string {
+  const lines = facts
+    .filter(([, text]) => text !== '')
+    .map(([name, text]) => `  ${(name && `${name}:`).padEnd(9)}${clean(text)}\n`);
+  return `${clean(title)}\n${lines.join('')}`;
+}

@@ -1,0 +1,32 @@
+import type { ExplainQuery } from '../../admin/status';
+import { UsageError } from '../context';
+
+/** What `cpusetd explain` was given. */
+export interface ExplainTarget {
+  readonly pod?: string;
+  readonly container?: string;
+  readonly cpus?: string;
+}
+
+const MOST_CPUS = 65_535;
+
+/** The question to the daemon. Throws UsageError that names input, rule and remedy. */
+export function parseTarget({ pod, container = '', cpus }: ExplainTarget): ExplainQuery {
+  if (pod === undefined && cpus === undefined)
+    throw new UsageError('nothing to explain: name a pod, or a number of CPUs with --cpus');
+  if (cpus !== undefined) {
+    if (pod !== undefined)
+      throw new UsageError(`--cpus ${cpus}: asks of a container that does not exist yet; leave pod ${pod} out`);
+    return { kind: 'cpus', count: parseCount(cpus) };
+  }
+  const [namespace, name, ...rest] = pod!.includes('/') ? pod!.split('/') : ['', pod];
+  if (!name || rest.length > 0 || (pod!.includes('/') && namespace === ''))
+    throw new UsageError(`pod "${pod!}": is no name of a pod; write namespace/name, the name alone, or its uid`);
+  return { kind: 'pod', namespace: namespace, pod: name, container };
+}
+
+function parseCount(text: string): number {
+  const count = /^\d{1,6}$/.test(text) ? Number(text) : NaN;
+  if (count >= 1 && count <= MOST_CPUS) return count;
+  throw new UsageError(`--cpus "${text}": is no number of CPUs; write a whole number from 1 to ${MOST_CPUS}`);
+}

@@ -1,0 +1,25 @@
+import { setImmediate } from 'node:timers/promises';
+
+import { AllocationBook } from '../../src/app/allocation-book';
+import { NodeDriver } from '../core/transition/node-driver';
+
+test('how CPUs were chosen is known as long as the container lives', async () => {
+  const node = new NodeDriver();
+  const book = new AllocationBook(node.model);
+  const run = async (history: string): Promise<void> => {
+    node.run(history);
+    book.note(node.notes);
+    await setImmediate();
+  };
+  await run('ask p/a 3');
+  expect(book.stepsOf('p/a#1').map(({ rule, took }) => `${rule} ${took.toString()}`)).toEqual([
+    'whole-core 1,5',
+    'single-cpu 4',
+  ]);
+  await run('ask p/b 0');
+  expect(book.stepsOf('p/b#1')).toEqual([]);
+  node.run('created p/a; start p/a; end p/a; forget p/a');
+  await run('ask q/a 1');
+  expect(book.stepsOf('p/a#1')).toEqual([]);
+  expect(book.stepsOf('q/a#1')).toHaveLength(1);
+});

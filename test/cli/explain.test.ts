@@ -1,0 +1,137 @@
+import { parse } from 'yaml';
+
+import { describeWhere } from '../../src/cli/explain/describe-where';
+import { parseCpuList } from '../../src/core/cpuset';
+import { withAdminRig } from '../admin/with-admin-server';
+import { runInProcess } from '../support/run-cli';
+import { build } from './topology/machines';
+
+/** Asks a daemon of samples. */
+async function explain(...args: string[]) {
+  let ended = { status: -1, stdout: '', stderr: '' };
+  await withAdminRig(async ({ start, socketPath, backend }) => {
+    backend.whatIf = args.includes('5')
+      ? { kind: 'what-if', fits: false, cpus: parseCpuList(''), because: 'asked for 5, 3 can be given now', steps: [] }
+      : undefined;
+    await start();
+    ended = await runInProcess(['explain', ...args, '--admin-socket', socketPath]);
+  });
+  return ended;
+}
+
+test('a pod: each container with its reason, place, steps and rules, then what has exited', async () => {
+  expect(await explain('web', 'app')).toEqual({
+    status: 0,
+    stderr: '',
+    stdout: [
+      'default/web app: exclusive 2-3',
+      '  because: not a whole number of CPUs',
+      '  where:   2 parts of cores, 1 uncore cache, NUMA node 1, socket 1',
+      '  memory:  NUMA nodes 0',
+      '  steps:   whole-core 2-3: the first free core',
+      '  rules:   policy static, full-pcpus-only, reserved 0',
+      '  verdict: violated: CPU 3 is offline',
+      '  since:   2026-11-21T10:00:00Z',
+      '',
+      'default/job init: idle 4-5',
+      '  because: two free cores of socket 0; the container has exited, and its CPUs stay with its pod',
+      '  where:   2 parts of cores, 1 uncore cache, NUMA node 0, socket 0',
+      '  rules:   policy static, reserved 0',
+      '  since:   2026-11-21T10:00:00Z',
+      '',
+    ].join('\n'),
+  });
+});
+
+test('a container that follows NUMA nodes, chosen by its pod', async () => {
+  const { stdout } = await explain('default/far');
+  expect(stdout).toContain('default/far numa: numa 0-1,6-7\n');
+  expect(stdout).toContain('  follows: NUMA nodes 0-1\n');
+  expect(stdout).toContain(
+    '  rules:   policy numa, chosen by topology.crane.io/cpu-policy, full-pcpus-only, reserved 0\n',
+  );
+});
+
+test('a number of CPUs that would fit, and where', async () => {
+  expect(await explain('--cpus', '2')).toEqual({
+    status: 0,
+    stderr: '',
+    stdout: [
+      '2 CPUs would fit: 6-7',
+      '  because: there is room',
+      '  where:   2 parts of cores, 1 uncore cache, NUMA node 1, socket 1',
+      '  steps:   whole-core 2-3: the first free core',
+      '',
+    ].join('\n'),
+  });
+});
+
+test('a number of CPUs that would not fit is exit 1, with the reason, in every format', async () => {
+  expect(await explain('--cpus', '5')).toEqual({
+    status: 1,
+    stderr: '',
+    stdout: '5 CPUs would not fit\n  because: asked for 5, 3 can be given now\n',
+  });
+  const { status, stdout } = await explain('--cpus', '5', '-o', 'json');
+  expect([status, JSON.parse(stdout)]).toEqual([
+    1,
+    { fits: false, cpus: '', because: 'asked for 5, 3 can be given now', steps: [] },
+  ]);
+});
+
+test('json and yaml hold the same', async () => {
+  const [json, yaml] = [await explain('web', '-o', 'json'), await explain('web', '-o', 'yaml')];
+  expect(parse(yaml.stdout)).toEqual(JSON.parse(json.stdout));
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    containers: [{ container: { container: 'sidecar' } }, { container: { container: 'app', kind: 'static' } }],
+    idle: [{ container: 'init' }],
+  });
+});
+
+test('what the daemon does not know is exit 1, with its words', async () => {
+  expect(await explain('nope')).toEqual({ status: 1, stdout: '', stderr: 'cpusetd: no pod nope\n' });
+});
+
+test.each`
+  args                      | message
+  ${[]}                     | ${'nothing to explain: name a pod, or a number of CPUs with --cpus'}
+  ${['web', '--cpus', '2']} | ${'--cpus 2: asks of a container that does not exist yet; leave pod web out'}
+  ${['--cpus', '0']}        | ${'--cpus "0": is no number of CPUs; write a whole number from 1 to 65535'}
+  ${['--cpus', '1.5']}      | ${'--cpus "1.5": is no number of CPUs'}
+  ${['--cpus', '65536']}    | ${'--cpus "65536": is no number of CPUs'}
+  ${['--cpus', '']}         | ${'--cpus "": is no number of CPUs'}
+  ${['']}                   | ${'pod "": is no name of a pod; write namespace/name, the name alone, or its uid'}
+  ${['/web']}               | ${'pod "/web": is no name of a pod'}
+  ${['default/']}           | ${'pod "default/": is no name of a pod'}
+  ${['a/b/c']}              | ${'pod "a/b/c": is no name of a pod'}
+  ${['web', 'app', 'x']}    | ${'too many arguments'}
+  ${['web', '-o', 'map']}   | ${'Allowed choices are table, json, yaml'}
+`('explain $args is wrong usage', async ({ args, message }: { args: string[]; message: string }) => {
+  const ended = await runInProcess(['explain', ...args, '--admin-socket', '/nope']);
+  expect(ended).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(message) });
+});
+
+test.each`
+  given                     | query
+  ${['default/web', 'app']} | ${{ kind: 'pod', namespace: 'default', pod: 'web', container: 'app' }}
+  ${['web']}                | ${{ kind: 'pod', namespace: '', pod: 'web', container: '' }}
+  ${['--cpus', '2']}        | ${{ kind: 'cpus', count: 2 }}
+`('explain $given asks the daemon for that', async ({ given, query }: { given: string[]; query: object }) => {
+  await withAdminRig(async ({ start, socketPath, backend }) => {
+    await start();
+    await runInProcess(['explain', ...given, '--admin-socket', socketPath]);
+    expect(backend.asked).toEqual([query]);
+  });
+});
+
+test.each`
+  cpus       | where
+  ${'0,8'}   | ${'1 whole core, 1 uncore cache, NUMA node 0, socket 0'}
+  ${'0-1,8'} | ${'1 whole core, 1 part of a core, 1 uncore cache, NUMA node 0, socket 0'}
+  ${'1,2'}   | ${'2 parts of cores, 2 uncore caches, NUMA nodes 0-1, socket 0'}
+  ${'0-15'}  | ${'8 whole cores, 4 uncore caches, NUMA nodes 0-3, sockets 0-1'}
+  ${'0,99'}  | ${'1 part of a core, 1 uncore cache, NUMA node 0, socket 0'}
+  ${'99'}    | ${''}
+`('CPUs $cpus lie in: $where', ({ cpus, where }: { cpus: string; where: string }) => {
+  expect(describeWhere(build(2, 2, 1, 2, 2), parseCpuList(cpus))).toBe(where);
+});

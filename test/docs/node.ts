@@ -1,0 +1,128 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+
+import { HealthState } from '../../src/admin/health-state';
+import { startAdminServer } from '../../src/admin/server';
+import { AllocationBook } from '../../src/app/allocation-book';
+import { createAdminBackend } from '../../src/app/node-status';
+import { VerdictBook } from '../../src/app/verdict-book';
+import { CpuSet } from '../../src/core/cpuset';
+import { judge } from '../../src/core/verdict/judge';
+import type { Observation } from '../../src/core/verdict/observation';
+import { NodeDriver } from '../core/transition/node-driver';
+import { runInProcess } from '../support/run-cli';
+import { MACHINES } from './machines';
+
+const AT = '2026-11-21T05:56:21Z';
+
+/** Pods of the node on the pages, one after another. */
+const HISTORY = [
+  'ask db/postgres 4',
+  'start db/postgres',
+  'make job/init 2',
+  'end job/init',
+  'make job/main 1.5',
+  'make web/nginx 2',
+];
+
+/** The machine with two sockets, after that history, with everything in the kernel as promised. */
+async function playNode() {
+  const { topology } = MACHINES['two-sockets'];
+  const node = new NodeDriver(topology, { reserved: '0,8', options: { fullPcpusOnly: true } });
+  for (const uid of ['db', 'job']) node.podsSay.set(uid, { namespace: 'default' });
+  node.podsSay.set('web', { namespace: 'default', cgroupParent: '/kubepods/burstable/podweb' });
+  const allocations = new AllocationBook(node.model);
+  const verdicts = new VerdictBook();
+  for (const step of HISTORY) {
+    node.run(step);
+    allocations.note(node.notes);
+    await setImmediate();
+  }
+  for (const assignment of [...node.model.assignments.values()])
+    node.model.apply({ kind: 'put-assignment', assignment: { ...assignment, since: AT } });
+  for (const container of node.model.containers.values()) {
+    const { cpus = CpuSet.empty, mems = CpuSet.empty } = container.promise ?? {};
+    const observation: Observation = { kind: 'seen', cpus, effective: cpus, mems };
+    verdicts.record(container.id, judge(node.model, container, observation), observation, AT);
+  }
+  const on = { state: 'ready', since: AT, reason: '' } as const;
+  return createAdminBackend({
+    model: node.model,
+    verdicts,
+    stepsOf: (id) => allocations.stepsOf(id),
+    readOffline: () => CpuSet.empty,
+    now: () => AT,
+    facts: () => ({
+      mode: 'nri',
+      startedAt: AT,
+      version: '0.1.0',
+      runtimeName: 'containerd',
+      runtimeVersion: '2.3.4',
+      nri: { ...on, reason: 'the runtime asks us about every container' },
+      cri: on,
+      generation: 3,
+      gap: undefined,
+      alarms: [],
+    }),
+  });
+}
+
+/** A session on a page: command lines, and columns of their tables that the page has no room for. */
+export interface Session {
+  readonly commands: readonly string[];
+  readonly without?: readonly string[];
+}
+
+/** Runs command lines such as `cpusetd status` against the node, and shows them with what they print. */
+export async function showSession({ commands, without = [] }: Session): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'docs-'));
+  const socketPath = join(folder, 's');
+  const health = new HealthState();
+  const log = { error: () => undefined, warn: () => undefined };
+  const server = await startAdminServer({
+    socketPath,
+    kubeletResourcesSocket: join(folder, 'kubelet.sock'),
+    backend: await playNode(),
+    health,
+    log,
+    drainMs: 100,
+  });
+  for (const service of ['', 'cpusetd.v1.CpuManager', 'nri'] as const) health.set(service, 'SERVING');
+  try {
+    const shown: string[] = [];
+    for (const command of commands) {
+      const [, ...words] = command.split(' ');
+      const { stdout, stderr } = await runInProcess([...words, '--admin-socket', socketPath]);
+      shown.push(`$ ${command}\n${dropColumns(stdout, without)}${stderr}`);
+    }
+    return shown.join('\n').trimEnd();
+  } finally {
+    await server.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The text with its tables made narrower. */
+function dropColumns(text: string, names: readonly string[]): string {
+  let header: string | undefined;
+  return text
+    .split('\n')
+    .map((line) => {
+      if (line.startsWith('POD ')) header = line;
+      if (line === '') header = undefined;
+      return header === undefined ? line : dropCells(line, header, names);
+    })
+    .join('\n');
+}
+
+function dropCells(line: string, header: string, names: readonly string[]): string {
+  const columns = [...header.matchAll(/\S+(?: \S+)*\s*/g)];
+  return columns
+    .map(({ 0: title, index }, i) => ({ title: title.trim(), text: line.slice(index, columns[i + 1]?.index) }))
+    .filter(({ title }) => !names.includes(title))
+    .map(({ text }) => text)
+    .join('')
+    .trimEnd();
+}

@@ -1,0 +1,36 @@
+import { PassThrough, Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+
+import { runCli } from '../../src/cli/program';
+
+export interface CliRun {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command line in this process, with nothing in the environment but what is given. */
+export async function runInProcess(
+  args: readonly string[],
+  {
+    input = '',
+    env = {},
+    signal = new AbortController().signal,
+  }: { input?: string; env?: Record<string, string>; signal?: AbortSignal } = {},
+): Promise<CliRun> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const printed = Promise.all([text(stdout), text(stderr)]);
+  const status = await runCli(args, {
+    stdin: Readable.from([input]),
+    stdout,
+    stderr,
+    env,
+    signal,
+    version: '0.0.0',
+    runDaemon: () => Promise.reject(new Error('no daemon here')),
+  });
+  stdout.end();
+  stderr.end();
+  const [out, err] = await printed;
+  return { status, stdout: out, stderr: err };
+}
