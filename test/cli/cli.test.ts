@@ -9,6 +9,7 @@ import { parseCpuList } from '../../src/core/cpuset';
 import { container, sampleStatus } from '../admin/sample-status';
 import { withAdminRig } from '../admin/with-admin-server';
 import { builtBundle } from '../support/built-bundle';
+import { runInProcess as cpusetd, type CliRun } from '../support/run-cli';
 
 let bundle: string;
 let folder: string;
@@ -24,24 +25,15 @@ interface Shown {
   readonly containers: readonly unknown[];
 }
 
-interface Ended {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs the bundle as a user would, with nothing in the environment but what is given. */
-function cpusetd(
-  args: readonly string[],
-  { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {},
-): Promise<Ended> {
+/** Runs the bundle as a user would, with nothing else in the environment. For what a run in this process would not show. */
+function runBundle(args: readonly string[], input = '', env: Record<string, string> = {}): Promise<CliRun> {
   const child = spawn(process.execPath, [bundle, ...args], { env, stdio: 'pipe' });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
   child.stdin.on('error', () => undefined).end(input);
-  return new Promise((resolve) => child.on('close', (status) => resolve({ status, stdout, stderr })));
+  return new Promise((resolve) => child.on('close', (status) => resolve({ status: status ?? -1, stdout, stderr })));
 }
 
 describe('usage', () => {
@@ -67,7 +59,7 @@ describe('usage', () => {
   });
 
   test('without a command the help goes to standard error', async () => {
-    expect(await cpusetd([])).toMatchObject({
+    expect(await runBundle([])).toMatchObject({
       status: 2,
       stdout: '',
       stderr: expect.stringContaining('Usage: cpusetd'),
@@ -91,7 +83,7 @@ describe('usage', () => {
 
   test('--version prints the version of package.json', async () => {
     const { version } = jest.requireActual<{ version: string }>('../../package.json');
-    expect(await cpusetd(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+    expect(await runBundle(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
   });
 
   test('a wrong variable is told by its name', async () => {
@@ -125,7 +117,7 @@ describe('health', () => {
       await start();
       health.set('', 'SERVING');
       health.set('cpusetd.v1.CpuManager', 'SERVING');
-      const { stdout } = await cpusetd(['health'], { env: { CPUSETD_ADMIN_SOCKET: socketPath } });
+      const { stdout } = await runBundle(['health'], '', { CPUSETD_ADMIN_SOCKET: socketPath });
       expect(stdout).toBe(
         [
           'SERVICE                STATUS',
@@ -307,7 +299,7 @@ describe('allocate', () => {
 
   test('lines of standard input are answered one for one', async () => {
     const args = ['allocate', '--batch', '-', '--topologies', topologies];
-    expect(await cpusetd(args, { input: `${request}\n${request}` })).toEqual({
+    expect(await runBundle(args, `${request}\n${request}`)).toEqual({
       status: 0,
       stdout: answered.repeat(2),
       stderr: '',
