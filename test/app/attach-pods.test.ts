@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { attachPods } from '../../src/app/attach-pods';
+import { attachPods, type PodListener } from '../../src/app/attach-pods';
 import { Transactor } from '../../src/app/transactor';
 import type { Assignment } from '../../src/core/model/assignment';
 import { NodeModel } from '../../src/core/model/node-model';
@@ -104,6 +104,64 @@ describe('CPUs of a pod that has ended unseen', () => {
   });
 });
 
+describe('a disk that takes nothing', () => {
+  /** A shared container whose pod may choose; the disk is full until `free`. */
+  function startFullDisk() {
+    const model = new NodeModel(EIGHT_CPUS, settingsWith({ podPolicies: ['exclusive'] }));
+    const disk = { isFull: false };
+    const transactor = new Transactor({
+      model,
+      save: () => (disk.isFull ? { because: 'no space left on device', onDisk: 'old' as const } : undefined),
+      mover: { move: () => undefined },
+      now: () => '2026-11-21T00:00:00Z',
+      log: pino({ level: 'silent' }),
+    });
+    const end = new AbortController();
+    const pods = attachPods({ transactor, signal: end.signal, retryMs: 10 });
+    transactor.handle({ kind: 'synchronize', pods: [], containers: [] });
+    const container = {
+      id: 'c', sandboxId: 'sandbox-p', name: 'app', phase: 'creating', cgroupsPath: '/x', resources: resourcesOf(2),
+    } as const; // prettier-ignore
+    const pod = { ...podOf('p'), cgroupParent: '/kubepods/burstable/podp' };
+    transactor.handle({ kind: 'create-container', pod, container });
+    disk.isFull = true;
+    return { model, pods, disk, end };
+  }
+  const wish = specOf('p', {
+    qos: 'Burstable',
+    annotations: { 'cpusetd.io/policy': 'exclusive' },
+    containers: [{ name: 'app', kind: 'app', ended: false, requestMilliCpu: 2000, limitMilliCpu: 2000 }],
+  });
+
+  test.each`
+    how         | tell
+    ${'a pod'}  | ${(pods: PodListener) => pods.onPod(wish)}
+    ${'a list'} | ${(pods: PodListener) => pods.onList([wish])}
+  `(
+    'a switch told as $how is not made, and made when it does',
+    async ({ tell }: { tell: (pods: PodListener) => void }) => {
+      const { model, pods, disk, end } = startFullDisk();
+      tell(pods);
+      expect([model.assignments.size, model.containers.get('c')?.placement]).toEqual([0, 'shared']);
+      disk.isFull = false;
+      await waitUntil(() => model.assignments.size === 1);
+      expect(model.containers.get('c')).toMatchObject({ placement: 'exclusive' });
+      end.abort();
+    },
+  );
+
+  test('what is told meanwhile is what is made', async () => {
+    const { model, pods, disk, end } = startFullDisk();
+    pods.onList([wish]);
+    pods.onPod({ ...wish, annotations: {} });
+    disk.isFull = false;
+    pods.onPod(specOf('q'));
+    await waitUntil(() => model.podSpecs.size === 2);
+    expect(model.assignments.size).toBe(0);
+    end.abort();
+  });
+});
+
 test('what runs of a pod that is gone from the API server keeps its CPUs', () => {
   const { model, pods, transactor, synchronize } = startNode();
   synchronize(['p']);
@@ -116,6 +174,11 @@ test('what runs of a pod that is gone from the API server keeps its CPUs', () =>
   pods.onList([]);
   expect([...model.assignments.values()].map((each) => each.cpus.toString())).toEqual(['1,5']);
 });
+
+async function waitUntil(isTrue: () => boolean): Promise<void> {
+  for (const endMs = performance.now() + 5_000; !isTrue() && performance.now() < endMs;)
+    await new Promise((resolve) => setTimeout(resolve, 5));
+}
 
 function mirrorOf(uid: string): PodSpec {
   const annotations = { 'kubernetes.io/config.mirror': uid, 'kubernetes.io/config.hash': uid };

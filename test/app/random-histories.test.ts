@@ -2,9 +2,11 @@ import { CpuSet } from '../../src/core/cpuset';
 import { NO_OPTIONS, type Settings } from '../../src/core/model/settings';
 import { buildTopology, type Topology } from '../../src/core/topology';
 import type { PodInfo } from '../../src/core/model/events';
+import type { PodSpec } from '../../src/core/model/pod-spec';
 import { POLICY_NAMES } from '../../src/core/model/policy-name';
 import { findBrokenInvariants, findBrokenPromises, takeMoment } from '../support/invariants';
 import { createRandom, type Random } from '../support/random';
+import { specOf } from '../support/spec-of';
 import { resourcesFor, SimulatedNode } from '../support/simulated-node';
 
 const HISTORIES = 400;
@@ -75,19 +77,41 @@ function scheduledPod(random: Random, topology: Topology): Said {
   };
 }
 
+/** A pod comes to the node; most have a spec, which the API server may tell before, after, or never. */
+function addPod(node: SimulatedNode, random: Random, full: Topology): void {
+  const guaranteed = random.chance(0.7);
+  const said = random.chance(0.6) ? randomAnnotations(random, full) : {};
+  const pod = node.addPod(guaranteed, said);
+  if (random.chance(0.2)) return;
+  const kinds = { init: 'init', app: 'app', side: random.pick(['sidecar', 'app']) };
+  const names = random.pick([['init', 'app'], ['init', 'app', 'side'], ['app'], ['app', 'side']] as const);
+  const texts = names.map((name) => `${name} ${kinds[name]} ${random.pick([0, 1, 1, 2, 2, 3, 4])}`);
+  const qos = guaranteed ? 'Guaranteed' : 'Burstable';
+  node.specs.set(pod.uid, specOf(pod.uid, texts.join(','), { name: pod.name, annotations: pod.annotations, qos }));
+  if (random.chance(0.5)) tell(node, node.specs.get(pod.uid));
+}
+
+function tell(node: SimulatedNode, spec: PodSpec | undefined): void {
+  if (spec) node.send({ kind: 'pod-spec', spec });
+}
+
+function pickAnnotations({ annotations }: Partial<Said>): Pick<PodSpec, 'annotations'> {
+  return { annotations: annotations ?? {} };
+}
+
 /** One step of a random history. Returns what was done, for the message of a failure. */
-function step(node: SimulatedNode, random: Random, full: Topology): string {
+function step(node: SimulatedNode, random: Random, full: Topology, switched: Set<string>): string {
   const pods = [...node.pods.values()];
   const containers = [...node.containers.keys()];
   const pod = pods.length > 0 ? random.pick(pods) : undefined;
   const id = containers.length > 0 ? random.pick(containers) : undefined;
   const action = random.pick([
     'add pod', 'add pod', 'create', 'create', 'create', 'create', 'start', 'start', 'end', 'failed creation', 'remove pod',
-    'tamper', 'resize', 'foreign update', 'cut', 'lost events', 'reconnect', 'hotplug', 'disk', 'new rules',
+    'api tells', 'api tells', 'api annotations', 'api annotations', 'api annotations', 'api progress', 'api lists', 'api gone', 'tamper', 'resize', 'foreign update', 'cut', 'lost events', 'reconnect', 'hotplug', 'disk', 'new rules',
   ] as const); // prettier-ignore
   switch (action) {
     case 'add pod':
-      node.addPod(random.chance(0.7), random.chance(0.6) ? randomAnnotations(random, full) : {});
+      addPod(node, random, full);
       break;
     case 'create': {
       if (!pod) break;
@@ -95,7 +119,10 @@ function step(node: SimulatedNode, random: Random, full: Topology): string {
       for (const [other, container] of [...node.containers]) {
         if (container.podId === pod.sandboxId && container.info.name === name) node.end(other);
       }
-      const created = node.create(pod, name, random.pick([0, 1, 1, 2, 2, 3, 4]));
+      const asked = node.specs.get(pod.uid)?.containers.find((container) => container.name === name);
+      const cpus =
+        asked && random.chance(0.8) ? (asked.requestMilliCpu ?? 0) / 1000 : random.pick([0, 1, 1, 2, 2, 3, 4]);
+      const created = node.create(pod, name, cpus);
       if (created !== undefined && random.chance(0.8)) node.startContainer(created);
       break;
     }
@@ -118,6 +145,41 @@ function step(node: SimulatedNode, random: Random, full: Topology): string {
     case 'remove pod':
       if (pod) node.removePod(pod.sandboxId);
       break;
+    case 'api tells':
+      if (pod) tell(node, node.specs.get(pod.uid));
+      break;
+    case 'api annotations': {
+      const running = new Set([...node.containers.values()].map(({ podId }) => node.pods.get(podId)?.uid));
+      const candidates = [...node.specs.values()].filter(({ uid }) => running.has(uid));
+      if (candidates.length === 0) break;
+      const spec = random.pick(candidates);
+      node.specs.set(spec.uid, { ...spec, ...pickAnnotations(randomAnnotations(random, full)) });
+      switched.add(spec.uid);
+      if (random.chance(0.8)) tell(node, node.specs.get(spec.uid));
+      break;
+    }
+    case 'api progress': {
+      const spec = pod && node.specs.get(pod.uid);
+      if (!spec) break;
+      // What it tells of containers may be late or early: nothing may break by it.
+      const containers = spec.containers.map((container) => ({ ...container, ended: random.chance(0.4) }));
+      node.specs.set(spec.uid, { ...spec, containers, finished: random.chance(0.1) });
+      tell(node, node.specs.get(spec.uid));
+      break;
+    }
+    case 'api lists': {
+      for (const uid of [...node.specs.keys()])
+        if (![...node.pods.values()].some((each) => each.uid === uid) && random.chance(0.7)) node.specs.delete(uid);
+      node.send({ kind: 'pod-specs', specs: [...node.specs.values()] });
+      break;
+    }
+    case 'api gone': {
+      if (node.specs.size === 0) break;
+      const uid = random.pick([...node.specs.keys()]); // also of a pod that runs: it was deleted by force
+      node.specs.delete(uid);
+      node.send({ kind: 'pod-spec-gone', uid });
+      break;
+    }
     case 'tamper':
       if (id !== undefined && node.kernel.has(id))
         node.kernel.set(id, CpuSet.of([random.pick(node.topology.online.toArray())]));
@@ -156,7 +218,14 @@ function step(node: SimulatedNode, random: Random, full: Topology): string {
 }
 
 /** Runs one history; returns the answers given. Throws with the steps that led to a broken invariant. */
-function runHistory(seed: number): { answers: string[]; steps: number; cuts: number; pinned: number; kinds: string[] } {
+function runHistory(seed: number): {
+  answers: string[];
+  steps: number;
+  cuts: number;
+  pinned: number;
+  kinds: string[];
+  switches: number;
+} {
   const random = createRandom(seed);
   const full = randomTopology(random);
   const node = new SimulatedNode(full, randomSettings(random, full));
@@ -167,8 +236,9 @@ function runHistory(seed: number): { answers: string[]; steps: number; cuts: num
   const kinds = new Set<string>();
   let before = takeMoment(node);
   let resized = false;
+  const switched = new Set<string>();
   for (let i = 0; i < STEPS; i++) {
-    const action = step(node, random, full);
+    const action = step(node, random, full, switched);
     done.push(action);
     resized ||= action === 'resize';
     if (!node.daemon && random.chance(0.6)) {
@@ -181,7 +251,7 @@ function runHistory(seed: number): { answers: string[]; steps: number; cuts: num
     }
     const after = takeMoment(node);
     const broken = findBrokenInvariants(node);
-    if (before && after) broken.push(...findBrokenPromises(before, after, { resized }));
+    if (before && after) broken.push(...findBrokenPromises(before, after, { resized, switched }));
     if (after) [before, resized] = [after, false];
     for (const { kind, scope } of after?.assignments.values() ?? []) kinds.add(scope ? `${kind} of a pod` : kind);
     if (broken.length > 0) {
@@ -191,19 +261,21 @@ function runHistory(seed: number): { answers: string[]; steps: number; cuts: num
     }
     pinned = Math.max(pinned, node.daemon?.model.exclusive.size ?? 0);
   }
-  return { answers: node.answers, steps: done.length, cuts, pinned, kinds: [...kinds] };
+  return { answers: node.answers, steps: done.length, cuts, pinned, kinds: [...kinds], switches: node.switches };
 }
 
 test(`invariants 1-6, 8 and 9 hold after every step of ${HISTORIES} random histories with cuts between any two effects`, () => {
   let steps = 0;
   let cuts = 0;
   let pinned = 0;
+  let switches = 0;
   const kinds = new Map<string, number>();
   for (let seed = 1; seed <= HISTORIES; seed++) {
     const history = runHistory(seed);
     steps += history.steps;
     cuts += history.cuts;
     pinned += history.pinned;
+    switches += history.switches;
     for (const kind of history.kinds) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     // 3: an empty list never leaves the process
     expect(history.answers.filter((answer) => /"(cpus|mems)":""/.test(answer))).toEqual([]);
@@ -212,6 +284,7 @@ test(`invariants 1-6, 8 and 9 hold after every step of ${HISTORIES} random histo
   expect(cuts).toBeGreaterThan(HISTORIES / 2);
   expect(pinned).toBeGreaterThan(HISTORIES);
   expect(steps).toBeGreaterThan(HISTORIES * STEPS);
+  expect(switches).toBeGreaterThan(HISTORIES / 4);
   const often = [...kinds].filter(([, histories]) => histories > HISTORIES / 20).map(([kind]) => kind);
   expect(often.sort()).toEqual([
     'exclusive', 'exclusive of a pod', 'immovable', 'immovable of a pod', 'numa', 'static',

@@ -15,6 +15,7 @@ export function findBrokenInvariants(node: SimulatedNode): string[] {
     ...followersFollow(model),
     ...kernelHasWhatWasPromised(node, model),
     ...diskHasWhatWasAnswered(node, model),
+    ...finishedPodsHoldNothingIdle(model),
   ];
 }
 
@@ -65,6 +66,17 @@ function fixedSetsAreHeld(model: NodeModel): string[] {
   return broken;
 }
 
+/** What the API server tells decides: nothing lies idle in a pod whose containers have all ended. */
+function finishedPodsHoldNothingIdle({ assignments, podSpecs, containers }: NodeModel): string[] {
+  const living = new Set([...containers.values()].map(({ podUid, name }) => `${podUid}/${name}`));
+  return [...assignments]
+    .filter(([key, { podUid, containerId }]) => {
+      return containerId === null && !living.has(key) && podSpecs.get(podUid)?.finished === true;
+    })
+    .map(([, assignment]) => assignment)
+    .map(({ podUid, containerName }) => `idle: ${podUid}/${containerName} has CPUs that nobody can need`);
+}
+
 /** 9: a numa container is promised the shared CPUs of its nodes that are not reserved, as far as there are any. */
 function followersFollow(model: NodeModel): string[] {
   const broken: string[] = [];
@@ -92,9 +104,11 @@ export interface Moment {
   readonly assignments: ReadonlyMap<string, Assignment>;
   /** Keys of those that follow nodes and have something to follow. */
   readonly following: ReadonlySet<string>;
+  /** The containers that the runtime has. */
+  readonly alive: ReadonlySet<string>;
 }
 
-export function takeMoment({ daemon }: SimulatedNode): Moment | undefined {
+export function takeMoment({ daemon, containers }: SimulatedNode): Moment | undefined {
   if (!daemon) return undefined;
   const { topology, settings, assignments } = daemon.model;
   const following = [...assignments].filter(([, assignment]) => !followedBy(daemon.model, assignment).isEmpty);
@@ -102,20 +116,29 @@ export function takeMoment({ daemon }: SimulatedNode): Moment | undefined {
     ground: [topology, settings],
     assignments: new Map(assignments),
     following: new Set(following.map(([key]) => key)),
+    alive: new Set(containers.keys()),
   };
 }
 
-/** 5: a container that runs on has what it had. 9: nobody takes the last CPU of what another follows. */
+/**
+ * 5: a container that runs on has what it had, unless it was resized or its pod changed its mind. 9: nobody takes the last CPU
+ * of what another follows.
+ */
 export function findBrokenPromises(
   before: Moment,
   after: Moment,
-  { resized }: { readonly resized: boolean },
+  { resized, switched }: { readonly resized: boolean; readonly switched: ReadonlySet<string> },
 ): string[] {
   const broken: string[] = [];
   const sameGround = before.ground.every((part, i) => part === after.ground[i]);
-  for (const [key, now] of after.assignments) {
-    const then = before.assignments.get(key);
-    if (!then || then.containerId === null || then.containerId !== now.containerId || resized) continue;
+  for (const [key, then] of before.assignments) {
+    const now = after.assignments.get(key);
+    const runsOn = then.containerId !== null && after.alive.has(then.containerId);
+    if (!runsOn || resized || switched.has(then.podUid)) continue;
+    if (now?.containerId !== then.containerId) {
+      broken.push(`5: ${key} had ${show(then)} and runs on without it`);
+      continue;
+    }
     const isSame = now.cpus.equals(then.cpus) && (now.nodes?.toString() ?? '') === (then.nodes?.toString() ?? '');
     if (!isSame || now.kind !== then.kind) broken.push(`5: ${key} had ${show(then)} and has ${show(now)}`);
     if (sameGround && before.following.has(key) && !after.following.has(key))

@@ -1,7 +1,9 @@
 import { pino } from 'pino';
 import { Transactor, type Mover } from '../../src/app/transactor';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
-import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
+import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../../src/core/model/events';
+import type { NodeEvent } from '../../src/core/model/pod-event';
+import type { PodSpec } from '../../src/core/model/pod-spec';
 import { NodeModel } from '../../src/core/model/node-model';
 import type { Settings } from '../../src/core/model/settings';
 import type { Topology } from '../../src/core/topology';
@@ -31,6 +33,8 @@ export class SimulatedNode {
   readonly kernel = new Map<string, CpuSet>();
   readonly pods = new Map<string, PodInfo>();
   readonly containers = new Map<string, SimulatedContainer>();
+  /** What the API server has, by uid; the daemon knows what it was told of it. */
+  readonly specs = new Map<string, PodSpec>();
   /** Containers that started while nobody answered. */
   readonly unadjusted = new Set<string>();
   daemon: { model: NodeModel; transactor: Transactor } | undefined;
@@ -38,6 +42,8 @@ export class SimulatedNode {
   effectsUntilCut = Infinity;
   diskIsFull = false;
   readonly answers: string[] = [];
+  /** Running containers that were moved because their pods changed their minds. */
+  switches = 0;
   private ids = 0;
   private clock = 0;
 
@@ -79,6 +85,11 @@ export class SimulatedNode {
       },
       now: () => new Date(++this.clock * 1000).toISOString(),
       log: pino({ level: 'silent' }),
+      observer: {
+        onTransaction: ({ notes }) => {
+          this.switches += notes.filter(({ message }) => message === 'switched').length;
+        },
+      },
     });
     this.daemon = { model, transactor };
     this.synchronize();
@@ -97,7 +108,7 @@ export class SimulatedNode {
   }
 
   /** Sends an event; a cut kills the daemon, and the runtime goes on as if nobody had answered. */
-  send(event: RuntimeEvent, live?: ReadonlyMap<string, CpuSet>): RuntimeAnswer | undefined {
+  send(event: NodeEvent, live?: ReadonlyMap<string, CpuSet>): RuntimeAnswer | undefined {
     if (!this.daemon) return undefined;
     try {
       const answer = this.daemon.transactor.handle(event, live);

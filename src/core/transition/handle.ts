@@ -1,10 +1,12 @@
+import { samePromise } from '../model/container';
 import type { RuntimeAnswer } from '../model/events';
 import type { NodeEvent } from '../model/pod-event';
-import { planMoves, type Move } from '../plan/plan-moves';
+import { planMoves, promiseOf, type Move } from '../plan/plan-moves';
 import { advanceContainer, endContainer } from './container-life';
 import { createContainer } from './create-container';
 import type { Draft } from './draft';
 import { nameContainer } from './name-container';
+import { adjustmentOf } from './place-container';
 import { removePod, stopPod } from './pod-life';
 import { retrySwitches } from './live-switch';
 import { forgetSpec, learnSpec, learnSpecs, switchAllPods } from './pod-specs';
@@ -25,10 +27,14 @@ const OK: RuntimeAnswer = { kind: 'ok' };
 
 /** The one path of every event. `live` is asked for only where the event needs what the kernel has. */
 export function handle(draft: Draft, event: NodeEvent, live: LiveCpusets = new Map()): Outcome {
-  const answer = decide(draft, event, live);
-  if (answer.kind === 'refuse') draft.rollback();
-  else followUp(draft, event);
-  return { answer, moves: answer.kind === 'refuse' ? [] : planMoves(draft) };
+  const decided = decide(draft, event, live);
+  if (decided.kind === 'refuse') {
+    draft.rollback();
+    return { answer: decided, moves: [] };
+  }
+  followUp(draft, event);
+  const answer = renewAnswer(draft, event, decided);
+  return { answer, moves: planMoves(draft) };
 }
 
 /** What becomes possible with an event for others than the one that it is about. */
@@ -38,6 +44,18 @@ function followUp(draft: Draft, { kind }: NodeEvent): void {
   if (!draft.isDurable) return; // nobody can have given CPUs back
   placeWaiting(draft);
   retrySwitches(draft);
+}
+
+/** Somebody else may have been given CPUs that this very event set free: the answer must not carry them. */
+function renewAnswer(draft: Draft, event: NodeEvent, answer: RuntimeAnswer): RuntimeAnswer {
+  if (answer.kind === 'refuse' || !answer.adjust) return answer;
+  if (event.kind !== 'create-container' && event.kind !== 'update-container') return answer;
+  const container = draft.model.containers.get(event.container.id);
+  const promise = container && promiseOf(draft.model, container);
+  if (!promise || samePromise(promise, container.promise)) return answer;
+  const told = event.kind === 'create-container' && { told: promise };
+  draft.put({ kind: 'put-container', container: { ...container, promise, recorded: promise, ...told } });
+  return { ...answer, adjust: { ...answer.adjust, ...adjustmentOf(promise, false) } };
 }
 
 function decide(draft: Draft, event: NodeEvent, live: LiveCpusets): RuntimeAnswer {

@@ -34,9 +34,10 @@ function mayBeNeeded(view: NodeView, spec: PodSpec, { podUid, containerName }: A
   const living = new Set(
     [...view.containers.values()].filter((container) => container.podUid === podUid).map(({ name }) => name),
   );
+  if (spec.finished) return living.has(containerName);
   // App containers are made when all init containers have ended, whether or not the API server says so yet.
   const appsBegan = spec.containers.some(({ name, kind, ended }) => kind === 'app' && (ended || living.has(name)));
-  const isOver = ({ kind, ended }: ContainerSpec): boolean => spec.finished || ended || (kind === 'init' && appsBegan);
+  const isOver = ({ kind, ended }: ContainerSpec): boolean => ended || (kind === 'init' && appsBegan);
 
   const had = findContainerSpec(spec, containerName);
   if (!had || living.has(containerName) || !isOver(had)) return true;

@@ -3,7 +3,7 @@ import { keyOf, type Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
 import { isAssigned } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
-import { promiseOf } from '../plan/plan-moves';
+import { hasCgroup, promiseOf } from '../plan/plan-moves';
 import { adoptContainer } from './container-life';
 import type { Draft } from './draft';
 import { adjustmentOf, placeContainer } from './place-container';
@@ -48,8 +48,15 @@ export function updateContainer(
   if (!promise) return { kind: 'ok' };
   const liftQuota =
     isAssigned(current) && (assignmentOf(draft, pod, current)?.quotaLifted ?? false) && (changed.quotaUs ?? 0) > 0;
-  draft.put({ kind: 'put-container', container: { ...current, promise, recorded: promise } });
+  draft.put({ kind: 'put-container', container: { ...withStart(current), promise, recorded: promise } });
   return { kind: 'ok', adjust: adjustmentOf(promise, liftQuota) };
+}
+
+/** One that is still to start does so with what the update carries, or with what it had: an update in between can be lost. */
+function withStart(container: Container): Container {
+  if (hasCgroup(container)) return container;
+  const { told: _unknown, ...rest } = container;
+  return rest;
 }
 
 /** What the kubelet asks for. A lifted quota that comes back through the runtime is our own doing. */

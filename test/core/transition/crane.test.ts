@@ -194,6 +194,13 @@ describe('what the scheduler chose', () => {
     expect(show(node.run('pod e sandbox-2; make e/a 2'))).toBe('e/a 1-2');
   });
 
+  test('CPUs that another container of the pod is still on are not free for one that chose another policy', () => {
+    const node = chosen('e', [0, 3]).run('make e/a 2; make e/b 1; end e/a');
+    const annotations = { 'cpusetd.io/policy': 'exclusive', 'policy.cpusetd.io/container.a': 'immovable' };
+    node.podsSay.set('e', { ...node.podsSay.get('e'), annotations });
+    expect(show(node.run('make e/a 4'))).toBe('e/b 4-6; e/a 1-3,7');
+  });
+
   test('static does not go by it', () => {
     expect(show(chosen('s', [0, 2], 2).run('make s/a 2'))).toBe('s/a 1-2');
   });

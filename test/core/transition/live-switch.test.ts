@@ -282,6 +282,16 @@ describe('the CFS quota goes with it', () => {
   });
 });
 
+test('CPUs that a resize gives back go to who could not be switched, and the answer does not carry them', () => {
+  const node = nodeWith().found('q', 'exclusive').run('make q/a 3').found('p', 'none');
+  node.podsSay.set('s', {});
+  node.run('make s/x 3; make p/a 2').say('p', 'exclusive');
+  expect(node.where).toBe('p/a 0,7; q/a 1-3; s/x 4-6; w/a 0,7');
+  node.run('resize q/a 0.5');
+  expect(node.where).toBe('p/a 1,7; q/a 0,2-3; s/x 4-6; w/a 0,2-3');
+  expect(node.reply).toBe('cpus 0,2-3');
+});
+
 test('a container that waits for CPUs waits no longer when its pod does not want them', () => {
   const node = nodeWith().found('q', 'exclusive').run('make q/a 7').found('p', 'exclusive').run('know p/a 2');
   const all = [node.infoOf('q/a'), node.infoOf('w/a'), node.infoOf('p/a')];
