@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { HealthState } from '../admin/health-state';
@@ -64,7 +65,8 @@ const KUBELET_CONFIG_PERIOD_MS = 5 * 60_000;
 
 /** Hangs the daemon on the API server: pods come in, the node's topology, events and a condition go out. */
 export function attachKube(parts: KubeParts): KubeAttachment {
-  const { config, model, log: parentLog, signal, now, health, alarms } = parts;
+  const { config, model, log: parentLog, now, health, alarms } = parts;
+  const { signal } = followSignal(parts.signal);
   const nodeName = config.nodeName ?? hostname().toLowerCase();
   const log = parentLog.child({ op: 'kube' });
   const client = new KubeClient(parts.source, signal);
@@ -177,6 +179,14 @@ export function attachKube(parts: KubeParts): KubeAttachment {
       condition?.touch();
     },
   };
+}
+
+/** A signal of our own that ends with the daemon's: every call under way listens to it. */
+function followSignal(daemon: AbortSignal): AbortController {
+  const own = new AbortController();
+  setMaxListeners(0, own.signal);
+  daemon.addEventListener('abort', () => own.abort(daemon.reason), { once: true });
+  return own;
 }
 
 function kindsOf({ nodeResourceTopology }: Config) {

@@ -60,8 +60,16 @@ export class KubeClient {
     const body = call.body === undefined ? undefined : JSON.stringify(call.body);
     const options: RequestOptions = { method: call.method, headers: headersOf(call, body) };
     await config.applyToHTTPSOptions(options as Parameters<KubeConfig['applyToHTTPSOptions']>[0]);
-    const timeout = AbortSignal.timeout(call.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-    options.signal = AbortSignal.any([this.signal, timeout]);
+    const limit = new AbortController();
+    const stop = (): void => limit.abort();
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      stop();
+    }, call.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+    this.signal.addEventListener('abort', stop, { once: true });
+    if (this.signal.aborted) stop();
+    options.signal = limit.signal;
     try {
       const { status, text, retryAfterMs } = await exchange(url, options, body);
       if (status >= 200 && status < 300) return parseJson(text);
@@ -70,8 +78,11 @@ export class KubeClient {
     } catch (error) {
       if (error instanceof KubeError) throw error;
       this.forgetConfig(); // certificates and addresses may have changed
-      const why = timeout.aborted ? 'it did not answer in time' : describeFault(error);
+      const why = isLate ? 'it did not answer in time' : describeFault(error);
       throw new KubeError(`the API server at ${url.host} can't be reached: ${why}`, 0, { cause: error });
+    } finally {
+      clearTimeout(timer);
+      this.signal.removeEventListener('abort', stop);
     }
   }
 }

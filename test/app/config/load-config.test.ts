@@ -233,6 +233,17 @@ describe('wrong values name input, rule and remedy', () => {
     ]);
   });
 
+  test.each([
+    ['node-resource-topology', 'community'],
+    ['kube-events', 'on'],
+    ['node-condition', 'on'],
+    ['kubelet-config', 'configz'],
+  ])('--%s %s needs the API server', async (name, value) => {
+    expect(await loadWrong(reserved({ flags: { [name]: [value] } }))).toEqual([
+      `--${name}: this goes through the API server; set --kubeconfig`,
+    ]);
+  });
+
   test.each`
     what                        | given                                                                              | message
     ${'nothing reserved'}       | ${{}}                                                                              | ${'no CPU is reserved, and the static policy needs at least one for the system; set --reserved-cpus or --reserved-cpu-count'}

@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { Alarms } from '../../src/app/alarms';
+import { loadConfig, type Config } from '../../src/app/config';
+import { adoptReservation, loadKubeletConfig, withReservation } from '../../src/app/kubelet-reservation';
+import { settingsOf } from '../../src/app/settings-of';
+import { Transactor } from '../../src/app/transactor';
+import { NodeModel } from '../../src/core/model/node-model';
+import type { KubeletConfig } from '../../src/kube/kubelet/kubelet-config';
+import { machineOf } from '../core/transition/node-driver';
+
+const log = pino({ level: 'silent' });
+let dir: string;
+beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'reservation-'))));
+afterEach(() => rmSync(dir, { recursive: true }));
+
+async function configOf(options: Record<string, string> = {}): Promise<Config> {
+  const given = { 'kubelet-config': join(dir, 'config.yaml'), 'state-dir': dir, ...options };
+  const flags = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, [value]]));
+  const loaded = await loadConfig({ flags, env: {} });
+  if (!loaded.ok) throw new Error(loaded.problems.join());
+  return loaded.config;
+}
+const write = (text: string): void => writeFileSync(join(dir, 'config.yaml'), text);
+const reservedBy = (config: Config, kubelet?: KubeletConfig): string =>
+  settingsOf(withReservation(config, kubelet), machineOf(4, 2)).reserved.toString();
+
+test.each([
+  ['a list is taken as it is', 'reservedSystemCPUs: 2,6', '2,6'],
+  [
+    'counts are added, rounded up, and the CPUs chosen',
+    'kubeReserved: {cpu: 600m}\nsystemReserved: {cpu: 600m}',
+    '0,4',
+  ],
+  ['nothing reserved: one CPU, since the policy needs it', 'maxPods: 110', '0'],
+])('of the file: %s', async (_name, text, reserved) => {
+  write(`apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${text}\n`);
+  const config = await configOf();
+  expect(reservedBy(config, await loadKubeletConfig(config))).toBe(reserved);
+});
+
+test('a reservation of our own wins', async () => {
+  write('kind: KubeletConfiguration\nreservedSystemCPUs: 2,6\n');
+  const config = await configOf({ 'reserved-cpus': '1' });
+  expect(reservedBy(config, await loadKubeletConfig(config))).toBe('1');
+});
+
+test.each([
+  ['it is missing', undefined, /ENOENT.*no CPU is reserved without it/],
+  ['it is something else', 'kind: Pod', /it is not a KubeletConfiguration/],
+  ['it is no YAML', '{{{', /kubelet-config/],
+])('without a reservation of our own a file that can’t be used ends the start: %s', async (_name, text, problem) => {
+  if (text !== undefined) write(text);
+  await expect(loadKubeletConfig(await configOf())).rejects.toThrow(problem);
+  expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }))).toBeUndefined();
+});
+
+test('a list that is none ends the start', async () => {
+  write('kind: KubeletConfiguration\nreservedSystemCPUs: all\n');
+  const config = await configOf();
+  expect(() =>
+    reservedBy(config, { cpuManagerPolicy: 'none', reservedSystemCpus: 'all', reservedMilliCpu: 0 }),
+  ).toThrow(/no list of CPUs/);
+});
+
+describe('asked through the API server', () => {
+  const configz = () => configOf({ 'kubelet-config': 'configz', kubeconfig: '/somewhere' });
+
+  function adopt(given: Config, model: NodeModel, alarms: Alarms, found: KubeletConfig): void {
+    const transactor = new Transactor({
+      model,
+      save: () => undefined,
+      mover: { move: () => undefined },
+      now: () => '',
+      log,
+    });
+    adoptReservation({ given, found, model, transactor, alarms, log });
+  }
+  const alarmsOf = (): Alarms => new Alarms({ log, now: () => '', onChange: () => undefined });
+
+  test('one CPU is kept until the kubelet has answered; the answer is taken over and remembered', async () => {
+    const given = await configz();
+    expect(await loadKubeletConfig(given)).toBeUndefined();
+    const topology = machineOf(4, 2);
+    const model = new NodeModel(topology, settingsOf(withReservation(given, undefined), topology));
+    expect(model.settings.reserved.toString()).toBe('0');
+    const alarms = alarmsOf();
+    const found: KubeletConfig = { cpuManagerPolicy: 'none', reservedSystemCpus: '0-1', reservedMilliCpu: 0 };
+    adopt(given, model, alarms, found);
+    expect(model.settings.reserved.toString()).toBe('0-1');
+    expect(alarms.list()).toEqual([]);
+    expect(await loadKubeletConfig(given)).toEqual(found);
+  });
+
+  test('a difference to our own is an alarm as long as it lasts', async () => {
+    const given = await configOf({ 'kubelet-config': 'configz', kubeconfig: '/somewhere', 'reserved-cpus': '0' });
+    const topology = machineOf(4, 2);
+    const model = new NodeModel(topology, settingsOf(given, topology));
+    const alarms = alarmsOf();
+    adopt(given, model, alarms, { cpuManagerPolicy: 'none', reservedSystemCpus: '0-1', reservedMilliCpu: 0 });
+    expect(alarms.list()).toMatchObject([
+      {
+        kind: 'kubelet-reservation',
+        because: expect.stringMatching(/the kubelet reserves CPUs 0-1, cpusetd CPUs 0: /),
+      },
+    ]);
+    adopt(given, model, alarms, { cpuManagerPolicy: 'none', reservedMilliCpu: 2000 });
+    expect(alarms.list()).toMatchObject([{ because: expect.stringMatching(/reserves 2000m CPU/) }]);
+    adopt(given, model, alarms, { cpuManagerPolicy: 'none', reservedMilliCpu: 900 });
+    expect(alarms.list()).toEqual([]);
+    expect(model.settings.reserved.toString()).toBe('0');
+  });
+
+  test('a reservation that can’t be taken over leaves what is, and is told', async () => {
+    const given = await configz();
+    const topology = machineOf(4, 2);
+    const model = new NodeModel(topology, settingsOf(withReservation(given, undefined), topology));
+    const alarms = alarmsOf();
+    adopt(given, model, alarms, { cpuManagerPolicy: 'none', reservedSystemCpus: '0-7', reservedMilliCpu: 0 });
+    expect(model.settings.reserved.toString()).toBe('0');
+    expect(alarms.list()).toMatchObject([
+      { because: expect.stringMatching(/can't be taken over: .*all 8 online CPUs/) },
+    ]);
+  });
+});

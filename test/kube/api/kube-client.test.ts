@@ -1,0 +1,148 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { KubeClient } from '../../../src/kube/api/kube-client';
+
+let dir: string;
+let end: AbortController;
+let server: Server | undefined;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'client-'));
+  end = new AbortController();
+});
+afterEach(() => {
+  end.abort();
+  server?.close();
+  server?.closeAllConnections();
+  rmSync(dir, { recursive: true });
+});
+
+const path = (): string => join(dir, 'kubeconfig');
+
+function writeKubeconfig(url: string, token = 'secret'): void {
+  writeFileSync(
+    path(),
+    JSON.stringify({
+      clusters: [{ name: 'c', cluster: { server: url, 'insecure-skip-tls-verify': true } }],
+      users: [{ name: 'u', user: { token } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    }),
+  );
+}
+
+async function serve(answer: RequestListener): Promise<string> {
+  server = createServer(answer);
+  await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const clientOf = (): KubeClient => new KubeClient({ kind: 'file', path: path() }, end.signal);
+const get = (client = clientOf(), timeoutMs = 2_000): Promise<unknown> =>
+  client.send({ method: 'GET', path: '/x', timeoutMs });
+
+test('it says who we are, and gives what was answered', async () => {
+  const seen: unknown[] = [];
+  writeKubeconfig(
+    await serve(({ headers, url, method }, response) => {
+      seen.push([method, url, headers.authorization, headers['user-agent']]);
+      response.end('{"a":1}');
+    }),
+  );
+  await expect(clientOf().send({ method: 'GET', path: '/x', query: { fieldSelector: 'a=b&c' } })).resolves.toEqual({
+    a: 1,
+  });
+  expect(seen).toEqual([['GET', '/x?fieldSelector=a%3Db%26c', 'Bearer secret', 'cpusetd']]);
+});
+
+test.each<[string, number, string, object]>([
+  [
+    'what the server says is passed on',
+    403,
+    '{"reason":"Forbidden","message":"pods is forbidden"}',
+    { status: 403, reason: 'Forbidden' },
+  ],
+  [
+    'a proxy’s page is not',
+    502,
+    '<html>secret</html>',
+    { status: 502, message: 'the API server answered with status 502' },
+  ],
+  ['an answer that is no JSON', 200, 'ok', { status: 0, message: expect.stringContaining('not JSON') }],
+  ['null for a status', 500, 'null', { status: 500 }],
+])('%s', async (_name, status, body, error) => {
+  writeKubeconfig(await serve((_request, response) => response.writeHead(status).end(body)));
+  await expect(get()).rejects.toMatchObject(error);
+});
+
+test('a wait that is asked for is passed on', async () => {
+  writeKubeconfig(await serve((_request, response) => response.writeHead(429, { 'retry-after': '7' }).end('{}')));
+  await expect(get()).rejects.toMatchObject({ status: 429, retryAfterMs: 7_000 });
+});
+
+test.each<[string, RequestListener]>([
+  ['it never answers', () => undefined],
+  ['it begins and never ends', (_request, response) => response.write('{')],
+])('a server that is too slow is given up: %s', async (_name, answer) => {
+  writeKubeconfig(await serve(answer));
+  await expect(get(clientOf(), 100)).rejects.toMatchObject({
+    status: 0,
+    message: expect.stringContaining('did not answer in time'),
+  });
+});
+
+test('an answer without an end is not taken in whole', async () => {
+  const chunk = Buffer.alloc(1 << 20, ' ');
+  writeKubeconfig(
+    await serve((_request, response) => {
+      const more = (): void => {
+        while (!response.destroyed && response.write(chunk));
+      };
+      response.on('drain', more);
+      more();
+    }),
+  );
+  await expect(get(clientOf(), 30_000)).rejects.toMatchObject({ message: expect.stringContaining('longer than') });
+});
+
+test('a kubeconfig may come later, and change', async () => {
+  const client = clientOf();
+  await expect(get(client)).rejects.toMatchObject({ message: expect.stringMatching(/can’t be read: .*ENOENT/) });
+  const tokens: unknown[] = [];
+  const url = await serve(({ headers }, response) => {
+    tokens.push(headers.authorization);
+    response.writeHead(headers.authorization === 'Bearer new' ? 200 : 401).end('{}');
+  });
+  writeKubeconfig(url, 'old');
+  await expect(get(client)).rejects.toMatchObject({ status: 401 });
+  writeKubeconfig(url, 'new');
+  await expect(get(client)).resolves.toEqual({});
+  expect(tokens).toEqual(['Bearer old', 'Bearer new']);
+});
+
+test.each([
+  ['nothing', ''],
+  ['no YAML', '{{{'],
+  ['no cluster', '{"current-context":"x"}'],
+  [
+    'no address',
+    JSON.stringify({
+      clusters: [{ name: 'c', cluster: { server: 'nowhere' } }],
+      users: [],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    }),
+  ],
+])('a file that is no kubeconfig is named: %s', async (_name, text) => {
+  writeFileSync(path(), text);
+  await expect(get()).rejects.toMatchObject({ status: 0, message: expect.stringContaining(path()) });
+});
+
+test('the end of the daemon ends every call', async () => {
+  writeKubeconfig(await serve(() => undefined));
+  const call = get(clientOf(), 60_000);
+  setTimeout(() => end.abort(), 50);
+  await expect(call).rejects.toMatchObject({ status: 0 });
+});

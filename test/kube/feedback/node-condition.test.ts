@@ -1,0 +1,70 @@
+import pino from 'pino';
+import type { KubeRequest } from '../../../src/kube/api/kube-client';
+import { KubeError } from '../../../src/kube/api/kube-error';
+import { NodeCondition, type NodeState } from '../../../src/kube/feedback/node-condition';
+import { until } from '../../support/kube/until';
+
+let end: AbortController;
+beforeEach(() => (end = new AbortController()));
+afterEach(() => end.abort());
+
+function watch(answer: () => unknown = () => ({})) {
+  const calls: KubeRequest[] = [];
+  let state: NodeState = { ready: true, reason: 'Pinning', message: 'fine' };
+  let second = 0;
+  const condition = new NodeCondition({
+    client: { send: async (call) => (calls.push(call), answer()) },
+    nodeName: 'n1',
+    state: () => state,
+    log: pino({ level: 'silent' }),
+    signal: end.signal,
+    now: () => new Date(Date.UTC(2026, 0, 1, 0, 0, second++)).toISOString(),
+    debounceMs: 5,
+  });
+  const told = () =>
+    calls.map(({ body }) => (body as { status: { conditions: Record<string, string>[] } }).status.conditions[0]!);
+  return { condition, calls, told, become: (next: NodeState) => (state = next) };
+}
+
+test('it is written by a patch of the status that leaves other conditions alone', async () => {
+  const { condition, calls } = watch();
+  condition.touch();
+  await until(() => calls.length === 1, 'written');
+  expect(calls[0]).toMatchObject({
+    method: 'PATCH',
+    path: '/api/v1/nodes/n1/status',
+    contentType: 'application/strategic-merge-patch+json',
+    body: { status: { conditions: [{ type: 'CpusetdReady', status: 'True', reason: 'Pinning', message: 'fine' }] } },
+  });
+});
+
+test('only a change is written, and the transition is when ready changed', async () => {
+  const { condition, told, become } = watch();
+  condition.touch();
+  await until(() => told().length === 1, 'written');
+  condition.touch();
+  become({ ready: true, reason: 'Pinning', message: 'still fine' });
+  condition.touch();
+  await until(() => told().length === 2, 'the other message');
+  become({ ready: false, reason: 'Alarm', message: 'look' });
+  condition.touch();
+  await until(() => told().length === 3, 'not ready');
+  const [first, second, third] = told();
+  expect(told().map(({ status }) => status)).toEqual(['True', 'True', 'False']);
+  expect(second!['lastTransitionTime']).toBe(first!['lastTransitionTime']);
+  expect(third!['lastTransitionTime']).not.toBe(first!['lastTransitionTime']);
+});
+
+test('what could not be written is written later, as it is then', async () => {
+  let failures = 1;
+  const { condition, told, become } = watch(() => {
+    if (failures-- > 0) throw new KubeError('away', 0);
+    return {};
+  });
+  condition.touch();
+  await until(() => told().length === 1, 'tried');
+  become({ ready: false, reason: 'Alarm', message: 'look' });
+  condition.touch();
+  await until(() => told().length === 2, 'written');
+  expect(told()[1]).toMatchObject({ status: 'False' });
+});

@@ -1,0 +1,159 @@
+import { toWatchedPod } from '../../../src/kube/pods/to-pod-spec';
+
+type Json = Record<string, unknown>;
+
+function podOf({ spec = {}, status = {}, metadata = {} }: { spec?: Json; status?: Json; metadata?: Json } = {}) {
+  return toWatchedPod({
+    metadata: { name: 'p', namespace: 'ns', uid: 'u', ...metadata },
+    spec: { containers: [{ name: 'main' }], ...spec },
+    status: { phase: 'Running', qosClass: 'Burstable', ...status },
+  })!.spec;
+}
+
+test('init containers, sidecars and apps in the order of the spec, with exact amounts', () => {
+  const { containers, podResources, qos, finished } = podOf({
+    spec: {
+      initContainers: [
+        { name: 'setup', resources: { requests: { cpu: '1500m' }, limits: { cpu: '2' } } },
+        { name: 'proxy', restartPolicy: 'Always', resources: { requests: { cpu: '0.1' } } },
+      ],
+      containers: [
+        { name: 'main', resources: { requests: { cpu: '300', memory: '1Gi' }, limits: { cpu: '300', memory: '1Gi' } } },
+      ],
+      ephemeralContainers: [{ name: 'debugger' }],
+      resources: { requests: { cpu: '302' } },
+    },
+  });
+  expect(containers).toEqual([
+    { name: 'setup', kind: 'init', ended: false, requestMilliCpu: 1500, limitMilliCpu: 2000 },
+    { name: 'proxy', kind: 'sidecar', ended: false, requestMilliCpu: 100 },
+    {
+      name: 'main',
+      kind: 'app',
+      ended: false,
+      requestMilliCpu: 300_000,
+      limitMilliCpu: 300_000,
+      requestMemoryBytes: 2 ** 30,
+      limitMemoryBytes: 2 ** 30,
+    },
+  ]);
+  expect(podResources).toEqual({ requestMilliCpu: 302_000 });
+  expect([qos, finished]).toEqual(['Burstable', false]);
+});
+
+const exited = (name: string, exitCode: number) => [{ name, state: { terminated: { exitCode } } }];
+
+test.each<[string, Json, Json, boolean]>([
+  ['it runs', {}, { containerStatuses: [{ name: 'main', state: { running: {} } }] }, false],
+  ['nothing is known of it', {}, {}, false],
+  ['it exited, and is started again', {}, { containerStatuses: exited('main', 0) }, false],
+  ['it exited for good: Never', { restartPolicy: 'Never' }, { containerStatuses: exited('main', 1) }, true],
+  ['it succeeded: OnFailure', { restartPolicy: 'OnFailure' }, { containerStatuses: exited('main', 0) }, true],
+  ['it failed: OnFailure', { restartPolicy: 'OnFailure' }, { containerStatuses: exited('main', 1) }, false],
+  [
+    'only its last run is over',
+    { restartPolicy: 'Never' },
+    { containerStatuses: [{ name: 'main', state: {}, lastState: { terminated: {} } }] },
+    false,
+  ],
+  [
+    'its own policy counts',
+    { containers: [{ name: 'main', restartPolicy: 'Never' }] },
+    { containerStatuses: exited('main', 1) },
+    true,
+  ],
+  [
+    'rules of its own may start it again',
+    { restartPolicy: 'Never', containers: [{ name: 'main', restartPolicyRules: [{ action: 'Restart' }] }] },
+    { containerStatuses: exited('main', 1) },
+    false,
+  ],
+])('ended: %s', (_name, spec, status, ended) => {
+  expect(podOf({ spec, status }).containers[0]?.ended).toBe(ended);
+});
+
+test.each<[string, Json, number, boolean]>([
+  ['an init container that succeeded', {}, 0, true],
+  ['an init container that failed', {}, 1, false],
+  ['a sidecar, however it exited', { restartPolicy: 'Always' }, 0, false],
+])('ended: %s', (_name, more, exitCode, ended) => {
+  const pod = podOf({
+    spec: { initContainers: [{ name: 'setup', ...more }] },
+    status: { initContainerStatuses: exited('setup', exitCode) },
+  });
+  expect(pod.containers[0]?.ended).toBe(ended);
+});
+
+test('of a pod that is being deleted nothing is started again', () => {
+  const status = { containerStatuses: exited('main', 0) };
+  expect(podOf({ status, metadata: { deletionTimestamp: '2026-11-21T00:00:00Z' } }).containers[0]?.ended).toBe(true);
+});
+
+test.each([
+  ['Succeeded', true],
+  ['Failed', true],
+  ['Running', false],
+  ['Pending', false],
+  ['Unknown', false],
+])('a pod that is %s: finished is %p', (phase, finished) => {
+  expect(podOf({ status: { phase } }).finished).toBe(finished);
+});
+
+test.each<[string, Json, string]>([
+  ['the server’s word counts', { status: { qosClass: 'BestEffort' } }, 'BestEffort'],
+  ['without it, requests and limits', { status: { qosClass: undefined } }, 'BestEffort'],
+  [
+    'without it, equal requests and limits',
+    {
+      status: { qosClass: 'new' },
+      spec: {
+        containers: [
+          { name: 'main', resources: { requests: { cpu: '1', memory: '1' }, limits: { cpu: '1000m', memory: '1' } } },
+        ],
+      },
+    },
+    'Guaranteed',
+  ],
+])('QoS: %s', (_name, parts, qos) => {
+  expect(podOf(parts as Parameters<typeof podOf>[0]).qos).toBe(qos);
+});
+
+test('annotations are texts, or are left out', () => {
+  expect(podOf({ metadata: { annotations: { a: 'x', b: 1, c: null } } }).annotations).toEqual({ a: 'x' });
+});
+
+test.each<[string, unknown]>([
+  ['nothing', undefined],
+  ['null', null],
+  ['a text', 'pod'],
+  ['a list', []],
+  ['no metadata', { spec: {} }],
+  ['no uid', { metadata: { name: 'p' } }],
+  ['no name', { metadata: { uid: 'u' } }],
+  ['a uid that is no text', { metadata: { name: 'p', uid: 7 } }],
+])('%s is no pod', (_name, pod) => {
+  expect(toWatchedPod(pod)).toBeUndefined();
+});
+
+test('what is malformed inside counts as absent', () => {
+  const pod = toWatchedPod({
+    metadata: { name: 'p', uid: 'u', annotations: [] },
+    spec: { containers: [{ resources: { requests: { cpu: 'much', memory: '-1' } } }, 'x'], initContainers: 'none' },
+    status: 'fine',
+  });
+  expect(pod).toEqual({
+    phase: '',
+    spec: {
+      uid: 'u',
+      namespace: '',
+      name: 'p',
+      annotations: {},
+      qos: 'BestEffort',
+      finished: false,
+      containers: [
+        { name: '', kind: 'app', ended: false },
+        { name: '', kind: 'app', ended: false },
+      ],
+    },
+  });
+});
