@@ -13,6 +13,7 @@ import {
   type Suite,
   waitUntil,
 } from './rig';
+import { statusOf } from './faults/daemon-view';
 
 jest.setTimeout(120_000);
 
@@ -128,6 +129,55 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const second = await pods.at(-1)!.startContainer('second');
       expect([await first.firstLine(), await second.firstLine()]).toEqual(['1', '1']);
       expect(web.cpuset().cpus).toBe(count === 1 ? '0' : `0,2${count === 2 ? '' : `-${lastCpu}`}`);
+    });
+
+    test.each`
+      name                           | result
+      ${'it is no list of zones'}    | ${'{"name":"node0"'}
+      ${'there is no such node'}     | ${'[{"name":"node9","type":"Node","resources":{"capacity":{"cpu":"1"}}}]'}
+      ${'it names more than it may'} | ${'[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"999"}}}]'}
+    `(
+      'a choice of the scheduler is not followed where $name: CPUs are chosen here',
+      async ({ result }: { result: string }) => {
+        await start();
+        const db = await run('db', { [POLICY]: 'exclusive', 'topology.crane.io/topology-result': result });
+        expect(await db.firstLine()).toBe(list);
+        expect(await daemon.waitForLog('annotation ignored')).toMatchObject({
+          container: 'db',
+          annotation: 'topology.crane.io/topology-result',
+        });
+      },
+    );
+
+    // Of a set of one CPU nothing can be taken: see the greedy one above.
+    (count < 2 ? test.skip : test)('an exclusive one makes a numa set smaller, and gives it back', async () => {
+      await start();
+      const numa = await run('numa', { [POLICY]: 'numa' }, [whole('numa', 1)]);
+      expect(await numa.firstLine()).toBe(list);
+      const db = await run('db', { [POLICY]: 'exclusive' }, [whole('db', 1)]);
+      expect(numa.cpuset().cpus).not.toContain(await db.firstLine());
+      await remove();
+      await waitUntil('the numa set to grow again', () => numa.cpuset().cpus === list);
+    });
+
+    test("Crane's policy as that of the node: for pods that choose nothing, and kept when it changes", async () => {
+      await start(['--reserved-cpus', '0', '--cpu-manager-policy', 'exclusive']);
+      const db = await run('db', {}); // Burstable
+      expect(await db.firstLine()).toBe(list);
+      expect(web.cpuset().cpus).toBe('0');
+      const before = daemon;
+      await before.stop();
+      const args = ['--reserved-cpus', '0', '--cpu-manager-policy', 'numa'];
+      daemon = startDaemon({ runtime, args, stateDir: before.stateDir });
+      try {
+        await synchronized();
+        const verdict = async () => (await statusOf(daemon)).containers.find(({ id }) => id === db.id)?.verdict;
+        await waitUntil('the container to be judged', async () => (await verdict())?.kind === 'held-under-old-rules');
+        expect((await verdict())?.reason).toBe('given under cpu-manager-policy exclusive, which is numa now');
+        expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([list, '0']);
+      } finally {
+        await before.dispose();
+      }
     });
 
     test('reserved CPUs are left out where the pod asks for it', async () => {
