@@ -62,7 +62,9 @@ export function updateDocument(page, { runs, wallMs, version }) {
   const seen = runs.map(
     (run) => `### ${run.machine.name}\n\n${run.machine.about}\n\n\`\`\`text\n${formatOutcome(run)}\n\`\`\``,
   );
-  const head = `${date}, cpusetd ${version}: ${runs.length} machines in ${Math.round(wallMs / 1000)} s.`;
+  const cpuMs = runs.reduce((sum, run) => sum + run.cpuMs, 0);
+  const times = `${Math.round(wallMs / 1000)} s by the clock, ${Math.round(cpuMs / 1000)} s of processor time`;
+  const head = `${date}, cpusetd ${version}: ${runs.length} machines in ${times}.`;
   return [
     before,
     marks[0],
