@@ -42,7 +42,8 @@ export function openGrpcJs(socketPath: string): Caller {
 export function openFrames(socketPath: string): Promise<Caller> {
   const socket = connect(socketPath);
   const reader = new FrameReader({ expectPreface: false });
-  const open = new Map<number, () => void>();
+  const open = new Map<number, (hasAnswer: boolean) => void>();
+  const answered = new Set<number>();
   const blocks = new Map<string, Buffer>();
   let nextStreamId = 1;
   let owedBytes = 0;
@@ -62,13 +63,16 @@ export function openFrames(socketPath: string): Promise<Caller> {
       send(formatFrame(FrameType.settings, Flag.ack, 0, new Uint8Array()));
     if (frame.type === FrameType.ping && !hasFlag(frame, Flag.ack))
       send(formatFrame(FrameType.ping, Flag.ack, 0, frame.buffer.subarray(frame.start + 9, frame.end)));
-    if (frame.type === FrameType.data) owedBytes += payloadLength(frame);
+    if (frame.type === FrameType.data) {
+      owedBytes += payloadLength(frame);
+      answered.add(frame.streamId);
+    }
     if (owedBytes > 100_000_000) {
       send(formatWindowUpdate(0, owedBytes));
       owedBytes = 0;
     }
     if (frame.type === FrameType.headers && hasFlag(frame, Flag.endStream)) {
-      open.get(frame.streamId)?.();
+      open.get(frame.streamId)?.(answered.delete(frame.streamId));
       open.delete(frame.streamId);
     }
   };
@@ -85,12 +89,12 @@ export function openFrames(socketPath: string): Promise<Caller> {
     ]);
   const caller: Caller = {
     call: (method, message) =>
-      new Promise((resolve) => {
+      new Promise((resolve, reject) => {
         const block = blocks.get(method) ?? blockOf(method);
         blocks.set(method, block);
         const id = nextStreamId;
         nextStreamId += 2;
-        open.set(id, resolve);
+        open.set(id, (hasAnswer) => (hasAnswer ? resolve() : reject(new Error(`${method} has failed`))));
         const body = Buffer.alloc(5 + message.length);
         body.writeUInt32BE(message.length, 1);
         message.copy(body, 5);

@@ -12,8 +12,6 @@ const createContainer: Interceptor = {
   onEnd: () => undefined,
 };
 
-process.on('message', () => process.send?.(process.memoryUsage.rss()));
-
 if (kind === 'frames') {
   void CriProxy.open({
     listen: { path: listenPath },

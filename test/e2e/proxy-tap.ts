@@ -15,6 +15,14 @@ export interface TappedCall {
   details?: string;
 }
 
+export interface TapOptions {
+  readonly behind: string;
+  readonly marks: boolean;
+  readonly paths: readonly string[];
+  /** Calls that it answers with an error itself, as a runtime that is in trouble does. */
+  readonly refuses?: (path: string) => boolean;
+}
+
 export interface Tap {
   /** Calls that carry the mark, in the order in which they came. */
   readonly calls: readonly TappedCall[];
@@ -28,15 +36,16 @@ const MARK = 'x-tap';
  * tell what the proxy has changed. The one in front marks its calls; the one behind keeps only those, so that what the proxy asks
  * the runtime itself is not among them.
  */
-export async function openTap(
-  listenPath: string,
-  { behind, marks, paths }: { readonly behind: string; readonly marks: boolean; readonly paths: readonly string[] },
-): Promise<Tap> {
+export async function openTap(listenPath: string, { behind, marks, paths, refuses }: TapOptions): Promise<Tap> {
   const client = new TestClient(behind);
   const calls: TappedCall[] = [];
   let count = 0;
   const pass = (call: grpc.ServerDuplexStream<Buffer, Buffer>): void => {
     const { metadata } = call;
+    if (refuses?.(call.getPath()) === true) {
+      call.emit('error', { code: grpc.status.INTERNAL, details: 'the runtime is in trouble' });
+      return;
+    }
     if (marks) metadata.set(MARK, String(++count));
     const [id] = metadata.get(MARK);
     const { 'user-agent': _client, ...kept } = metadata.toJSON();

@@ -1,10 +1,9 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
 import { Client, credentials } from '@grpc/grpc-js';
 import {
   ContainerEventResponse,
@@ -20,7 +19,6 @@ import {
   type Kubelet,
   type LogLine,
   printMaskThenExit,
-  printMaskThenSleep,
   requireRuntime,
   type Runtime,
   type RunningContainer,
@@ -30,20 +28,10 @@ import {
   waitUntil,
 } from './rig';
 import { LineLog } from './rig/line-log';
+import { exclusiveCpus, exclusiveList, isHealthy, machine, pinned, PROXY, shared, statusOf } from './proxy-node';
 
 jest.setTimeout(120_000);
 
-/** CPU 0 is reserved: on the smallest machine there is one exclusive CPU, and that is enough to prove all of this. */
-const PROXY = ['--mode', 'cri-proxy', '--reserved-cpus', '0'];
-const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
-const lastCpu = Number(machine.split(/[-,]/).pop());
-const exclusiveCpus = lastCpu;
-const exclusiveList = exclusiveCpus === 1 ? '1' : `1-${lastCpu}`;
-
-const shared = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
-const pinned = { name: 'db', cpus: exclusiveCpus, command: printMaskThenSleep };
-
-const run = promisify(execFile);
 const { methods } = RuntimeServiceDefinition;
 
 /** The allowed CPUs of every process in the container's cgroup, as the kernel says. */
@@ -54,36 +42,10 @@ function masksOf(container: RunningContainer): string[] {
   return pids.map((pid) => /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!);
 }
 
-async function isHealthy(daemon: Daemon, service: string): Promise<boolean> {
-  try {
-    await run(process.execPath, [bundle, 'health', service, '--admin-socket', daemon.adminSocket]);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** Removes a pod that was made through a proxy which is gone. */
 async function removeDirectly({ kubelet }: Runtime, podSandboxId: string): Promise<void> {
   await kubelet.channel.call(methods.stopPodSandbox, { podSandboxId });
   await kubelet.channel.call(methods.removePodSandbox, { podSandboxId });
-}
-
-interface ShownStatus {
-  readonly node: { readonly mode: string; readonly sharedPool: string; readonly nri: { readonly state: string } };
-  readonly containers: readonly {
-    readonly id: string;
-    readonly container: string;
-    readonly promise?: { readonly cpus: string };
-    readonly verdict: { readonly kind: string };
-  }[];
-  readonly idle: readonly unknown[];
-}
-
-async function statusOf(daemon: Daemon): Promise<ShownStatus> {
-  const args = [bundle, 'status', '-o', 'json', '--admin-socket', daemon.adminSocket];
-  const { stdout } = await run(process.execPath, args);
-  return JSON.parse(stdout) as ShownStatus;
 }
 
 const announced = [

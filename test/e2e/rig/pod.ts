@@ -46,6 +46,11 @@ export class RunningPod {
     this.cgroupParent = config.linux?.cgroupParent ?? '';
   }
 
+  /** The same pod, as another kubelet has it: one that was started again, say. */
+  through({ channel }: { readonly channel: Channel }): RunningPod {
+    return new RunningPod(channel, this.facts, this.config, this.spec, this.image);
+  }
+
   /** Creates a container of the spec by name (again: a restart, as the kubelet does it), without starting it. */
   async createContainer(name: string): Promise<RunningContainer> {
     const spec = this.spec.containers.find((container) => container.name === name);

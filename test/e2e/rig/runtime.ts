@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { openChannel } from '../../../src/cri/client';
 import { Kubelet } from './kubelet';
 import { LineLog } from './line-log';
 import { runtimeScripts, type Suite } from './require-runtime';
@@ -29,8 +30,11 @@ export interface RuntimeFacts {
 
 export interface Runtime extends RuntimeFacts {
   readonly kubelet: Kubelet;
-  /** A kubelet that talks to another socket, such as a CRI proxy in front of this runtime. */
-  kubeletAt(criSocket: string): Kubelet;
+  /**
+   * A kubelet that talks to another socket, such as a CRI proxy in front of this runtime. `service`: another name for the same
+   * messages, such as that of kubelets before 1.26.
+   */
+  kubeletAt(criSocket: string, service?: string): Kubelet;
   /** Crashes containerd (SIGKILL); containers go on. */
   kill(): Promise<void>;
   /** Starts containerd again on the state it had, and waits until it takes pods. */
@@ -84,8 +88,8 @@ export async function startRuntime({ suite, nri, parent = tmpdir() }: RuntimeOpt
 
   const facts = await expectEvent('ready', 0);
   const kubelets: Kubelet[] = [];
-  const kubeletAt = (criSocket: string) => {
-    const kubelet = new Kubelet(criSocket, facts);
+  const kubeletAt = (criSocket: string, service?: string) => {
+    const kubelet = new Kubelet(criSocket, facts, service === undefined ? undefined : openChannel(criSocket, service));
     kubelets.push(kubelet);
     return kubelet;
   };

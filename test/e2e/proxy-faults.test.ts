@@ -1,0 +1,353 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ExecSyncRequest, RuntimeServiceDefinition } from '../../gen/cri/v1/cri';
+import { CLIENT_PREFACE, Flag, formatFrame, formatWindowUpdate, FrameType } from '../../src/cri/proxy/http2/frame';
+import { encodeHeaders } from '../../src/cri/proxy/http2/hpack-encoder';
+import { readCriTable } from '../cri/every-method/cri-table';
+import { collect, TestClient } from '../cri/proxy/harness';
+import { exclusiveCpus, exclusiveList, machine, pinned, PROXY, shared, statusOf } from './proxy-node';
+import { openTap, type Tap } from './proxy-tap';
+import {
+  cpusetDirOf,
+  type Daemon,
+  type Kubelet,
+  requireRuntime,
+  type Runtime,
+  type RunningPod,
+  startDaemon,
+  startRuntime,
+  type Suite,
+  waitUntil,
+} from './rig';
+
+jest.setTimeout(120_000);
+
+const RUNTIME = '/runtime.v1.RuntimeService/';
+const MEBIBYTE = 1_048_576;
+const { methods } = RuntimeServiceDefinition;
+const paths = readCriTable().methods.map(({ path }) => path);
+
+/** Most memory that a process has ever had resident, in MiB. */
+function peakMiB(pid: number): number {
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+}
+
+/** A client that makes one call, allows the server to send everything at once, and reads nothing until it is told to. */
+function callWithoutReading(socketPath: string, path: string, message: Uint8Array): Socket {
+  const socket = connect(socketPath);
+  socket.pause();
+  const fields = encodeHeaders([
+    [':method', 'POST'],
+    [':scheme', 'http'],
+    [':path', path],
+    [':authority', 'localhost'],
+    ['content-type', 'application/grpc'],
+    ['te', 'trailers'],
+  ]);
+  const body = Buffer.alloc(5 + message.length);
+  body.writeUInt32BE(message.length, 1);
+  body.set(message, 5);
+  socket.write(
+    Buffer.concat([
+      CLIENT_PREFACE,
+      formatFrame(FrameType.settings, 0, 0, Uint8Array.of(0, 4, 0x7f, 0xff, 0xff, 0xff)),
+      formatWindowUpdate(0, 1_000_000_000),
+      formatFrame(FrameType.headers, Flag.endHeaders, 1, fields),
+      formatFrame(FrameType.data, Flag.endStream, 1, body),
+    ]),
+  );
+  return socket;
+}
+
+for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
+  requireRuntime(suite)(`faults around the CRI proxy, containerd of Debian ${suite}, NRI off`, () => {
+    let folder: string;
+    let runtime: Runtime;
+    let daemon: Daemon;
+    let kubelet: Kubelet;
+    let client: TestClient;
+    let tap: Tap | undefined;
+    const pods: RunningPod[] = [];
+    const slow: Socket[] = [];
+    beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'cpusetd-f-'));
+      runtime = await startRuntime({ suite, nri: false });
+    });
+    afterAll(async () => {
+      await runtime?.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+    afterEach(async () => {
+      for (const socket of slow.splice(0)) socket.destroy();
+      // Directly: also when the proxy is gone.
+      for (const { id: podSandboxId } of pods.splice(0)) {
+        await runtime.kubelet.channel.call(methods.stopPodSandbox, { podSandboxId }, { waitForReady: true });
+        await runtime.kubelet.channel.call(methods.removePodSandbox, { podSandboxId });
+      }
+      client?.grpc.close();
+      await daemon?.dispose();
+      tap?.close();
+      tap = undefined;
+    });
+
+    const listening = (from = 0) => daemon.waitForLog('the CRI proxy listens', { from });
+    const start = async (...args: string[]): Promise<void> => {
+      daemon = startDaemon({ runtime, args: [...PROXY, ...args] });
+      await listening();
+      kubelet = runtime.kubeletAt(daemon.criListen);
+      client = new TestClient(daemon.criListen);
+    };
+    const runPod = async (...containers: (typeof pinned)[]): Promise<RunningPod> => {
+      const pod = await kubelet.runPod({ containers });
+      pods.push(pod);
+      return pod;
+    };
+    /** As the kubelet does: tries until the runtime is through with what it was doing. */
+    const removes = async (containerId: string): Promise<boolean> => {
+      try {
+        await kubelet.channel.call(methods.stopContainer, { containerId, timeout: 0n });
+        await kubelet.channel.call(methods.removeContainer, { containerId });
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    /** Nobody is known any more, and nothing is kept for anybody. */
+    const isEmpty = async (): Promise<boolean> => {
+      const { containers, idle, node } = await statusOf(daemon);
+      return containers.length === 0 && idle.length === 0 && node.sharedPool === machine;
+    };
+
+    test('containerd is killed in mid-call and in mid-stream: both end UNAVAILABLE in our name, and the same client goes on', async () => {
+      await start();
+      const pod = await runPod(pinned);
+      const db = await pod.startContainer('db');
+      const events = client.open(`${RUNTIME}GetContainerEvents`);
+      const eventsEnd = collect(events);
+      events.end(Buffer.alloc(0));
+      const request = { containerId: db.id, cmd: ['sleep', '60'], timeout: 60n };
+      const call = client.run(`${RUNTIME}ExecSync`, [ExecSyncRequest.encode(ExecSyncRequest.create(request)).finish()]);
+      const processes = join(cpusetDirOf(db.cgroupPath), 'cgroup.procs');
+      await waitUntil('the command to run', () => readFileSync(processes, 'utf8').trim().split('\n').length > 1);
+
+      const mark = daemon.mark();
+      await runtime.kill();
+      const lost = { code: 14, details: 'cpusetd: the connection to the container runtime was lost during the call' };
+      expect(await call).toMatchObject(lost);
+      expect(await eventsEnd).toMatchObject(lost);
+      expect(db.cpuset().cpus).toBe(exclusiveList);
+      await runtime.start();
+      await daemon.waitForLog('synchronized with the runtime', { from: mark });
+      await waitUntil(
+        'the client to get through',
+        async () => (await client.run(`${RUNTIME}Status`, [Buffer.alloc(0)])).code === 0,
+      );
+      await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
+      await pod.remove();
+      pods.pop();
+      expect(await isEmpty()).toBe(true);
+    });
+
+    test('the kubelet goes in the middle of creations: no CPU is left with a container that nobody knows', async () => {
+      await start();
+      for (let round = 0; round < 5; round++) {
+        const pod = await runPod(pinned);
+        const mark = daemon.mark();
+        const gone = runtime.kubeletAt(daemon.criListen);
+        const doomed = pod.through(gone).createContainer('db');
+        const outcome = doomed.then(
+          () => 'made',
+          () => 'lost',
+        );
+        await daemon.waitForLog(({ msg, container }) => msg === 'pinned' && container === 'db', { from: mark });
+        gone.close();
+        await outcome;
+        // The next kubelet: removes what was made, as the real one does, and tries again.
+        const { containers } = await kubelet.channel.call(methods.listContainers, {
+          filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} },
+        });
+        for (const { id } of containers) await kubelet.channel.call(methods.removeContainer, { containerId: id });
+        const again = await pod.startContainer('db');
+        expect(await again.firstLine()).toBe(exclusiveList);
+        await pod.remove();
+        pods.pop();
+        await waitUntil('nothing to be left', isEmpty);
+      }
+    });
+
+    test('readers that do not read cost a bounded number of bytes, hold up nobody, and get everything in the end', async () => {
+      await start();
+      const pod = await runPod(pinned);
+      const db = await pod.startContainer('db');
+      const bytes = 12 * MEBIBYTE;
+      const request = { containerId: db.id, cmd: ['head', '-c', String(bytes), '/dev/zero'], timeout: 60n };
+      const message = ExecSyncRequest.encode(ExecSyncRequest.create(request)).finish();
+      for (let n = 0; n < 50; n++) await client.run(`${RUNTIME}Version`, [Buffer.from([10, 2, 118, 49])]);
+      const before = peakMiB(daemon.pid);
+      for (let n = 0; n < 8; n++) slow.push(callWithoutReading(daemon.criListen, `${RUNTIME}ExecSync`, message));
+      const processes = join(cpusetDirOf(db.cgroupPath), 'cgroup.procs');
+      await waitUntil('the commands to run', () => readFileSync(processes, 'utf8').trim().split('\n').length > 1);
+      await waitUntil(
+        'the commands to end',
+        () => readFileSync(processes, 'utf8').trim().split('\n').length === 1,
+        60_000,
+      );
+      for (let n = 0; n < 200; n++)
+        expect((await client.run(`${RUNTIME}Version`, [Buffer.from([10, 2, 118, 49])])).code).toBe(0);
+      const grown = peakMiB(daemon.pid) - before;
+      console.info(`8 unread answers of 12 MiB each: the proxy grew by ${grown.toFixed(1)} MiB`);
+      expect(grown).toBeLessThan(24);
+
+      const received = slow.map((socket) => {
+        let count = 0;
+        socket.on('data', (chunk: Buffer) => (count += chunk.length)).resume();
+        return () => count;
+      });
+      await waitUntil('all of it to arrive', () => received.every((count) => count() > bytes), 60_000);
+    });
+
+    test('messages over the limit are refused, by whom they concern, and the connection lives on', async () => {
+      await start();
+      const version = () => client.run(`${RUNTIME}Version`, [Buffer.from([10, 2, 118, 49])]);
+      expect((await version()).code).toBe(0);
+      const huge = Buffer.alloc(17 * MEBIBYTE, 1);
+      expect(await client.run(`${RUNTIME}CreateContainer`, [huge])).toMatchObject({
+        code: 8,
+        details: expect.stringMatching(/^cpusetd: the request has 17825792 bytes, \d+ are allowed$/) as string,
+      });
+      expect((await version()).code).toBe(0);
+      const other = await client.run(`${RUNTIME}ExecSync`, [huge]);
+      expect(other.code).toBe(8);
+      expect(other.details).not.toContain('cpusetd: ');
+      expect((await version()).code).toBe(0);
+    });
+
+    test('1,000 calls at a time all have their answer', async () => {
+      await start();
+      const pod = await runPod(shared);
+      const web = await pod.startContainer('web');
+      const outcomes = await Promise.all(
+        Array.from({ length: 1000 }, (_, n) =>
+          n % 2 === 0
+            ? kubelet.channel.call(methods.version, { version: 'v1' }, { timeoutMs: 60_000 })
+            : kubelet.channel.call(
+                methods.containerStatus,
+                { containerId: web.id, verbose: true },
+                { timeoutMs: 60_000 },
+              ),
+        ),
+      );
+      const told = outcomes.map((outcome) => ('runtimeName' in outcome ? outcome.runtimeName : outcome.status?.id));
+      expect(new Set(told.filter((_, n) => n % 2 === 0))).toEqual(new Set(['containerd']));
+      expect(new Set(told.filter((_, n) => n % 2 === 1))).toEqual(new Set([web.id]));
+    });
+
+    test('SIGKILL at any moment of a creation: after the restart nobody has the CPUs twice, and none is lost', async () => {
+      await start();
+      for (const delayMs of [0, 2, 5, 10, 20, 40]) {
+        const pod = await runPod(pinned);
+        let mark = daemon.mark();
+        const creating = pod.startContainer('db').then(
+          () => 'started',
+          () => 'cut off',
+        );
+        await daemon.waitForLog(({ msg, container }) => msg === 'pinned' && container === 'db', { from: mark });
+        await new Promise((resolve) => setTimeout(resolve, delayMs)); // the moment to be hit, nothing to wait for
+        await daemon.kill();
+        await creating;
+        mark = daemon.mark();
+        daemon.start();
+        await listening(mark);
+        const { containers } = await kubelet.channel.call(
+          methods.listContainers,
+          { filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} } },
+          { waitForReady: true },
+        );
+        const status = await statusOf(daemon);
+        expect(status.containers.map(({ id }) => id)).toEqual(containers.map(({ id }) => id));
+        expect(status.containers.map(({ promise }) => promise?.cpus)).toEqual(containers.map(() => exclusiveList));
+        expect(status.node.sharedPool).toBe('0'); // they are the pod's, whether the container was made or not
+        for (const { id } of containers) await waitUntil('its removal', () => removes(id));
+        const again = await pod.startContainer('db');
+        expect(await again.firstLine()).toBe(exclusiveList);
+        await pod.remove();
+        pods.pop();
+        expect(await isEmpty()).toBe(true);
+      }
+    });
+
+    test('a resize is decided anew; one that the runtime refuses leaves everything as it was', async () => {
+      await start();
+      const crowd = await runPod(shared);
+      const web = await crowd.startContainer('web');
+      const pod = await runPod(pinned);
+      const db = await pod.startContainer('db');
+      const whole = {
+        cpuPeriod: 100_000n,
+        cpuQuota: BigInt(exclusiveCpus * 100_000),
+        cpuShares: BigInt(exclusiveCpus * 1024),
+      };
+      const half = { cpuPeriod: 100_000n, cpuQuota: 50_000n, cpuShares: 512n };
+      await expect(db.update({ ...half, memoryLimitInBytes: 4096n })).rejects.toMatchObject({
+        message: expect.not.stringContaining('cpusetd: ') as string,
+      });
+      expect((await statusOf(daemon)).node.sharedPool).toBe('0');
+      await waitUntil('its CPUs to be there', () => db.cpuset().cpus === exclusiveList && web.cpuset().cpus === '0');
+
+      await db.update(half);
+      expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([machine, machine]);
+      await db.update(whole);
+      expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
+    });
+
+    test('--on-insufficient-cpu share: who finds no room runs in the shared pool', async () => {
+      await start('--on-insufficient-cpu', 'share');
+      const first = await runPod(pinned);
+      await first.startContainer('db');
+      const second = await runPod(pinned);
+      const late = await second.startContainer('db');
+      expect(await late.firstLine()).toBe('0');
+    });
+
+    test.each(['refuse', 'share'])('a shared container that cannot be moved, --on-insufficient-cpu %s', async (how) => {
+      let isInTrouble = false;
+      const behind = join(folder, 'runtime.sock');
+      const refuses = (path: string) => isInTrouble && path.endsWith('/UpdateContainerResources');
+      tap = await openTap(behind, { behind: runtime.criSocket, marks: false, paths, refuses });
+      const args = [...PROXY, '--cri-endpoint', behind, '--cgroup-writes', 'off', '--on-insufficient-cpu', how];
+      daemon = startDaemon({ args });
+      await listening();
+      kubelet = runtime.kubeletAt(daemon.criListen);
+      const crowd = await runPod(shared);
+      const web = await crowd.startContainer('web');
+      const pod = await runPod(pinned);
+      isInTrouble = true;
+      const creating = pod.startContainer('db');
+      if (how === 'refuse') {
+        await expect(creating).rejects.toMatchObject({
+          code: 'UNAVAILABLE',
+          message: expect.stringContaining('cpusetd: its CPUs could not be cleared of other containers') as string,
+        });
+        isInTrouble = false;
+        const db = await pod.startContainer('db');
+        expect([await db.firstLine(), web.cpuset().cpus]).toEqual([exclusiveList, '0']);
+      } else {
+        expect(await (await creating).firstLine()).toBe(machine);
+        expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+      }
+    });
+
+    if (suite === 'trixie')
+      test('a kubelet of before Kubernetes 1.26 speaks runtime.v1alpha2: its containers get their CPUs as well', async () => {
+        await start();
+        kubelet = runtime.kubeletAt(daemon.criListen, 'runtime.v1alpha2.RuntimeService');
+        const pod = await runPod(pinned);
+        const db = await pod.startContainer('db');
+        expect(await db.firstLine()).toBe(exclusiveList);
+        await db.update({ cpusetCpus: '0' });
+        expect(db.cpuset().cpus).toBe(exclusiveList);
+      });
+  });
+}

@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { bundle, type ContainerSpec, type Daemon, printMaskThenSleep } from './rig';
+
+const run = promisify(execFile);
+
+/** CPU 0 is reserved: on the smallest machine there is one exclusive CPU, and that is enough to prove all of this. */
+export const PROXY = ['--mode', 'cri-proxy', '--reserved-cpus', '0'];
+export const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
+export const exclusiveCpus = Number(machine.split(/[-,]/).pop());
+export const exclusiveList = exclusiveCpus === 1 ? '1' : `1-${exclusiveCpus}`;
+
+export const shared: ContainerSpec = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
+/** Takes all CPUs that can be had alone. */
+export const pinned: ContainerSpec = { name: 'db', cpus: exclusiveCpus, command: printMaskThenSleep };
+
+export async function isHealthy(daemon: Daemon, service: string): Promise<boolean> {
+  try {
+    await run(process.execPath, [bundle, 'health', service, '--admin-socket', daemon.adminSocket]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export interface ShownStatus {
+  readonly node: { readonly mode: string; readonly sharedPool: string; readonly nri: { readonly state: string } };
+  readonly containers: readonly {
+    readonly id: string;
+    readonly container: string;
+    readonly promise?: { readonly cpus: string };
+    readonly verdict: { readonly kind: string };
+  }[];
+  readonly idle: readonly unknown[];
+}
+
+/** What the daemon itself says. */
+export async function statusOf(daemon: Daemon): Promise<ShownStatus> {
+  const args = [bundle, 'status', '-o', 'json', '--admin-socket', daemon.adminSocket];
+  const { stdout } = await run(process.execPath, args);
+  return JSON.parse(stdout) as ShownStatus;
+}
