@@ -6,7 +6,8 @@ import { runCli } from '../../src/cli/program';
 import { parseCpuList } from '../../src/core/cpuset';
 import { acquireHostLock } from '../../src/host';
 import { inspectState, openStateStore } from '../../src/state';
-import { formatKubeletState, parseKubeletState } from '../../src/state/kubelet-checkpoint';
+import { formatKubeletState, formatKubeletStateV1, parseKubeletState } from '../../src/state/kubelet-checkpoint';
+import { serveRuntime } from '../cri/client/fake-runtime';
 import { loadMachine, withSysfs } from '../support/sysfs-tree';
 
 let dir: string;
@@ -173,6 +174,60 @@ describe('state import-kubelet', () => {
   });
 });
 
+describe('state import-kubelet of format v1, which knows containers by their ids', () => {
+  const v1 = (entries: Record<string, string>): string => {
+    const path = join(dir, 'cpu_manager_state');
+    const state = { policyName: 'static', defaultCpuSet: '0-7', entries: new Map(Object.entries(entries)) };
+    writeFileSync(path, formatKubeletStateV1(state));
+    return path;
+  };
+
+  test('the runtime tells whose they are, exited ones included; who is unknown to it is dropped, as by a kubelet', async () => {
+    const socket = join(dir, 'cri.sock');
+    const server = await serveRuntime(socket, {
+      ListContainers: (_call: unknown, reply: (error: null, answer: object) => void) =>
+        reply(null, {
+          containers: [
+            { id: 'c1', podSandboxId: 's1', metadata: { name: 'app' }, state: 1 },
+            { id: 'c2', podSandboxId: 's1', metadata: { name: 'init' }, state: 2 },
+            { id: 'c3', podSandboxId: 'none', metadata: { name: 'lost' }, state: 1 },
+          ],
+        }),
+      ListPodSandbox: (_call: unknown, reply: (error: null, answer: object) => void) =>
+        reply(null, { items: [{ id: 's1', metadata: { uid: 'uid-1', name: 'p', namespace: 'ns' }, state: 0 }] }),
+    });
+    try {
+      const file = v1({ c1: '2-3', c2: '4', c3: '5', nobody: '6' });
+      expect(await state('import-kubelet', file, '--cri-endpoint', socket)).toMatchObject({ status: 0, err: '' });
+      expect(remembered()).toEqual(['uid-1/app 2-3 idle', 'uid-1/init 4 idle']);
+    } finally {
+      server.forceShutdown();
+    }
+  });
+
+  test('without a runtime nothing is taken, and that is said', async () => {
+    const { status, err } = await state('import-kubelet', v1({ c1: '2-3' }), '--cri-endpoint', join(dir, 'no.sock'));
+    expect(status).toBe(1);
+    expect(err).toMatch(/format v1 .*no\.sock could not be asked whose they are.*--cri-endpoint/);
+    expect(remembered()).toBe('none');
+  });
+
+  test('a dry run asks nobody', async () => {
+    const [file, args] = [v1({ c1: '2-3' }), ['--dry-run', '--cri-endpoint', join(dir, 'no.sock')]];
+    const { status, out } = await state('import-kubelet', file, ...args, '-o', 'json');
+    expect(status).toBe(0);
+    expect(JSON.parse(out)).toEqual({ policyName: 'static', defaultCpuSet: '0-7', entries: { c1: '2-3' } });
+    expect((await state('import-kubelet', file, ...args)).out).toMatch(/c1 +2-3 +left: .*asks the runtime whose/);
+  });
+
+  test('one without entries needs no runtime', async () => {
+    expect(await state('import-kubelet', v1({}), '--cri-endpoint', join(dir, 'no.sock'))).toMatchObject({
+      status: 0,
+      out: 'No exclusive CPUs in it.\n',
+    });
+  });
+});
+
 describe('state export-kubelet', () => {
   const exportFrom = (machine: string, ...args: string[]) =>
     withSysfs(loadMachine(machine), (root) => state('export-kubelet', '--sysfs-root', root, ...args));
@@ -199,6 +254,22 @@ describe('state export-kubelet', () => {
     } as const; // prettier-ignore
     opened.store.save({ generation: 1, assignments: [assignment] });
     expect(parseKubeletState((await exportFrom('1x4x2')).out)).toMatchObject({ state: { defaultCpuSet: '1,4-7' } });
+  });
+
+  test('with the configuration its reservation counts, whatever assignments were made under', async () => {
+    await state('import-kubelet', kubeletFile({ uid: { app: '2-3' } }));
+    const file = join(dir, 'config.yaml');
+    const exported = async (strict: boolean) => {
+      writeFileSync(file, `reserved-cpus: '0-1'\ncpu-manager-policy-options:\n  strict-cpu-reservation: ${strict}\n`);
+      return parseKubeletState((await exportFrom('1x4x2', '--config', file)).out);
+    };
+    expect(await exported(true)).toMatchObject({ state: { defaultCpuSet: '4-7' } });
+    expect(await exported(false)).toMatchObject({ state: { defaultCpuSet: '0-1,4-7' } });
+    writeFileSync(file, 'reserved-cpus: many\n');
+    expect(await exportFrom('1x4x2', '--config', file)).toMatchObject({
+      status: 1,
+      err: expect.stringMatching(/many/),
+    });
   });
 
   test('without a state there is nothing to export', async () => {

@@ -40,7 +40,8 @@ export function addStateCommand(program: Command, context: CliContext, exit: (st
     .addOption(
       new Option('--sysfs-root <path>', 'where the machine is described').env('CPUSETD_SYSFS_ROOT').default('/sys'),
     )
-    .action(async (options: { stateDir: string; format: 'v2' | 'v3' | 'v4'; sysfsRoot: string }) => {
+    .addOption(new Option('--config <file>', "of cpusetd run: its reservation is the kubelet's").env('CPUSETD_CONFIG'))
+    .action(async (options: { stateDir: string; format: 'v2' | 'v3' | 'v4'; sysfsRoot: string; config?: string }) => {
       const { exportKubelet } = await import('../state/export-kubelet');
       await exportKubelet(options, context);
     });
@@ -52,10 +53,20 @@ export function addStateCommand(program: Command, context: CliContext, exit: (st
     .addOption(createStateDirOption())
     .addOption(createOutputOption(['table', 'json']))
     .option('--dry-run', 'only read the file and tell what is in it')
-    .action(async (file: string, options: { stateDir: string; output: 'table' | 'json'; dryRun?: true }) => {
-      const { importKubelet } = await import('../state/import-kubelet');
-      exit(await importKubelet(file, { ...options, dryRun: options.dryRun ?? false }, context));
-    });
+    .addOption(
+      new Option('--cri-endpoint <path>', 'the runtime; asked whose containers are meant by a file of format v1')
+        .env('CPUSETD_CRI_ENDPOINT')
+        .default('/run/containerd/containerd.sock'),
+    )
+    .action(
+      async (
+        file: string,
+        options: { stateDir: string; output: 'table' | 'json'; dryRun?: true; criEndpoint: string },
+      ) => {
+        const { importKubelet } = await import('../state/import-kubelet');
+        exit(await importKubelet(file, { ...options, dryRun: options.dryRun ?? false }, context));
+      },
+    );
 }
 
 function createStateDirOption(): Option {

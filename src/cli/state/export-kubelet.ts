@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 
+import { loadConfig } from '../../app/config';
 import { demand } from '../../app/demand';
+import { settingsOf } from '../../app/settings-of';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
 import { KINDS } from '../../core/model/kinds';
-import { readOnline } from '../../host';
+import { readOnline, readTopology } from '../../host';
 import { inspectState } from '../../state';
 import { formatKubeletState, toKubeletState } from '../../state/kubelet-checkpoint';
 import { write, type CliContext } from '../context';
@@ -19,8 +21,15 @@ export async function exportKubelet(
     stateDir,
     format,
     sysfsRoot,
-  }: { readonly stateDir: string; readonly format: 'v2' | 'v3' | 'v4'; readonly sysfsRoot: string },
-  { stdout }: CliContext,
+    config,
+  }: {
+    readonly stateDir: string;
+    readonly format: 'v2' | 'v3' | 'v4';
+    readonly sysfsRoot: string;
+    /** The configuration file of `cpusetd run`. */
+    readonly config?: string;
+  },
+  { stdout, env }: CliContext,
 ): Promise<void> {
   const found = inspectState({ dir: stateDir });
   if (!('state' in found)) {
@@ -33,11 +42,22 @@ export async function exportKubelet(
     assignments.filter(({ kind }) => KINDS[kind].holds === 'alone').map(({ cpus }) => cpus),
   );
   const online = demand(() => readOnline(sysfsRoot));
-  const defaultCpuSet = online.minus(exclusive).minus(strictlyReserved(assignments));
+  const strict =
+    config === undefined ? strictlyReserved(assignments) : await readStrictReservation(config, sysfsRoot, env);
+  const defaultCpuSet = online.minus(exclusive).minus(strict);
   await write(stdout, formatKubeletState(toKubeletState(assignments, { policyName: 'static', defaultCpuSet }), format));
 }
 
-/** Under strict-cpu-reservation the kubelet's shared pool is without the reserved CPUs; the newest assignment knows. */
+/** The reservation that cpusetd runs with, where it is strict. */
+async function readStrictReservation(file: string, sysfsRoot: string, env: CliContext['env']): Promise<CpuSet> {
+  const loaded = await loadConfig({ flags: { config: [file] }, env });
+  if (!loaded.ok) throw new CpusetdError('FAILED_PRECONDITION', loaded.problems.join('\n'));
+  const topology = demand(() => readTopology({ sysfsRoot }));
+  const { options, reserved } = settingsOf(loaded.config, topology);
+  return options.strictCpuReservation ? reserved : CpuSet.empty;
+}
+
+/** Without settings the newest assignment knows. Under strict-cpu-reservation the kubelet's pool is without reserved CPUs. */
 function strictlyReserved(assignments: readonly Assignment[]): CpuSet {
   const newest = [...assignments].sort((a, b) => (a.since < b.since ? 1 : -1))[0];
   return newest?.rules.options.includes('strict-cpu-reservation') ? newest.rules.reserved : CpuSet.empty;

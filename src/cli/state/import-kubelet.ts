@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { demand } from '../../app/demand';
 import { CpuSet } from '../../core/cpuset';
-import { CpusetdError } from '../../core/errors';
+import { CpusetdError, toErrorStatus } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
 import { acquireHostLock } from '../../host';
 import { inspectState, openStateStore } from '../../state';
@@ -10,6 +10,9 @@ import {
   assignmentsFromKubelet,
   formatKubeletContent,
   parseKubeletState,
+  nameContainers,
+  type KubeletState,
+  type KubeletStateV1,
   type NotTaken,
   type ParsedKubeletState,
 } from '../../state/kubelet-checkpoint';
@@ -20,6 +23,8 @@ interface ImportOptions {
   readonly stateDir: string;
   readonly output: 'table' | 'json';
   readonly dryRun: boolean;
+  /** The runtime's CRI socket. */
+  readonly criEndpoint: string;
 }
 
 type Accepted = Extract<ParsedKubeletState, { readonly ok: true }>;
@@ -30,7 +35,7 @@ type Accepted = Extract<ParsedKubeletState, { readonly ok: true }>;
  */
 export async function importKubelet(
   file: string,
-  { stateDir, output, dryRun }: ImportOptions,
+  { stateDir, output, dryRun, criEndpoint }: ImportOptions,
   { stdout, stderr, version }: CliContext,
 ): Promise<ExitStatus> {
   const parsed = parseKubeletState(read(file));
@@ -38,13 +43,16 @@ export async function importKubelet(
     stderr.write(`cpusetd: ${file}: ${parsed.because}; the kubelet refuses this file too\n`);
     return 1;
   }
-  const { taken, notTaken } = dryRun && parsed.format === 'v1' ? NOTHING : takeOver(parsed, file);
+  const { taken, notTaken } =
+    parsed.format !== 'v1'
+      ? takeOver(parsed.state)
+      : dryRun
+        ? leaveUnnamed(parsed.state)
+        : takeOver(await nameThem(parsed.state, { file, criEndpoint }));
   if (!dryRun) save(taken, { stateDir, version });
   await write(stdout, output === 'json' ? `${formatContent(parsed)}\n` : formatOutcome({ taken, notTaken }));
   return 0;
 }
-
-const NOTHING: Outcome = { taken: [], notTaken: [] };
 
 interface Outcome {
   readonly taken: readonly Assignment[];
@@ -60,15 +68,46 @@ function read(file: string): string {
   }
 }
 
-function takeOver(parsed: Accepted, file: string): Outcome {
-  if (parsed.format === 'v1') {
+/** A dry run only reads the file: it asks no runtime. */
+function leaveUnnamed({ entries }: KubeletStateV1): Outcome {
+  const because = 'format v1 has its id only; the import asks the runtime whose it is';
+  const notTaken = [...entries].map(([id, cpus]) => ({ podUid: '(unknown)', containerName: id, cpus, because }));
+  return { taken: [], notTaken };
+}
+
+/** Format v1 knows containers by their ids only: the runtime tells whose they are, as it tells a kubelet. */
+async function nameThem(
+  state: KubeletStateV1,
+  { file, criEndpoint }: { readonly file: string; readonly criEndpoint: string },
+): Promise<KubeletState> {
+  if (state.entries.size === 0) return nameContainers(state, new Map());
+  const { createCriClient } = await import('../../cri/client');
+  const client = createCriClient(criEndpoint);
+  try {
+    const options = { timeoutMs: LIST_TIMEOUT_MS };
+    const containers = await client.listContainers(options);
+    const uidOf = new Map((await client.listPods(options)).map(({ sandboxId, uid }) => [sandboxId, uid]));
+    const known = containers.flatMap(({ id, sandboxId, name }) => {
+      const podUid = uidOf.get(sandboxId);
+      return podUid === undefined ? [] : [[id, { podUid, containerName: name }] as const];
+    });
+    return nameContainers(state, new Map(known));
+  } catch (error) {
     throw fault(
-      `${file}: format v1 names containers by their ids only; let a kubelet of 1.18 or newer rewrite it first`,
+      `${file}: format v1 names containers by their ids only, and the runtime at ${criEndpoint} could not be asked whose they are ` +
+        `(${toErrorStatus(error).message}); start the runtime, or name its socket with --cri-endpoint`,
     );
+  } finally {
+    client.close();
   }
-  const { assignments, notTaken } = assignmentsFromKubelet(parsed.state, {
+}
+
+const LIST_TIMEOUT_MS = 10_000;
+
+function takeOver(state: KubeletState): Outcome {
+  const { assignments, notTaken } = assignmentsFromKubelet(state, {
     find: () => ({ podNamespace: '', podName: '', containerId: null }),
-    rules: { policy: parsed.state.policyName, options: [], reserved: CpuSet.empty },
+    rules: { policy: state.policyName, options: [], reserved: CpuSet.empty },
     since: new Date().toISOString(),
   });
   // Containers of one pod may overlap: an app container has CPUs of an init container that has ended. Who gets only a
