@@ -5,15 +5,16 @@ import { pauseImage } from './tiny-image.mjs';
  * @param {object} options
  * @param {number} options.major containerd's major version: 1 (format 2) or 2 (format 3)
  * @param {boolean} options.nri whether plugins can connect
+ * @param {string} [options.requiredPlugin] the plugin without which no container is created; from containerd 2.2
  * @returns {string} TOML
  */
-export function formatContainerdConfig({ major, nri }) {
+export function formatContainerdConfig({ major, nri, requiredPlugin }) {
   // The native snapshotter copies files, so it works on whatever file system /tmp is on.
   const shared = `
 [plugins.'io.containerd.nri.v1.nri']
   disable = ${!nri}
   socket_path = '/run/nri/nri.sock'
-`;
+${requiredPlugin === undefined ? '' : formatValidator(requiredPlugin)}`;
   if (major >= 2) {
     return `version = 3
 ${shared}
@@ -36,3 +37,9 @@ ${shared}
   snapshotter = 'native'
 `;
 }
+
+const formatValidator = (requiredPlugin) => `[plugins.'io.containerd.nri.v1.nri'.default_validator]
+  enable = true
+  required_plugins = ['${requiredPlugin}']
+  tolerate_missing_plugins_annotation = 'cpusetd.io/tolerate-missing'
+`;

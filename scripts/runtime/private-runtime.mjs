@@ -29,11 +29,12 @@ const enterScript = fileURLToPath(new URL('enter.sh', import.meta.url));
  * @param {object} options
  * @param {string} options.suite Debian suite to take containerd from: `trixie` or `sid`
  * @param {boolean} options.nri whether NRI plugins can connect
+ * @param {string} [options.requiredPlugin] the NRI plugin without which no container is created
  * @param {(line: string) => void} options.log progress for a person
  * @returns the facts about it (JSON), and `kill`, `start` and `stop`
  * @throws {Error} with the reason for the operator; nothing is left behind then
  */
-export async function startPrivateRuntime({ suite, nri, log = () => {} }) {
+export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = () => {} }) {
   const root = ensureRoot(suite, { log });
   for (const old of await removeAbandonedRuntimes()) log(`removed what a killed run left in ${old}`);
 
@@ -57,7 +58,7 @@ export async function startPrivateRuntime({ suite, nri, log = () => {} }) {
       throw new Error(`too long for a unix socket: ${path} (set TMPDIR to a shorter one)`);
   }
   const major = Number.parseInt(facts.packages.containerd, 10);
-  writeFileSync(join(work, 'run/containerd.toml'), formatContainerdConfig({ major, nri }));
+  writeFileSync(join(work, 'run/containerd.toml'), formatContainerdConfig({ major, nri, requiredPlugin }));
 
   let containerd;
   const holder = await enterNamespace(root, work);

@@ -1,6 +1,6 @@
 // Runs a private containerd until it is told to end. For people, and for the end-to-end tests.
 //
-//   node scripts/runtime/run.mjs [--suite trixie|sid] [--nri on|off] [--attached]
+//   node scripts/runtime/run.mjs [--suite trixie|sid] [--nri on|off] [--required-plugin NAME] [--attached]
 //
 // Standard output carries one JSON line per event: `ready` (sockets, versions, cgroup root), then `stopped` with what
 // could not be removed. It ends on SIGINT or SIGTERM. With --attached it also ends when standard input closes, and takes
@@ -13,6 +13,7 @@ const { values } = parseArgs({
   options: {
     suite: { type: 'string', default: 'trixie' },
     nri: { type: 'string', default: 'on' },
+    'required-plugin': { type: 'string' },
     attached: { type: 'boolean', default: false },
   },
 });
@@ -29,6 +30,7 @@ try {
   const runtime = await startPrivateRuntime({
     suite: values.suite,
     nri: values.nri === 'on',
+    requiredPlugin: values['required-plugin'],
     log: (line) => console.error(line),
   });
   say('ready', runtime.facts);

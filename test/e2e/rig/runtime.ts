@@ -47,6 +47,8 @@ export interface RuntimeOptions {
   readonly suite: Suite;
   /** Whether NRI plugins can connect. */
   readonly nri: boolean;
+  /** The NRI plugin without which no container is created; from containerd 2.2. */
+  readonly requiredPlugin?: string;
   /** The folder that its own goes into, and that is searched for what killed runs left; short, because of the sockets. */
   readonly parent?: string;
 }
@@ -64,8 +66,14 @@ const startDeadlineMs = 60_000;
  * Starts a containerd of its own for a test. It is run by a process that ends everything when this one is gone, however
  * that came about.
  */
-export async function startRuntime({ suite, nri, parent = tmpdir() }: RuntimeOptions): Promise<Runtime> {
+export async function startRuntime({
+  suite,
+  nri,
+  requiredPlugin,
+  parent = tmpdir(),
+}: RuntimeOptions): Promise<Runtime> {
   const args = [join(runtimeScripts, 'run.mjs'), '--attached', '--suite', suite, '--nri', nri ? 'on' : 'off'];
+  if (requiredPlugin !== undefined) args.push('--required-plugin', requiredPlugin);
   const child = spawn(process.execPath, args, {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, TMPDIR: parent },
