@@ -19,13 +19,13 @@ async function main(): Promise<void> {
     env: process.env,
     signal: stop.signal,
     version: __CPUSETD_VERSION__,
-    runDaemon: async (config, signal) => {
+    runDaemon: async ({ config, placeOf }, signal) => {
       // What a request leaves behind is little: a young generation that stays at 2 MiB, instead of growing to 16, costs
       // no time that could be measured.
       setFlagsFromString('--semi-space-growth-factor=1');
       const { openLog } = await import('./app/log');
       const { runDaemon } = await import('./app/run-daemon');
-      await runDaemon({ config, version: __CPUSETD_VERSION__, log: await openLog(config), signal });
+      await runDaemon({ config, placeOf, version: __CPUSETD_VERSION__, log: await openLog(config), signal });
     },
   });
 }

@@ -36,6 +36,8 @@ export interface AdminClient {
   explain(query: ExplainQuery): Promise<Explanation>;
   /** Undefined for a service that the daemon does not know. */
   checkHealth(service: string): Promise<ServingStatus | undefined>;
+  /** Its health now, then at every change, until the signal aborts or the daemon ends it. Undefined as above. */
+  watchHealth(service: string, signal: AbortSignal): AsyncIterable<ServingStatus | undefined>;
   close(): void;
 }
 
@@ -66,6 +68,27 @@ export async function connectAdmin(socketPath: string): Promise<AdminClient> {
       );
     });
 
+  async function* streamOf<Response>(name: string, request: unknown, signal: AbortSignal): AsyncGenerator<Response> {
+    const { path, requestSerialize, responseDeserialize } = methods[name]!;
+    const stream = client.makeServerStreamRequest<unknown, Response>(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      request,
+    );
+    const cancel = (): void => stream.cancel();
+    signal.addEventListener('abort', cancel);
+    if (signal.aborted) cancel();
+    try {
+      for await (const message of stream as AsyncIterable<Response>) yield message;
+    } catch (error) {
+      if (!signal.aborted) throw toCpusetdError(error as grpc.ServiceError);
+    } finally {
+      signal.removeEventListener('abort', cancel);
+      stream.cancel();
+    }
+  }
+
   return {
     async status() {
       const { status } = await call<GetStatusResponse>('getStatus', GetStatusRequest.create());
@@ -73,26 +96,9 @@ export async function connectAdmin(socketPath: string): Promise<AdminClient> {
       throw new CpusetdError('DATA_LOSS', `what answers on ${socketPath} sent no status; is it cpusetd?`);
     },
     async *watch(signal) {
-      const { path, requestSerialize, responseDeserialize } = methods['watchStatus']!;
-      const stream = client.makeServerStreamRequest<WatchStatusRequest, WatchStatusResponse>(
-        path,
-        requestSerialize,
-        responseDeserialize,
-        WatchStatusRequest.create(),
-      );
-      const cancel = (): void => stream.cancel();
-      signal.addEventListener('abort', cancel);
-      if (signal.aborted) cancel();
-      try {
-        for await (const event of stream as AsyncIterable<WatchStatusResponse>) {
-          const change = decodeChange(event);
-          if (change) yield change;
-        }
-      } catch (error) {
-        if (!signal.aborted) throw toCpusetdError(error as grpc.ServiceError);
-      } finally {
-        signal.removeEventListener('abort', cancel);
-        stream.cancel();
+      for await (const event of streamOf<WatchStatusResponse>('watchStatus', WatchStatusRequest.create(), signal)) {
+        const change = decodeChange(event);
+        if (change) yield change;
       }
     },
     async topology() {
@@ -104,14 +110,23 @@ export async function connectAdmin(socketPath: string): Promise<AdminClient> {
     async checkHealth(service) {
       try {
         const { status } = await call<HealthCheckResponse>('check', HealthCheckRequest.create({ service }));
-        return status === Serving.SERVING ? 'SERVING' : 'NOT_SERVING';
+        return decodeServing(status);
       } catch (error) {
         if (error instanceof CpusetdError && error.code === 'NOT_FOUND') return undefined;
         throw error;
       }
     },
+    async *watchHealth(service, signal) {
+      const request = HealthCheckRequest.create({ service });
+      for await (const { status } of streamOf<HealthCheckResponse>('watch', request, signal))
+        yield status === Serving.SERVICE_UNKNOWN ? undefined : decodeServing(status);
+    },
     close: () => client.close(),
   };
+}
+
+function decodeServing(status: Serving): ServingStatus {
+  return status === Serving.SERVING ? 'SERVING' : 'NOT_SERVING';
 }
 
 const UNREACHABLE: Readonly<

@@ -12,7 +12,7 @@ import { attachNri } from './attach-nri';
 import { attachPods } from './attach-pods';
 import { createCgroupMover } from './cgroup-mover';
 import { withClosers } from './closers';
-import type { Config } from './config';
+import type { Config, PlaceOf } from './config';
 import { countTransaction } from './count';
 import { demand } from './demand';
 import { DriftClues } from './drift-clues';
@@ -34,6 +34,8 @@ import { VerdictBook } from './verdict-book';
 
 export interface DaemonOptions {
   readonly config: Config;
+  /** Where an option was set, for messages about it. */
+  readonly placeOf?: PlaceOf;
   readonly version: string;
   readonly log: Logger;
   /** Ends the daemon: the runtime's socket is closed first, then everything else in the order of its opening, reversed. */
@@ -47,7 +49,7 @@ const ONLINE_PERIOD_MS = 1_000;
 const FIRST_CONTACT_MS = 1_000;
 
 /** Runs until the signal is aborted. Throws CpusetdError when it can't start. */
-export async function runDaemon({ config: given, version, log, signal: told }: DaemonOptions): Promise<void> {
+export async function runDaemon({ config: given, placeOf, version, log, signal: told }: DaemonOptions): Promise<void> {
   const fault = new AbortController();
   const signal = AbortSignal.any([told, fault.signal]);
   await withClosers(async (onClose) => {
@@ -62,7 +64,7 @@ export async function runDaemon({ config: given, version, log, signal: told }: D
     const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given));
     const config = withReservation(given, kubeletConfig);
     const topology = demand(() => readTopology({ sysfsRoot: config.sysfsRoot }));
-    const model = new NodeModel(topology, settingsOf(config, topology));
+    const model = new NodeModel(topology, settingsOf(config, topology, placeOf));
     const isolated = topology.isolated.minus(model.settings.reserved);
     if (!isolated.isEmpty)
       log.warn(

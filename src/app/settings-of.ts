@@ -10,21 +10,27 @@ import {
   type Parsed,
 } from '../core/options';
 import type { Topology } from '../core/topology';
-import type { Config } from './config';
+import type { Config, PlaceOf } from './config';
 
-/** The options that decide placements, checked against the machine. Throws CpusetdError where they don't fit it. */
-export function settingsOf(config: Config, topology: Topology): Settings {
+const flagOf: PlaceOf = (name) => `--${name}`;
+
+/**
+ * The options that decide placements, checked against the machine. Throws CpusetdError where they don't fit it; `placeOf` tells
+ * where the option at fault was set.
+ */
+export function settingsOf(config: Config, topology: Topology, placeOf: PlaceOf = flagOf): Settings {
   const { topologyManagerPolicy } = config;
-  const options = accept(parseStaticPolicyOptions(config.cpuManagerPolicyOptions), '--cpu-manager-policy-options');
-  accept(checkStaticPolicyOptions(options, { topology, topologyManagerPolicy }), '--cpu-manager-policy-options');
+  const place = placeOf('cpu-manager-policy-options');
+  const options = accept(parseStaticPolicyOptions(config.cpuManagerPolicyOptions), place);
+  accept(checkStaticPolicyOptions(options, { topology, topologyManagerPolicy }), place);
   return {
     cpuManagerPolicy: config.cpuManagerPolicy,
     options,
-    reserved: reservedOf(config, options, topology),
+    reserved: reservedOf(config, options, topology, placeOf),
     minSharedCpus: config.minSharedCpus,
     onInsufficientCpu: config.onInsufficientCpu,
     liftCpuQuota: config.liftCpuQuota,
-    topologyManager: topologyManagerOf(config, topology),
+    topologyManager: topologyManagerOf(config, topology, placeOf('topology-manager-policy-options')),
     memoryNodes: config.memoryNodes,
     podPolicies: config.podPolicies,
   };
@@ -33,10 +39,10 @@ export function settingsOf(config: Config, topology: Topology): Settings {
 function topologyManagerOf(
   { topologyManagerPolicy: policy, topologyManagerScope: scope, topologyManagerPolicyOptions }: Config,
   topology: Topology,
+  place: string,
 ): TopologyManagerSettings {
-  const flag = '--topology-manager-policy-options';
-  const options = accept(parseTopologyManagerOptions(topologyManagerPolicyOptions), flag);
-  accept(checkTopologyManagerOptions(options, { policy, numaNodes: topology.numaNodes.length }), flag);
+  const options = accept(parseTopologyManagerOptions(topologyManagerPolicyOptions), place);
+  accept(checkTopologyManagerOptions(options, { policy, numaNodes: topology.numaNodes.length }), place);
   return { policy, scope, options };
 }
 
@@ -44,25 +50,28 @@ function reservedOf(
   { reservedCpus: list, reservedCpuCount: count, cpuManagerPolicy }: Config,
   options: StaticPolicyOptions,
   topology: Topology,
+  placeOf: PlaceOf,
 ): CpuSet {
   if (list === undefined && count === undefined) return CpuSet.empty; // the config allows it for the policy none
   const chosen = chooseReserved(topology, options, list ? { list } : { count: count ?? 0 });
-  const flag = list ? `--reserved-cpus ${list.toString()}` : `--reserved-cpu-count ${count ?? 0}`;
-  if (!chosen.ok) throw fault(flag, chosen.error);
+  const place = list
+    ? `${placeOf('reserved-cpus')} ${list.toString()}`
+    : `${placeOf('reserved-cpu-count')} ${count ?? 0}`;
+  if (!chosen.ok) throw fault(place, chosen.error);
   if (cpuManagerPolicy !== 'none' && chosen.reserved.equals(topology.online)) {
     throw fault(
-      flag,
+      place,
       `all ${topology.online.size} online CPUs are reserved, so none could ever be given out; leave at least one`,
     );
   }
   return chosen.reserved;
 }
 
-function accept<T>(parsed: Parsed<T>, flag: string): T {
+function accept<T>(parsed: Parsed<T>, place: string): T {
   if (parsed.ok) return parsed.options;
-  throw fault(flag, parsed.problem.because);
+  throw fault(place, parsed.problem.because);
 }
 
-function fault(flag: string, because: string): CpusetdError {
-  return new CpusetdError('INVALID_ARGUMENT', `${flag}: ${because}`);
+function fault(place: string, because: string): CpusetdError {
+  return new CpusetdError('INVALID_ARGUMENT', `${place}: ${because}`);
 }

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 
-import type { Config } from '../app/config';
+import type { Config, PlaceOf } from '../app/config';
 
 /** What a command works with. */
 export interface CliContext {
@@ -12,7 +12,10 @@ export interface CliContext {
   readonly signal: AbortSignal;
   readonly version: string;
   /** Runs until the signal aborts. */
-  readonly runDaemon: (config: Config, signal: AbortSignal) => Promise<void>;
+  readonly runDaemon: (
+    loaded: { readonly config: Config; readonly placeOf: PlaceOf },
+    signal: AbortSignal,
+  ) => Promise<void>;
 }
 
 /** 0 fine, 1 the command's answer is no, 2 wrong usage. */

@@ -33,6 +33,7 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
     .version(context.version, '--version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand(false)
+    .addHelpText('after', '\nSee cpusetd COMMAND --help.\nExit status: 0 fine, 1 the answer is no, 2 wrong usage.')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void context.stdout.write(text),

@@ -74,6 +74,22 @@ describe('usage', () => {
     });
   });
 
+  test.each([
+    [],
+    ['run'],
+    ['status'],
+    ['topology'],
+    ['explain'],
+    ['health'],
+    ['allocate'],
+    ['state'],
+    ['state', 'show'],
+    ['state', 'import-kubelet'],
+  ])('%s %s --help fits 80 columns', async (...command) => {
+    const { stdout } = await cpusetd([...command, '--help']);
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  });
+
   test('run --help shows every option with default and variable', async () => {
     const { stdout } = await cpusetd(['run', '--help']);
     expect(stdout.replace(/\s+/g, ' ')).toContain(
@@ -103,7 +119,6 @@ describe('health', () => {
     ${'SERVING'}     | ${[]}      | ${0}
     ${'NOT_SERVING'} | ${[]}      | ${1}
     ${'SERVING'}     | ${['nri']} | ${1}
-    ${'SERVING'}     | ${['x']}   | ${1}
   `('with the server $all, health $args exits $status', async ({ all, args, status }) => {
     await withAdminRig(async ({ start, health, socketPath }) => {
       await start();
@@ -130,6 +145,51 @@ describe('health', () => {
           '',
         ].join('\n'),
       );
+    });
+  });
+
+  test('a service that does not exist is wrong usage', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      for (const args of [['x'], ['x', '--watch']]) {
+        expect(await cpusetd(['health', ...args, '--admin-socket', socketPath])).toEqual({
+          status: 2,
+          stdout: '',
+          stderr: expect.stringMatching(
+            /^cpusetd: "x": the daemon has no such service; choose one of cpusetd\.v1\.CpuManager, nri, cri/,
+          ),
+        });
+      }
+    });
+  });
+
+  test('--watch prints a line at every change, and ends with exit 1 when the daemon ends', async () => {
+    await withAdminRig(async ({ start, health, socketPath }) => {
+      const server = await start();
+      const child = spawn(process.execPath, [bundle, 'health', 'nri', '-w', '--admin-socket', socketPath], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const ended = new Promise((resolve) => child.on('close', resolve));
+      let stderr = '';
+      child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+      const next = async (): Promise<unknown> => (await lines.next()).value;
+      expect(await next()).toBe('NOT_SERVING');
+      health.set('nri', 'SERVING');
+      expect(await next()).toBe('SERVING');
+      await server.close();
+      expect(await next()).toBe('NOT_SERVING');
+      expect([await ended, stderr]).toEqual([1, 'cpusetd: cpusetd ended the watch: it is shutting down\n']);
+    });
+  });
+
+  test('--watch that is told to stop ends in order', async () => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      const stop = new AbortController();
+      const ended = cpusetd(['health', '--watch', '--admin-socket', socketPath], { signal: stop.signal });
+      setTimeout(() => stop.abort(), 100);
+      expect(await ended).toMatchObject({ status: 0, stderr: '' });
     });
   });
 

@@ -51,9 +51,12 @@ interface Daemon {
   readonly ended: Promise<{ status: number | null; stdout: string; stderr: string }>;
 }
 
-function start(options: Readonly<Record<string, string | undefined>>): Daemon {
+function start(
+  options: Readonly<Record<string, string | undefined>>,
+  env: Readonly<Record<string, string>> = {},
+): Daemon {
   const child = spawn(process.execPath, [bundle, 'run', ...argumentsWith(options)], {
-    env: { PATH: process.env.PATH },
+    env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);
@@ -95,6 +98,29 @@ describe('wrong usage is exit 2', () => {
     expectMessage(stderr, message);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
   });
+});
+
+describe('what does not fit the machine is told with the place where it was set', () => {
+  test.each`
+    what                | options                                            | env                                                 | file                           | message
+    ${'a variable'}     | ${{ 'reserved-cpus': undefined }}                  | ${{ CPUSETD_RESERVED_CPUS: '0,9' }}                 | ${undefined}                   | ${/^cpusetd: CPUSETD_RESERVED_CPUS 0,9: /}
+    ${'a file'}         | ${{ 'reserved-cpus': undefined }}                  | ${{}}                                               | ${'\nreserved-cpu-count: 8\n'} | ${/^cpusetd: .*\/cpusetd\.yaml:2: reserved-cpu-count 8: all 8/}
+    ${'policy options'} | ${{}}                                              | ${{ CPUSETD_CPU_MANAGER_POLICY_OPTIONS: 'x=true' }} | ${undefined}                   | ${/^cpusetd: CPUSETD_CPU_MANAGER_POLICY_OPTIONS: unknown/}
+    ${'a flag'}         | ${{ 'topology-manager-policy-options': 'x=true' }} | ${{}}                                               | ${undefined}                   | ${/^cpusetd: --topology-manager-policy-options: unknown/}
+  `('$what', async ({ options, env, file, message }: Given) => {
+    const config = join(folder, 'cpusetd.yaml');
+    if (file !== undefined) writeFileSync(config, file);
+    const { status, stderr } = await start({ ...options, ...(file !== undefined && { config }) }, env).ended;
+    expectMessage(stderr, message);
+    expect(status).toBe(2);
+  });
+
+  interface Given {
+    readonly options: Record<string, string | undefined>;
+    readonly env: Record<string, string>;
+    readonly file?: string;
+    readonly message: RegExp;
+  }
 });
 
 describe('a machine that cannot be read is exit 1', () => {

@@ -1,3 +1,4 @@
+export type { PlaceOf } from './setting';
 export { loadConfig, type ConfigInput, type LoadedConfig } from './load-config';
 export {
   describeDefault,

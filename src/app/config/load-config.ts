@@ -1,8 +1,8 @@
-import type { PolicyName } from '../../core/model/policy-name';
+import { checkOptionsAreUsed } from '../../core/options';
 import { nameOf, OPTIONS, type Config, type OptionKey } from './options';
 import { readEnv } from './read-env';
 import { readFlags } from './read-flags';
-import { describePlace, type Setting } from './setting';
+import { describePlace, type PlaceOf, type Setting } from './setting';
 
 export interface ConfigInput {
   /** Values of each flag that was given, by its name without dashes; `config` names the file. */
@@ -11,7 +11,7 @@ export interface ConfigInput {
 }
 
 export type LoadedConfig =
-  | { readonly ok: true; readonly config: Config }
+  | { readonly ok: true; readonly config: Config; readonly placeOf: PlaceOf }
   /** All that is wrong, each in a line of its own that names input, rule and remedy. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
@@ -37,7 +37,9 @@ export async function loadConfig({
     (Object.keys(OPTIONS) as OptionKey[]).map((key) => [key, readValue(key, chosen.get(nameOf(key)), problems)]),
   ) as Config;
   problems.push(...checkTogether(config, chosen));
-  return problems.length === 0 ? { ok: true, config } : { ok: false, problems };
+  if (problems.length > 0) return { ok: false, problems };
+  const placeOf: PlaceOf = (name) => describePlace(chosen.get(name) ?? { name, origin: { kind: 'flag' } });
+  return { ok: true, config, placeOf };
 }
 
 /** The value of one option; adds to the problems when its text is wrong. */
@@ -50,9 +52,6 @@ function readValue(key: OptionKey, setting: Setting | undefined, problems: strin
   problems.push(`${setting ? describePlace(setting) : nameOf(key)}: "${text}" ${parsed.problem}; ${parsed.remedy}`);
   return undefined;
 }
-
-/** The policies that the options of the static policy are for. */
-const WITH_OPTIONS: readonly PolicyName[] = ['static', 'exclusive'];
 
 /** Rules over more than one option. */
 function* checkTogether(config: Config, chosen: ReadonlyMap<string, Setting>): Generator<string> {
@@ -78,9 +77,8 @@ function* checkTogether(config: Config, chosen: ReadonlyMap<string, Setting>): G
   const options = chosen.get('cpu-manager-policy-options');
   // Values that could not be read are undefined here, and were told already.
   const inForce = [config.cpuManagerPolicy, ...((config.podPolicies as Config['podPolicies'] | undefined) ?? [])];
-  if (options && config.cpuManagerPolicyOptions?.size && !inForce.some((policy) => WITH_OPTIONS.includes(policy))) {
-    yield `${describePlace(options)}: the policy ${config.cpuManagerPolicy} has no options; remove them, or set --cpu-manager-policy static`;
-  }
+  const unused = checkOptionsAreUsed(inForce, config.cpuManagerPolicyOptions ?? new Map());
+  if (options && unused) yield `${describePlace(options)}: ${unused.because}`;
 }
 
 /** What can't be done when there is no API server to do it with. */

@@ -22,6 +22,9 @@ export function describePlace({ name, origin }: Pick<Setting, 'name' | 'origin'>
   }
 }
 
+/** Where an option, by its name without dashes, was set; its flag where it was not. */
+export type PlaceOf = (name: string) => string;
+
 /** What was found in one source: settings, and what is wrong with the source itself, in words for the operator. */
 export interface Source {
   readonly settings: readonly Setting[];

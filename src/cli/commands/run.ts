@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import { Option, type Command, type Help } from 'commander';
 
 import { describeDefault, listOffered, loadConfig, nameOf, OPTIONS } from '../../app/config';
 import { UsageError, type CliContext } from '../context';
@@ -7,11 +7,12 @@ import { UsageError, type CliContext } from '../context';
 export function addRunCommand(program: Command, context: CliContext): void {
   const command = program
     .command('run')
-    .description('run the daemon')
+    .description('run the daemon; SIGTERM ends it in order')
+    .configureHelp({ formatItem: formatBelow })
     .addOption(collect('--config <file>', 'YAML or JSON file with options by the names below (CPUSETD_CONFIG)'))
     .addHelpText(
       'after',
-      '\nA flag wins over its environment variable, that over the --config file, that over the default.',
+      '\nA flag wins over its environment variable, that over the --config file,\nthat over the default.',
     );
   for (const key of listOffered()) {
     const { type, description } = OPTIONS[key];
@@ -27,8 +28,13 @@ export function addRunCommand(program: Command, context: CliContext): void {
     );
     const loaded = await loadConfig({ flags, env: context.env });
     if (!loaded.ok) throw new UsageError(loaded.problems.join('\ncpusetd: '));
-    await context.runDaemon(loaded.config, context.signal);
+    await context.runDaemon(loaded, context.signal);
   });
+}
+
+/** An option and, below it, what it does: the terms are too long for columns side by side. */
+function formatBelow(term: string, _termWidth: number, description: string, helper: Help): string {
+  return `  ${term}\n${helper.boxWrap(description, (helper.helpWidth ?? 80) - 6).replace(/^/gm, '      ')}`;
 }
 
 /** An option that keeps all values it is given, so that a repetition is seen. */

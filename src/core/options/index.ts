@@ -1,5 +1,5 @@
 export type { OptionProblem, Parsed } from './problem';
-export { checkStaticPolicyOptions, parsePolicyOptions, parseStaticPolicyOptions } from './static-policy-options';
+export { checkOptionsAreUsed, checkStaticPolicyOptions, parseStaticPolicyOptions } from './static-policy-options';
 export {
   checkTopologyManagerOptions,
   MAX_ALLOWABLE_NUMA_NODES,

@@ -1,7 +1,8 @@
+import type { PolicyName } from '../model/policy-name';
 import { NO_OPTIONS, type StaticPolicyOptions } from '../model/settings';
 import type { Topology } from '../topology';
 import { parseBoolean } from './parse-boolean';
-import { failWith, type Parsed } from './problem';
+import { failWith, type OptionProblem, type Parsed } from './problem';
 
 const KEYS: ReadonlyMap<string, keyof StaticPolicyOptions> = new Map([
   ['align-by-socket', 'alignBySocket'],
@@ -51,16 +52,19 @@ export function parseStaticPolicyOptions(values: ReadonlyMap<string, string>): P
   return { ok: true, options };
 }
 
-/** Options under a policy: the policy none has no options at all, not even ones that are switched off. */
-export function parsePolicyOptions(
-  policy: 'static' | 'none',
+/** The policies that go by these options. */
+const WITH_OPTIONS: readonly PolicyName[] = ['static', 'exclusive'];
+
+/** Options that no policy in force goes by are a mistake, even where they are switched off. */
+export function checkOptionsAreUsed(
+  policies: readonly PolicyName[],
   values: ReadonlyMap<string, string>,
-): Parsed<StaticPolicyOptions> {
-  if (policy === 'static' || values.size === 0) return parseStaticPolicyOptions(values);
-  return failWith(
-    'none-policy-options',
-    `cpu-manager-policy none has no options, but ${[...values.keys()].join(', ')} is set; remove them or use the static policy`,
-  );
+): OptionProblem | undefined {
+  if (values.size === 0 || policies.some((policy) => WITH_OPTIONS.includes(policy))) return undefined;
+  return {
+    kind: 'none-policy-options',
+    because: `the policy ${policies[0] ?? 'none'} has no options; remove them, or set --cpu-manager-policy static`,
+  };
 }
 
 /** What speaks against options on this machine, with this topology manager policy: only align-by-socket has such rules. */

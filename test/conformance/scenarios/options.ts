@@ -1,10 +1,12 @@
-import { checkStaticPolicyOptions, parsePolicyOptions } from '../../../src/core/options';
+import { checkOptionsAreUsed, checkStaticPolicyOptions, parseStaticPolicyOptions } from '../../../src/core/options';
 import { optionNames } from '../../../src/core/model/settings';
 import type { Runner } from './scenario';
 
 export const runOptions: Runner = ({ given, expect: want }, machines) => {
   const topology = machines.get(given.topology ?? 'single-8ht')!;
-  const parsed = parsePolicyOptions(given.policy ?? 'static', new Map(Object.entries(given.options ?? {})));
+  const values = new Map<string, string>(Object.entries(given.options ?? {}));
+  const unused = checkOptionsAreUsed([given.policy ?? 'static'], values);
+  const parsed = unused ? ({ ok: false, problem: unused } as const) : parseStaticPolicyOptions(values);
   const checked = parsed.ok
     ? checkStaticPolicyOptions(parsed.options, { topology, topologyManagerPolicy: given.topologyPolicy ?? 'none' })
     : parsed;

@@ -1,8 +1,9 @@
+import type { PolicyName } from '../../../src/core/model/policy-name';
 import {
+  checkOptionsAreUsed,
   checkStaticPolicyOptions,
   checkTopologyManagerOptions,
   NO_TOPOLOGY_MANAGER_OPTIONS,
-  parsePolicyOptions,
   parseStaticPolicyOptions,
   parseTopologyManagerOptions,
 } from '../../../src/core/options';
@@ -87,11 +88,16 @@ test.each([
   expect(problemOf(parseStaticPolicyOptions(new Map(values as [string, string][])))).toContain(problem);
 });
 
-test('the policy none takes no options, not even switched off', () => {
-  expect(problemOf(parsePolicyOptions('none', new Map([['full-pcpus-only', 'false']])))).toMatch(
-    /^none-policy-options: .*full-pcpus-only/,
-  );
-  expect(parsePolicyOptions('none', new Map())).toEqual({ ok: true, options: NO_OPTIONS });
+test.each`
+  what                                  | policies                 | options                           | kind
+  ${'the policy none takes no options'} | ${['none']}              | ${[['full-pcpus-only', 'true']]}  | ${'none-policy-options'}
+  ${'not even switched off'}            | ${['none']}              | ${[['full-pcpus-only', 'false']]} | ${'none-policy-options'}
+  ${'but it may be without'}            | ${['none']}              | ${[]}                             | ${undefined}
+  ${'nor do policies without options'}  | ${['numa', 'immovable']} | ${[['full-pcpus-only', 'true']]}  | ${'none-policy-options'}
+  ${'the policy static takes them'}     | ${['static']}            | ${[['full-pcpus-only', 'true']]}  | ${undefined}
+  ${'so does any that pods may choose'} | ${['none', 'exclusive']} | ${[['full-pcpus-only', 'true']]}  | ${undefined}
+`('$what', ({ policies, options, kind }: { policies: PolicyName[]; options: [string, string][]; kind?: string }) => {
+  expect(checkOptionsAreUsed(policies, new Map(options))?.kind).toBe(kind);
 });
 
 const shape = { coresPerNode: 2, threads: 2, coresPerCache: 2, numbering: 'adjacent' } as const;

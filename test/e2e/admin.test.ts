@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { parseCpuList } from '../../src/core/cpuset';
+import { callUnary, loadProtoClient } from '../admin/load-proto-client';
+import {
+  bundle,
+  type Daemon,
+  requireRuntime,
+  type RunningContainer,
+  type Runtime,
+  startDaemon,
+  startRuntime,
+} from './rig';
+
+jest.setTimeout(120_000);
+
+const run = promisify(execFile);
+const machine = parseCpuList(readFileSync('/sys/devices/system/cpu/online', 'utf8').trim());
+const reserved = String(machine.first);
+
+interface Told {
+  readonly podResources: readonly {
+    readonly name: string;
+    readonly namespace: string;
+    readonly containers: readonly { readonly name: string; readonly cpuIds?: readonly number[] }[];
+  }[];
+}
+
+/** What the daemon tells of real containers is what the kernel has. */
+requireRuntime('trixie')('what the admin socket tells', () => {
+  let runtime: Runtime;
+  let daemon: Daemon;
+  let db: RunningContainer;
+  let podName: string;
+  let namespace: string;
+
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite: 'trixie', nri: true });
+    daemon = startDaemon({ runtime, args: ['--reserved-cpus', reserved, '--kubelet-root-dir', '/nonexistent'] });
+    await daemon.waitForLog('synchronized with the runtime');
+    const pod = await runtime.kubelet.runPod({
+      containers: [
+        { name: 'db', cpus: 1 },
+        { name: 'side', cpus: 0.1 },
+      ],
+    });
+    ({ name: podName, namespace } = pod);
+    db = await pod.startContainer('db');
+    await pod.startContainer('side');
+  });
+  afterAll(async () => {
+    await daemon?.dispose();
+    await runtime?.stop();
+  });
+
+  const cpusetd = (...args: string[]) => run(process.execPath, [bundle, ...args, '--admin-socket', daemon.adminSocket]);
+
+  test('PodResources names the exclusive CPUs that the kernel has for the container, and none of the shared one', async () => {
+    const client = loadProtoClient(
+      'podresources/v1/podresources.proto',
+      'v1.PodResourcesLister',
+      `unix:${daemon.adminSocket}`,
+    );
+    const { podResources } = (await callUnary(client, 'List', {})) as Told;
+    const { cpuIds } = (await callUnary(client, 'GetAllocatableResources', {})) as { cpuIds: number[] };
+    const { podResources: one } = (await callUnary(client, 'Get', { podName, podNamespace: namespace })) as {
+      podResources: Told['podResources'][number];
+    };
+    client.close();
+    expect(podResources).toHaveLength(1);
+    expect(podResources[0]).toMatchObject({ name: podName, namespace });
+    const cpusByName = new Map(podResources[0]!.containers.map(({ name, cpuIds: ids = [] }) => [name, ids.join()]));
+    expect(cpusByName).toEqual(
+      new Map([
+        ['db', db.cpuset().cpus],
+        ['side', ''],
+      ]),
+    );
+    expect(one).toEqual(podResources[0]);
+    expect(cpuIds).toEqual(machine.minus(parseCpuList(reserved)).toArray());
+  });
+
+  test('topology draws the container on the CPU that the kernel has for it', async () => {
+    const { stdout } = await cpusetd('topology');
+    const own = db.cpuset().cpus;
+    expect(stdout).toMatch(new RegExp(`(^|[ ])${own}A`, 'm'));
+    expect(stdout).toMatch(new RegExp(`(^|[ ])${reserved}#`, 'm'));
+    expect(stdout).toMatch(new RegExp(`^A  static +${own} +${namespace}/${podName} db$`, 'm'));
+  });
+
+  test('explain tells why, with the steps of the allocation', async () => {
+    const { stdout } = await cpusetd('explain', `${namespace}/${podName}`, 'db', '-o', 'json');
+    const { containers } = JSON.parse(stdout) as {
+      containers: { container: object; steps: { took: string }[] }[];
+    };
+    expect(containers).toMatchObject([
+      {
+        container: {
+          id: db.id,
+          kind: 'static',
+          promise: { cpus: db.cpuset().cpus },
+          because: '1 exclusive CPU, free on the node',
+        },
+        steps: [{ took: db.cpuset().cpus }],
+      },
+    ]);
+  });
+
+  test('explain --cpus of more than there is exits 1 and says how many could be given', async () => {
+    await expect(cpusetd('explain', '--cpus', String(machine.size))).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('can be given now') as string,
+    });
+  });
+
+  test('status tells the kind; health of nri exits 0', async () => {
+    const { containers } = JSON.parse((await cpusetd('status', '-o', 'json')).stdout) as {
+      containers: { container: string; kind?: string; rules?: object }[];
+    };
+    expect(new Map(containers.map(({ container, kind }) => [container, kind]))).toEqual(
+      new Map([
+        ['db', 'static'],
+        ['side', undefined],
+      ]),
+    );
+    expect((await cpusetd('health', 'nri')).stdout).toContain('SERVING');
+  });
+});
