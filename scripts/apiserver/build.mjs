@@ -40,6 +40,7 @@ export function findBuilt(env = process.env) {
  * @throws {Error} with the reason for the operator when it can't be had
  */
 export function ensureApiServer({ env = process.env, log = () => {} } = {}) {
+  installOpenssl(log);
   const built = findBuilt(env);
   if (built !== undefined) return built;
   const missing = findMissing(suite, env);
@@ -55,6 +56,14 @@ export function ensureApiServer({ env = process.env, log = () => {} } = {}) {
   const now = findBuilt(env);
   if (now === undefined) throw new Error('the build ended without a result');
   return now;
+}
+
+/** Its certificates are made with it. */
+function installOpenssl(log) {
+  if (spawnSync('openssl', ['version']).status === 0) return;
+  log('installing openssl with apt-get');
+  const options = { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
+  execFileSync('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', 'openssl'], options);
 }
 
 /** The build itself, by one process at a time. */
