@@ -2,7 +2,7 @@
  * How soon the bundled daemon is registered with the runtime, and how much memory it holds.
  *
  * Method: from before the spawn until RegisterPlugin has arrived at the runtime's side (this process), with nothing in
- * the environment but PATH, state directory empty; in alternation with a plugin that does nothing else. The processor
+ * the environment but PATH and what the unit in deploy/ sets, state directory empty; in alternation with a plugin that does nothing else. The processor
  * time it took until then (all threads, as the scheduler counts it) says the same with less noise of a busy machine.
  * Resident memory is what the kernel counts (VmRSS): idle after start, with admin socket and reconciliation running;
  * then after Synchronize of 500 running containers, with cgroups of the real kernel, and two rounds of reconciliation.

@@ -24,7 +24,13 @@ export function packLate(options) {
         return found.errors.length > 0 ? found : { path: found.path, namespace: 'late', pluginData: name };
       });
       onLoad({ filter: /./, namespace: 'late' }, async ({ path, pluginData: name }) => {
-        const { outputFiles } = await build({ ...options, entryPoints: [path], write: false, plugins: [takeOnlyUsed] });
+        const { outputFiles } = await build({
+          ...options,
+          entryPoints: [path],
+          write: false,
+          minifyWhitespace: true,
+          plugins: [takeOnlyUsed],
+        });
         const packed = brotliCompressSync(outputFiles[0].contents).toString('base64');
         return { contents: unpack(packed, `cpusetd/${name}.js`), loader: 'js', resolveDir: options.absWorkingDir };
       });

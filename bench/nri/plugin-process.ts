@@ -16,6 +16,9 @@ const PLUGIN_SERVICE = 'nri.pkg.api.v1alpha1.Plugin';
 const RUNTIME_SERVICE = 'nri.pkg.api.v1alpha1.Runtime';
 const METADATA = [{ key: 'containerd-namespace-ttrpc', value: 'k8s.io' }];
 
+/** As in deploy/cpusetd.service and the image. */
+const MALLOC = { MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '131072' };
+
 export interface PluginProcessOptions {
   /** Where the runtime's side listens; the process is told by its arguments. */
   readonly socketPath: string;
@@ -34,14 +37,17 @@ export class PluginProcess {
     readonly registeredMs: Promise<number>,
   ) {}
 
-  /** Starts it with an environment of nothing but PATH, and resolves when it has connected. */
+  /** Starts it with an environment of nothing but PATH and what deploy/cpusetd.service sets, and resolves when it has connected. */
   static async start({ socketPath, command, logFile }: PluginProcessOptions): Promise<PluginProcess> {
     rmSync(socketPath, { force: true });
     const server = createServer().listen(socketPath);
     await once(server, 'listening');
     const log = openSync(logFile, 'a');
     const startMs = performance.now();
-    const child = spawn(process.execPath, command, { stdio: ['ignore', log, log], env: { PATH: process.env.PATH } });
+    const child = spawn(process.execPath, command, {
+      stdio: ['ignore', log, log],
+      env: { PATH: process.env.PATH, ...MALLOC },
+    });
     closeSync(log);
     const ended = once(child, 'exit').then(() => {
       throw new Error(`the plugin has ended:\n${readFileSync(logFile, 'utf8')}`);

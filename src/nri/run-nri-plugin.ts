@@ -5,6 +5,7 @@ import { NriSession, type RuntimeHandler } from './nri-session';
 import { nextState, type PluginState } from './plugin-state';
 import { connectSocket } from './socket/connect-socket';
 import { explainConnectError } from './socket/explain-connect-error';
+import { nextDelayMs } from './socket/next-delay';
 import { waitForRetry } from './socket/wait-for-retry';
 
 export interface NriPluginOptions {
@@ -20,13 +21,6 @@ export interface NriPluginOptions {
   readonly onState?: (state: PluginState) => void;
 }
 
-/** Each second without a connection is one in which containers start unpinned: begin quickly, and never wait long. */
-const FIRST_DELAY_MS = 100;
-const MAX_DELAY_MS = 3000;
-
-/** A session that lasted this long was a good one: what follows is a new trouble, and is met quickly again. */
-const GOOD_SESSION_MS = 10_000;
-
 /**
  * Serves the runtime as an NRI plugin until the signal aborts, over as many connections as it takes: the socket may
  * appear late, and a restarted runtime starts from Synchronize again. Never rejects; what is wrong is in the state and
@@ -35,16 +29,15 @@ const GOOD_SESSION_MS = 10_000;
 export async function runNriPlugin(options: NriPluginOptions): Promise<void> {
   const { socketPath, log, signal } = options;
   const publish = createPublisher(options);
-  let delayMs = FIRST_DELAY_MS;
+  let delayMs: number | undefined;
   while (!signal.aborted) {
     const startMs = Date.now();
     const reason = await serveOnce(options, publish);
     publish({ phase: 'disconnected', reason });
     if (signal.aborted) break;
-    if (Date.now() - startMs >= GOOD_SESSION_MS) delayMs = FIRST_DELAY_MS;
+    delayMs = nextDelayMs(delayMs, Date.now() - startMs);
     log.debug({ socketPath, delayMs }, 'connecting to the runtime again after a pause');
     await waitForRetry({ socketPath, delayMs, signal });
-    delayMs = Math.min(delayMs * 2, MAX_DELAY_MS);
   }
 }
 
