@@ -255,6 +255,14 @@ describe('a save that fails', () => {
     expect(stage.effects).toEqual(['save']);
   });
 
+  test('of a batch that asked for one container twice takes back the later decision first', () => {
+    const stage = new Stage();
+    stage.diskIsFull = true;
+    stage.handle(create('p', 'a', 2), create('p', 'a', 2));
+    expect([...stage.model.assignments.keys()]).toEqual([]);
+    expect([...stage.model.containers.keys()]).toEqual([]);
+  });
+
   test('that may have reached the disk leaves it unsaved: what was refused has to go from there', () => {
     const stage = new Stage();
     stage.diskIsFull = true;
