@@ -40,7 +40,12 @@ export function placeWaiting(draft: Draft): void {
     const { told, recorded } = waiting; // what runtime and kernel have is what they had before
     draft.put({
       kind: 'put-container',
-      container: { ...placed.container, ...(told && { told }), ...(recorded && { recorded }) },
+      container: {
+        ...placed.container,
+        ...(told && { told }),
+        ...(recorded && { recorded }),
+        ...(placed.liftQuota && { quota: 'lifted' as const }),
+      },
     });
   }
 }

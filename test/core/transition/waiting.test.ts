@@ -117,3 +117,10 @@ test('an attempt in vain changes nothing and says nothing', () => {
     notes: [],
   });
 });
+
+test('what has waited is no longer throttled by the quota that it was created with', () => {
+  const node = meet({ before: 'make a/x 6', late: 'p/a 4', rules: { liftCpuQuota: true } });
+  expect(node.container('p/a')?.promise?.quota).toBeUndefined();
+  node.run('remove a');
+  expect(node.container('p/a')?.promise?.quota).toEqual({ quotaUs: -1 });
+});

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { LineLog } from './line-log';
+import { missing } from './missing';
 import { projectRoot } from './project-root';
 
 const scripts = join(projectRoot(), 'scripts/apiserver');
@@ -31,9 +32,8 @@ type ApiServerEvent =
 const startDeadlineMs = 90_000;
 
 /**
- * `describe` for tests that need the real API server. Where it can't be had, one loud line says why and they are skipped, even
- * with CI=true: like the containerd of Debian sid it comes from a suite that moves. The first call on a machine compiles it
- * (about five minutes).
+ * `describe` for tests that need the real API server. Where it can't be had, one loud line says why and they are skipped;
+ * with CI=true they fail. The first call on a machine compiles it (about five minutes).
  */
 export function requireApiServer(): jest.Describe {
   const built = spawnSync(process.execPath, [join(scripts, 'build.mjs')], {
@@ -43,8 +43,7 @@ export function requireApiServer(): jest.Describe {
   });
   if (built.status === 0) return describe;
   const why = (built.stderr ?? '').trim() || (built.error?.message ?? `ended by ${built.signal ?? 'nobody'}`);
-  process.stderr.write(`\n*** SKIPPED: tests against a real API server: ${why}\n\n`);
-  return describe.skip;
+  return missing('a real API server', why);
 }
 
 /** Starts an API server of its own; it ends when this process does. */
