@@ -1,8 +1,9 @@
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 
 import { CpusetdError } from '../core/errors';
+import { nodeFsOps } from '../state';
 
 /** Longest path of a unix socket that Linux takes: sun_path without its final zero byte. */
 const MAX_PATH_BYTES = 107;
@@ -65,7 +66,7 @@ export async function claimSocket(path: string, listen: (path: string) => Promis
     );
   }
   try {
-    mkdirSync(parent, { recursive: true, mode: 0o755 });
+    nodeFsOps.mkdir(parent, 0o755);
     const folder = mkdtempSync(`${parent}/.`);
     try {
       const bound = join(folder, 's');

@@ -95,6 +95,13 @@ test.each`
   expect(readdirSync(folder)).toEqual(before);
 });
 
+test('a folder that the file system never makes is refused, not tried for ever', async () => {
+  await expect(claimSocket('/proc/nowhere/a.sock', listen)).rejects.toMatchObject({
+    code: 'FAILED_PRECONDITION',
+    message: expect.stringContaining('/proc/nowhere/a.sock'),
+  });
+});
+
 test('a failing listener leaves nothing behind', async () => {
   const path = join(folder, 'a.sock');
   await expect(claimSocket(path, () => Promise.reject(new Error('no')))).rejects.toMatchObject({

@@ -1,7 +1,8 @@
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdtempSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { CpusetdError } from '../../core/errors';
+import { nodeFsOps } from '../../state';
 import { connectTo } from './connect';
 
 /** Length that a unix socket's path may have on Linux, in bytes. */
@@ -34,7 +35,7 @@ export async function listenPrivately(path: string): Promise<Listener> {
 }
 
 async function bindPrivately(path: string): Promise<Listener> {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+  nodeFsOps.mkdir(dirname(path), 0o755);
   const privateDir = mkdtempSync(join(dirname(path), '.new-'));
   const server = createServer({ pauseOnConnect: true });
   try {

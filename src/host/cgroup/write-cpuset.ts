@@ -100,6 +100,8 @@ function explainParent(
 export function widen(cpusets: CpusetFiles, folder: string, cpus: CpuSet): WriteOutcome {
   const { version, cpusetRoot } = cpusets.hierarchies;
   if (version === 2) return UNCHANGED;
+  const has = cpusets.readList(`${folder}/cpuset.cpus`);
+  if (isList(has) && cpus.isSubsetOf(has)) return UNCHANGED; // and so do those above: version 1 sees to that
   const folders: string[] = [];
   for (let at = folder; at.length > cpusetRoot.length; at = dirname(at)) folders.unshift(at);
   let outcome: WriteOutcome = UNCHANGED;

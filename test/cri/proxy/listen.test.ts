@@ -132,3 +132,10 @@ test('where no socket can be made the error names path, reason and remedy', asyn
     message: expect.stringMatching(/^no socket can be made at .*cri\.sock \(ENOTDIR\): choose a path/) as string,
   });
 });
+
+test('a folder that the file system never makes is refused, not tried for ever', async () => {
+  await expect(listenPrivately('/proc/nowhere/cri.sock')).rejects.toMatchObject({
+    name: 'CpusetdError',
+    message: expect.stringContaining('/proc/nowhere/cri.sock') as string,
+  });
+});
