@@ -1,10 +1,13 @@
 type Closer = () => void | Promise<void>;
 
+/** Has the closer called at the end. */
+export type OnClose = (closer: Closer) => void;
+
 /**
  * Runs `work`, then closes what it opened, last opened first, also when it threw. A closer that fails does not keep
  * the others from running; the first failure is thrown at the end.
  */
-export async function withClosers<T>(work: (onClose: (closer: Closer) => void) => Promise<T>): Promise<T> {
+export async function withClosers<T>(work: (onClose: OnClose) => Promise<T>): Promise<T> {
   const closers: Closer[] = [];
   let result: T;
   try {

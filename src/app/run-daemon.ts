@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
-import { CpusetdError } from '../core/errors';
-import { NodeModel } from '../core/model/node-model';
-import { acquireHostLock, openCgroups, readOffline, readTopology } from '../host';
+import type { NodeModel } from '../core/model/node-model';
+import { readOffline } from '../host';
 import { Aftermath } from './aftermath';
 import { AllocationBook } from './allocation-book';
 import { Alarms } from './alarms';
@@ -14,21 +13,20 @@ import { createCgroupMover } from './cgroup-mover';
 import { withClosers } from './closers';
 import type { Config, PlaceOf } from './config';
 import { countTransaction } from './count';
-import { demand } from './demand';
 import { DriftClues } from './drift-clues';
 import { DriftWatch } from './drift-watch';
 import { GapKeeper } from './gap';
 import type { KubeletConfig } from '../kube/kubelet/kubelet-config';
 import { KubeletManager } from './kubelet-manager';
-import { adoptReservation, loadKubeletConfig, withReservation } from './kubelet-reservation';
+import { adoptReservation } from './kubelet-reservation';
 import { createAdminBackend } from './node-status';
-import { openMemory } from './memory';
 import { OnlineCpus } from './online-cpus';
+import { openGround } from './open-ground';
 import { repeat } from './periodic';
 import { Reconciler } from './reconciler';
 import { RuntimeLink } from './runtime-link';
-import { settingsOf } from './settings-of';
-import { giveSignOfLife, readSignOfLife } from './sign-of-life';
+import { servePeople } from './serve-people';
+import { giveSignOfLife } from './sign-of-life';
 import { Transactor } from './transactor';
 import { VerdictBook } from './verdict-book';
 
@@ -55,30 +53,8 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
   await withClosers(async (onClose) => {
     const startedAt = new Date().toISOString();
     const now = (): string => new Date().toISOString();
-    const lockPath = `${given.stateDir}/lock`;
-    const aliveMs = readSignOfLife(lockPath, Date.now());
-    const lock = demand(() => acquireHostLock(lockPath));
-    if (lock.kind === 'held') throw new CpusetdError('FAILED_PRECONDITION', lock.because);
-    onClose(() => lock.lock.release());
-
-    const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given));
-    const config = withReservation(given, kubeletConfig);
-    const topology = demand(() => readTopology({ sysfsRoot: config.sysfsRoot }));
-    const model = new NodeModel(topology, settingsOf(config, topology, placeOf));
-    const isolated = topology.isolated.minus(model.settings.reserved);
-    if (!isolated.isEmpty)
-      log.warn(
-        { isolated: isolated.toString() },
-        'the kernel isolates CPUs that are not reserved: they are given out and shared like others, but threads stay where they start',
-      );
-    const memory = openMemory({ stateDir: config.stateDir, version, model, log });
-    const cgroups = demand(() => openCgroups({ cgroupRoot: config.cgroupRoot }));
-    const writable = config.cgroupWrites
-      ? cgroups.probeWritable()
-      : { writable: false as const, because: 'cgroup-writes is off' };
-    if (!writable.writable)
-      log.warn({ because: writable.because }, 'cgroups are not written directly; the runtime is asked to');
-    const writes = writable.writable;
+    const ground = await openGround({ config: given, placeOf, version, log, onClose });
+    const { config, kubeletConfig, model, memory, cgroups, writes, lockPath, aliveMs } = ground;
     const verdicts = new VerdictBook();
     const allocations = new AllocationBook(model);
     const health = new HealthState();
@@ -221,24 +197,7 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
       attachment.firstContact,
       delay(FIRST_CONTACT_MS, undefined, { ref: false, signal }).catch(() => undefined),
     ]);
-    const { startAdminServer } = await import('../admin/server');
-    const admin = await startAdminServer({
-      socketPath: config.adminSocket,
-      ...(config.healthAddress !== undefined && { healthAddress: config.healthAddress }),
-      ...(config.podResourcesSocket !== undefined && { podResourcesSocket: config.podResourcesSocket }),
-      kubeletResourcesSocket: `${config.kubeletRootDir}/pod-resources/kubelet.sock`,
-      backend,
-      health,
-      log,
-    });
-    onClose(() => admin.close());
-    if (metrics && config.metricsAddress !== undefined) {
-      const { startMetricsServer } = await import('../admin/metrics-server');
-      const server = await startMetricsServer({ address: config.metricsAddress, metrics, log });
-      onClose(() => server.close());
-    }
-    health.set('', 'SERVING');
-    health.set('cpusetd.v1.CpuManager', 'SERVING');
+    await servePeople({ config, backend, health, metrics, log, onClose });
     log.info({ adminSocket: config.adminSocket, topology: describe(model) }, 'started');
 
     const learnKubeletConfig = (found: KubeletConfig): void => {

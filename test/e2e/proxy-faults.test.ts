@@ -16,6 +16,8 @@ import {
   requireRuntime,
   type Runtime,
   type RunningPod,
+  patienceMs,
+  poll,
   startDaemon,
   startRuntime,
   type Suite,
@@ -260,13 +262,22 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         mark = daemon.mark();
         daemon.start();
         await listening(mark);
-        const { containers } = await kubelet.channel.call(
-          methods.listContainers,
-          { filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} } },
-          { waitForReady: true },
+        // A container that the runtime finished after it was listed for us is found by a later round.
+        const [containers, status] = await poll(
+          'what the runtime has to be what is known',
+          async () => {
+            const { containers: had } = await kubelet.channel.call(
+              methods.listContainers,
+              { filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} } },
+              { waitForReady: true },
+            );
+            const known = await statusOf(daemon);
+            const ids = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id).join();
+            return ids(had) === ids(known.containers) ? ([had, known] as const) : undefined;
+          },
+          2 * patienceMs,
+          200,
         );
-        const status = await statusOf(daemon);
-        expect(status.containers.map(({ id }) => id)).toEqual(containers.map(({ id }) => id));
         expect(status.containers.map(({ promise }) => promise?.cpus)).toEqual(containers.map(() => exclusiveList));
         expect(status.node.sharedPool).toBe('0'); // they are the pod's, whether the container was made or not
         for (const { id } of containers) await waitUntil('its removal', () => removes(id));
