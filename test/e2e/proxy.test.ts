@@ -104,7 +104,10 @@ async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
     const server = require('node:net').createServer().listen(${JSON.stringify(socket)}, () => {
       for (;;) spawnSync(process.execPath, ${JSON.stringify(args)}, { stdio: ['ignore', 'inherit', 'inherit', server._handle.fd] });
     });`;
-  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['-e', script], {
+    env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const log = new LineLog<LogLine>();
   const lines = createInterface({ input: child.stdout });
   lines.on('line', (line) => log.push(JSON.parse(line) as LogLine));
