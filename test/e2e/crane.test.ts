@@ -149,7 +149,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       },
     );
 
-    // Of a set of one CPU nothing can be taken: see the greedy one above.
+    // Of a set of one CPU nothing can be taken: see the greedy one above. Emulated machines prove it with 16 CPUs, everywhere:
+    // test/machines/claims/crane.ts.
     (count < 2 ? test.skip : test)('an exclusive one makes a numa set smaller, and gives it back', async () => {
       await start();
       const numa = await run('numa', { [POLICY]: 'numa' }, [whole('numa', 1)]);
