@@ -168,7 +168,7 @@ test.each`
 
 describe('on a file system that is read-only', () => {
   const mount = (...args: string[]) => spawnSync('mount', args, { encoding: 'utf8' });
-  const isRoot = process.getuid?.() === 0;
+  const isRoot = process.getuid?.() === 0 || process.env['CI'] !== undefined; // in CI they fail where they can't run
   beforeEach(() => {
     if (isRoot) expect(mount('-t', 'tmpfs', 'cpusetd-test', folder).stderr).toBe('');
   });

@@ -238,7 +238,7 @@ describe('on real file systems', () => {
     const dir = makeDir();
     return mount(dir, 'size=4k') && spawnSync('umount', [dir]).status === 0;
   })();
-  const testWithMount = canMount ? test : test.skip;
+  const testWithMount = canMount || process.env['CI'] ? test : test.skip; // in CI they fail where they can't run
 
   const mounted: string[] = [];
   afterEach(() => mounted.splice(0).forEach((dir) => execFileSync('umount', [dir])));
