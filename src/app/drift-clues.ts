@@ -45,7 +45,7 @@ export class DriftClues {
     return explainDrift({
       promise: promise!,
       seen,
-      online: model.topology.online,
+      online: seen.active ? model.topology.online.intersect(seen.active) : model.topology.online,
       ...(parent && { parent }),
       systemd,
       ...(recorded && { recorded }),

@@ -3,7 +3,7 @@ import type { Container } from '../core/model/container';
 import type { ContainerInfo } from '../core/model/events';
 import { hasCgroup } from '../core/plan/plan-moves';
 import type { LiveCpusets } from '../core/transition';
-import type { Observation, Quota, ThreadSample } from '../core/verdict/observation';
+import type { Observation, Quota, Seen, ThreadSample } from '../core/verdict/observation';
 import { sampleThreads } from '../core/verdict/sample-threads';
 import { cgroupPathOf, type Cgroups } from '../host';
 import { podCgroupOf } from './pod-cgroup';
@@ -67,7 +67,8 @@ export class Onlooker {
 
     const kept = known?.kind === 'seen' && known.effective.equals(observation.effective) ? known.threads : undefined;
     const threads = sampled ? this.sample(at.path, observation.effective) : kept;
-    const seen = { ...observation, ...(threads && { threads }) };
+    const active = hasAll(container, observation) ? undefined : this.cgroups.readActive();
+    const seen = { ...observation, ...(active && { active }), ...(threads && { threads }) };
     if (container.placement !== 'exclusive') return seen;
 
     const pod = podCgroupOf(at.path, container.podUid);
@@ -96,6 +97,10 @@ export class Onlooker {
     this.turn = first + SAMPLED_CONTAINERS;
     return (place) => place >= first && place < first + SAMPLED_CONTAINERS;
   }
+}
+
+function hasAll({ promise }: Container, { effective }: Seen): boolean {
+  return promise === undefined || promise.cpus.isSubsetOf(effective);
 }
 
 function observeCpuset(cgroups: Cgroups, dir: string): Observation {

@@ -56,6 +56,15 @@ describe('a reload of systemd is told by the file that it touches then', () => {
   });
 });
 
+test('a CPU that the kernel has taken out of cpusets is going offline, also before the kernel calls it so', () => {
+  const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => false });
+  const left = { ...seen, cpus: parseCpuList('2'), effective: parseCpuList('2') };
+  const explain = (active: string) =>
+    clues.explain(containerAt('/a'), { seen: { ...left, active: parseCpuList(active) }, repairs: 0, nowMs: 0 });
+  expect(explain('0-2,4-7')).toEqual({ cause: 'cpu-offline', because: 'CPUs 3 went offline' });
+  expect(explain('0-7').cause).toBe('unknown-writer');
+});
+
 test('who runs on the node is looked up when a repair was undone, and not each time', () => {
   let looked = 0;
   const names = () => {

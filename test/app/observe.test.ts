@@ -1,6 +1,8 @@
-import { readLiveCpusets } from '../../src/app/observe';
+import { Onlooker, readLiveCpusets } from '../../src/app/observe';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { ContainerInfo, ContainerPhase } from '../../src/core/model/events';
+import type { Container } from '../../src/core/model/container';
+import type { Seen } from '../../src/core/verdict/observation';
 import type { Cgroups } from '../../src/host';
 
 const containerIn = (phase: ContainerPhase): ContainerInfo => ({
@@ -19,4 +21,29 @@ test('only the cpuset of a running container is live: the cgroup of another one 
   } as unknown as Cgroups;
   const phases: ContainerPhase[] = ['creating', 'created', 'starting', 'running', 'exited'];
   expect([...readLiveCpusets(cgroups, phases.map(containerIn))]).toEqual([['running', cpus]]);
+});
+
+test.each`
+  name                                | effective | active
+  ${'lacks CPUs: what could it have'} | ${'2'}    | ${'0-2,4-7'}
+  ${'has them all: nobody asks'}      | ${'2-3'}  | ${undefined}
+`('a container that $name', ({ effective, active }: { effective: string; active: string | undefined }) => {
+  const container = {
+    ...containerIn('running'),
+    placement: 'shared',
+    promise: { cpus: parseCpuList('2-3'), mems: CpuSet.empty },
+  } as unknown as Container;
+  const cgroups = {
+    readCpuset: () => ({
+      kind: 'found',
+      cpus: parseCpuList('2-3'),
+      effectiveCpus: parseCpuList(effective),
+      mems: CpuSet.empty,
+    }),
+    readActive: () => parseCpuList('0-2,4-7'),
+  } as unknown as Cgroups;
+  const seen = new Onlooker(cgroups)
+    .look([container], { before: () => undefined, sample: false })
+    .get('running') as Seen;
+  expect(seen.active?.toString()).toBe(active);
 });

@@ -103,6 +103,7 @@ function cgroupsOf({ node: { model }, kernel }: Stage): Cgroups {
   };
   return {
     readCpuset: (dir: string) => ({ kind: 'found', cpus: cpusOf(dir), effectiveCpus: cpusOf(dir), mems: CpuSet.empty }),
+    readActive: () => undefined,
     readCpus: () => ({ kind: 'missing' }),
     readQuota: () => ({ kind: 'missing' }),
     listThreads: () => ({ kind: 'missing' }),

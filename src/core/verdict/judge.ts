@@ -41,8 +41,10 @@ export function judge(view: NodeView, container: Container, observation: Observa
 }
 
 /** What in the cgroup is not what we wrote there. */
-function findDrift(promise: CpuPromise, { cpus, mems }: Seen): string | undefined {
-  if (!cpus.equals(promise.cpus)) {
+function findDrift(promise: CpuPromise, { cpus, mems, active }: Seen): string | undefined {
+  // cgroup version 1 takes a CPU that goes offline out of `cpuset.cpus` too: nobody wrote that.
+  const isKernels = active !== undefined && cpus.equals(promise.cpus.intersect(active));
+  if (!cpus.equals(promise.cpus) && !isKernels) {
     const has = cpus.isEmpty ? 'no cpuset of its own' : `cpuset.cpus ${cpus.toString()}`;
     return `promised ${promise.cpus.toString()}, the kernel has ${has}`;
   }
@@ -54,10 +56,11 @@ function findDrift(promise: CpuPromise, { cpus, mems }: Seen): string | undefine
 /** What keeps the container from having what its cgroup says. */
 function findBreach(view: NodeView, container: Container, promise: CpuPromise, seen: Seen): string | undefined {
   if (!seen.effective.equals(promise.cpus)) {
-    return (
-      `cpuset.cpus is ${promise.cpus.toString()} as promised, but its processes run on ` +
-      `${seen.effective.toString() || 'no CPU'}: ${whatNarrows(view, promise, seen)}`
-    );
+    const run = `its processes run on ${seen.effective.toString() || 'no CPU'}: ${whatNarrows(view, promise, seen)}`;
+    const promised = promise.cpus.toString();
+    return seen.cpus.equals(promise.cpus)
+      ? `cpuset.cpus is ${promised} as promised, but ${run}`
+      : `promised ${promised}, but ${run}`;
   }
   if (seen.threads && !seen.threads.outside.isEmpty)
     return `threads of it may run on ${seen.threads.outside.toString()}, outside of its cpuset`;
@@ -66,10 +69,17 @@ function findBreach(view: NodeView, container: Container, promise: CpuPromise, s
   return undefined;
 }
 
-function whatNarrows({ topology }: NodeView, { cpus }: CpuPromise, { effective }: Seen): string {
+function whatNarrows(
+  { topology }: NodeView,
+  { cpus }: CpuPromise,
+  { effective, active = topology.online }: Seen,
+): string {
   const missing = cpus.minus(effective);
   const offline = missing.minus(topology.online);
   if (!offline.isEmpty) return `CPUs ${offline.toString()} are offline`;
+  const inactive = missing.minus(active);
+  if (!inactive.isEmpty)
+    return `no cgroup has CPUs ${inactive.toString()}: they are going offline or coming back, or a cpuset partition has them`;
   return missing.isEmpty ? 'they were not moved' : `a parent cgroup is narrower, it lacks CPUs ${missing.toString()}`;
 }
 

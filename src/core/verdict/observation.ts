@@ -8,6 +8,11 @@ export type Observation =
       readonly cpus: CpuSet;
       /** Where its processes may run now: `cpuset.cpus.effective`, `cpuset.effective_cpus`. */
       readonly effective: CpuSet;
+      /**
+       * The CPUs that any cgroup can have: the root's. The kernel takes a CPU out of cpusets before it calls it offline,
+       * and puts it back after. Read only where the container lacks CPUs.
+       */
+      readonly active?: CpuSet;
       readonly mems: CpuSet;
       /** The CFS quota of the container's own cgroup; absent when it was not looked at. */
       readonly quota?: Quota;

@@ -69,6 +69,12 @@ export class CpusetFiles {
     return { kind: 'found', cpus, effectiveCpus };
   }
 
+  /** Of any cgroup; the root of version 2 has this file only. Undefined where it can't be read. */
+  readEffective(folder: string): CpuSet | undefined {
+    const cpus = this.readList(folder + this.effectiveCpus);
+    return isList(cpus) ? cpus : undefined;
+  }
+
   readAll(folder: string): CpusetReading {
     const reading = this.readCpus(folder);
     if (reading.kind !== 'found') return reading;

@@ -90,6 +90,15 @@ describe('reading', () => {
     expect(show(cgroups.readCpus(DIR))).toEqual({ kind: 'found', cpus: '', effectiveCpus: '0-15' });
   });
 
+  test.each`
+    name                       | files                                                 | active
+    ${'version 2'}             | ${{ ...V2, 'cpuset.cpus.effective': '0-2,4-15\n' }}   | ${'0-2,4-15'}
+    ${'version 1'}             | ${{ ...V1, 'cpuset/cpuset.effective_cpus': '0-2\n' }} | ${'0-2'}
+    ${'a root that is hidden'} | ${V2}                                                 | ${undefined}
+  `('the root says what any cgroup can have: $name', ({ files, active }) => {
+    expect(open(files).readActive()?.toString()).toBe(active);
+  });
+
   test('version 1 has other names for the same', () => {
     expect(show(open(V1).readCpuset(DIR))).toEqual({
       kind: 'found',

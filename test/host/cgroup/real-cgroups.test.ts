@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
@@ -46,6 +46,10 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
       effectiveMems: '0',
     });
     expect(show(cgroups.readCpus(dir))).toEqual({ kind: 'found', cpus: '1', effectiveCpus: '1' });
+  });
+
+  test('what any cgroup can have is what is online', () => {
+    expect(cgroups.readActive()?.toString()).toBe(readFileSync('/sys/devices/system/cpu/online', 'utf8').trim());
   });
 
   test('the same value is not written again, and the answer says so', () => {
