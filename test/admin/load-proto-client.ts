@@ -15,7 +15,7 @@ export function loadProtoClient(file: string, service: string, address: string):
 
 export function callUnary(client: grpc.Client & Record<string, any>, method: string, request: object): Promise<any> {
   return new Promise((resolve, reject) => {
-    client[method](request, { deadline: Date.now() + 5_000 }, (error: Error | null, response: unknown) => {
+    client[method](request, { deadline: Date.now() + 60_000 }, (error: Error | null, response: unknown) => {
       if (error) reject(error);
       else resolve(response);
     });

@@ -327,7 +327,7 @@ describe('the server as a whole', () => {
   });
 });
 
-async function until(condition: () => boolean, deadlineMs = 5_000): Promise<void> {
+async function until(condition: () => boolean, deadlineMs = 60_000): Promise<void> {
   const deadline = Date.now() + deadlineMs;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error('the condition did not come true in time');

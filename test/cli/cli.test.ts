@@ -17,7 +17,7 @@ let folder: string;
 beforeAll(() => {
   bundle = builtBundle();
   folder = mkdtempSync(join(tmpdir(), 'cli-'));
-}, 60_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Shown {

@@ -21,7 +21,7 @@ beforeAll(() => {
   writeTree(folder, MACHINE);
   mkdirSync(join(folder, 'cgroup'));
   writeFileSync(join(folder, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
-}, 60_000);
+});
 afterEach(() => {
   for (const child of running) child.kill('SIGKILL'); // of a test that failed
 });
@@ -211,7 +211,7 @@ describe('a runtime that is not there is waited for', () => {
     const { status, stderr } = await daemon.ended;
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     await new Promise((resolve) => server.close(resolve));
-  }, 30_000);
+  });
 
   test('a path that is no socket: it says what to set, and stays', async () => {
     const nriSocket = join(folder, 'no-socket');

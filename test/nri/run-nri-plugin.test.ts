@@ -8,6 +8,7 @@ import { parseCpuList } from '../../src/core/cpuset';
 import type { RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { runNriPlugin, type PluginState } from '../../src/nri';
 import { NriRuntime, type NriRuntimeOptions } from '../support/nri-runtime';
+import { waitUntil } from '../wire/support/sockets';
 
 type Answer = (event: RuntimeEvent) => RuntimeAnswer | Promise<RuntimeAnswer>;
 const ok: Answer = () => ({ kind: 'ok' });
@@ -241,6 +242,7 @@ describe('Synchronize', () => {
     };
     fixture.start();
     await fixture.until(() => fixture.events.length === 1);
+    runtime.grant(60_000); // the next one has time enough, also on a busy machine
     await waitMs(700);
     resolve({ kind: 'ok' });
     await fixture.untilReason(/Synchronize came too late/);
@@ -355,14 +357,16 @@ describe('an answer', () => {
   });
 
   test('that takes most of the granted time is logged', async () => {
-    const runtime = await fixture.startWith({ requestTimeoutMs: 100 });
+    const runtime = await fixture.startWith();
+    runtime.grant(500);
     fixture.answer = async () => {
-      await waitMs(88);
+      await waitMs(450);
       return { kind: 'ok' };
     };
     await runtime.runPod({ name: 'web' });
-    const line = fixture.logged.find(({ msg }) => String(msg).startsWith('an answer took most of the time'));
-    expect(line).toMatchObject({
+    const findLine = () => fixture.logged.find(({ msg }) => String(msg).startsWith('an answer took most of the time'));
+    await waitUntil(() => findLine() !== undefined); // on a busy machine the runtime gives it up before
+    expect(findLine()).toMatchObject({
       level: 40,
       method: 'RunPodSandbox',
       tookMs: expect.any(Number),
@@ -371,10 +375,17 @@ describe('an answer', () => {
   });
 
   test('that comes too late costs the connection, and the next one is synchronized', async () => {
-    const runtime = await fixture.startWith({ requestTimeoutMs: 50 });
+    const runtime = await fixture.startWith();
     const pod = await runtime.runPod({ name: 'web' });
+    const dropped = new Promise<void>((resolve) =>
+      runtime.once('dropped', () => {
+        runtime.grant(60_000);
+        resolve();
+      }),
+    );
+    runtime.grant(50);
     fixture.answer = async (event) => {
-      if (isAbout('create-container')(event)) await waitMs(80);
+      if (isAbout('create-container')(event)) await dropped;
       return { kind: 'ok', adjust: { cpus: parseCpuList('1') } };
     };
     const app = await runtime.createContainer(pod, { name: 'app' });
@@ -476,11 +487,11 @@ describe('the connection', () => {
   });
 
   test('does not wait for ever for an answer when cpusetd stops', async () => {
-    const runtime = await fixture.startWith({ requestTimeoutMs: 60 });
+    const runtime = await fixture.startWith({ requestTimeoutMs: 500 });
     fixture.answer = () => new Promise(() => undefined);
     await Promise.all([
       runtime.runPod({ name: 'web' }),
-      fixture.until(() => fixture.events.length === 2).then(() => fixture.stop()),
+      fixture.until(() => fixture.events.some(isAbout('pod-started'))).then(() => fixture.stop()),
     ]);
     expect(fixture.states.at(-1)).toMatchObject({ phase: 'disconnected' });
   });

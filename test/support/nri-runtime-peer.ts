@@ -22,7 +22,8 @@ export interface PeerOptions {
   readonly version: string;
   /** Absent: a runtime that does not announce it, nor its timeouts (before NRI 0.7). */
   readonly nriVersion: string | undefined;
-  readonly requestTimeoutMs: number;
+  /** Asked for with every request: a test may change it in between. */
+  requestTimeoutMs: number;
   readonly registrationTimeoutMs: number;
   /** Most pods, and most containers, in one message. */
   readonly maxListed: number;

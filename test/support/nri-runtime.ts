@@ -37,8 +37,9 @@ const DEFAULTS: PeerOptions = {
   name: 'containerd',
   version: '2.3.4',
   nriVersion: 'v0.12.0',
-  requestTimeoutMs: 2000,
-  registrationTimeoutMs: 5000,
+  // Generous: no test is to fail because its machine is slow.
+  requestTimeoutMs: 60_000,
+  registrationTimeoutMs: 60_000,
   maxListed: 1000,
   keepsLatePlugins: false,
   hasDedicatedMethods: true,
@@ -88,6 +89,11 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
     for (const peer of this.peers) peer.drop('the runtime stops');
     for (const socket of this.sockets) socket.destroy();
     await closed;
+  }
+
+  /** Requests have to be answered within this time from now on. */
+  grant(requestTimeoutMs: number): void {
+    this.options.requestTimeoutMs = requestTimeoutMs;
   }
 
   /** The plugin that is served, as soon as there is one. */

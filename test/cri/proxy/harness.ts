@@ -169,7 +169,7 @@ export class Bench {
 }
 
 /** Waits until `condition` holds; fails after `timeoutMs`. */
-export async function until(condition: () => boolean, timeoutMs = 5000): Promise<void> {
+export async function until(condition: () => boolean, timeoutMs = 60_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error('the condition did not come true in time');

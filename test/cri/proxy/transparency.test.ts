@@ -216,12 +216,25 @@ describe('with a runtime of its own', () => {
     await until(() => openCalls[0]!.cancelled);
     expect((await cancelledOutcome).code).toBe(grpc.status.CANCELLED);
 
-    const deadline = Date.now() + 300;
-    const late = await client.run(path, [Buffer.from('x')], undefined, { deadline });
-    expect(late.code).toBe(grpc.status.DEADLINE_EXCEEDED);
-    const remainingMs = Number(openCalls[1]!.getDeadline()) - deadline;
-    expect(Math.abs(remainingMs)).toBeLessThan(200); // the runtime was told the same moment
-    await until(() => openCalls[1]!.cancelled);
+    // The runtime is told the same moment; it counts from when the call has come, which is at most as late as we see it.
+    const sentMs = Date.now();
+    const deadline = sentMs + 60_000;
+    const limited = client.open(path, undefined, { deadline });
+    const limitedOutcome = collect(limited);
+    limited.write(Buffer.from('x'));
+    await until(() => openCalls.length === 2);
+    const shiftMs = Number(openCalls[1]!.getDeadline()) - deadline;
+    expect(shiftMs).toBeGreaterThanOrEqual(-5);
+    expect(shiftMs).toBeLessThanOrEqual(Date.now() - sentMs + 5);
+    limited.cancel();
+    await limitedOutcome;
+
+    // On a busy machine the time is over before the call has left the client: then it gets more.
+    for (let patienceMs = 300; openCalls.length < 3; patienceMs *= 4) {
+      const late = await client.run(path, [Buffer.from('x')], undefined, { deadline: Date.now() + patienceMs });
+      expect(late.code).toBe(grpc.status.DEADLINE_EXCEEDED);
+    }
+    await until(() => openCalls.every(({ cancelled }) => cancelled));
 
     // The reader stops after the first message: the writer must come to a halt long before it has sent everything.
     const flood = client.open('/made.up.Service/Flood');

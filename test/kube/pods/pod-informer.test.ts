@@ -33,7 +33,7 @@ interface Told {
   readonly reasons: string[];
 }
 
-async function follow({ server = new FakeApiServer(), start = true, answerMs = 300 } = {}) {
+async function follow({ server = new FakeApiServer(), start = true, answerMs = 60_000 } = {}) {
   await server.start();
   closers.push(() => server.stop());
   const path = join(folder, `kubeconfig-${closers.length}`);
@@ -181,20 +181,22 @@ test('a watch that is never answered is given up and tried again', async () => {
   const server = new FakeApiServer();
   let hung = 0;
   server.trouble = (request) => (isWatch(request) && hung++ < 1 ? { hang: true } : undefined);
-  const { told } = await follow({ server, answerMs: 100 });
+  const { told } = await follow({ server, answerMs: 500 });
   await until(isReady(told), 'ready');
-  expect(told.states).toEqual(['connecting', 'connecting', 'ready']);
+  expect(told.states.slice(0, 2)).toEqual(['connecting', 'connecting']); // and again, where the machine is busy
+  expect(told.lists).not.toEqual([]);
 });
 
 test('watches that end at once are not asked for without a pause', async () => {
   const { server, told } = await follow();
   await until(isReady(told), 'ready');
+  const beforeMs = performance.now();
   const before = server.requests.length;
   const ending = setInterval(() => server.endWatches(), 1);
   closers.push(() => clearInterval(ending));
-  await new Promise((resolve) => setTimeout(resolve, 600));
-  expect(server.requests.length - before).toBeLessThan(6);
-  expect(server.requests.length - before).toBeGreaterThan(0);
+  await until(() => server.requests.length >= before + 3, 'asked for again three times');
+  // The pauses are at least 75, 150 and 300 ms.
+  expect(performance.now() - beforeMs).toBeGreaterThan(500);
 });
 
 test('ending closes the watch and tells nothing more', async () => {

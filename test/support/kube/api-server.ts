@@ -65,8 +65,14 @@ export class FakeApiServer {
     });
     server.keepAliveTimeout = 50;
     await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(this.port, '127.0.0.1', resolve);
+      server.on('error', (error: NodeJS.ErrnoException) => {
+        // While we were away, somebody's connection may have got our port for its own end.
+        if (error.code === 'EADDRINUSE' && this.port !== 0)
+          setTimeout(() => server.listen(this.port, '127.0.0.1'), 100);
+        else reject(error);
+      });
+      server.once('listening', resolve);
+      server.listen(this.port, '127.0.0.1');
     });
     this.server = server;
     this.port = (server.address() as AddressInfo).port;

@@ -75,7 +75,7 @@ function isRunning(timer: NodeJS.Timeout): boolean {
 }
 
 /** Waits until a condition holds, looking at it after every round of the event loop; rejects after `withinMs`. */
-export async function waitUntil(isTrue: () => boolean, withinMs = 3000): Promise<void> {
+export async function waitUntil(isTrue: () => boolean, withinMs = 60_000): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!isTrue()) {
     if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms: ${isTrue.toString()}`);
