@@ -7,6 +7,7 @@ import { readKubeletConfig, type KubeletConfig } from '../kube/kubelet/kubelet-c
 import type { Logger } from 'pino';
 import type { NodeView } from '../core/model/node-model';
 import { planMoves } from '../core/plan/plan-moves';
+import { servePending } from '../core/transition';
 import type { Alarms } from './alarms';
 import type { Config } from './config';
 import { settingsOf } from './settings-of';
@@ -96,6 +97,7 @@ export function adoptReservation(parts: {
       if (!settings.reserved.equals(model.settings.reserved)) {
         transactor.change((draft) => {
           draft.put({ kind: 'set-settings', settings });
+          servePending(draft); // fewer may be reserved than before
           return planMoves(draft);
         });
         log.info({ reserved: settings.reserved.toString() }, 'the reservation is the kubelet’s');

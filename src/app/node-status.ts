@@ -115,7 +115,7 @@ function showContainer({ model, verdicts, now }: NodeStatusParts, container: Con
     because:
       container.unmetSwitch === undefined
         ? container.because
-        : `${container.because}; not switched: ${container.unmetSwitch}`,
+        : `${container.because}; not switched since ${container.unmetSwitch.since}: ${container.unmetSwitch.because}`,
     since: assignment?.since ?? entry?.since ?? '',
     requested: container.entitled,
     ...(assignment?.containerId === container.id && {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { CpuSet } from '../core/cpuset';
 import type { NodeModel } from '../core/model/node-model';
 import { hasCgroup, planMoves } from '../core/plan/plan-moves';
-import { placeWaiting } from '../core/transition';
+import { servePending } from '../core/transition';
 import { cgroupPathOf, readOnline, readTopology, type Cgroups, type WriteOutcome } from '../host';
 import { widenPodCgroup } from './pod-cgroup';
 import type { Transactor } from './transactor';
@@ -57,7 +57,7 @@ export class OnlineCpus {
         left: before.minus(topology.online).toString(),
         returned: returned.toString(),
       });
-      placeWaiting(draft);
+      servePending(draft);
       return planMoves(draft);
     });
     // And it moves the processes of a cpuset that it emptied.

@@ -5,9 +5,9 @@ import type { NodeModel } from '../core/model/node-model';
 import { planMoves } from '../core/plan/plan-moves';
 import {
   compareListing,
-  listWaiting,
-  placeWaiting,
+  hasPending,
   reconcile,
+  servePending,
   type Drift,
   type Judged,
   type RuntimeListing,
@@ -70,7 +70,7 @@ export class Reconciler {
 
   /** One round over everything: cgroups, then the runtime's lists. */
   async round(): Promise<void> {
-    this.placeWaiting();
+    this.servePending();
     this.sweep([...this.parts.model.containers.values()], { sample: true });
     this.parts.transactor.saveAgain();
     await this.compareWithRuntime();
@@ -85,11 +85,11 @@ export class Reconciler {
     );
   }
 
-  private placeWaiting(): void {
+  private servePending(): void {
     const { model, transactor, signal } = this.parts;
-    if (signal.aborted || listWaiting(model).length === 0) return;
+    if (signal.aborted || !hasPending(model)) return;
     transactor.change((draft) => {
-      placeWaiting(draft);
+      servePending(draft);
       return planMoves(draft);
     });
   }

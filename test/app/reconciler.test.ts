@@ -9,6 +9,7 @@ import { MAX_REPAIRS } from '../../src/core/verdict/restraint';
 import type { RuntimeListing } from '../../src/core/transition';
 import type { Cgroups } from '../../src/host';
 import { NodeDriver } from '../core/transition/node-driver';
+import { specOf } from '../support/spec-of';
 
 /** A reconciler over cgroups that are as promised, with a runtime that lists what the test says. */
 class Stage {
@@ -137,6 +138,22 @@ test('what is made while the list is on its way is not judged by it', async () =
   stage.meanwhile = () => void stage.node.run('make p/a 2; make q/b 2');
   await stage.reconciler.round();
   expect(stage.node.state).toBe('p/a 1,5; q/b 2,6; pool 0,3-4,7');
+});
+
+test('a switch that could not be made is made by the round that finds CPUs given back', async () => {
+  stage = new Stage('make q/b 6').has('q q/b#1 p p/a#1');
+  const { node } = stage;
+  node.setRules({ podPolicies: ['none', 'exclusive'] });
+  const saying = (policy: string) => ({ annotations: { 'cpusetd.io/policy': policy } });
+  node.podsSay.set('p', saying('none'));
+  node.run('make p/a 2').send({ kind: 'pod-spec', spec: specOf('p', 'a 2', saying('exclusive')) });
+  await stage.reconciler.round();
+  expect(node.state).toBe('q/b 1-3,5-7; pool 0,4');
+  expect(node.container('p/a')).toMatchObject({ unmetSwitch: {} });
+  stage.has('p p/a#1'); // nobody told of the end of q
+  await stage.reconciler.round();
+  expect(node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
+  expect(stage.kernel.get('p/a#1')).toBe('1,5');
 });
 
 test('a stranger that is there in two lists is asked for, one that is there once is not', async () => {

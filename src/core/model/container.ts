@@ -46,8 +46,8 @@ export interface Container {
   readonly avoidsReserved?: true;
   /** What its pod's annotations said of it when it was placed (`sayingOf`); absent = nothing. */
   readonly saying?: string;
-  /** Why it is still where it was, although its pod's annotations say otherwise by now. Written for the operator. */
-  readonly unmetSwitch?: string;
+  /** It is still where it was, although its pod's annotations say otherwise by now. */
+  readonly unmetSwitch?: UnmetSwitch;
   /** How its CFS quota has to be, where that was switched while it ran; absent = as it was created. */
   readonly quota?: 'lifted' | 'as-asked';
   /** Absent when left alone. */
@@ -65,6 +65,14 @@ export interface Container {
   readonly freshAssignment: boolean;
   /** Written for the operator: why it is placed as it is. */
   readonly because: string;
+}
+
+/** A switch that its pod asked for and that could not be made yet. */
+export interface UnmetSwitch {
+  /** Written for the operator. */
+  readonly because: string;
+  /** Since when it could not, RFC 3339: who waits longest is served first. */
+  readonly since: string;
 }
 
 export function samePromise(a: CpuPromise | undefined, b: CpuPromise | undefined): boolean {

@@ -1,9 +1,9 @@
 import type { KnownBefore } from '../model/events';
 import { endContainer } from './container-life';
 import type { Draft } from './draft';
+import { passOn } from './pass-on';
 import { releasePod } from './pods';
 import { removePod, stopPod } from './pod-life';
-import { placeWaiting } from './waiting';
 
 /** All pods and containers of the runtime, as its list calls give them: complete, or not used at all. */
 export interface RuntimeListing {
@@ -66,7 +66,7 @@ export function compareListing(
   for (const uid of new Set([...model.assignments.values()].map(({ podUid }) => podUid))) {
     if (before.podUids.has(uid) && !uids.has(uid)) releasePod(draft, uid, 'the runtime no longer lists the pod');
   }
-  if (draft.isDurable) placeWaiting(draft);
+  passOn(draft);
   const readyPods = new Set(listing.pods.filter((pod) => pod.ready).map(({ sandboxId }) => sandboxId));
   // One that was known when the list was asked for, and is not now, has ended meanwhile.
   const isUnknown = (id: string): boolean => !model.containers.has(id) && !before.containerIds.has(id);

@@ -7,15 +7,13 @@ import { createContainer } from './create-container';
 import type { Draft } from './draft';
 import { nameContainer } from './name-container';
 import { adjustmentOf } from './place-container';
+import { passOn } from './pass-on';
 import { removePod, stopPod } from './pod-life';
-import { retrySwitches } from './live-switch';
 import { forgetSpec, learnSpec, learnSpecs, switchAllPods } from './pod-specs';
-import { returnIdle } from './return-idle';
 import { rememberLivePod } from './pods';
 import { synchronize, type LiveCpusets } from './synchronize';
 import { forgetRecord, learnUpdate } from './update-outcome';
 import { updateContainer } from './update-container';
-import { placeWaiting } from './waiting';
 
 /** What an event leads to: the moves to carry out first, then the answer. The changes are in the draft. */
 export interface Outcome {
@@ -32,18 +30,10 @@ export function handle(draft: Draft, event: NodeEvent, live: LiveCpusets = new M
     draft.rollback();
     return { answer: decided, moves: [] };
   }
-  followUp(draft, event);
+  if (event.kind === 'synchronize') switchAllPods(draft);
+  passOn(draft);
   const answer = renewAnswer(draft, event, decided);
   return { answer, moves: planMoves(draft) };
-}
-
-/** What becomes possible with an event for others than the one that it is about. */
-function followUp(draft: Draft, { kind }: NodeEvent): void {
-  if (kind === 'synchronize') switchAllPods(draft);
-  returnIdle(draft);
-  if (!draft.isDurable) return; // nobody can have given CPUs back
-  placeWaiting(draft);
-  retrySwitches(draft);
 }
 
 /** Somebody else may have been given CPUs that this very event set free: the answer must not carry them. */

@@ -1,7 +1,9 @@
 import { excludesReserved, sayingOf, type Annotations } from '../annotations';
+import { compareTexts } from '../compare-texts';
 import type { Container } from '../model/container';
 import { findSpec } from '../model/find-spec';
 import { isAssigned } from '../model/kinds';
+import type { NodeView } from '../model/node-model';
 import type { PodSpec } from '../model/pod-spec';
 import { wasLifted } from '../verdict/throttling';
 import { conforms, infoOf, ownAssignmentOf, podOf, wantsAfterAll } from './conforms';
@@ -27,15 +29,22 @@ export function switchPod(draft: Draft, spec: PodSpec): void {
   }
 }
 
-/** Something has been given back: who could not be switched before may be now. */
+/** Who could not be switched before may be now: the pods of those, whoever waits longest first. */
 export function retrySwitches(draft: Draft): void {
   const specs = new Set<PodSpec>();
-  for (const container of draft.model.containers.values()) {
-    const pod = container.unmetSwitch === undefined ? undefined : podOf(draft.model, container);
+  for (const container of listUnmet(draft.model)) {
+    const pod = podOf(draft.model, container);
     const spec = pod && findSpec(draft.model, pod);
     if (spec) specs.add(spec);
   }
-  for (const spec of [...specs].sort(byUid)) switchPod(draft, spec);
+  for (const spec of specs) switchPod(draft, spec);
+}
+
+/** Those whose switch could not be made, longest first; of those that came at once the one with the lowest id. */
+export function listUnmet({ containers }: NodeView): Container[] {
+  return [...containers.values()]
+    .filter(({ unmetSwitch }) => unmetSwitch !== undefined)
+    .sort((a, b) => compareTexts(a.unmetSwitch!.since, b.unmetSwitch!.since) || compareTexts(a.id, b.id));
 }
 
 /** Pods are decided on in the same order, whatever the order in which they are told. */
@@ -118,8 +127,9 @@ function switchAll(draft: Draft, containers: readonly Container[]): Switched {
 }
 
 function noteUnmet(draft: Draft, container: Container, because: string): void {
-  if (container.unmetSwitch === because) return;
-  draft.put({ kind: 'put-container', container: { ...container, unmetSwitch: because } });
+  if (container.unmetSwitch?.because === because) return;
+  const since = container.unmetSwitch?.since ?? draft.now;
+  draft.put({ kind: 'put-container', container: { ...container, unmetSwitch: { because, since } } });
   draft.note('warn', 'not switched', { ...factsOf(draft, container), because });
 }
 

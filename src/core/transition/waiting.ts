@@ -1,3 +1,4 @@
+import { compareTexts } from '../compare-texts';
 import type { Container } from '../model/container';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import type { NodeView } from '../model/node-model';
@@ -48,8 +49,4 @@ export function placeWaiting(draft: Draft): void {
       },
     });
   }
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

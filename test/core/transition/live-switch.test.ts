@@ -1,6 +1,9 @@
+import { takeKnown } from '../../../src/core/model/known-before';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policy-name';
+import { planMoves } from '../../../src/core/plan/plan-moves';
 import { buildTopology } from '../../../src/core/topology';
+import { compareListing } from '../../../src/core/transition';
 import { specOf } from '../../support/spec-of';
 import { NodeDriver, type Rules } from './node-driver';
 
@@ -29,7 +32,7 @@ function annotationsOf(text: string): Record<string, string> {
 }
 
 /** Pods are Burstable. `p` has the containers `a` and `b`; what they ask for is told with their creation. */
-const CONTAINERS: Readonly<Record<string, string>> = { p: 'a 2, b 1', q: 'a 3', w: 'a 0' };
+const CONTAINERS: Readonly<Record<string, string>> = { p: 'a 2, b 1', q: 'a 3', w: 'a 0', a: 'a 3' };
 
 function specFor(uid: string, says: string, more: Partial<PodSpec> = {}): PodSpec {
   return specOf(uid, CONTAINERS[uid]!, { qos: 'Burstable', annotations: annotationsOf(says), ...more });
@@ -52,6 +55,16 @@ class Node extends NodeDriver {
     return this;
   }
 
+  /** The runtime has these, and nothing else: it is connected to anew. */
+  tellAll(targets: string): void {
+    const infos = targets.split(' ').map((target) => this.infoOf(target));
+    this.send({
+      kind: 'synchronize',
+      pods: infos.map(({ pod }) => pod),
+      containers: infos.map(({ container }) => ({ ...container, phase: 'running' })),
+    });
+  }
+
   get where(): string {
     return [...this.model.containers.values()]
       .map(({ podUid, name, promise }) => `${podUid}/${name} ${promise?.cpus.toString() ?? 'anywhere'}`)
@@ -64,6 +77,23 @@ class Node extends NodeDriver {
       .filter(({ message }) => message.includes('switched') || message === 'annotation ignored')
       .map(({ message, fields }) => `${message} ${String(fields['container'])}: ${String(fields['because'])}`);
   }
+}
+
+/** The runtime's list: these pods, and their containers that are known. */
+function compareWith(node: Node, pods: string): void {
+  const uids = pods.split(' ');
+  const containers = [...node.model.containers.values()].filter(({ podUid }) => uids.includes(podUid));
+  node.change((draft) => {
+    compareListing(
+      draft,
+      {
+        pods: uids.map((uid) => ({ uid, sandboxId: `sandbox-${uid}`, ready: true })),
+        containers: containers.map(({ id, sandboxId }) => ({ id, sandboxId, exited: false })),
+      },
+      takeKnown(node.model),
+    );
+    return planMoves(draft);
+  });
 }
 
 const nodeWith = (rules: Rules = {}): Node => new Node(rules).found('w', '').run('make w/a 0');
@@ -140,7 +170,7 @@ describe('what cannot be met', () => {
     ]);
     expect(node.container('p/a')).toMatchObject({
       placement: 'numa',
-      unmetSwitch: expect.stringMatching(/^asked for 2/),
+      unmetSwitch: { because: expect.stringMatching(/^asked for 2/), since: expect.stringMatching(/^1970-/) },
     });
     node.say('p', 'exclusive');
     expect([node.told, node.movesMade, node.isDurable]).toEqual([[], '', false]);
@@ -148,6 +178,35 @@ describe('what cannot be met', () => {
     expect(node.where).toBe('p/a 1,7; s/x 4-6; w/a 0,2-3');
     expect(node.container('p/a')?.unmetSwitch).toBeUndefined();
     expect(node.told).toEqual([expect.stringMatching(/^switched a: 2 exclusive CPUs/)]);
+  });
+
+  test.each<[string, (node: Node) => void]>([
+    ['the runtime tells that the pod has ended', (node) => node.run('end q/a; stop q')],
+    ['the sandbox is removed', (node) => node.run('remove q')],
+    ['the runtime does not list it any more', (node) => compareWith(node, 's p w')],
+    ['it is missing when all is told anew', (node) => node.tellAll('s/x p/a w/a')],
+    ['it asks for less', (node) => node.run('resize q/a 0.5')],
+    ['its pod wants no CPUs of its own any more', (node) => void node.say('q', 'none')],
+  ])('is made as soon as %s', (_name, release) => {
+    const node = full().run('make p/a 2');
+    node.podsSay.set('s', {});
+    node.run('make s/x 3').say('p', 'exclusive');
+    expect(node.container('p/a')).toMatchObject({ placement: 'numa', unmetSwitch: {} });
+    release(node);
+    expect(node.container('p/a')).toMatchObject({ placement: 'exclusive' });
+    expect(node.container('p/a')?.unmetSwitch).toBeUndefined();
+    expect(node.isDurable).toBe(true);
+    expect(node.movesMade).toContain('p/a#1');
+  }); // prettier-ignore
+
+  test('whoever waits longest is served first', () => {
+    const node = nodeWith().found('q', 'exclusive').run('make q/a 3');
+    node.podsSay.set('s', {});
+    node.run('make s/x 3').found('p', 'none').found('a', 'none').run('make p/a 3; make a/a 3');
+    node.say('p', 'exclusive').say('a', 'exclusive'); // by its uid `a` would be the first
+    node.say('p', 'exclusive').run('end q/a; stop q');
+    expect(node.where).toBe('a/a 0,3; p/a 1-2,7; s/x 4-6; w/a 0,3');
+    expect(node.container('a/a')?.unmetSwitch?.since).toMatch(/^1970-/);
   });
 
   test('is forgotten when the pod takes it back', () => {

@@ -1,4 +1,4 @@
-import { placeWaiting } from '../../../src/core/transition';
+import { servePending } from '../../../src/core/transition';
 import { planMoves } from '../../../src/core/plan/plan-moves';
 import { judge } from '../../../src/core/verdict/judge';
 import { NodeDriver, podOf, resourcesOf, without, EIGHT_CPUS, type Rules } from './node-driver';
@@ -99,7 +99,7 @@ test('CPUs that come back online are given to whoever waits, and a round alone f
   expect(waiting.container('p/a')!.waitsSince).toBeDefined();
   waiting.change((draft) => {
     draft.put({ kind: 'set-topology', topology: EIGHT_CPUS });
-    placeWaiting(draft);
+    servePending(draft);
     return planMoves(draft);
   });
   expect(waiting.state).toBe('a/x 1-2,5-6; p/a 3,7; pool 0,4');
@@ -108,7 +108,7 @@ test('CPUs that come back online are given to whoever waits, and a round alone f
 test('an attempt in vain changes nothing and says nothing', () => {
   const node = meet({ before: 'make a/x 6', late: 'p/a 4' });
   node.change((draft) => {
-    placeWaiting(draft);
+    servePending(draft);
     return planMoves(draft);
   });
   expect({ durable: node.isDurable, moves: node.moves, notes: node.notes }).toEqual({

@@ -1,0 +1,28 @@
+import type { NodeView } from '../model/node-model';
+import type { Draft } from './draft';
+import { listUnmet, retrySwitches } from './live-switch';
+import { returnIdle } from './return-idle';
+import { listWaiting, placeWaiting } from './waiting';
+
+/**
+ * What follows every change that may have given CPUs back, whoever told of it: an event, or the runtime's list. Idle CPUs that
+ * nobody of their pod can need go back too, and all of it is passed on to those who lack some.
+ */
+export function passOn(draft: Draft): void {
+  returnIdle(draft);
+  if (draft.isDurable) servePending(draft); // else nobody can have given CPUs back
+}
+
+/**
+ * Serves those who lack CPUs, as far as there are any: first who runs without those it is entitled to, then who has to be
+ * switched; of both whoever waits longest. What does not fit stays as it is, and costs nothing.
+ */
+export function servePending(draft: Draft): void {
+  placeWaiting(draft);
+  retrySwitches(draft);
+}
+
+/** Whether anybody lacks CPUs. */
+export function hasPending(view: NodeView): boolean {
+  return listWaiting(view).length > 0 || listUnmet(view).length > 0;
+}
