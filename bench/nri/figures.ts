@@ -18,7 +18,7 @@ export async function timeMs(act: () => unknown): Promise<number> {
 }
 
 /** `12`, `1.20`: three digits are all that these measurements are good for. */
-export function show(value: number): string {
+function show(value: number): string {
   return Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 

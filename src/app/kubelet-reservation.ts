@@ -36,7 +36,7 @@ export async function loadKubeletConfig(config: Config): Promise<KubeletConfig |
 }
 
 /** For the next start, which may come before the API server. What can't be kept is asked for again then. */
-export function rememberKubeletConfig({ stateDir }: Config, found: KubeletConfig): void {
+function rememberKubeletConfig({ stateDir }: Config, found: KubeletConfig): void {
   try {
     writeFileSync(join(stateDir, REMEMBERED), `${JSON.stringify(found)}\n`, { mode: 0o600 });
   } catch {
@@ -65,7 +65,7 @@ export function withReservation(config: Config, kubelet: KubeletConfig | undefin
 }
 
 /** Why what the kubelet reserves is not what is reserved here; undefined when both agree. */
-export function compareReservation({ reserved }: Settings, kubelet: KubeletConfig): string | undefined {
+function compareReservation({ reserved }: Settings, kubelet: KubeletConfig): string | undefined {
   const ours = reserved.isEmpty ? 'nothing' : `CPUs ${reserved.toString()}`;
   const advice = 'the scheduler counts by the kubelet’s reservation; set both alike';
   const { reservedSystemCpus: list, reservedMilliCpu } = kubelet;

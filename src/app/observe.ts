@@ -13,7 +13,7 @@ const SAMPLED_CONTAINERS = 8;
 const SAMPLED_THREADS = 16;
 
 /** Reads back the cpuset that the kernel has for one container. */
-export function observe(cgroups: Cgroups, cgroupsPath: string): Observation {
+function observe(cgroups: Cgroups, cgroupsPath: string): Observation {
   const at = cgroupPathOf(cgroupsPath);
   return at.kind === 'refused' ? { kind: 'unreadable', because: at.because } : observeCpuset(cgroups, at.path);
 }

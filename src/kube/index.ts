@@ -1,11 +1,11 @@
 export { KubeClient } from './api/kube-client';
-export { explainKubeError, KubeError } from './api/kube-error';
+export { KubeError } from './api/kube-error';
 export type { KubeConfigSource } from './api/load-kube-config';
 export { EventRecorder, type PodNews } from './feedback/event-recorder';
 export { NodeCondition, type NodeState } from './feedback/node-condition';
 export { asObject, asString, asTexts } from './json';
 export { readKubeletConfig, type KubeletConfig } from './kubelet/kubelet-config';
-export { PodInformer, type PodSink } from './pods/pod-informer';
+export { PodInformer } from './pods/pod-informer';
 export { communityTopology } from './topology/community';
 export { craneTopology } from './topology/crane';
 export { loadPodFingerprint } from './topology/pod-fingerprint';

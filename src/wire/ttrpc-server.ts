@@ -68,16 +68,6 @@ export class TtrpcServer {
     });
   }
 
-  /** Settles when the channel has ended. */
-  get closed(): Promise<CloseReason> {
-    return this.channel.closed;
-  }
-
-  /** Ends the channel; the signals of calls without an answer abort. */
-  close(because: string): void {
-    this.channel.close(because);
-  }
-
   private answer(streamId: number, data: Buffer, start: number, end: number): void {
     if (this.reason || !this.acceptStream(streamId)) return;
     let call: ServerCall;

@@ -100,7 +100,7 @@ export function container(
 }
 
 /** The same assignments as a list, and one more kind. */
-export const sampleAssignments: readonly AssignmentStatus[] = [
+const sampleAssignments: readonly AssignmentStatus[] = [
   ...sampleStatus.idle.map((idle) => ({ ...idle, containerId: '' })),
   ...sampleStatus.containers.flatMap(({ id, kind, rules, promise, nodes, ...of }) =>
     kind && rules
@@ -140,7 +140,7 @@ export const sampleTopology: TopologyStatus = {
   assignments: sampleAssignments,
 };
 
-export const sampleResources: NodeResources = {
+const sampleResources: NodeResources = {
   pods: [
     {
       namespace: 'default',

@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Plays what a runtime sent, in pieces of the given size, to a session over a socket; resolves with what it was told. */
 async function replay(version: string, pieceBytes: number): Promise<{ events: RuntimeEvent[]; progress: string[] }> {
-  const recorded = readFileSync(join(__dirname, `../fixtures/nri/containerd-${version}-life.r2p.bin`));
+  const recorded = readFileSync(join(__dirname, `../fixtures/captures/containerd-${version}-life.r2p.bin`));
   const path = join(folder, `${version}-${pieceBytes}.sock`);
   const events: RuntimeEvent[] = [];
   const progress: string[] = [];

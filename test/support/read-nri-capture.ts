@@ -9,11 +9,11 @@ export interface CapturedRequest {
 }
 
 /**
- * The requests of a runtime to its plugin in a recorded session (test/fixtures/nri), in order. Reads frames and headers
+ * The requests of a runtime to its plugin in a recorded session (test/fixtures/captures), in order. Reads frames and headers
  * by itself, so that it can serve to test those who do so in production.
  */
 export function readNriCapture(session: string): readonly CapturedRequest[] {
-  const bytes = readFileSync(join(__dirname, '../fixtures/nri', `${session}.r2p.bin`));
+  const bytes = readFileSync(join(__dirname, '../fixtures/captures', `${session}.r2p.bin`));
   return messagesOf(joinFrames(bytes, 1)).map((data) => {
     const { method, payload } = Request.decode(data);
     return { method, payload: Buffer.from(payload) };

@@ -13,7 +13,7 @@ import type { Observation } from '../../src/core/verdict/observation';
 import { decodeState, encodeState } from '../../src/state';
 
 /** Thrown where the process is killed: between any two effects on the outside. */
-export class Cut extends Error {}
+class Cut extends Error {}
 
 interface SimulatedContainer {
   info: ContainerInfo;

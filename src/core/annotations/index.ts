@@ -3,4 +3,4 @@ export { choosePolicy } from './choose-policy';
 export { excludesReserved } from './exclude-reserved';
 export { sayingOf } from './saying';
 export { parseTopologyResult, readTopologyResult, TOPOLOGY_RESULT, totalOf } from './topology-result';
-export type { ParsedResult, TopologyResult } from './topology-result';
+export type { TopologyResult } from './topology-result';

@@ -1,10 +1,7 @@
 export { align } from './align';
-export type { AlignInput, Alignment } from './align';
+export type { Alignment } from './align';
 export { hintCpus } from './cpu-hints';
-export type { CpuHintRequest } from './cpu-hints';
 export { hintMemory } from './memory-hints';
-export type { MemoryHintRequest } from './memory-hints';
 export { mergeHints } from './merge-hints';
 export type { MergeInput, ProviderHints } from './merge-hints';
-export { nodesOfMask } from './topology-hint';
-export type { Hints, NodeMask, TopologyHint } from './topology-hint';
+export type { NodeMask, TopologyHint } from './topology-hint';

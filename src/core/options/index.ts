@@ -1,4 +1,4 @@
-export type { OptionProblem, Parsed } from './problem';
+export type { Parsed } from './problem';
 export { checkOptionsAreUsed, checkStaticPolicyOptions, parseStaticPolicyOptions } from './static-policy-options';
 export {
   checkTopologyManagerOptions,

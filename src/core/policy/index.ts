@@ -43,5 +43,4 @@ export const SCHEDULED_POLICIES: ReadonlySet<PolicyName> = new Set<PolicyName>([
 
 export { isWithinFloors } from './floors';
 export { isSpreadAs } from './give-scheduled-cpus';
-export { NO_FOLLOWERS, NO_POD_SET } from './policy';
 export type { Decision, Followers, PinRequest, Policy, Snapshot } from './policy';

@@ -1,6 +1,6 @@
 import type { AllocationStep } from '../allocation/take';
 import type { TopologyResult } from '../annotations';
-import { CpuSet } from '../cpuset';
+import type { CpuSet } from '../cpuset';
 import type { AssignmentKind } from '../model/assignment';
 import type { RefusalCode } from '../model/events';
 import type { Settings } from '../model/settings';
@@ -33,8 +33,6 @@ export interface PodSet {
   readonly inUse: boolean;
 }
 
-export const NO_POD_SET: PodSet = { cpus: CpuSet.empty, inUse: false };
-
 /** Those who have no CPUs but follow what is shared on their NUMA nodes. */
 export interface Followers {
   /** What each of the others runs on now, every set once. None of them may be taken whole. */
@@ -45,13 +43,6 @@ export interface Followers {
   readonly ownNodes: CpuSet;
   readonly nodesOfPod: CpuSet;
 }
-
-export const NO_FOLLOWERS: Followers = {
-  sets: [],
-  demand: new Map(),
-  ownNodes: CpuSet.empty,
-  nodesOfPod: CpuSet.empty,
-};
 
 /** A container that is entitled to whole CPUs. */
 export interface PinRequest {

@@ -22,7 +22,7 @@ export function requestOf(view: NodeView, pod: PodInfo, container: ContainerInfo
 }
 
 /** Whole CPUs that the policy has to give to the containers of a pod at one time. */
-export function sumBySpec(spec: PodSpec, policy: PolicyName): number {
+function sumBySpec(spec: PodSpec, policy: PolicyName): number {
   return sumPodCpus(
     spec.containers.map((container) => {
       const request = SPEC_ENTITLEMENTS[policy](spec, container);

@@ -1,3 +1,2 @@
 export { createAdapter, type Adapter } from './interceptors';
 export { mergeInventory } from './merge-inventory';
-export type { Ports } from './ports';

@@ -1,2 +1,2 @@
-export { type CallOptions, type Channel, openChannel, type UnaryMethod } from './channel';
+export { type CallOptions, type Channel, openChannel } from './channel';
 export { createCriClient, type CriClient, type NodeInventory, type RuntimeVersion } from './client';

@@ -21,7 +21,7 @@ export const toListedPod = (pod: PodSandbox): ListedPod => ({
   ready: pod.state === PodSandboxState.SANDBOX_READY,
 });
 
-export const toPodInfo = (pod: PodSandbox): PodInfo => ({
+const toPodInfo = (pod: PodSandbox): PodInfo => ({
   sandboxId: pod.id,
   uid: pod.metadata?.uid ?? '',
   namespace: pod.metadata?.namespace ?? '',
@@ -67,7 +67,7 @@ export function toContainerInfoOfStatus(
 }
 
 /** CRI's zero and empty mean "not set". */
-export function toCpuResources(linux: LinuxContainerResources): CpuResources {
+function toCpuResources(linux: LinuxContainerResources): CpuResources {
   return {
     ...(linux.cpuShares === 0n ? {} : { shares: Number(linux.cpuShares) }),
     ...(linux.cpuQuota === 0n ? {} : { quotaUs: Number(linux.cpuQuota) }),

@@ -31,10 +31,6 @@ export class InterceptedCall {
     });
   }
 
-  get hasEnded(): boolean {
-    return this.#hasEnded;
-  }
-
   /** Asks `onRequest`. An error of the hook becomes a refusal. */
   decide(message: GrpcMessage): RequestVerdict | Promise<RequestVerdict> {
     const encoding = findHeader(this.context.metadata, 'grpc-encoding');

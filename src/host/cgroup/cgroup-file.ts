@@ -21,7 +21,7 @@ export type WriteOutcome =
   | { readonly kind: 'gone' }
   | { readonly kind: 'refused'; readonly errno: string; readonly because: string };
 
-export const MISSING: Missing = { kind: 'missing' };
+const MISSING: Missing = { kind: 'missing' };
 export const CHANGED: WriteOutcome = { kind: 'ok', changed: true };
 export const UNCHANGED: WriteOutcome = { kind: 'ok', changed: false };
 export const GONE: WriteOutcome = { kind: 'gone' };

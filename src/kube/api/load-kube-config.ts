@@ -30,7 +30,7 @@ export async function loadKubeConfig(source: KubeConfigSource): Promise<KubeConf
   return config;
 }
 
-export function describeSource(source: KubeConfigSource): string {
+function describeSource(source: KubeConfigSource): string {
   return source.kind === 'file' ? source.path : "the pod's service account";
 }
 

@@ -22,7 +22,7 @@ export interface NodeConditionParts {
   readonly debounceMs?: number;
 }
 
-export const CONDITION_TYPE = 'CpusetdReady';
+const CONDITION_TYPE = 'CpusetdReady';
 const DEBOUNCE_MS = 1_000;
 /** A condition whose heartbeat is older than a few of these says nothing any more: nobody writes it when we are gone. */
 const HEARTBEAT_MS = 5 * 60_000;

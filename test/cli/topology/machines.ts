@@ -50,7 +50,7 @@ export function without(topology: Topology, offline: string): Topology {
 }
 
 /** `db/postgres 1-2` runs, `db/init 3 idle` has exited; `numa` and `immovable` name the kind, `exclusive pod` a shared set. */
-export function assignmentOf(text: string): AssignmentStatus {
+function assignmentOf(text: string): AssignmentStatus {
   const [name = '', list = '', word = 'static', scope] = text.split(' ');
   const [pod = '', container = ''] = name.split('/');
   const kind = (word === 'idle' ? 'static' : word) as AssignmentKind;

@@ -28,7 +28,7 @@ export interface ShownStatus {
 }
 
 /** A command of the built program, asked of this daemon. Gives its standard output. @throws unless it exits with 0 */
-export async function ask(daemon: Daemon, ...command: string[]): Promise<string> {
+async function ask(daemon: Daemon, ...command: string[]): Promise<string> {
   const args = [bundle, ...command, '--admin-socket', daemon.adminSocket];
   return (await run(process.execPath, args)).stdout;
 }

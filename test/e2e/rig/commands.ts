@@ -9,9 +9,6 @@ export const printMaskThenSleep: readonly string[] = ['sh', '-c', `${printOwnMas
 /** The same, but ends by itself at once. */
 export const printMaskThenExit: readonly string[] = ['sh', '-c', printOwnMask()];
 
-/** Keeps one CPU busy until it is stopped. */
-export const burnCpu: readonly string[] = ['sh', '-c', 'while :; do :; done'];
-
 function printOwnMask(): string {
   return 'while read -r key value; do [ "$key" = Cpus_allowed_list: ] && echo "$value"; done < /proc/self/status; true';
 }

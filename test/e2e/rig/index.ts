@@ -1,8 +1,8 @@
-export { cpusetDirOf, type CpusetFiles, readCpuset, writeCpuset } from './cgroup-files';
-export { burnCpu, printMaskThenExit, printMaskThenSleep } from './commands';
+export { cpusetDirOf, type CpusetFiles } from './cgroup-files';
+export { printMaskThenExit, printMaskThenSleep } from './commands';
 export { RunningContainer } from './container';
 export { bundle, Daemon, type DaemonOptions, type LogLine, startDaemon } from './daemon';
-export { patienceMs, poll, waitUntil, within } from './deadline';
+export { patienceMs, poll, waitUntil } from './deadline';
 export { type ContainerSpec, Kubelet, type PodSpec } from './kubelet';
 export type { Qos, ResourceSpec } from './kubelet-numbers';
 export { RunningPod } from './pod';

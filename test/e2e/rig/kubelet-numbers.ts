@@ -24,10 +24,10 @@ const periodUs = 100_000;
 const defaultMemoryBytes = 64 * 1024 * 1024;
 
 /** cpu.shares of a request in thousandths of a CPU: 2 … 262144. */
-export const toShares = (milli: number): number => Math.min(Math.max(Math.trunc((milli * 1024) / 1000), 2), 262_144);
+const toShares = (milli: number): number => Math.min(Math.max(Math.trunc((milli * 1024) / 1000), 2), 262_144);
 
 /** CFS quota in µs per 100 ms of a limit in thousandths of a CPU; 0 = not set. */
-export const toQuotaUs = (milli: number): number => (milli === 0 ? 0 : Math.max((milli * periodUs) / 1000, 1000));
+const toQuotaUs = (milli: number): number => (milli === 0 ? 0 : Math.max((milli * periodUs) / 1000, 1000));
 
 /** The QoS class that Kubernetes gives a pod with these containers. */
 export function classify(containers: readonly ResourceSpec[]): Qos {

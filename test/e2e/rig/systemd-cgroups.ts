@@ -7,7 +7,7 @@ export function nameSlice(cgroupParent: string): string {
 }
 
 /** Where systemd puts a slice: `a-b.slice` is inside `a.slice`. */
-export function pathOfSlice(slice: string): string {
+function pathOfSlice(slice: string): string {
   const names = slice.replace(/\.slice$/, '').split('-');
   return names.map((_, index) => `/${names.slice(0, index + 1).join('-')}.slice`).join('');
 }

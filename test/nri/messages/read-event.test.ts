@@ -58,7 +58,7 @@ interface Wrapped {
 }
 
 function readDecoded(session: string): readonly Decoded[] {
-  const file = join(__dirname, '../../fixtures/nri', `${session}.messages.json`);
+  const file = join(__dirname, '../../fixtures/captures', `${session}.messages.json`);
   const messages = JSON.parse(readFileSync(file, 'utf8')) as Decoded[];
   return messages.filter(({ dir, type }) => dir === 'r2p' && type === 'request');
 }

@@ -20,14 +20,3 @@ export function assignmentOf(containerName: string, cpus: string, more: Partial<
     ...more,
   };
 }
-
-/** So many assignments of one CPU each, in pods of their own. */
-export function manyAssignments(count: number): Assignment[] {
-  return Array.from({ length: count }, (_, i) =>
-    assignmentOf('main', String(i + 1), {
-      podUid: `pod-${i}`,
-      podName: `web-${i}`,
-      containerId: i.toString(16).padStart(64, '0'),
-    }),
-  );
-}

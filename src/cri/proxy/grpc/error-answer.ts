@@ -3,8 +3,8 @@ import type { HeaderField } from '../http2/hpack-static-table';
 import { encodeMessage } from './status';
 
 /** What tells our errors from the runtime's: the beginning of the text, and the domain in the status details. */
-export const ERROR_PREFIX = 'cpusetd: ';
-export const ERROR_DOMAIN = 'cpusetd.io';
+const ERROR_PREFIX = 'cpusetd: ';
+const ERROR_DOMAIN = 'cpusetd.io';
 
 /** An error of cpusetd's own. */
 export interface OwnError {

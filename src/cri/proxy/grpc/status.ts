@@ -57,7 +57,7 @@ export function encodeMessage(text: string): string {
 }
 
 /** The reverse; what is no valid escape stays as it is. */
-export function decodeMessage(text: string): string {
+function decodeMessage(text: string): string {
   if (!text.includes('%')) return text;
   const bytes = text.replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
   return Buffer.from(bytes, 'latin1').toString('utf8');

@@ -3,7 +3,7 @@ import { decodeHuffman } from './hpack-huffman';
 import { STATIC_TABLE, type HeaderField } from './hpack-static-table';
 
 /** The table every encoder starts with (RFC 9113 §6.5.2). */
-export const DEFAULT_TABLE_BYTES = 4096;
+const DEFAULT_TABLE_BYTES = 4096;
 const ENTRY_OVERHEAD_BYTES = 32;
 
 /**

@@ -20,8 +20,8 @@ export const Setting = {
 export type Settings = Map<number, number>;
 
 /** Upper bounds of what one peer may ask the other to send us: they bound our own memory. */
-export const MAX_FRAME_BYTES = 65_536;
-export const MAX_REQUEST_TABLE_BYTES = 65_536;
+const MAX_FRAME_BYTES = 65_536;
+const MAX_REQUEST_TABLE_BYTES = 65_536;
 export const MAX_CONCURRENT_STREAMS = 8_192;
 
 /** Reads a SETTINGS frame (not an acknowledgement). Throws ConnectionError on a broken one. */
