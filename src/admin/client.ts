@@ -17,7 +17,7 @@ import {
   type HealthCheckResponse,
 } from '../../gen/grpc/health/v1/health';
 import { CpusetdError, type ErrorCode } from '../core/errors';
-import { probeSocket, type SocketPresence } from './claim-socket';
+import { probeSocket, type SocketPresence } from '../wire/claim-socket';
 import { decodeExplanation, encodeExplainQuery } from './codec/explain';
 import { decodeChange, decodeStatus } from './codec/status';
 import { decodeTopology } from './codec/topology';

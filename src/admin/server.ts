@@ -1,7 +1,7 @@
 import * as grpc from '@grpc/grpc-js';
 
 import { CpusetdError } from '../core/errors';
-import { claimSocket } from './claim-socket';
+import { claimSocket } from '../wire/claim-socket';
 import { addCpuManagerService } from './cpu-manager-service';
 import type { AdminLog } from './grpc-service';
 import { addHealthService } from './health-service';

@@ -441,7 +441,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await start();
       const second = startDaemon({ runtime, args: PROXY, criListen: daemon.criListen });
       try {
-        await second.waitForLog((line) => /another process answers on/.test(JSON.stringify(line)));
+        await second.waitForLog((line) => /another process answers there/.test(JSON.stringify(line)));
         expect(await second.ended()).toBe(1);
       } finally {
         await second.dispose();

@@ -1,12 +1,6 @@
-import { chmodSync, lstatSync, mkdtempSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
-import { dirname, join } from 'node:path';
 import { CpusetdError } from '../../core/errors';
-import { nodeFsOps } from '../../state';
-import { connectTo } from './connect';
-
-/** Length that a unix socket's path may have on Linux, in bytes. */
-const MAX_PATH_BYTES = 107;
+import { claimSocket } from '../../wire/claim-socket';
 
 /** A listening unix socket. Connections come paused. */
 export interface Listener {
@@ -15,50 +9,16 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/**
- * Listens on a unix socket that only this user can open.
- *
- * The socket is bound inside a directory of mode 0700, gets mode 0600 there, and only then its name: so it is never open to
- * others, and an old socket is replaced in one step. Throws CpusetdError when something that is no socket, or one on which
- * somebody answers, has the name, and when no socket can be made there.
- */
+/** Listens on a unix socket that only this user can open. Throws CpusetdError where none can be had (`claimSocket`). */
 export async function listenPrivately(path: string): Promise<Listener> {
-  try {
-    await checkReplaceable(path);
-    return await bindPrivately(path);
-  } catch (cause) {
-    throw asListenError(cause, (reason) => {
-      const remedy = 'choose a path in a folder that can be written to';
-      return `no socket can be made at ${path} (${reason}): ${remedy}`;
-    });
-  }
-}
-
-async function bindPrivately(path: string): Promise<Listener> {
-  nodeFsOps.mkdir(dirname(path), 0o755);
-  const privateDir = mkdtempSync(join(dirname(path), '.new-'));
   const server = createServer({ pauseOnConnect: true });
   try {
-    const firstPath = join(privateDir, 's');
-    checkLength(firstPath);
-    await listen(server, firstPath);
-    chmodSync(firstPath, 0o600);
-    renameSync(firstPath, path);
-  } catch (err) {
+    const removeSocket = await claimSocket(path, (bound) => listen(server, bound));
+    return { server, close: () => close(server, removeSocket) };
+  } catch (error) {
     server.close();
-    throw err;
-  } finally {
-    rmSync(privateDir, { recursive: true, force: true });
+    throw error;
   }
-  const inode = lstatSync(path).ino;
-  return {
-    server,
-    close: () =>
-      new Promise((resolve) => {
-        if (inodeOf(path) === inode) unlinkSync(path);
-        server.close(() => resolve());
-      }),
-  };
 }
 
 /**
@@ -70,12 +30,12 @@ export async function listenOnDescriptor(fd: number): Promise<Listener> {
   try {
     await listen(server, { fd });
   } catch (cause) {
-    throw asListenError(cause, (reason) => {
-      const remedy = 'have a socket unit hand one over, or give the path of a socket to make';
-      return `descriptor ${fd} is not a socket to listen on (${reason}): ${remedy}`;
-    });
+    const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
+    const remedy = 'have a socket unit hand one over, or give the path of a socket to make';
+    const message = `descriptor ${fd} is not a socket to listen on (${reason}): ${remedy}`;
+    throw new CpusetdError('FAILED_PRECONDITION', message, { cause });
   }
-  return { server, close: () => new Promise((resolve) => void server.close(() => resolve())) };
+  return { server, close: () => close(server) };
 }
 
 function listen(server: Server, where: string | { fd: number }): Promise<void> {
@@ -88,33 +48,7 @@ function listen(server: Server, where: string | { fd: number }): Promise<void> {
   });
 }
 
-async function checkReplaceable(path: string): Promise<void> {
-  checkLength(path);
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) return;
-  if (!stat.isSocket()) throw unusable(`${path} exists and is not a socket: remove it, or choose another path`);
-  const socket = await connectTo(path).catch(() => undefined);
-  if (socket === undefined) return;
-  socket.destroy();
-  throw unusable(`another process answers on ${path}: stop it, or choose another path`);
-}
-
-function checkLength(path: string): void {
-  if (Buffer.byteLength(path) > MAX_PATH_BYTES)
-    throw unusable(`${path} is too long for a socket: ${MAX_PATH_BYTES} bytes are allowed; choose a shorter path`);
-}
-
-function unusable(message: string): CpusetdError {
-  return new CpusetdError('FAILED_PRECONDITION', message);
-}
-
-/** What the system says, with the rule and the remedy; our own errors have both. */
-function asListenError(cause: unknown, tell: (reason: string) => string): CpusetdError {
-  if (cause instanceof CpusetdError) return cause;
-  const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
-  return new CpusetdError('FAILED_PRECONDITION', tell(reason), { cause });
-}
-
-function inodeOf(path: string): number | undefined {
-  return lstatSync(path, { throwIfNoEntry: false })?.ino;
+function close(server: Server, removeSocket?: () => void): Promise<void> {
+  removeSocket?.();
+  return new Promise((resolve) => void server.close(() => resolve()));
 }

@@ -13,7 +13,7 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { claimSocket, probeSocket } from '../../src/admin/claim-socket';
+import { claimSocket, probeSocket } from '../../src/wire/claim-socket';
 
 let folder: string;
 const servers: Server[] = [];

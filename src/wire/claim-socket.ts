@@ -1,9 +1,8 @@
-import { chmodSync, lstatSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 
 import { CpusetdError } from '../core/errors';
-import { nodeFsOps } from '../state';
 
 /** Longest path of a unix socket that Linux takes: sun_path without its final zero byte. */
 const MAX_PATH_BYTES = 107;
@@ -66,7 +65,7 @@ export async function claimSocket(path: string, listen: (path: string) => Promis
     );
   }
   try {
-    nodeFsOps.mkdir(parent, 0o755);
+    makeFolder(parent);
     const folder = mkdtempSync(`${parent}/.`);
     try {
       const bound = join(folder, 's');
@@ -79,10 +78,17 @@ export async function claimSocket(path: string, listen: (path: string) => Promis
   } catch (error) {
     throw inTheWay(path, error);
   }
-  const { ino } = statSync(path);
+  const { ino } = lstatSync(path);
   return () => {
-    if (statSync(path, { throwIfNoEntry: false })?.ino === ino) rmSync(path, { force: true });
+    if (lstatSync(path, { throwIfNoEntry: false })?.ino === ino) rmSync(path, { force: true });
   };
+}
+
+/** Not Node's own way with parents: that spins for ever where a file system makes no folders, as in /proc. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path, 0o755);
 }
 
 async function probe(path: string): Promise<SocketPresence> {
