@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { formatContainerdConfig } from './containerd-config.mjs';
 import { ensureRoot, readPackageVersions } from './debian-root.mjs';
@@ -17,6 +18,7 @@ import {
   runtimeVariable,
   workPrefix,
 } from './leftovers.mjs';
+import { copyOwnContainerd, findOwnContainerd, parseContainerdVersion } from './own-containerd.mjs';
 import { busyboxImage, packTinyImage, pauseImage } from './tiny-image.mjs';
 import { waitForCri } from './wait-for-cri.mjs';
 
@@ -35,6 +37,7 @@ const enterScript = fileURLToPath(new URL('enter.sh', import.meta.url));
  * @throws {Error} with the reason for the operator; nothing is left behind then
  */
 export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = () => {} }) {
+  const ownContainerd = findOwnContainerd(suite);
   const root = ensureRoot(suite, { log });
   for (const old of await removeAbandonedRuntimes()) log(`removed what a killed run left in ${old}`);
 
@@ -58,6 +61,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
       throw new Error(`too long for a unix socket: ${path} (set TMPDIR to a shorter one)`);
   }
   const major = Number.parseInt(facts.packages.containerd, 10);
+  if (ownContainerd !== undefined) copyOwnContainerd(ownContainerd, join(work, 'run/bin'));
   writeFileSync(join(work, 'run/containerd.toml'), formatContainerdConfig({ major, nri, requiredPlugin }));
 
   let containerd;
@@ -66,8 +70,14 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     spawn('nsenter', [`--mount=/proc/${holder.pid}/ns/mnt`, '--', command, ...args], {
       stdio,
       detached: true, // Ctrl-C is for the script that started us, which then ends things in order
-      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', [runtimeVariable]: work },
+      env: { PATH: '/run/bin:/usr/sbin:/usr/bin:/sbin:/bin', [runtimeVariable]: work },
     });
+  /** What containerd prints of itself. */
+  async function ask(...args) {
+    const child = inside('containerd', args, ['ignore', 'pipe', 'ignore']);
+    const [told] = await Promise.all([text(child.stdout), once(child, 'close')]);
+    return told;
+  }
 
   const runtime = {
     facts,
@@ -116,6 +126,9 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
   }
 
   try {
+    if (ownContainerd !== undefined) facts.packages.containerd = parseContainerdVersion(await ask('--version'));
+    if (requiredPlugin !== undefined)
+      facts.knowsRequiredPlugins = (await ask('config', 'default')).includes('default_validator');
     facts.containerdPid = await runtime.start();
     facts.startedInMs = Date.now() - startedAt;
     return runtime;
