@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { CpusetdError } from '../core/errors';
 import type { Assignment } from '../core/model/assignment';
 import type { NodeModel } from '../core/model/node-model';
+import type { PodSpec } from '../core/model/pod-spec';
 import { openStateStore } from '../state';
 import type { SaveProblem } from './transactor';
 
@@ -16,8 +17,8 @@ export interface MemoryOptions {
 export interface Memory {
   /** Goes up by one with every durable change. */
   readonly generation: number;
-  /** Returns when the assignments are durable, or with the reason why they are not. */
-  readonly save: (assignments: Iterable<Assignment>) => SaveProblem | undefined;
+  /** Returns when all of it is durable, or with the reason why they are not. */
+  readonly save: (assignments: Iterable<Assignment>, pods: Iterable<PodSpec>) => SaveProblem | undefined;
   /** Nothing speaks against saves, as far as that can be told without one. */
   readonly isWritable: boolean;
 }
@@ -35,13 +36,14 @@ export function openMemory({ stateDir, version, model, log }: MemoryOptions): Me
 
   let generation = 0;
   let remembered: readonly Assignment[] = [];
+  let pods: readonly PodSpec[] = [];
   switch (loaded.kind) {
     case 'none':
       log.info({ path: store.path }, 'no state yet');
       break;
     case 'loaded':
     case 'migrated':
-      ({ generation, assignments: remembered } = loaded.state);
+      ({ generation, assignments: remembered, pods } = loaded.state);
       log.info({ path: store.path, generation, assignments: remembered.length }, 'state restored');
       break;
     case 'set-aside':
@@ -52,14 +54,16 @@ export function openMemory({ stateDir, version, model, log }: MemoryOptions): Me
       );
   }
   for (const assignment of remembered) model.apply({ kind: 'put-assignment', assignment });
+  // Until the API server speaks, what it told last is true.
+  for (const kind of ['put-spec', 'keep-spec'] as const) for (const spec of pods) model.apply({ kind, spec });
 
   return {
     get generation() {
       return generation;
     },
     isWritable: store.isWritable,
-    save(assignments) {
-      const outcome = store.save({ generation: generation + 1, assignments });
+    save(assignments, pods) {
+      const outcome = store.save({ generation: generation + 1, assignments, pods });
       if (!outcome.ok) return outcome;
       generation++;
       return undefined;

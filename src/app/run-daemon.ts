@@ -107,9 +107,9 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
 
     const transactor = new Transactor({
       model,
-      save: (assignments) => {
+      save: (assignments, pods) => {
         const startMs = performance.now();
-        const problem = memory.save(assignments);
+        const problem = memory.save(assignments, pods);
         metrics?.stateWriteTook((performance.now() - startMs) / 1000);
         if (problem) alarms.raise('state-not-saved', '', problem.because);
         else alarms.clear('state-not-saved', '');

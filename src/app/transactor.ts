@@ -5,6 +5,7 @@ import type { ContainerCpuUpdate, PodInfo, RuntimeAnswer } from '../core/model/e
 import { samePromise, type Container } from '../core/model/container';
 import type { NodeModel } from '../core/model/node-model';
 import type { NodeEvent } from '../core/model/pod-event';
+import type { PodSpec } from '../core/model/pod-spec';
 import type { Move } from '../core/plan/plan-moves';
 import { Draft, handle, type LiveCpusets, type Note, type Outcome } from '../core/transition';
 import type { WriteOutcome } from '../host';
@@ -31,7 +32,7 @@ export interface SaveProblem {
 export interface TransactorParts {
   readonly model: NodeModel;
   /** Undefined when durable; else why not. */
-  readonly save: (assignments: Iterable<Assignment>) => SaveProblem | undefined;
+  readonly save: (assignments: Iterable<Assignment>, pods: Iterable<PodSpec>) => SaveProblem | undefined;
   readonly mover: Mover;
   readonly now: () => string;
   readonly log: Logger;
@@ -186,7 +187,8 @@ export class Transactor {
   }
 
   private save(): SaveProblem | undefined {
-    const problem = this.parts.save(this.parts.model.assignments.values());
+    const { model } = this.parts;
+    const problem = this.parts.save(model.assignments.values(), model.keptSpecs.values());
     this.failing = problem !== undefined;
     if (!problem) this.unsaved = false;
     if (problem) this.parts.log.error({ because: problem.because }, 'state could not be saved');

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Assignment } from '../core/model/assignment';
+import type { PodSpec } from '../core/model/pod-spec';
 import { migrate } from './migrations';
 import { collectAssignments, type RejectedEntry } from './collect-assignments';
+import { readPodSpec } from './read-pod-spec';
 
 /** The version of the document that this code writes. A change of what is in it takes a new number and a migration. */
 export const STATE_VERSION = 2;
@@ -13,6 +15,8 @@ export interface State {
   /** Goes up by one with each decision that is saved. */
   readonly generation: number;
   readonly assignments: readonly Assignment[];
+  /** What the API server told of pods where a restart must not forget it; mostly none. */
+  readonly pods: readonly PodSpec[];
 }
 
 /** Why a text is not a state that can be used. `because` is written for the operator. */
@@ -47,6 +51,7 @@ export function encodeState(state: {
   writtenBy: string;
   generation: number;
   assignments: Iterable<Assignment>;
+  pods?: Iterable<PodSpec>;
 }): string {
   if (!Number.isSafeInteger(state.generation) || state.generation < 0) {
     throw new RangeError(`not a generation: ${state.generation}`);
@@ -55,9 +60,15 @@ export function encodeState(state: {
   for (const assignment of state.assignments) lines.push(encodeAssignment(assignment));
   const writtenBy = JSON.stringify(MARKER + state.writtenBy);
   const head = `{"version":${STATE_VERSION},"writtenBy":${writtenBy},"generation":${state.generation},"assignments":[`;
-  const checksum = checksumOf(`${head}${lines.join(',')}]}`);
-  const body = lines.length === 0 ? '' : `\n${lines.join(',\n')}\n`;
-  return `${head}${body}],"checksum":"${checksum}"}\n`;
+  const pods = Array.from(state.pods ?? [], (pod) => JSON.stringify(pod));
+  const checksum = checksumOf(`${head}${lines.join(',')}]${pods.length > 0 ? `,"pods":[${pods.join(',')}]` : ''}}`);
+  const tail = pods.length > 0 ? `,"pods":[${layOut(pods)}]` : '';
+  return `${head}${layOut(lines)}]${tail},"checksum":"${checksum}"}\n`;
+}
+
+/** One entry a line. */
+function layOut(entries: readonly string[]): string {
+  return entries.length === 0 ? '' : `\n${entries.join(',\n')}\n`;
 }
 
 /** The reverse of `encodeState`, for every version up to ours. Never throws, whatever the text. */
@@ -89,13 +100,14 @@ export function decodeState(text: string): DecodedState {
 }
 
 function readContent(content: Readonly<Record<string, unknown>>, version: number, writtenBy: string): DecodedState {
-  const { generation, assignments: entries } = content;
+  const { generation, assignments: entries, pods = [] } = content;
   if (typeof generation !== 'number' || !Number.isSafeInteger(generation) || generation < 0) {
     return failed('garbled', '"generation" is not a count');
   }
   if (!Array.isArray(entries)) return failed('garbled', '"assignments" is not a list');
   const { assignments, rejected } = collectAssignments(entries);
-  const state: State = { writtenBy, generation, assignments };
+  const specs = Array.isArray(pods) ? pods.flatMap((entry) => readPodSpec(entry) ?? []) : [];
+  const state: State = { writtenBy, generation, assignments, pods: specs };
   if (rejected.length === 0) return { ok: true, state, version };
   const because = `${rejected.length} of ${entries.length} assignments can't be: ${rejected[0]!.because}`;
   return { ok: false, problem: { kind: 'inconsistent', entries: rejected, salvaged: state, because } };

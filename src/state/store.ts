@@ -1,4 +1,5 @@
 import type { Assignment } from '../core/model/assignment';
+import type { PodSpec } from '../core/model/pod-spec';
 import { openStateFile, readStateFile, type SaveOutcome, type StateLocation } from './file';
 import { decodeState, encodeState, STATE_VERSION, type State, type StateProblem } from './model';
 
@@ -22,7 +23,11 @@ export interface StateStore {
   /** Faults that do not keep cpusetd from starting, for the log. */
   readonly warnings: readonly string[];
   /** Returns when the state is durable, or with the reason why it is not: then the decision must be refused. */
-  save(state: { readonly generation: number; readonly assignments: Iterable<Assignment> }): SaveOutcome;
+  save(state: {
+    readonly generation: number;
+    readonly assignments: Iterable<Assignment>;
+    readonly pods?: Iterable<PodSpec>;
+  }): SaveOutcome;
 }
 
 export type OpenStoreOutcome =

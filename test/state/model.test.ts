@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { CpuSet } from '../../src/core/cpuset';
+import type { PodSpec } from '../../src/core/model/pod-spec';
 import { decodeState, encodeState, STATE_VERSION, type State } from '../../src/state';
 import { migrate } from '../../src/state/migrations';
 import { assignmentOf } from './support/assignments';
@@ -23,6 +24,7 @@ const GOLDEN: [name: string, outcome: string, because: string][] = [
   ['v1-unknown-fields.json', 'generation 4711, 4 assignments', ''],
   ['v2-empty.json', 'generation 0, 0 assignments', ''],
   ['v2-kinds.json', 'generation 12, 7 assignments', ''],
+  ['v2-pods.json', 'generation 3, 1 assignments', ''],
   ['newer-v99.json', 'newer', 'version 99 was written by cpusetd 9.0.0; this cpusetd reads up to 2'],
   ['broken-empty.json', 'empty', 'the file is empty'],
   ['broken-whitespace.json', 'empty', 'the file is empty'],
@@ -152,6 +154,45 @@ describe('entries that contradict each other', () => {
 });
 
 describe('encodeState', () => {
+  test('what is no pod among the pods is left out, and nothing else is lost by it', () => {
+    const pod = {
+      uid: 'u',
+      namespace: 'n',
+      name: 'p',
+      qos: 'Guaranteed',
+      finished: false,
+      containers: [],
+      annotations: {},
+    };
+    const bad = [
+      null,
+      [],
+      'p',
+      { ...pod, uid: 1 },
+      { ...pod, qos: 'Best' },
+      { ...pod, finished: 'no' },
+      { ...pod, containers: {} },
+      { ...pod, containers: [null] },
+      { ...pod, containers: [{ name: 'c', kind: 'toString', ended: false }] },
+      { ...pod, containers: [{ name: 'c', kind: 'app', ended: false, requestMilliCpu: -1 }] },
+      { ...pod, annotations: { a: 1 } },
+      { ...pod, annotations: ['a'] },
+    ];
+    const text = encodeState({
+      writtenBy: 'x',
+      generation: 1,
+      assignments: [assignmentOf('a', '1')],
+      pods: [...bad, pod] as unknown as PodSpec[],
+    });
+    expect(decodeState(text)).toMatchObject({
+      ok: true,
+      state: { assignments: [{ containerName: 'a' }], pods: [pod] },
+    });
+    const without = encodeState({ writtenBy: 'x', generation: 1, assignments: [] });
+    expect(without).not.toContain('pods');
+    expect(decodeState(without)).toMatchObject({ ok: true, state: { pods: [] } });
+  });
+
   test('whatever disjoint state is encoded, decoding gives it back', () => {
     const anyText = fc.string({ unit: 'binary' });
     const anyState = fc
@@ -166,6 +207,16 @@ describe('encodeState', () => {
         assignments: texts.map(({ a, b, idle }, i) =>
           assignmentOf(`${i}${a}`, `${3 * i}-${3 * i + 1}`, { podUid: b, because: a, containerId: idle ? null : b }),
         ),
+        pods: texts.map(({ a, b, idle }) => ({
+          uid: a,
+          namespace: b,
+          name: a,
+          qos: 'Burstable' as const,
+          finished: idle,
+          containers: [{ name: b, kind: 'sidecar' as const, ended: idle, requestMilliCpu: 1500 }],
+          ...(idle && { podResources: { limitMemoryBytes: 1 } }),
+          annotations: { 'cpusetd.io/policy': a },
+        })),
       }));
     fc.assert(
       fc.property(anyState, (state) => {

@@ -27,7 +27,10 @@ test('what was saved is there after a restart', () => {
   const store = open(dir);
   expect(store.loaded).toEqual({ kind: 'none' });
   expect(store.save({ generation: 7, assignments: new Map(assignments.entries()).values() })).toEqual({ ok: true });
-  expect(open(dir).loaded).toEqual({ kind: 'loaded', state: { writtenBy: version, generation: 7, assignments } });
+  expect(open(dir).loaded).toEqual({
+    kind: 'loaded',
+    state: { writtenBy: version, generation: 7, assignments, pods: [] },
+  });
 });
 
 test.each`

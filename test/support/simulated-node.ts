@@ -42,6 +42,8 @@ export class SimulatedNode {
   effectsUntilCut = Infinity;
   diskIsFull = false;
   readonly answers: string[] = [];
+  /** How often state was saved. */
+  saves = 0;
   /** Running containers that were moved because their pods changed their minds. */
   switches = 0;
   private ids = 0;
@@ -63,6 +65,8 @@ export class SimulatedNode {
       if (!decoded.ok)
         throw new Error(`the disk holds a document that can't be read: ${JSON.stringify(decoded.problem)}`);
       for (const assignment of decoded.state.assignments) model.apply({ kind: 'put-assignment', assignment });
+      for (const kind of ['put-spec', 'keep-spec'] as const)
+        for (const spec of decoded.state.pods) model.apply({ kind, spec });
     }
     const mover: Mover = {
       move: ({ containerId, to }) => {
@@ -75,10 +79,11 @@ export class SimulatedNode {
     const transactor = new Transactor({
       model,
       mover,
-      save: (assignments) => {
+      save: (assignments, pods) => {
         this.effect();
+        this.saves++;
         if (this.diskIsFull) return { because: 'ENOSPC', onDisk: 'old' };
-        const text = encodeState({ writtenBy: 'test', generation: 1, assignments: [...assignments] });
+        const text = encodeState({ writtenBy: 'test', generation: 1, assignments: [...assignments], pods });
         this.disk = text;
         this.effect(); // saved, not yet answered
         return undefined;

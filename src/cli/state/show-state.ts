@@ -16,7 +16,7 @@ export async function showState(
     stderr.write(`cpusetd: ${problem}\n`);
     return 1;
   }
-  const state = 'state' in found ? found.state : { writtenBy: '', generation: 0, assignments: [] };
+  const state = 'state' in found ? found.state : { writtenBy: '', generation: 0, assignments: [], pods: [] };
   if (output === 'table') await write(stdout, formatState(state));
   else await write(stdout, await formatData(state, output));
   return 0;

@@ -16,6 +16,8 @@ export type Change =
   | { readonly kind: 'drop-container'; readonly id: string }
   | { readonly kind: 'put-spec'; readonly spec: PodSpec }
   | { readonly kind: 'drop-spec'; readonly uid: string }
+  | { readonly kind: 'keep-spec'; readonly spec: PodSpec }
+  | { readonly kind: 'unkeep-spec'; readonly uid: string }
   | { readonly kind: 'set-synchronized'; readonly synchronized: boolean }
   | { readonly kind: 'set-topology'; readonly topology: Topology }
   | { readonly kind: 'set-settings'; readonly settings: Settings };
@@ -29,6 +31,8 @@ export interface NodeView {
   readonly containers: ReadonlyMap<string, Container>;
   /** What the API server told last of each pod, by the uid that it has there; empty without one. */
   readonly podSpecs: ReadonlyMap<string, PodSpec>;
+  /** Those of them, as far as they decide anything, that a restart must not forget. */
+  readonly keptSpecs: ReadonlyMap<string, PodSpec>;
   /** Whether the runtime has told of everything it has, once at least: what is missing here is missing there. */
   readonly synchronized: boolean;
   /** Online CPUs that belong to someone alone. */
@@ -48,6 +52,7 @@ export class NodeModel implements NodeView {
   private readonly podById = new Map<string, Pod>();
   private readonly containerById = new Map<string, Container>();
   private readonly specByUid = new Map<string, PodSpec>();
+  private readonly keptSpecByUid = new Map<string, PodSpec>();
   private wasSynchronized = false;
   private derived: DerivedSets | undefined;
 
@@ -78,6 +83,10 @@ export class NodeModel implements NodeView {
 
   get podSpecs(): ReadonlyMap<string, PodSpec> {
     return this.specByUid;
+  }
+
+  get keptSpecs(): ReadonlyMap<string, PodSpec> {
+    return this.keptSpecByUid;
   }
 
   get synchronized(): boolean {
@@ -152,6 +161,17 @@ export class NodeModel implements NodeView {
         const before = this.specByUid.get(change.uid);
         this.specByUid.delete(change.uid);
         return before ? { kind: 'put-spec', spec: before } : change;
+      }
+      case 'keep-spec': {
+        const { uid } = change.spec;
+        const before = this.keptSpecByUid.get(uid);
+        this.keptSpecByUid.set(uid, change.spec);
+        return before ? { kind: 'keep-spec', spec: before } : { kind: 'unkeep-spec', uid };
+      }
+      case 'unkeep-spec': {
+        const before = this.keptSpecByUid.get(change.uid);
+        this.keptSpecByUid.delete(change.uid);
+        return before ? { kind: 'keep-spec', spec: before } : change;
       }
       case 'set-synchronized': {
         const before = this.wasSynchronized;

@@ -29,7 +29,7 @@ export class Draft {
     readonly now: string,
   ) {}
 
-  /** True when assignments changed: what is kept on disk. */
+  /** True when something changed that is kept on disk. */
   get isDurable(): boolean {
     return this.durable;
   }
@@ -38,6 +38,7 @@ export class Draft {
     this.undo.push(this.model.apply(change));
     if (change.kind === 'put-container') this.touchedIds.add(change.container.id);
     else if (change.kind === 'put-assignment' || change.kind === 'drop-assignment') this.durable = this.everyone = true;
+    else if (change.kind === 'keep-spec' || change.kind === 'unkeep-spec') this.durable = true;
     else if (change.kind === 'set-topology' || change.kind === 'set-settings') this.everyone = true;
   };
 

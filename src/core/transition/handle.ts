@@ -5,6 +5,7 @@ import { planMoves, promiseOf, type Move } from '../plan/plan-moves';
 import { advanceContainer, endContainer } from './container-life';
 import { createContainer } from './create-container';
 import type { Draft } from './draft';
+import { keepSpecs } from './keep-specs';
 import { nameContainer } from './name-container';
 import { adjustmentOf } from './place-container';
 import { passOn } from './pass-on';
@@ -32,6 +33,7 @@ export function handle(draft: Draft, event: NodeEvent, live: LiveCpusets = new M
   }
   if (event.kind === 'synchronize') switchAllPods(draft);
   passOn(draft);
+  keepSpecs(draft, event);
   const answer = renewAnswer(draft, event, decided);
   return { answer, moves: planMoves(draft) };
 }

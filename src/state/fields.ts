@@ -1,0 +1,76 @@
+import { parseCpuList, type CpuSet } from '../core/cpuset';
+
+/** Something of the document is not of the shape that it should have; says what. */
+export class ShapeError extends Error {
+  override readonly name = 'ShapeError';
+}
+
+/** Reads typed fields of a JSON object; throws ShapeError that names the field. */
+export class Fields {
+  private readonly record: Readonly<Record<string, unknown>>;
+
+  constructor(value: unknown, what: string) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw new ShapeError(`${what} is not an object`);
+    }
+    this.record = value as Record<string, unknown>;
+  }
+
+  text(name: string): string {
+    const value = this.own(name);
+    if (typeof value !== 'string') throw new ShapeError(`"${name}" is not a text`);
+    return value;
+  }
+
+  textOrNull(name: string): string | null {
+    return this.own(name) === null ? null : this.text(name);
+  }
+
+  texts(name: string): readonly string[] {
+    const value = this.own(name);
+    if (!Array.isArray(value)) throw new ShapeError(`"${name}" is not a list of texts`);
+    const texts = value.filter((item): item is string => typeof item === 'string');
+    if (texts.length < value.length) throw new ShapeError(`"${name}" is not a list of texts`);
+    return texts;
+  }
+
+  count(name: string): number {
+    const value = this.own(name);
+    if (typeof value !== 'number' || !Number.isFinite(value) || value < 0)
+      throw new ShapeError(`"${name}" is not a number of CPUs`);
+    return value;
+  }
+
+  flag(name: string): boolean {
+    const value = this.own(name);
+    if (typeof value !== 'boolean') throw new ShapeError(`"${name}" is neither true nor false`);
+    return value;
+  }
+
+  cpuSet(name: string): CpuSet {
+    return parseCpuList(this.text(name));
+  }
+
+  list(name: string): readonly unknown[] {
+    const value = this.own(name);
+    if (!Array.isArray(value)) throw new ShapeError(`"${name}" is not a list`);
+    return value;
+  }
+
+  /** All fields of the object, which have to be texts. */
+  allTexts(): Readonly<Record<string, string>> {
+    return Object.fromEntries(Object.keys(this.record).map((name) => [name, this.text(name)]));
+  }
+
+  fields(name: string): Fields {
+    return new Fields(this.own(name), `"${name}"`);
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.record, name);
+  }
+
+  private own(name: string): unknown {
+    return Object.hasOwn(this.record, name) ? this.record[name] : undefined;
+  }
+}
