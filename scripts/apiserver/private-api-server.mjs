@@ -1,5 +1,6 @@
 // One API server for custom resources with an etcd of its own, both on loopback, in a folder that goes with them.
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
@@ -11,7 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ensureApiServer } from './build.mjs';
 import { formatKubeconfig, makeAuthority, makeCertificate } from './certificates.mjs';
 
-const startDeadlineMs = 60_000;
+const startDeadlineMs = 150_000;
 
 /**
  * Starts both and waits until the server takes definitions.
@@ -127,13 +128,24 @@ async function startReviewer() {
   return reviewer;
 }
 
-/** A port that is free now; nobody else is meant to want it before it is used. */
+/** Where the kernel takes ports from for whoever asks for any. */
+const ephemeral = '/proc/sys/net/ipv4/ip_local_port_range';
+const lowestPort = 10_000;
+
+/** A port that is free now, also between a crash and the next start: the kernel gives it to nobody who does not name it. */
 async function findPort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  const end = Math.max(Number(readFileSync(ephemeral, 'utf8').split('\t')[0]), lowestPort + 1_000);
+  for (;;) {
+    const port = randomInt(lowestPort, end);
+    const server = createServer();
+    const isFree = await new Promise((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 /** Whether definitions are served; the readiness endpoint also waits for things that this server never has. */

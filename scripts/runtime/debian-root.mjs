@@ -84,8 +84,12 @@ export function installHostPackages(log) {
   if (missing.length === 0) return;
   log(`installing ${missing.join(', ')} with apt-get`);
   const options = { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
-  execFileSync('apt-get', ['-qq', 'update'], options);
-  execFileSync('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', ...missing], options);
+  execFileSync('apt-get', ['-qq', '-o', 'Acquire::Retries=5', 'update'], options);
+  execFileSync(
+    'apt-get',
+    ['-qq', '-o', 'Acquire::Retries=5', 'install', '-y', '--no-install-recommends', ...missing],
+    options,
+  );
 }
 
 /**
@@ -114,6 +118,7 @@ function runMmdebstrap(suite, target) {
       `--include=${packages.join(',')}`,
       // A snapshot of a moving suite may be past its date; its signature is checked all the same.
       '--aptopt=Acquire::Check-Valid-Until "false"',
+      '--aptopt=Acquire::Retries "5"',
       '--dpkgopt=path-exclude=/usr/share/doc/*',
       '--dpkgopt=path-exclude=/usr/share/man/*',
       '--dpkgopt=path-exclude=/usr/share/locale/*',

@@ -62,7 +62,7 @@ export function listLeftovers(work) {
 }
 
 /** Ends containers, then shims and containerd, then removes cgroups and folder. Harmless when nothing is left. */
-export async function removeRuntime(work, deadlineMs = 10_000) {
+export async function removeRuntime(work, deadlineMs = 60_000) {
   const end = Date.now() + deadlineMs;
   await killUntilGone(() => findContainerPids(work), end); // while shims live, they reap what they started
   await killUntilGone(() => findRuntimePids(work), end);

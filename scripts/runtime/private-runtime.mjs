@@ -23,6 +23,8 @@ import { busyboxImage, packTinyImage, pauseImage } from './tiny-image.mjs';
 import { waitForCri } from './wait-for-cri.mjs';
 
 const longestSocketPath = 107;
+/** A slow disk is no failure. */
+const startDeadlineMs = 150_000;
 const enterScript = fileURLToPath(new URL('enter.sh', import.meta.url));
 
 /**
@@ -97,7 +99,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
       });
       failed.catch(() => {}); // also after the start, when nobody waits any more
       const images = [pauseImage, busyboxImage];
-      await Promise.race([failed, importedOnce().then(() => waitForCri(facts.criSocket, images, 30_000))]);
+      await Promise.race([failed, importedOnce().then(() => waitForCri(facts.criSocket, images, startDeadlineMs))]);
       return containerd.pid;
     },
     /** Ends everything. @returns {Promise<string[]>} what could not be removed, a line each */
@@ -115,7 +117,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
   async function importImage() {
     const archive = packTinyImage(join(root, 'usr/bin/busybox'));
     const local = major >= 2 ? ['--local'] : []; // the newer transfer service does not know every snapshotter
-    await waitForCri(facts.criSocket, [], 30_000);
+    await waitForCri(facts.criSocket, [], startDeadlineMs);
     const ctr = inside('ctr', ['-n', 'k8s.io', 'images', 'import', ...local, '-'], ['pipe', 'ignore', 'pipe']);
     let complaint = '';
     ctr.stderr.on('data', (text) => (complaint += text));

@@ -41,7 +41,7 @@ export async function waitForCri(socket, images, deadlineMs) {
 
 const call = (client, method, request) =>
   new Promise((resolve, reject) => {
-    client[method](request, { deadline: Date.now() + 2000 }, (error, answer) =>
+    client[method](request, { deadline: Date.now() + 10_000 }, (error, answer) =>
       error ? reject(error) : resolve(answer),
     );
   });

@@ -13,7 +13,7 @@ import {
   startRuntime,
 } from './rig';
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 const run = promisify(execFile);
 const machine = parseCpuList(readFileSync('/sys/devices/system/cpu/online', 'utf8').trim());
@@ -38,7 +38,7 @@ requireRuntime('trixie')('what the admin socket tells', () => {
   beforeAll(async () => {
     runtime = await startRuntime({ suite: 'trixie', nri: true });
     daemon = startDaemon({ runtime, args: ['--reserved-cpus', reserved, '--kubelet-root-dir', '/nonexistent'] });
-    await daemon.waitForLog('synchronized with the runtime');
+    await daemon.ready();
     const pod = await runtime.kubelet.runPod({
       containers: [
         { name: 'db', cpus: 1 },

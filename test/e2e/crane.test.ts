@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import {
   type ContainerSpec,
   type Daemon,
+  poll,
   printMaskThenSleep,
   requireRuntime,
   type Runtime,
@@ -15,7 +16,7 @@ import {
 } from './rig';
 import { statusOf } from './faults/daemon-view';
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 /** CPU 0 is reserved, pods may choose: on the smallest machine there is one CPU to choose for. */
 const ARGS = ['--reserved-cpus', '0', '--pod-policies', 'all'];
@@ -51,12 +52,9 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await daemon?.dispose();
     });
 
-    const synchronized = (from = 0) =>
-      daemon.waitForLog((line) => line.msg === 'synchronized with the runtime', { from });
-
     const start = async (args: readonly string[] = ARGS): Promise<void> => {
       daemon = startDaemon({ runtime, args });
-      await synchronized();
+      await daemon.ready();
       web = await run('web', {}, [shared]);
     };
 
@@ -171,10 +169,12 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const args = ['--reserved-cpus', '0', '--cpu-manager-policy', 'numa'];
       daemon = startDaemon({ runtime, args, stateDir: before.stateDir });
       try {
-        await synchronized();
-        const verdict = async () => (await statusOf(daemon)).containers.find(({ id }) => id === db.id)?.verdict;
-        await waitUntil('the container to be judged', async () => (await verdict())?.kind === 'held-under-old-rules');
-        expect((await verdict())?.reason).toBe('given under cpu-manager-policy exclusive, which is numa now');
+        await daemon.ready();
+        const verdict = await poll('the container to be judged', async () => {
+          const judged = (await statusOf(daemon)).containers.find(({ id }) => id === db.id)?.verdict;
+          return judged?.kind === 'held-under-old-rules' ? judged : undefined;
+        });
+        expect(verdict.reason).toBe('given under cpu-manager-policy exclusive, which is numa now');
         expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([list, '0']);
       } finally {
         await before.dispose();
@@ -196,7 +196,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await daemon.kill();
       const mark = daemon.mark();
       daemon.start();
-      await synchronized(mark);
+      await daemon.ready(mark);
       expect([immovable.cpuset().cpus, numa.cpuset().cpus, web.cpuset().cpus]).toEqual([list, list, machine]);
       await expect(run('second', { [POLICY]: 'exclusive' })).rejects.toThrow(/0 can be given now/);
     });

@@ -1,7 +1,5 @@
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,16 +8,19 @@ import { formatKubeletState } from '../../src/state/kubelet-checkpoint';
 import {
   bundle,
   type Daemon,
+  findFreePort,
   type LogLine,
   poll,
+  replaceFile,
   requireRuntime,
   type Runtime,
   type RunningContainer,
   startDaemon,
   startRuntime,
+  waitUntil,
 } from './rig';
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 const run = promisify(execFile);
 const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
@@ -44,7 +45,7 @@ interface ShownContainer {
   readonly observation?: {
     readonly quotaUs?: number;
     readonly podQuotaUs?: number;
-    readonly threads?: { readonly narrower: number };
+    readonly threads?: { readonly looked: number; readonly narrower: number };
   };
 }
 
@@ -59,15 +60,6 @@ async function statusOf(daemon: Daemon) {
 
 async function containerOf(daemon: Daemon, { id }: RunningContainer): Promise<ShownContainer> {
   return (await statusOf(daemon)).containers.find((container) => container.id === id)!;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** The CFS quota of a cgroup: µs, -1 = none. */
@@ -98,15 +90,14 @@ requireRuntime('trixie')('drift on a real containerd', () => {
 
   const start = async (...args: string[]): Promise<void> => {
     daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0', ...args] });
-    await daemon.waitForLog('synchronized with the runtime');
+    await daemon.ready();
   };
 
   test('a foreign write is noticed without waiting for the round, repaired, explained and counted', async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     await start('--reconcile-period', '1h', '--metrics-address', `127.0.0.1:${port}`);
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.startContainer('db');
-    await daemon.waitForLog('started'); // the metrics are served
     db.writeCpuset('0');
     const noticed = await daemon.waitForLog('drifted');
     expect(noticed).toMatchObject({ promised: exclusiveList, found: '0', cause: 'unknown-writer' });
@@ -128,7 +119,6 @@ requireRuntime('trixie')('drift on a real containerd', () => {
     await start('--reconcile-period', '1h');
     const pod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await pod.startContainer('web');
-    await daemon.waitForLog('started');
     web.writeCpuset('0');
     await daemon.waitForLog('repaired');
     await web.update({ cpuShares: 512n });
@@ -150,23 +140,25 @@ requireRuntime('trixie')('drift on a real containerd', () => {
       const before = fighter.writes();
       await poll('many more writes', () => (fighter.writes() > before + 100 ? true : undefined));
       expect(repairs()).toBe(MAX_REPAIRS);
+      // While the fight goes on: what the runtime may still write in our name, late, is undone in its turn.
+      const { node, verdict } = await poll('the verdict on what was written last', async () => {
+        const status = await statusOf(daemon);
+        const given = status.containers.find(({ id }) => id === web.id)!.verdict;
+        return given.kind === 'drifted' ? { node: status.node, verdict: given } : undefined;
+      });
+      expect(node.alarms).toMatchObject([{ kind: 'repairs-stopped', subject: web.id }]);
+      expect(verdict.reason).toMatch(/repairs have stopped/);
+      await waitUntil('health to tell of it', async () =>
+        (await cpusetd(daemon, 'health')).includes('repairs-stopped'),
+      );
     } finally {
       fighter.stop();
     }
-    const { node } = await statusOf(daemon);
-    expect(node.alarms).toMatchObject([{ kind: 'repairs-stopped', subject: web.id }]);
-    const verdict = await poll('the verdict on what was written last', async () => {
-      const { verdict: given } = await containerOf(daemon, web);
-      return given.kind === 'drifted' ? given : undefined;
-    });
-    expect(verdict.reason).toMatch(/repairs have stopped/);
-    expect(await cpusetd(daemon, 'health')).toMatch(/repairs-stopped/);
 
     const rival = await runtime.kubelet.runPod({ containers: [pinned] });
     await rival.startContainer('db'); // the pool shrinks: another promise
     expect(web.cpuset().cpus).toBe('0');
-    await daemon.waitForLog('alarm is over');
-    expect((await statusOf(daemon)).node.alarms).toEqual([]);
+    await waitUntil('the alarm to be over', async () => (await statusOf(daemon)).node.alarms.length === 0);
     await rival.remove();
     await pod.remove();
   });
@@ -210,7 +202,8 @@ requireRuntime('trixie')('drift on a real containerd', () => {
     const web = await pod.startContainer('web');
     const container = await poll('the sample', async () => {
       const found = await containerOf(daemon, web);
-      return (found.observation?.threads?.narrower ?? 0) > 0 ? found : undefined;
+      // Not while taskset, which has done it, is still there.
+      return found.observation?.threads?.looked === 1 && found.observation.threads.narrower > 0 ? found : undefined;
     });
     expect(container.observation?.threads).toMatchObject({ narrowerCpus: '0', outside: '' });
     expect(container.verdict.kind).toBe('kept');
@@ -231,7 +224,7 @@ requireRuntime('trixie')('drift on a real containerd', () => {
       await start('--kubelet-root-dir', dir, '--reconcile-period', '200ms');
       expect((await daemon.waitForLog('alarm')).because).toMatch(/is, or was, static.*cpuManagerPolicy to none/s);
       let mark = daemon.mark();
-      writeFileSync(file, stateOf('0'));
+      replaceFile(file, stateOf('0'));
       expect((await daemon.waitForLog('alarm', { from: mark })).because).toMatch(/has just been written/);
       mark = daemon.mark();
       rmSync(file);
@@ -242,9 +235,8 @@ requireRuntime('trixie')('drift on a real containerd', () => {
   });
 
   test('the gap: who started without us is counted, named and put right; the time is told', async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     await start('--metrics-address', `127.0.0.1:${port}`);
-    await daemon.waitForLog('started');
     await daemon.kill();
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.startContainer('db');

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { writeTree } from '../support/sysfs-tree';
-import { bundle, type Daemon, poll, requireRuntime, type Runtime, startDaemon, startRuntime } from './rig';
+import { bundle, type Daemon, poll, replaceFile, requireRuntime, type Runtime, startDaemon, startRuntime } from './rig';
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 const run = promisify(execFile);
 const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
@@ -50,7 +50,7 @@ requireRuntime('trixie')('a CPU goes offline and comes back', () => {
   });
   afterEach(() => daemon?.dispose());
 
-  const setOnline = (list: string) => writeFileSync(join(folder, 'sys/devices/system/cpu/online'), `${list}\n`);
+  const setOnline = (list: string) => replaceFile(join(folder, 'sys/devices/system/cpu/online'), `${list}\n`);
   const showStatus = async () => {
     const args = [bundle, 'status', '-o', 'json', '--admin-socket', daemon.adminSocket];
     return JSON.parse((await run(process.execPath, args)).stdout) as {
@@ -62,12 +62,16 @@ requireRuntime('trixie')('a CPU goes offline and comes back', () => {
   test('it leaves pool and promises, nobody gets it, and whoever owned it has it again; no restart', async () => {
     const args = ['--reserved-cpus', '0', '--sysfs-root', join(folder, 'sys'), '--reconcile-period', '1h'];
     daemon = startDaemon({ runtime, args });
-    await daemon.waitForLog('synchronized with the runtime');
+    await daemon.ready();
     const pod = await runtime.kubelet.runPod({ containers: [{ name: 'db', cpus: lastCpu }] });
     const db = await pod.startContainer('db');
     const sharedPod = await runtime.kubelet.runPod({ containers: [{ name: 'web', cpuRequestMilli: 100 }] });
     const web = await sharedPod.startContainer('web');
-    const verdictOf = async () => (await showStatus()).containers.find(({ id }) => id === db.id)!.verdict;
+    const becomes = (kind: string) =>
+      poll(`the verdict ${kind}`, async () => {
+        const { verdict } = (await showStatus()).containers.find(({ id }) => id === db.id)!;
+        return verdict.kind === kind ? verdict : undefined;
+      });
 
     setOnline(listTo(lastCpu - 1));
     await daemon.waitForLog((line) => line.msg === 'online CPUs changed' && line['left'] === `${lastCpu}`);
@@ -81,8 +85,7 @@ requireRuntime('trixie')('a CPU goes offline and comes back', () => {
       sharedPool: '0',
       free: '',
     });
-    await poll('the verdict', async () => ((await verdictOf()).kind === 'violated' ? true : undefined));
-    expect((await verdictOf()).reason).toBe(`promised CPUs ${lastCpu} are offline`);
+    expect((await becomes('violated')).reason).toBe(`promised CPUs ${lastCpu} are offline`);
     const late = await runtime.kubelet.runPod({ containers: [{ name: 'late', cpus: 1 }] });
     await expect(late.startContainer('late')).rejects.toThrow(/asked for 1 exclusive CPU/);
 
@@ -90,7 +93,7 @@ requireRuntime('trixie')('a CPU goes offline and comes back', () => {
     await daemon.waitForLog((line) => line.msg === 'online CPUs changed' && line['returned'] === `${lastCpu}`);
     await poll('the container to have it again', () => (db.cpuset().cpus === exclusiveTo(lastCpu) ? true : undefined));
     expect(web.cpuset().cpus).toBe('0');
-    await poll('the verdict', async () => ((await verdictOf()).kind === 'kept' ? true : undefined));
+    await becomes('kept');
     for (const each of [late, pod, sharedPod]) await each.remove();
   });
 });

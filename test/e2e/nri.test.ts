@@ -17,7 +17,7 @@ import {
   type Suite,
 } from './rig';
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 /** CPU 0 is reserved: on the smallest machine there is one exclusive CPU, and that is enough to prove all of this. */
 const RESERVED = ['--reserved-cpus', '0'];
@@ -80,7 +80,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
 
     const start = async (...args: string[]): Promise<void> => {
       daemon = startDaemon({ runtime, args: [...RESERVED, ...args] });
-      await synchronized();
+      await daemon.ready();
     };
     const synchronized = (from = 0) =>
       daemon.waitForLog((line) => line.msg === 'synchronized with the runtime', { from });
@@ -217,6 +217,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const init = await pod.startContainer('init');
       expect(await init.firstLine()).toBe(exclusiveList);
       await init.exitCode();
+      // The runtime's status comes before it tells us.
+      await daemon.waitForLog((line) => line.msg === 'idle' && line.container === 'init');
       const db = await pod.startContainer('db');
       expect(await db.firstLine()).toBe(exclusiveList);
       await db.stop();

@@ -21,11 +21,15 @@ export interface TapOptions {
   readonly paths: readonly string[];
   /** Calls that it answers with an error itself, as a runtime that is in trouble does. */
   readonly refuses?: (path: string) => boolean;
+  /** Calls that go no further: their request has come and is not passed on, or their answer has. */
+  readonly holds?: (path: string) => 'request' | 'answer' | undefined;
 }
 
 export interface Tap {
   /** Calls that carry the mark, in the order in which they came. */
   readonly calls: readonly TappedCall[];
+  /** Paths of the calls that are held. */
+  readonly held: readonly string[];
   close(): void;
 }
 
@@ -36,14 +40,20 @@ const MARK = 'x-tap';
  * tell what the proxy has changed. The one in front marks its calls; the one behind keeps only those, so that what the proxy asks
  * the runtime itself is not among them.
  */
-export async function openTap(listenPath: string, { behind, marks, paths, refuses }: TapOptions): Promise<Tap> {
+export async function openTap(listenPath: string, { behind, marks, paths, refuses, holds }: TapOptions): Promise<Tap> {
   const client = new TestClient(behind);
   const calls: TappedCall[] = [];
+  const held: string[] = [];
   let count = 0;
   const pass = (call: grpc.ServerDuplexStream<Buffer, Buffer>): void => {
     const { metadata } = call;
     if (refuses?.(call.getPath()) === true) {
       call.emit('error', { code: grpc.status.INTERNAL, details: 'the runtime is in trouble' });
+      return;
+    }
+    const hold = holds?.(call.getPath());
+    if (hold === 'request') {
+      call.once('data', () => held.push(call.getPath()));
       return;
     }
     if (marks) metadata.set(MARK, String(++count));
@@ -65,10 +75,14 @@ export async function openTap(listenPath: string, { behind, marks, paths, refuse
     });
     upstream.on('data', (message: Buffer) => {
       tapped.answers.push(message);
-      call.write(message);
+      if (hold === undefined) call.write(message);
     });
     upstream.on('error', () => undefined); // `status` tells
     upstream.on('status', ({ code, details, metadata: trailer }) => {
+      if (hold === 'answer') {
+        held.push(call.getPath());
+        return;
+      }
       // The text of success is a library's own: this one says OK where others say nothing.
       Object.assign(tapped, { code, details: code === grpc.status.OK ? '' : details, trailer: withoutDate(trailer) });
       if (code === grpc.status.OK) call.end(trailer);
@@ -78,6 +92,7 @@ export async function openTap(listenPath: string, { behind, marks, paths, refuse
   const server = await startRuntime(listenPath, Object.fromEntries(paths.map((path) => [path, pass])));
   return {
     calls,
+    held,
     close() {
       server.forceShutdown();
       client.grpc.close();

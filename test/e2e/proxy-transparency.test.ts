@@ -18,7 +18,7 @@ import {
   waitUntil,
 } from './rig';
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 const lastCpu = Number(readFileSync('/sys/devices/system/cpu/online', 'utf8').trim().split(/[-,]/).pop());
 const exclusive = lastCpu === 1 ? '1' : `1-${lastCpu}`;
@@ -78,7 +78,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       daemon = startDaemon({
         args: ['--mode', 'cri-proxy', '--reserved-cpus', '0', '--cri-endpoint', join(folder, 'behind')],
       });
-      await daemon.waitForLog('the CRI proxy listens');
+      await daemon.ready();
       const before = await tap('before', daemon.criListen, true);
       await session('before', true);
       await ended(before, behind);

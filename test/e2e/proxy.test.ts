@@ -12,12 +12,14 @@ import {
   RuntimeServiceDefinition,
 } from '../../gen/cri/v1/cri';
 import { openChannel } from '../../src/cri/client';
+import { readCriTable } from '../cri/every-method/cri-table';
 import {
   bundle,
   cpusetDirOf,
   type Daemon,
   type Kubelet,
   type LogLine,
+  poll,
   printMaskThenExit,
   requireRuntime,
   type Runtime,
@@ -29,10 +31,12 @@ import {
 } from './rig';
 import { LineLog } from './rig/line-log';
 import { exclusiveCpus, exclusiveList, isHealthy, machine, pinned, PROXY, shared, statusOf } from './proxy-node';
+import { openTap } from './proxy-tap';
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 const { methods } = RuntimeServiceDefinition;
+const paths = readCriTable().methods.map(({ path }) => path);
 
 /** The allowed CPUs of every process in the container's cgroup, as the kernel says. */
 function masksOf(container: RunningContainer): string[] {
@@ -78,8 +82,8 @@ function streamEvents(socket: string, onEvent: (event: ContainerEventResponse) =
 interface Supervisor {
   readonly socket: string;
   readonly log: LineLog<LogLine>;
-  waitForLog(message: string): Promise<LogLine>;
-  daemonPid(): number;
+  waitForLog(message: string, from?: number): Promise<LogLine>;
+  daemonPid(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -111,14 +115,15 @@ async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
   const log = new LineLog<LogLine>();
   const lines = createInterface({ input: child.stdout });
   lines.on('line', (line) => log.push(JSON.parse(line) as LogLine));
-  const daemonPid = () => Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8'));
+  const children = `/proc/${child.pid}/task/${child.pid}/children`;
+  const daemonPid = () => poll('a daemon', () => Number(readFileSync(children, 'utf8').trim()) || undefined);
   return {
     socket,
     log,
     daemonPid,
-    waitForLog: (message) => log.waitFor(message, ({ msg }) => msg === message),
+    waitForLog: (message, from = 0) => log.waitFor(message, ({ msg }) => msg === message, { from }),
     async stop() {
-      const pid = daemonPid();
+      const pid = await daemonPid();
       child.kill('SIGKILL'); // first, so that it starts no other
       process.kill(pid, 'SIGTERM');
       await once(lines, 'close');
@@ -141,11 +146,9 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
 
     const start = async (...args: string[]): Promise<void> => {
       daemon = startDaemon({ runtime, args: [...PROXY, ...args] });
-      await listening();
+      await daemon.ready();
       kubelet = runtime.kubeletAt(daemon.criListen);
     };
-    const listening = (from = 0) => daemon.waitForLog('the CRI proxy listens', { from });
-
     test('the first process runs on the promised CPUs, and the shared container has left them before it exists', async () => {
       await start();
       expect(statSync(daemon.criListen).mode & 0o777).toBe(0o600);
@@ -287,7 +290,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       });
       const mark = daemon.mark();
       daemon.start();
-      await listening(mark);
+      await daemon.ready(mark);
       await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
       expect(db.cpuset().cpus).toBe(exclusiveList);
       expect(web.cpuset().cpus).toBe('0');
@@ -296,32 +299,53 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await sharedPod.remove();
     });
 
-    test('SIGKILL in the middle of a creation: its CPUs are neither lost nor given twice', async () => {
-      await start();
-      const pod = await kubelet.runPod({ containers: [pinned] });
-      const creating = pod.createContainer('db').then(
-        () => 'made',
-        () => 'failed',
-      );
-      await daemon.waitForLog((line) => line.msg === 'pinned' && line.container === 'db');
-      await daemon.kill();
-      expect(await creating).toBe('failed');
-      const mark = daemon.mark();
-      daemon.start();
-      await listening(mark);
-      kubelet = runtime.kubeletAt(daemon.criListen);
-      // The kubelet's retry: the runtime has the container, or has not. Then, as the kubelet does, that one is removed.
-      const { containers } = await kubelet.channel.call(
-        methods.listContainers,
-        { filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} } },
-        { waitForReady: true },
-      );
-      for (const { id } of containers) await kubelet.channel.call(methods.removeContainer, { containerId: id });
-      const db = await pod.startContainer('db');
-      expect(await db.firstLine()).toBe(exclusiveList);
-      await pod.remove();
-      expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
-    });
+    test.each`
+      moment       | when                                            | made
+      ${'request'} | ${'before the runtime hears of it'}             | ${0}
+      ${'answer'}  | ${'when the container is made and nobody told'} | ${1}
+    `(
+      'SIGKILL in the middle of a creation, $when: its CPUs are neither lost nor given twice',
+      async ({ moment, made }: { moment: 'request' | 'answer'; made: number }) => {
+        const folder = mkdtempSync(join(tmpdir(), 'cpusetd-k-'));
+        const behind = join(folder, 'runtime.sock');
+        let isHeld = true;
+        const holds = (path: string) => (isHeld && path.endsWith('/CreateContainer') ? moment : undefined);
+        const tap = await openTap(behind, { behind: runtime.criSocket, marks: false, paths, holds });
+        try {
+          daemon = startDaemon({ args: [...PROXY, '--cri-endpoint', behind] });
+          await daemon.ready();
+          kubelet = runtime.kubeletAt(daemon.criListen);
+          const pod = await kubelet.runPod({ containers: [pinned] });
+          const creating = pod.createContainer('db').then(
+            () => 'made',
+            () => 'failed',
+          );
+          await daemon.waitForLog((line) => line.msg === 'pinned' && line.container === 'db');
+          await waitUntil('the creation to be held', () => tap.held.length > 0);
+          await daemon.kill();
+          expect(await creating).toBe('failed');
+          isHeld = false;
+          const mark = daemon.mark();
+          daemon.start();
+          await daemon.ready(mark);
+          kubelet = runtime.kubeletAt(daemon.criListen);
+          // The kubelet's retry: the runtime has the container, or has not. Then, as the kubelet does, that one is removed.
+          const { containers } = await kubelet.channel.call(methods.listContainers, {
+            filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} },
+          });
+          expect(containers).toHaveLength(made);
+          for (const { id } of containers) await kubelet.channel.call(methods.removeContainer, { containerId: id });
+          const db = await pod.startContainer('db');
+          expect(await db.firstLine()).toBe(exclusiveList);
+          await pod.remove();
+          expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+        } finally {
+          tap.close();
+          await daemon.dispose();
+          rmSync(folder, { recursive: true, force: true });
+        }
+      },
+    );
 
     test('containerd is killed and restarted: calls fail as the kubelet expects, health goes and comes back, promises stay', async () => {
       await start('--reconcile-period', '500ms');
@@ -352,7 +376,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await daemon.waitForLog('the runtime could not be asked what it has');
       expect(() => statSync(daemon.criListen)).toThrow(/ENOENT/);
       await runtime.start();
-      await listening();
+      await daemon.ready();
       kubelet = runtime.kubeletAt(daemon.criListen);
       expect(await kubelet.channel.call(methods.version, { version: 'v1' })).toMatchObject({
         runtimeName: 'containerd',
@@ -429,10 +453,12 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await start();
       const pod = await kubelet.runPod({ containers: [pinned] });
       const db = await pod.startContainer('db');
-      const slow = db.exec('sh', '-c', 'sleep 1; echo done');
-      await waitUntil('the command to run', () => masksOf(db).length > 1);
-      expect(await daemon.stop('SIGTERM')).toBe(0);
-      expect(await slow).toBe('done\n');
+      const slow = await db.execHeld();
+      const stopping = daemon.stop('SIGTERM');
+      await daemon.waitForLog('stopping');
+      slow.finish();
+      expect(await slow.output).toBe('done\n');
+      expect(await stopping).toBe(0);
       expect(() => statSync(daemon.criListen)).toThrow(/ENOENT/);
       await removeDirectly(runtime, pod.id);
     });
@@ -464,19 +490,22 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         const kubelet = runtime.kubeletAt(supervisor.socket);
         const pod = await kubelet.runPod({ containers: [pinned] });
         const db = await pod.startContainer('db');
-        const inFlight = db.exec('sh', '-c', 'sleep 1; echo done');
-        inFlight.catch(() => undefined); // awaited below
-        await waitUntil('the command to run', () => masksOf(db).length > 1);
+        const inFlight = await db.execHeld();
 
         const mark = supervisor.log.lines.length;
-        process.kill(supervisor.daemonPid(), 'SIGTERM');
+        process.kill(await supervisor.daemonPid(), 'SIGTERM');
+        await supervisor.waitForLog('stopping', mark);
         let calls = 0;
-        while (!supervisor.log.lines.slice(mark).some(({ msg }) => msg === 'the CRI proxy listens')) {
-          await kubelet.channel.call(methods.version, { version: 'v1' }, { timeoutMs: 30_000 }); // throws when one is lost
+        const call = async () => {
+          await kubelet.channel.call(methods.version, { version: 'v1' }); // throws when one is lost
           calls++;
-        }
+        };
+        const first = call(); // while the old one waits for what is in flight
+        inFlight.finish();
+        await first;
+        while (!supervisor.log.lines.slice(mark).some(({ msg }) => msg === 'the CRI proxy listens')) await call();
         expect(calls).toBeGreaterThan(0);
-        expect(await inFlight).toBe('done\n');
+        expect(await inFlight.output).toBe('done\n');
         expect(db.cpuset().cpus).toBe(exclusiveList);
         await pod.remove();
       } finally {
@@ -496,7 +525,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const asPlugin = startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
       const daemons = [asPlugin];
       try {
-        await asPlugin.waitForLog('synchronized with the runtime');
+        await asPlugin.ready();
         const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
         const web = await sharedPod.startContainer('web');
         const pod = await runtime.kubelet.runPod({ containers: [pinned] });
@@ -505,7 +534,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
 
         const asProxy = startDaemon({ runtime, args: PROXY, stateDir: asPlugin.stateDir });
         daemons.push(asProxy);
-        await asProxy.waitForLog('the CRI proxy listens');
+        await asProxy.ready();
         expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
         const kubelet = runtime.kubeletAt(asProxy.criListen);
         const status = await statusOf(asProxy);
@@ -517,7 +546,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
 
         const again = startDaemon({ runtime, args: ['--reserved-cpus', '0'], stateDir: asPlugin.stateDir });
         daemons.push(again);
-        await again.waitForLog('synchronized with the runtime');
+        await again.ready();
         expect([db, web, late].map((container) => container.cpuset().cpus)).toEqual([exclusiveList, '0', '0']);
         await pod.remove();
         await waitUntil('the pool to grow', () => late.cpuset().cpus === machine && web.cpuset().cpus === machine);

@@ -1,6 +1,6 @@
 import { type Daemon, requireRuntime, type Runtime, type RunningPod, startDaemon, startRuntime } from './rig';
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 /** Only a containerd from 2.2 can refuse. Where Debian's is older, CPUSETD_CONTAINERD names a folder that has one. */
 const lacking = (version: string | undefined) =>

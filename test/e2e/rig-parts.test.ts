@@ -5,7 +5,7 @@ import { cpusetDirOf, Daemon, poll, printMaskThenSleep, requireRuntime, startRun
 import { parseContainerLog } from './rig/container-log';
 import { classify, nameCgroupParent, toContainerResources, toPodResources } from './rig/kubelet-numbers';
 
-jest.setTimeout(60_000);
+jest.setTimeout(300_000);
 
 const mi = 1 << 20;
 const numbersOf = ({ cpuShares, cpuQuota, cpuPeriod, memoryLimitInBytes, oomScoreAdj }: Record<string, unknown>) =>

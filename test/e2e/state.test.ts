@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { formatKubeletState, parseKubeletState } from '../../src/state/kubelet-checkpoint';
 import { bundle, type Daemon, requireRuntime, type Runtime, startDaemon, startRuntime } from './rig';
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 
 const run = promisify(execFile);
 const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
@@ -51,7 +51,7 @@ requireRuntime('trixie')('moving over from the kubelet', () => {
     const state = (...args: string[]) => run(process.execPath, [bundle, 'state', ...args, '--state-dir', stateDir]);
     await state('import-kubelet', file);
     daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0'], stateDir });
-    await daemon.waitForLog('synchronized with the runtime');
+    await daemon.ready();
     expect(daemon.log.lines.filter(({ msg }) => msg === 'moved' || msg === 'drifted')).toEqual([]);
     expect(db.cpuset().cpus).toBe(own);
     expect(web.cpuset().cpus).toBe(pool);

@@ -1,14 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseCpuList } from '../../src/core/cpuset';
-import {
-  cpusetDirOf,
-  poll,
-  printMaskThenSleep,
-  type RunningContainer,
-  type RunningPod,
-  type Runtime,
-} from '../e2e/rig';
+import { FREE_REPAIRS } from '../../src/core/verdict/restraint';
+import { poll, printMaskThenSleep, type RunningContainer, type RunningPod, type Runtime } from '../e2e/rig';
 import type { Random } from '../support/random';
 
 const MAX_PODS = 8;
@@ -22,10 +15,14 @@ interface Live {
   container: RunningContainer;
 }
 
+/** Who is clumsy, not who fights: that is refused a repair after a while, which is proven elsewhere. */
+const MAX_TAMPERING = FREE_REPAIRS;
+
 /** Pods that come and go, somebody who tampers, and an observer who asks nobody but the kernel. */
 export class Churn {
   readonly counts = { created: 0, refused: 0, removed: 0, restarted: 0, died: 0, tampered: 0 };
   private live: Live[] = [];
+  private readonly tamperedWith = new Map<string, number>();
   private readonly machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
 
   constructor(
@@ -59,6 +56,10 @@ export class Churn {
     const one = random.pick(live);
     if (action === 'remove') return this.remove(one);
     if (action === 'tamper') {
+      const { id } = one.container;
+      const times = (this.tamperedWith.get(id) ?? 0) + 1;
+      if (times > MAX_TAMPERING) return;
+      this.tamperedWith.set(id, times);
       this.counts.tampered++;
       one.container.writeCpuset(random.pick(['0', '1', this.machine]));
       return;
@@ -68,7 +69,7 @@ export class Churn {
       await one.container.stop();
     } else {
       this.counts.died++;
-      for (const pid of pidsOf(one.container)) process.kill(pid, 'SIGKILL');
+      for (const pid of one.container.pids()) process.kill(pid, 'SIGKILL');
       await one.container.exitCode(QUIET_WITHIN_MS);
     }
     // Who started unpinned while cpusetd was away may meet another on his CPUs, and be refused now.
@@ -80,7 +81,14 @@ export class Churn {
   /** What is wrong by the kernel's word, once it is the same for a while; nothing, as soon as nothing is. */
   async findViolations(): Promise<readonly string[]> {
     let last: readonly string[] = [];
-    const look = () => ((last = this.look()).length === 0 ? last : undefined);
+    const look = () => {
+      try {
+        last = this.look();
+      } catch (error) {
+        last = [`could not be looked at: ${String(error)}`];
+      }
+      return last.length === 0 ? last : undefined;
+    };
     return poll('quiet', look, QUIET_WITHIN_MS).catch(() => last);
   }
 
@@ -135,7 +143,7 @@ export class Churn {
     for (const { container, cpus } of seen) {
       const expected = owners.some((owner) => owner.container === container) ? cpus : pool;
       if (!cpus.equals(expected)) wrong.push(`${container.id} is on ${cpus.toString()}, not on ${expected.toString()}`);
-      for (const pid of pidsOf(container)) {
+      for (const pid of container.pids()) {
         const mask = /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
         if (mask !== cpus.toString())
           wrong.push(`process ${pid} of ${container.id} may run on ${mask}, not ${cpus.toString()}`);
@@ -143,11 +151,4 @@ export class Churn {
     }
     return wrong;
   }
-}
-
-function pidsOf({ cgroupPath }: RunningContainer): number[] {
-  return readFileSync(join(cpusetDirOf(cgroupPath), 'cgroup.procs'), 'utf8')
-    .trim()
-    .split('\n')
-    .map(Number);
 }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { poll } from '../e2e/rig';
 
 /**
@@ -13,6 +14,10 @@ type Sizes = { readonly [Name in keyof typeof MAX_GROWTH]: number };
 
 /** A look makes the daemon collect garbage: not after every round. */
 const LOOK_EVERY_MS = 3_000;
+const LEAST_LOOKS = 8;
+/** A file that is open while it is written is no growth: the least of some counts. */
+const COUNTS = 5;
+const COUNT_EVERY_MS = 50;
 
 interface Look extends Sizes {
   readonly pid: number;
@@ -35,14 +40,19 @@ export class Footprint {
     const { pid } = this.daemon;
     if (this.looks[0] && this.looks[0].pid !== pid) this.looks.length = 0;
     const memory = await this.collectGarbage(pid);
-    this.looks.push({ pid, containers, ...memory, ...measure(pid, join(this.daemon.stateDir, 'state.json')) });
+    this.looks.push({ pid, containers, ...memory, ...(await measure(pid, join(this.daemon.stateDir, 'state.json'))) });
     this.lookedAtMs = Date.now();
+  }
+
+  /** Whether this life was looked at often enough to tell growth. */
+  get isConclusive(): boolean {
+    return this.looks.length >= LEAST_LOOKS;
   }
 
   /** What has grown: the end, when all containers are gone, beside the most of the first quarter of the life. */
   findGrowth(): string[] {
     const last = this.looks.at(-1);
-    if (!last || this.looks.length < 8) return [`only ${this.looks.length} measurements: the run was too short`];
+    if (!last || !this.isConclusive) return [`only ${this.looks.length} measurements: the run was too short`];
     const early = this.looks.slice(0, Math.ceil(this.looks.length / 4));
     return NAMES.flatMap((name) => {
       const before = Math.max(...early.map((look) => look[name]));
@@ -66,7 +76,7 @@ export class Footprint {
   private async collectGarbage(pid: number): Promise<Pick<Sizes, 'heapKiB' | 'externalKiB' | 'rssMiB'>> {
     rmSync(this.memoryFile, { force: true });
     process.kill(pid, 'SIGUSR2');
-    const text = await poll('the report on memory', () => readIfThere(this.memoryFile), 20_000);
+    const text = await poll('the report on memory', () => readIfThere(this.memoryFile));
     const { rss, heapUsed, code, external, arrayBuffers } = JSON.parse(text) as NodeJS.MemoryUsage & {
       readonly code: number;
     };
@@ -88,11 +98,19 @@ export function environmentOf(memoryFile: string): Readonly<Record<string, strin
   };
 }
 
-function measure(pid: number, stateFile: string): Pick<Sizes, 'descriptors' | 'watches' | 'stateBytes'> {
-  const descriptors = readdirSync(`/proc/${pid}/fd`);
-  const watches = descriptors.reduce((sum, fd) => sum + countWatches(`/proc/${pid}/fdinfo/${fd}`), 0);
-  const stateBytes = statSync(stateFile, { throwIfNoEntry: false })?.size ?? 0;
-  return { descriptors: descriptors.length, watches, stateBytes };
+async function measure(pid: number, stateFile: string): Promise<Pick<Sizes, 'descriptors' | 'watches' | 'stateBytes'>> {
+  const counts: { readonly descriptors: number; readonly watches: number }[] = [];
+  for (let n = 0; n < COUNTS; n++) {
+    if (n > 0) await delay(COUNT_EVERY_MS);
+    const fds = readdirSync(`/proc/${pid}/fd`);
+    const watches = fds.reduce((sum, fd) => sum + countWatches(`/proc/${pid}/fdinfo/${fd}`), 0);
+    counts.push({ descriptors: fds.length, watches });
+  }
+  return {
+    descriptors: Math.min(...counts.map(({ descriptors }) => descriptors)),
+    watches: Math.min(...counts.map(({ watches }) => watches)),
+    stateBytes: statSync(stateFile, { throwIfNoEntry: false })?.size ?? 0,
+  };
 }
 
 function countWatches(fdinfo: string): number {

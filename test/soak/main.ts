@@ -32,7 +32,7 @@ async function main(): Promise<number> {
     const startedMs = Date.now();
     // The first two thirds have crashes; the rest is one life, in which nothing may grow.
     const crashesUntilMs = startedMs + (endMs - startedMs) * (2 / 3);
-    while (Date.now() < endMs) {
+    while (Date.now() < endMs || !footprint.isConclusive) {
       counts.rounds++;
       const crashes = Date.now() < crashesUntilMs;
       const mark = daemon.mark();

@@ -9,7 +9,7 @@ import { loadMachine, withSysfs } from '../../support/sysfs-tree';
 import { startDaemon, waitUntil } from '../rig';
 import { patience, type ShownStatus, statusOf } from './daemon-view';
 
-jest.setTimeout(600_000);
+jest.setTimeout(1_800_000);
 
 /**
  * Where the daemon dies, seen from one request of the runtime:
@@ -153,6 +153,7 @@ async function live(at: number, death: Death): Promise<{ broken: string[]; asked
         dead = true;
       },
     });
+    let life = 0;
     let synchronized = 0;
     node.runtime.on('synchronized', () => synchronized++);
     const started = () => waitUntil('life', () => synchronized > 0 || dead, patience.deadlineMs);
@@ -163,11 +164,12 @@ async function live(at: number, death: Death): Promise<{ broken: string[]; asked
       if (dead) {
         synchronized = 0;
         dead = false;
+        life = daemon.mark();
         daemon.start();
         await started();
         node.writeCgroups();
       }
-      await daemon.waitForLog('started', patience);
+      await daemon.waitForLog('started', { ...patience, from: life });
       const broken = findBroken(node, await statusOf(daemon));
       await node.run('late', 1);
       broken.push(...findBroken(node, await statusOf(daemon)));

@@ -18,7 +18,7 @@ import { isHealthy, patience, statusOf } from './daemon-view';
 import { type Facts, FaultTable } from './fault-table';
 import { SmallDisk } from './small-disk';
 
-jest.setTimeout(180_000);
+jest.setTimeout(300_000);
 
 const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
 const lastCpu = Number(machine.split(/[-,]/).pop());
@@ -336,6 +336,7 @@ requireRuntime('trixie')('faults on a real containerd', () => {
       try {
         // containerd waits 2 s for an answer to the pod and to the container, then goes on without.
         web = await run(shared);
+        await web.firstLine();
       } finally {
         process.kill(daemon.pid, 'SIGCONT');
       }
@@ -444,7 +445,7 @@ requireRuntime('trixie')('faults on a real containerd', () => {
           'exclusive one': exclusive,
         };
       } finally {
-        execFileSync('umount', [folder]);
+        execFileSync('umount', ['--lazy', folder]); // cpusetd may be reading a file of it
       }
     },
   );

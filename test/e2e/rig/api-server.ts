@@ -29,7 +29,7 @@ type ApiServerEvent =
   | { readonly event: 'killed' | 'started' | 'stopped' }
   | { readonly event: 'failed'; readonly reason: string };
 
-const startDeadlineMs = 90_000;
+const startDeadlineMs = 180_000;
 
 /**
  * `describe` for tests that need the real API server. Where it can't be had, one loud line says why and they are skipped;

@@ -29,6 +29,13 @@ export function readCpuset(cgroupPath: string): CpusetFiles {
   };
 }
 
+/** Processes that are in the cgroup itself. */
+export const readPids = (cgroupPath: string): number[] =>
+  readFileSync(join(cpusetDirOf(cgroupPath), 'cgroup.procs'), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map(Number);
+
 /** Writes as a stranger would: what cpusetd has to notice and repair. */
 export function writeCpuset(cgroupPath: string, cpus: string): void {
   writeFileSync(join(cpusetDirOf(cgroupPath), 'cpuset.cpus'), cpus);

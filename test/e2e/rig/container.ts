@@ -1,3 +1,4 @@
+import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
 import {
   ContainerState,
   type ContainerStatus,
@@ -6,11 +7,19 @@ import {
   RuntimeServiceDefinition,
 } from '../../../gen/cri/v1/cri';
 import type { Channel } from '../../../src/cri/client';
-import { type CpusetFiles, readCpuset, writeCpuset } from './cgroup-files';
+import { type CpusetFiles, readCpuset, readPids, writeCpuset } from './cgroup-files';
 import { readContainerLog, waitForLogLines } from './container-log';
-import { patienceMs, poll } from './deadline';
+import { patienceMs, poll, waitUntil } from './deadline';
 
 const { methods } = RuntimeServiceDefinition;
+
+/** A command inside a container that has begun, and goes on until it may end. */
+export interface HeldCommand {
+  /** Lets it end. */
+  finish(): void;
+  /** What it printed. */
+  readonly output: Promise<string>;
+}
 
 /** A container that was created, as the runtime, the kernel and its own output tell of it. */
 export class RunningContainer {
@@ -51,10 +60,22 @@ export class RunningContainer {
 
   /** Runs a command inside and gives its standard output. @throws when it exits with anything but 0 */
   async exec(...cmd: string[]): Promise<string> {
-    const request = ExecSyncRequest.create({ containerId: this.id, cmd, timeout: 10n });
+    const request = ExecSyncRequest.create({ containerId: this.id, cmd, timeout: 120n });
     const { stdout, stderr, exitCode } = await this.channel.call(methods.execSync, request);
     if (exitCode !== 0) throw new Error(`${cmd.join(' ')}: exit ${exitCode}: ${Buffer.from(stderr).toString()}`);
     return Buffer.from(stdout).toString();
+  }
+
+  /** Runs a command inside that prints `done`, and not before it is told to. Resolves when it has begun; once a container. */
+  async execHeld(): Promise<HeldCommand> {
+    const output = this.exec('sh', '-c', 'mkfifo /tmp/go && read -r line < /tmp/go; echo done');
+    output.catch(() => undefined); // whoever awaits it hears of it
+    const fifo = `/proc/${this.pids()[0]}/root/tmp/go`;
+    await waitUntil('the command to run', () => existsSync(fifo));
+    const fd = openSync(fifo, 'r+'); // for both directions: such an opening waits for nobody
+    const close = () => closeSync(fd);
+    output.then(close, close);
+    return { output, finish: () => void writeSync(fd, '\n') };
   }
 
   /** Complete lines that it has printed so far. */
@@ -79,6 +100,11 @@ export class RunningContainer {
   /** @throws ENOENT before its start and after its end */
   cpuset(): CpusetFiles {
     return readCpuset(this.cgroupPath);
+  }
+
+  /** Its processes; none of what has been ended. @throws ENOENT as above */
+  pids(): number[] {
+    return readPids(this.cgroupPath);
   }
 
   /** Makes drift: writes its cgroup behind everybody's back. */

@@ -87,6 +87,15 @@ export class Daemon {
     return this.log.waitFor(typeof accepts === 'string' ? `log line "${accepts}"` : 'log line', matches, options);
   }
 
+  /**
+   * Waits until it serves the runtime (as a plugin: is synchronized; as a proxy: listens) and people (its admin socket). The one
+   * may come before the other. `from` (see `mark`) is where this life's log begins.
+   */
+  async ready(from = 0): Promise<void> {
+    const serves = this.options.args.includes('cri-proxy') ? 'the CRI proxy listens' : 'synchronized with the runtime';
+    await Promise.all([serves, 'started'].map((line) => this.waitForLog(line, { from })));
+  }
+
   /** The place in the log where the next line will be. */
   mark(): number {
     return this.log.lines.length;
@@ -112,7 +121,7 @@ export class Daemon {
 
   /** Ends it in whatever way works and removes its folder. */
   async dispose(): Promise<void> {
-    await this.stop('SIGTERM', 5000).catch(() => this.kill());
+    await this.stop('SIGTERM', 30_000).catch(() => this.kill());
     rmSync(this.dir, { recursive: true, force: true });
   }
 

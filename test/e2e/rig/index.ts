@@ -3,6 +3,8 @@ export { printMaskThenExit, printMaskThenSleep } from './commands';
 export { RunningContainer } from './container';
 export { bundle, Daemon, type DaemonOptions, type LogLine, startDaemon } from './daemon';
 export { patienceMs, poll, waitUntil } from './deadline';
+export { findFreePort } from './free-port';
+export { replaceFile } from './replace-file';
 export { type ContainerSpec, Kubelet, type PodSpec } from './kubelet';
 export type { Qos, ResourceSpec } from './kubelet-numbers';
 export { RunningPod } from './pod';

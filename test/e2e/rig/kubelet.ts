@@ -9,6 +9,8 @@ import { nameSlice } from './systemd-cgroups';
 
 const { methods } = RuntimeServiceDefinition;
 
+const requestTimeoutMs = 120_000;
+
 export interface ContainerSpec extends ResourceSpec {
   readonly name: string;
   readonly command?: readonly string[];
@@ -38,7 +40,10 @@ export class Kubelet {
     facts: RuntimeFacts,
     channel: Channel = openChannel(criSocket, RuntimeServiceDefinition.fullName),
   ) {
-    this.channel = channel;
+    // As the kubelet has it by default (runtimeRequestTimeout): a slow disk makes no failure.
+    const patient: Channel['call'] = (method, request, options) =>
+      channel.call(method, request, { timeoutMs: requestTimeoutMs, ...options });
+    this.channel = { ...channel, call: patient };
     this.#facts = facts;
   }
 

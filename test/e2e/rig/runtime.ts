@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { RuntimeServiceDefinition } from '../../../gen/cri/v1/cri';
 import { openChannel } from '../../../src/cri/client';
 import { Kubelet } from './kubelet';
 import { LineLog } from './line-log';
@@ -62,7 +63,7 @@ type RuntimeEvent =
   | { readonly event: 'stopped'; readonly leftovers: readonly string[] }
   | { readonly event: 'failed'; readonly reason: string };
 
-const startDeadlineMs = 60_000;
+const startDeadlineMs = 180_000;
 
 /**
  * Starts a containerd of its own for a test. It is run by a process that ends everything when this one is gone, however
@@ -104,12 +105,17 @@ export async function startRuntime({
     return kubelet;
   };
 
+  const kubelet = kubeletAt(facts.criSocket);
   return {
     ...facts,
-    kubelet: kubeletAt(facts.criSocket),
+    kubelet,
     kubeletAt,
     kill: () => command('kill', 'killed'),
-    start: () => command('start', 'started'),
+    async start() {
+      await command('start', 'started');
+      // A channel that has failed meanwhile pauses before it tries again.
+      await kubelet.channel.call(RuntimeServiceDefinition.methods.version, { version: 'v1' }, { waitForReady: true });
+    },
     async stop() {
       for (const kubelet of kubelets) kubelet.close();
       child.stdin.end();
