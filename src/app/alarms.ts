@@ -18,6 +18,16 @@ export class Alarms {
     this.parts.onChange();
   }
 
+  /** What there is to say of a subject now; undefined = nothing. An alarm that goes on for another reason is not over in between. */
+  tell(kind: AlarmKind, subject: string, because: string | undefined): void {
+    const key = `${kind}/${subject}`;
+    if (because === undefined) this.clear(kind, subject);
+    else if (this.raised.get(key)?.because !== because) {
+      this.raised.delete(key);
+      this.raise(kind, subject, because);
+    }
+  }
+
   clear(kind: AlarmKind, subject: string): void {
     if (!this.raised.delete(`${kind}/${subject}`)) return;
     this.parts.log.info({ alarm: kind, subject }, 'alarm is over');

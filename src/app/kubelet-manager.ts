@@ -61,9 +61,7 @@ export class KubeletManager {
   }
 
   private tell(): void {
-    this.alarms.clear('kubelet-cpu-manager', '');
-    const because = this.configSays ?? this.fileSays;
-    if (because !== undefined) this.alarms.raise('kubelet-cpu-manager', '', because);
+    this.alarms.tell('kubelet-cpu-manager', '', this.configSays ?? this.fileSays);
   }
 }
 

@@ -106,11 +106,7 @@ export function adoptReservation(parts: {
       because = `the kubelet's reservation can't be taken over: ${(error as Error).message}`;
     }
   }
-  because ??= compareReservation(model.settings, found);
-  const raised = alarms.list().find(({ kind }) => kind === 'kubelet-reservation');
-  if (raised?.because === because) return;
-  alarms.clear('kubelet-reservation', '');
-  if (because !== undefined) alarms.raise('kubelet-reservation', '', because);
+  alarms.tell('kubelet-reservation', '', because ?? compareReservation(model.settings, found));
 }
 
 function hasOwn({ reservedCpus, reservedCpuCount }: Config): boolean {

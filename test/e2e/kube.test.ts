@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
@@ -215,7 +215,7 @@ requireRuntime('trixie')('With an API server, on the real containerd of Debian t
     ];
     daemon = startDaemon({ runtime, args });
     await daemon.ready();
-    expect(await daemon.waitForLog('the reservation is the kubelet’s')).toMatchObject({ reserved: '0' });
+    await waitUntil('it to be remembered', () => existsSync(join(daemon.stateDir, 'kubelet-config.json')));
     const { container } = await run(whole('main'), { [POLICY]: 'exclusive' });
     expect(await container.firstLine()).toBe(list);
     api.put('configz', {
