@@ -45,8 +45,8 @@ const description = z.strictObject({
   mode: z.enum(['nri', 'cri-proxy']).default('nri'),
   /** Too slow for every change: runs when asked for by name, or with --all. */
   slow: z.boolean().default(false),
-  /** Of processor time; by the clock it may take four times as long. */
-  limitSeconds: count.default(400),
+  /** Of processor time, several times what a machine needs; by the clock it may take four times as long. */
+  limitSeconds: count.default(900),
 });
 
 /** @returns {object[]} all machines, by name */

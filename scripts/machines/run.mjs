@@ -143,7 +143,7 @@ async function tryIn(machine, { qemu, kernels, disks, bundle, guest }, attempt) 
       'guest.js': guest,
       'machine.json': JSON.stringify({ machine, only: split(values.claim) }),
       'packages.json': JSON.stringify(versions),
-      'run.sh': 'CPUSETD_TEST_PATIENCE_MS=120000 node /in/guest.js > /dev/console 2>&1\n',
+      'run.sh': 'CPUSETD_TEST_PATIENCE_MS=240000 node /in/guest.js > /dev/console 2>&1\n',
     },
     limitMs: machine.limitSeconds * 1000,
     signal: stop.signal,

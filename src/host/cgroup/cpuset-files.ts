@@ -43,6 +43,8 @@ export interface CpusetChange {
 export type ListName = 'cpus' | 'mems';
 
 const MAX_REMEMBERED = 1024;
+/** Somebody who writes all the time must not keep us here. */
+const ATTEMPTS = 3;
 
 /** The cpuset files of cgroups, whose absolute paths are given. */
 export class CpusetFiles {
@@ -61,12 +63,20 @@ export class CpusetFiles {
     this.effectiveMems = `/cpuset.${mems}`;
   }
 
+  /** Both of one moment: a write between the two reads would look like a parent that is narrower. */
   readCpus(folder: string): CpusReading {
-    const cpus = this.readList(`${folder}/cpuset.cpus`);
-    if ('kind' in cpus) return cpus;
-    const effectiveCpus = this.readList(folder + this.effectiveCpus);
-    if ('kind' in effectiveCpus) return effectiveCpus;
-    return { kind: 'found', cpus, effectiveCpus };
+    const path = `${folder}/cpuset.cpus`;
+    let cpus = this.readList(path);
+    for (let attempt = 1; ; attempt++) {
+      if ('kind' in cpus) return cpus;
+      const effectiveCpus = this.readList(folder + this.effectiveCpus);
+      if ('kind' in effectiveCpus) return effectiveCpus;
+      const reading = { kind: 'found', cpus, effectiveCpus } as const;
+      if (cpus.equals(effectiveCpus) || attempt === ATTEMPTS) return reading;
+      const now = this.readList(path);
+      if (isList(now) && now.equals(cpus)) return reading;
+      cpus = now;
+    }
   }
 
   /** Of any cgroup; the root of version 2 has this file only. Undefined where it can't be read. */
@@ -101,10 +111,19 @@ export class CpusetFiles {
     }
   }
 
-  /** Writes a list unless it is there already. The empty list is refused: it would mean "no limit" or strand tasks. */
+  /**
+   * Writes a list unless it is there already. The empty list is refused: it would mean "no limit" or strand tasks.
+   *
+   * Version 1 refuses a CPU that has come online until its root cpuset has it too, which a worker of the kernel sees to a
+   * moment later. Each write first waits for the work that is due, so the second one finds it done (Linux 6.1,
+   * cpuset_write_resmask).
+   */
   writeList(path: string, list: CpuSet, before: CpuSet): WriteOutcome {
     if (list.isEmpty) return { kind: 'refused', errno: 'EINVAL', because: `${path}: an empty list is never written` };
-    return before.equals(list) ? UNCHANGED : this.files.write(path, list.toString());
+    if (before.equals(list)) return UNCHANGED;
+    const outcome = this.files.write(path, list.toString());
+    const mayBeEarly = this.hierarchies.version === 1 && outcome.kind === 'refused' && outcome.errno === 'EACCES';
+    return mayBeEarly ? this.files.write(path, list.toString()) : outcome;
   }
 }
 

@@ -30,7 +30,7 @@ export const daemonReload: Claim = {
     context.note(`${before}; right after ${ms} ms`);
 
     let from = daemon.mark();
-    await run('systemctl', ['daemon-reload']);
+    await reload();
     assert.deepEqual([web.cpuset().cpus, db.cpuset().cpus], [pool, own]);
     const drifts = () => daemon.log.lines.slice(from).filter(({ msg }) => msg === 'drifted').length;
     context.note(`a reload then: ${drifts()} drifts`);
@@ -40,12 +40,18 @@ export const daemonReload: Claim = {
     await context.until('the repair', () => db.cpuset().cpus === own);
     await context.untilAsked("systemd's record to be put right", async () => (await recordOf(db)) === own);
     from = daemon.mark();
-    await run('systemctl', ['daemon-reload']);
+    await reload();
     assert.equal(db.cpuset().cpus, own);
     context.note(`after set-property was repaired, a reload: ${drifts()} drifts`);
     await context.untilVerdict(daemon, db, 'kept');
   },
 };
+
+/** systemd writes its values when the call has been answered, and before it answers the next one. */
+async function reload(): Promise<void> {
+  await run('systemctl', ['daemon-reload']);
+  await run('systemctl', ['show', '--property', 'Version']);
+}
 
 /** AllowedCPUs of a container's scope in kernel list format; systemd separates by blanks. */
 async function recordOf(container: RunningContainer): Promise<string> {

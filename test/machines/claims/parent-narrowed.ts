@@ -25,8 +25,7 @@ export const parentNarrowed: Claim = {
       const { cpus, effectiveCpus } = db.cpuset();
       assert.equal(cpus, own.toString());
       assert.ok(!parseCpuList(effectiveCpus).overlaps(own)); // the kernel moved it
-      const { reason, ms } = await context.untilVerdict(daemon, db, 'violated');
-      assert.match(reason, /parent|kubepods/);
+      const { reason, ms } = await context.untilVerdict(daemon, db, 'violated', /parent|kubepods/);
       context.note(
         `noticed after ${ms} ms while the kernel has cpus "${cpus}" effective "${effectiveCpus}": ${reason}`,
       );

@@ -159,17 +159,22 @@ export class GuestContext {
     return found;
   }
 
-  /** Waits for a verdict on a container. @returns the reason given with it, and how long it took */
+  /**
+   * Waits for a verdict on a container, and for its reason where that is claimed too. What the kernel changes by itself it
+   * changes step by step, and a verdict is given on each.
+   * @returns the reason given with it, and how long it took
+   */
   async untilVerdict(
     daemon: Daemon,
     container: RunningContainer,
     kind: VerdictKind,
+    reason = /^/,
   ): Promise<{ readonly reason: string; readonly ms: number }> {
     let last: Verdict | undefined;
     try {
       const holds = async () => {
         last = (await this.shown(daemon, container)).verdict;
-        return last.kind === kind;
+        return last.kind === kind && reason.test(last.reason);
       };
       const ms = await this.untilAsked(`verdict ${kind}`, holds);
       return { reason: last!.reason, ms };
@@ -181,12 +186,32 @@ export class GuestContext {
   /** The allowed CPUs of every process in the container's cgroup, as the kernel says, each value once. */
   masksOf({ cgroupPath }: RunningContainer): string[] {
     const pids = readFileSync(join(cpusetDirOf(cgroupPath), 'cgroup.procs'), 'utf8')
-      .trim()
-      .split('\n');
+      .split('\n')
+      .filter((pid) => pid !== '');
     const masks = pids.map(
       (pid) => /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1],
     );
     return [...new Set(masks.map((mask) => mask ?? ''))];
+  }
+
+  /**
+   * Waits until a container is on exactly these CPUs by all that the kernel says: its cpuset, what of it is in effect, and the
+   * masks of its processes, which follow one after the other. @returns how long it took, in ms
+   */
+  async untilOn(container: RunningContainer, cpus: string): Promise<number> {
+    let last: readonly string[] = [];
+    const isThere = () => {
+      const { cpus: own, effectiveCpus } = container.cpuset();
+      const masks = this.masksOf(container);
+      last = [own, effectiveCpus, ...masks];
+      return masks.length > 0 && last.every((list) => list === cpus);
+    };
+    try {
+      return await this.until(`${container.name} to be on ${cpus}`, isThere);
+    } catch (error) {
+      const message = `${(error as Error).message}; cpuset, effective and masks are ${last.join(' | ')}`;
+      throw new Error(message, { cause: error });
+    }
   }
 
   /** Waits for a state that nothing announces, such as the content of a file. @returns how long it took, in ms */
@@ -208,11 +233,27 @@ export class GuestContext {
   /** Ends what the claim left. @throws when something does not end */
   async end(): Promise<void> {
     this.step('tidying up');
-    for (const daemon of [...this.#clients.keys()]) this.#forgetClient(daemon);
+    for (const daemon of this.#daemons) this.#forgetClient(daemon);
     const pods = await Promise.allSettled(this.#pods.map((pod) => pod.remove()));
     this.#kubelet?.close();
     const daemons = await Promise.allSettled(this.#daemons.map((daemon) => daemon.dispose()));
     for (const result of [...pods, ...daemons]) if (result.status === 'rejected') throw result.reason as Error;
+    await this.#untilForgotten();
+  }
+
+  /** The next claim meets the usual daemon without these pods: of those from before a restart of the runtime it is not told. */
+  async #untilForgotten(): Promise<void> {
+    const { daemon } = this.usual;
+    if (daemon === undefined || daemon.outcome !== undefined || this.#pods.length === 0) return;
+    const uids = new Set(this.#pods.map(({ uid }) => uid));
+    try {
+      await this.untilAsked('cpusetd to have forgotten the pods', async () => {
+        const { containers, idle } = await this.statusOf(daemon);
+        return ![...containers, ...idle].some(({ podUid }) => uids.has(podUid));
+      });
+    } finally {
+      this.#forgetClient(daemon);
+    }
   }
 
   /** Every daemon's log, for a claim that did not hold. */

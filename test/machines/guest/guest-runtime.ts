@@ -112,5 +112,11 @@ function formatRuntimeConfig({ runtime, init }: Machine, isVersion3: boolean): s
 [plugins.'${cri}'.containerd.runtimes.runc.options]
   BinaryName = '${runtime}'
   SystemdCgroup = ${init === 'systemd'}
-`;
+${patientTimeouts}`;
 }
+
+/** When it is started again containerd gives up containers whose shims do not answer within 5 and 2 s. */
+const patientTimeouts = `[timeouts]
+  'io.containerd.timeout.shim.load' = '60s'
+  'io.containerd.timeout.task.state' = '60s'
+`;
