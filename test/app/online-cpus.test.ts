@@ -12,11 +12,11 @@ import { podOf } from '../core/transition/node-driver';
 import { loadMachine, withSysfs } from '../support/sysfs-tree';
 
 /** Eight CPUs, two threads a core; CPUs 2-3 are one container's, the reservation was chosen by count. */
-function withMachine(body: (node: ReturnType<typeof build>) => void): void {
-  withSysfs(loadMachine('1x4x2'), (sysfsRoot) => body(build(sysfsRoot)));
+function withMachine(body: (node: ReturnType<typeof build>) => void, writes = true): void {
+  withSysfs(loadMachine('1x4x2'), (sysfsRoot) => body(build(sysfsRoot, writes)));
 }
 
-function build(sysfsRoot: string) {
+function build(sysfsRoot: string, writes: boolean) {
   const model = new NodeModel(readTopology({ sysfsRoot }), {
     cpuManagerPolicy: 'static',
     options: NO_OPTIONS,
@@ -84,7 +84,7 @@ function build(sysfsRoot: string) {
     now: () => '',
     log: logger,
   });
-  const watch = new OnlineCpus({ model, transactor, cgroups, writes: true, sysfsRoot, log: logger });
+  const watch = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot, log: logger });
   const online = (list: string) => writeFileSync(join(sysfsRoot, 'devices/system/cpu/online'), list);
   const check = (): string[] => {
     done.length = 0;
@@ -158,5 +158,26 @@ test('what can not be read is told once, and changes nothing', () => {
     expect(model.topology.online.toString()).toBe('0-7');
     online('0-6');
     expect(check()).toContain('move web 0-1,4-6');
+    online('nonsense');
+    check();
+    expect(log.filter((line) => line === 'the online CPUs could not be read')).toHaveLength(2); // it is a new trouble
+  });
+});
+
+test('where cgroups are not written none is touched, and who runs is moved all the same', () => {
+  withMachine(({ check, online }) => {
+    online('0-6');
+    expect(check()).toEqual(['move web 0-1,4-6']);
+    online('0-7');
+    expect(check()).toEqual(['move web 0-1,4-7']);
+  }, false);
+});
+
+test('a container that has no cgroup yet, or no more, is passed over', () => {
+  withMachine(({ model, check, online }) => {
+    const web = model.containers.get('web')!;
+    model.apply({ kind: 'put-container', container: { ...web, phase: 'creating' } });
+    online('0-6');
+    expect(check()).toEqual(['reclaim /p/db']);
   });
 });

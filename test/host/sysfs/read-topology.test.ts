@@ -64,7 +64,7 @@ describe('captured machines', () => {
   });
 
   test('every CPU agrees with its node link, its package and its core_id', () => {
-    for (const machine of rows) {
+    for (const [machine] of MACHINES) {
       const tree = loadMachine(machine);
       const text = (cpu: number, file: string): string => tree[`/sys/devices/system/cpu/cpu${cpu}/${file}`]!.trim();
       const { cpus, cores } = read(tree);
