@@ -8,7 +8,7 @@ import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import { MAX_REPAIRS } from '../../src/core/verdict/restraint';
 import type { RuntimeListing } from '../../src/core/transition';
 import type { Cgroups } from '../../src/host';
-import { NodeDriver } from '../core/transition/node-driver';
+import { NodeDriver, podOf, resourcesOf } from '../core/transition/node-driver';
 import { specOf } from '../support/spec-of';
 
 /** A reconciler over cgroups that are as promised, with a runtime that lists what the test says. */
@@ -26,6 +26,9 @@ class Stage {
   moves = 0;
   saves = 0;
   readonly repairs: string[] = [];
+  readonly drifts: string[] = [];
+  readonly alarms: Alarms;
+  readonly transactor: Transactor;
   private readonly stop = new AbortController();
 
   constructor(history: string, { writes = true } = {}) {
@@ -33,7 +36,7 @@ class Stage {
     const { model } = this.node;
     const log = pino({ level: 'silent' });
     const now = () => '2026-01-01T00:00:00Z';
-    const transactor = new Transactor({
+    const transactor = (this.transactor = new Transactor({
       model,
       log,
       now,
@@ -49,7 +52,8 @@ class Stage {
           return undefined;
         },
       },
-    });
+    }));
+    this.alarms = new Alarms({ log, now, onChange: () => undefined });
     const cgroups = cgroupsOf(this);
     this.reconciler = new Reconciler({
       model,
@@ -58,7 +62,7 @@ class Stage {
       writes,
       verdicts: new VerdictBook(),
       clues: new DriftClues({ model, cgroups, hasStaticKubelet: () => false }),
-      alarms: new Alarms({ log, now, onChange: () => undefined }),
+      alarms: this.alarms,
       listRuntime: () => {
         const { listing } = this;
         this.meanwhile();
@@ -69,7 +73,7 @@ class Stage {
       log,
       signal: this.stop.signal,
       observer: {
-        onDrift: () => undefined,
+        onDrift: ({ action }) => this.drifts.push(action),
         onRepair: (outcome) => this.repairs.push(outcome),
         onSwept: () => undefined,
       },
@@ -231,4 +235,67 @@ test('a creation that is ten minutes old, and that the runtime does not list, ha
   } finally {
     jest.useRealTimers();
   }
+});
+
+describe('a fight over a cpuset', () => {
+  /** Somebody writes once a second, until the repairs have stopped. */
+  function fight(): void {
+    stage = new Stage('make p/a 2').has('p p/a#1');
+    stage.saboteur = '0';
+    stage.kernel.set('p/a#1', '0');
+    for (let second = 0; second < 300 && stage.alarms.list().length === 0; second++) {
+      stage.reconciler.check(['p/a#1'], { written: true });
+      jest.advanceTimersByTime(1_000);
+    }
+    expect(stage.alarms.list()).toMatchObject([{ kind: 'repairs-stopped', subject: 'p/a#1' }]);
+  }
+  beforeEach(() => jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] }));
+  afterEach(() => jest.useRealTimers());
+
+  test('each repair is one drift, and what merely lasts is none', () => {
+    fight();
+    const before = stage.drifts.length;
+    expect(stage.drifts.filter((action) => action === 'repair')).toHaveLength(MAX_REPAIRS);
+    for (let i = 0; i < 5; i++) stage.reconciler.check(['p/a#1'], { written: true });
+    expect(stage.drifts.length).toBe(before);
+  });
+
+  test('the alarm is cleared when the container is as promised', () => {
+    fight();
+    stage.kernel.set('p/a#1', '1,5');
+    stage.reconciler.check(['p/a#1']);
+    expect(stage.alarms.list()).toEqual([]);
+  });
+
+  test('the alarm goes with its container', async () => {
+    fight();
+    stage.has('p');
+    await stage.reconciler.round(); // the runtime has it no more
+    await stage.reconciler.round();
+    expect(stage.alarms.list()).toEqual([]);
+  });
+
+  test('nothing is repaired when all is to end', () => {
+    stage = new Stage('make p/a 2');
+    stage.kernel.set('p/a#1', '0');
+    stage.moves = 0;
+    stage.end();
+    stage.reconciler.check(['p/a#1'], { written: true });
+    expect(stage.moves).toBe(0);
+  });
+});
+
+test('after a request that could not be saved, a round learns whether the disk takes state again, though nothing is to be written', async () => {
+  stage = new Stage('pod p').has('p');
+  stage.diskIsFull = true;
+  const container = {
+    id: 'p/a#1', sandboxId: 'sandbox-p', name: 'a', phase: 'creating', cgroupsPath: '/x', resources: resourcesOf(2),
+  } as const; // prettier-ignore
+  const answer = stage.transactor.handle({ kind: 'create-container', pod: podOf('p'), container });
+  expect(answer).toMatchObject({ kind: 'refuse', code: 'UNAVAILABLE' });
+  expect([stage.saves, stage.transactor.hasUnsavedState]).toEqual([1, false]);
+  stage.diskIsFull = false;
+  await stage.reconciler.round();
+  await stage.reconciler.round();
+  expect(stage.saves).toBe(2);
 });
