@@ -1,6 +1,8 @@
 import { destination, pino } from 'pino';
 
 import { createCgroupMover } from '../../src/app/cgroup-mover';
+import { writeNotes } from '../../src/app/log';
+import { makeRoom } from '../../src/app/make-room';
 import { openMemory } from '../../src/app/memory';
 import { Transactor, type Timing } from '../../src/app/transactor';
 import { CpuSet } from '../../src/core/cpuset';
@@ -8,6 +10,7 @@ import type { RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { NodeModel } from '../../src/core/model/node-model';
 import { NO_OPTIONS } from '../../src/core/model/settings';
 import type { Topology } from '../../src/core/topology';
+import type { Note } from '../../src/core/transition';
 import { openCgroups } from '../../src/host';
 import { readEvent } from '../../src/nri/messages/read-event';
 import { writeAnswer } from '../../src/nri/messages/write-answer';
@@ -24,6 +27,9 @@ export interface Parts extends Timing {
 /** The daemon's own path of a request, from bytes to bytes, in this process: real state file, real cgroups, real log. */
 export interface InProcess {
   readonly transactor: Transactor;
+  /** What the daemon does when the answers have left. */
+  writeLog(): void;
+  /** One request, and then its log. */
   carryOut(method: string, payload: Uint8Array): Parts;
 }
 
@@ -40,16 +46,25 @@ export function openInProcess(dir: string, topology: Topology): InProcess {
   const log = pino({ base: null }, destination({ dest: `${dir}/in-process.log`, sync: true }));
   const memory = openMemory({ stateDir: `${dir}/in-process`, version: '0.0.0-bench', model, log });
   const last: { timing: Timing } = { timing: { decideMs: 0, saveMs: 0, moveMs: 0 } };
+  const cgroups = openCgroups({ cgroupRoot: CGROUP_ROOT });
+  const untold: Note[] = [];
   const transactor = new Transactor({
     model,
     save: memory.save,
-    mover: createCgroupMover(openCgroups({ cgroupRoot: CGROUP_ROOT }), { writes: true }),
+    mover: createCgroupMover(cgroups, { writes: true }),
     now: () => new Date().toISOString(),
     log,
-    observer: { onTransaction: ({ timing }) => (last.timing = timing) },
+    makeRoom: (pod) => makeRoom({ model, cgroups, log }, pod),
+    observer: {
+      onTransaction: ({ timing, notes }) => {
+        last.timing = timing;
+        untold.push(...notes);
+      },
+    },
   });
   return {
     transactor,
+    writeLog: () => writeNotes(log, untold.splice(0)),
     carryOut(method, payload) {
       const startMs = performance.now();
       const event = readEvent(method, payload);
@@ -59,6 +74,7 @@ export function openInProcess(dir: string, topology: Topology): InProcess {
       const handledMs = performance.now();
       encode(event, answer);
       const endMs = performance.now();
+      this.writeLog();
       return {
         ...last.timing,
         decodeMs: decodedMs - startMs,

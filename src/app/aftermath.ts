@@ -1,7 +1,11 @@
-import type { NodeEvent } from '../core/model/pod-event';
-import type { Move } from '../core/plan/plan-moves';
+import type { PodInfo } from '../core/model/events';
+import type { Transaction } from './transactor';
 
 export interface AftermathParts {
+  /** Tells whom it may concern what was done. */
+  readonly tell: (done: Transaction) => void;
+  /** Looks whether what is above a new container in its pod lacks CPUs that came back unnoticed since the pod was started. */
+  readonly makeRoom: (pod: PodInfo) => void;
   /** Brings what follows the model up to date. */
   readonly follow: () => void;
   /** Looks at containers for the first time in their life; undefined = at all. */
@@ -11,33 +15,41 @@ export interface AftermathParts {
 
 /** What follows a transaction and that nobody waits for: it begins when the answer has left, once for all of a turn. */
 export class Aftermath {
-  private started: string[] = [];
-  private synchronized = false;
-  private scheduled = false;
+  private waiting: Transaction[] = [];
 
   constructor(private readonly parts: AftermathParts) {}
 
-  /** `event`: what the transaction was about, unless it was a change of our own. */
-  begin(event: NodeEvent | undefined, moves: readonly Move[] = []): void {
-    if (event?.kind === 'container-started') this.started.push(event.container.id);
-    if (event?.kind === 'synchronize') this.synchronized = true;
-    // Who was switched while it ran: its pod's quota may have to be lifted too.
-    if (event?.kind === 'pod-spec' || event?.kind === 'pod-specs')
-      this.started.push(...moves.map(({ containerId }) => containerId));
-    if (this.scheduled) return;
-    this.scheduled = true;
-    setImmediate(() => {
-      this.scheduled = false;
-      if (!this.parts.signal.aborted) this.carryOut();
-    });
+  begin(done: Transaction): void {
+    this.waiting.push(done);
+    if (this.waiting.length === 1) setImmediate(() => this.carryOut());
   }
 
   private carryOut(): void {
-    const { started, synchronized } = this;
-    this.started = [];
-    this.synchronized = false;
-    this.parts.follow();
-    if (synchronized) this.parts.check(undefined);
-    else if (started.length > 0) this.parts.check(started);
+    const { waiting, parts } = this;
+    this.waiting = [];
+    for (const done of waiting) parts.tell(done);
+    if (parts.signal.aborted) return;
+    for (const { request, answer } of waiting)
+      if (request?.kind === 'create-container' && answer.kind === 'ok') parts.makeRoom(request.pod);
+    parts.follow();
+    if (waiting.some(({ event }) => event === 'synchronize')) parts.check(undefined);
+    else {
+      const met = waiting.flatMap(listMet);
+      if (met.length > 0) parts.check(met);
+    }
+  }
+}
+
+/** Containers that have not been looked at as they are now. */
+function listMet({ request, moves }: Transaction): readonly string[] {
+  switch (request?.kind) {
+    case 'container-started':
+      return [request.container.id];
+    // Who was switched while it ran: its pod's quota may have to be lifted too.
+    case 'pod-spec':
+    case 'pod-specs':
+      return moves.map(({ containerId }) => containerId);
+    default:
+      return [];
   }
 }

@@ -30,7 +30,7 @@ import type { PodListener } from './attach-pods';
 import type { Config } from './config';
 import { repairedNews, toNews } from './kube-news';
 import { repeat } from './periodic';
-import type { TransactionObserver } from './transactor';
+import type { Transaction } from './transactor';
 
 export interface KubeParts {
   readonly source: KubeConfigSource;
@@ -53,7 +53,7 @@ export interface KubeParts {
 /** What the daemon tells the API server's side, and what it can ask of it. Nothing here ever waits or throws. */
 export interface KubeAttachment {
   readonly connection: Connection;
-  onTransaction(done: Pick<Parameters<TransactionObserver['onTransaction']>[0], 'notes'>): void;
+  onTransaction(done: Pick<Transaction, 'notes'>): void;
   onRepaired(containerId: string): void;
   /** The node is another than before: who publishes it looks again. */
   follow(): void;

@@ -1,9 +1,7 @@
 import type { Metrics } from '../admin/metrics';
 import type { NodeView } from '../core/model/node-model';
 import { listAlignments } from '../core/topology/alignment';
-import type { TransactionObserver } from './transactor';
-
-type Transaction = Parameters<TransactionObserver['onTransaction']>[0];
+import type { Transaction } from './transactor';
 
 /** Counts what a transaction did. */
 export function countTransaction(

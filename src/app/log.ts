@@ -1,4 +1,5 @@
 import { destination, pino, stdTimeFunctions, type Logger } from 'pino';
+import type { Note } from '../core/transition';
 
 const STDOUT = 1;
 
@@ -22,4 +23,9 @@ export async function openLog({
   if (logFormat === 'json') return pino(options, destination({ dest: STDOUT, sync: true }));
   const { PinoPretty } = await import('pino-pretty');
   return pino(options, PinoPretty({ destination: STDOUT, sync: true, translateTime: 'SYS:HH:MM:ss.l' }));
+}
+
+/** Writes what was noted on the way to a decision. */
+export function writeNotes(log: Logger, notes: readonly Note[]): void {
+  for (const { level, message, fields } of notes) log[level](fields, message);
 }

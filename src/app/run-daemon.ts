@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
+import type { PodInfo } from '../core/model/events';
 import type { NodeModel } from '../core/model/node-model';
 import { readOffline } from '../host';
 import { Aftermath } from './aftermath';
@@ -20,6 +21,8 @@ import type { KubeletConfig } from '../kube/kubelet/kubelet-config';
 import { KubeletManager } from './kubelet-manager';
 import { adoptReservation } from './kubelet-reservation';
 import { createAdminBackend } from './node-status';
+import { writeNotes } from './log';
+import { makeRoom } from './make-room';
 import { OnlineCpus } from './online-cpus';
 import { openGround } from './open-ground';
 import { repeat } from './periodic';
@@ -105,6 +108,9 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
             topology: () => model.topology,
           });
 
+    const makeRoomFor = (pod: PodInfo): void => {
+      if (writes) makeRoom({ model, cgroups, log }, pod);
+    };
     const transactor = new Transactor({
       model,
       save: (assignments, pods) => {
@@ -116,18 +122,17 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
         return problem;
       },
       mover: createCgroupMover(cgroups, { writes }),
+      makeRoom: makeRoomFor,
       now,
       log,
       observer: {
         onTransaction: (done) => {
-          gap.note(done.notes);
-          kube?.onTransaction(done);
-          allocations.note(done.notes);
-          if (metrics) countTransaction(metrics, model, done);
-          const { request, moves } = done;
+          const { request, notes } = done;
+          gap.note(notes);
+          allocations.note(notes);
           if (request?.kind === 'update-container' && !link.recorder.isUpdating(request.container.id))
             clues.noteUpdate(request.container.id, performance.now());
-          aftermath.begin(request, moves);
+          aftermath.begin(done);
         },
       },
     });
@@ -163,6 +168,12 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
     onClose(() => watch.close());
     const aftermath = new Aftermath({
       signal,
+      tell: (done) => {
+        writeNotes(log, done.notes);
+        kube?.onTransaction(done);
+        if (metrics) countTransaction(metrics, model, done);
+      },
+      makeRoom: makeRoomFor,
       follow: () => {
         watch.follow();
         if (link.isOn) link.recorder.wake();

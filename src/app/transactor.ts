@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { CpuSet } from '../core/cpuset';
 import type { Assignment } from '../core/model/assignment';
 import type { ContainerCpuUpdate, PodInfo, RuntimeAnswer } from '../core/model/events';
 import { samePromise, type Container } from '../core/model/container';
@@ -8,14 +7,11 @@ import type { NodeEvent } from '../core/model/pod-event';
 import type { PodSpec } from '../core/model/pod-spec';
 import type { Move } from '../core/plan/plan-moves';
 import { Draft, handle, type LiveCpusets, type Note, type Outcome } from '../core/transition';
-import type { WriteOutcome } from '../host';
 
 /** Moves running containers by writing their cgroups. */
 export interface Mover {
   /** Undefined when the cgroup was written; else why not. `gone` containers need no move. */
   move(move: Move): MoveFailure | undefined;
-  /** Lets the cgroups above the pod's containers have these CPUs too, where they may lack some (version 1). */
-  makeRoom?(pod: PodInfo, cpus: CpuSet): WriteOutcome;
 }
 
 export interface MoveFailure {
@@ -34,23 +30,29 @@ export interface TransactorParts {
   /** Undefined when durable; else why not. */
   readonly save: (assignments: Iterable<Assignment>, pods: Iterable<PodSpec>) => SaveProblem | undefined;
   readonly mover: Mover;
+  /** Lets cgroups above the pod's containers have all CPUs, where they may lack some. */
+  readonly makeRoom?: (pod: PodInfo) => void;
   readonly now: () => string;
   readonly log: Logger;
   readonly observer?: TransactionObserver;
 }
 
-/** Is told of every transaction after it was answered for: for metrics, status and the recorder. */
+/** What one event, or one change of our own, has led to. */
+export interface Transaction {
+  readonly event: NodeEvent['kind'] | 'internal';
+  /** The event itself, unless the change was of our own making. */
+  readonly request?: NodeEvent;
+  readonly answer: RuntimeAnswer;
+  readonly moves: readonly Move[];
+  readonly failedMoves: readonly Move[];
+  /** For the log, which is not written here: whoever asked waits. */
+  readonly notes: readonly Note[];
+  readonly timing: Timing;
+}
+
+/** Is told of every transaction before its answer leaves: what can wait has to be put off. */
 export interface TransactionObserver {
-  onTransaction(done: {
-    readonly event: NodeEvent['kind'] | 'internal';
-    /** The event itself, unless the change was of our own making. */
-    readonly request?: NodeEvent;
-    readonly answer: RuntimeAnswer;
-    readonly moves: readonly Move[];
-    readonly failedMoves: readonly Move[];
-    readonly notes: readonly Note[];
-    readonly timing: Timing;
-  }): void;
+  onTransaction(done: Transaction): void;
 }
 
 /** Milliseconds of each part of a transaction. */
@@ -134,7 +136,6 @@ export class Transactor {
   }
 
   private run(jobs: readonly Job[]): RuntimeAnswer[] {
-    const { log } = this.parts;
     const start = performance.now();
     let done = this.decideAll(jobs);
     const decided = performance.now();
@@ -150,11 +151,10 @@ export class Transactor {
     }
     const saved = performance.now();
 
-    for (const { request } of jobs) if (request) this.makeRoom(request);
+    for (const { request } of jobs) this.makeRoom(request);
     const answers = done.map(({ outcome }) => this.carryOut(outcome));
     const timing = { decideMs: decided - start, saveMs: saved - decided, moveMs: performance.now() - saved };
     done.forEach(({ draft, outcome }, i) => {
-      for (const { level, message, fields } of draft.notes) log[level](fields, message);
       const { answer, failed } = answers[i]!;
       const { kind, request } = jobs[i]!;
       this.parts.observer?.onTransaction({
@@ -210,19 +210,10 @@ export class Transactor {
     return { draft, outcome: { answer: { kind: 'refuse', code: 'UNAVAILABLE', message }, moves: [] } };
   }
 
-  /** For what is about to be made, or has been found: everything that runs below may get any CPU some day. */
-  private makeRoom(request: NodeEvent): void {
-    const { model, mover, log } = this.parts;
-    const pods =
-      request.kind === 'synchronize' ? request.pods : request.kind === 'create-container' ? [request.pod] : [];
-    for (const pod of pods) {
-      const outcome = mover.makeRoom?.(pod, model.topology.online);
-      const facts = { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}` };
-      if (outcome?.kind === 'ok' && outcome.changed)
-        log.info(facts, 'cgroups above a pod lacked CPUs that had been offline; they have them again');
-      if (outcome?.kind === 'refused')
-        log.warn({ ...facts, because: outcome.because }, 'cgroups above a pod could not be given all CPUs');
-    }
+  /** For what has been found, before it is moved, and for what will be made in a new pod. */
+  private makeRoom(request: NodeEvent | undefined): void {
+    if (request?.kind === 'pod-started') this.parts.makeRoom?.(request.pod);
+    if (request?.kind === 'synchronize') for (const pod of request.pods) this.parts.makeRoom?.(pod);
   }
 
   /** What can't be moved here is handed to the runtime with the answer, where the answer can carry it. */

@@ -1,40 +1,64 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Aftermath } from '../../src/app/aftermath';
+import type { Transaction } from '../../src/app/transactor';
 import type { NodeEvent } from '../../src/core/model/pod-event';
 import type { Move } from '../../src/core/plan/plan-moves';
+import { podOf } from '../core/transition/node-driver';
 
 /** An aftermath that writes down what is asked of it. */
 function watch() {
   const done: string[] = [];
   const stop = new AbortController();
+  const told: string[] = [];
   const aftermath = new Aftermath({
+    tell: ({ event }) => void told.push(event),
+    makeRoom: ({ uid }) => void done.push(`room for ${uid}`),
     follow: () => void done.push('follow'),
     check: (ids) => void done.push(`check ${ids?.join() ?? 'all'}`),
     signal: stop.signal,
   });
-  return { aftermath, done, stop };
+  return { aftermath, done, told, stop };
+}
+
+function transactionOf(request?: NodeEvent, more: Partial<Transaction> = {}): Transaction {
+  return {
+    event: request?.kind ?? 'internal',
+    ...(request && { request }),
+    answer: { kind: 'ok' },
+    moves: [],
+    failedMoves: [],
+    notes: [],
+    timing: { decideMs: 0, saveMs: 0, moveMs: 0 },
+    ...more,
+  };
 }
 
 const started = (id: string) => ({ kind: 'container-started', container: { id } }) as NodeEvent;
+const creation = { kind: 'create-container', pod: podOf('p'), container: { id: 'c' } } as NodeEvent;
 const of = (kind: NodeEvent['kind']) => ({ kind }) as NodeEvent;
 const moved = (...ids: string[]) => ids.map((containerId) => ({ containerId }) as Move);
 
 test('it begins when the answer has left, once for all of a turn, and the next turn has its own', async () => {
   const { aftermath, done } = watch();
-  aftermath.begin(started('a'));
-  aftermath.begin(undefined);
-  aftermath.begin(started('b'));
+  aftermath.begin(transactionOf(started('a')));
+  aftermath.begin(transactionOf());
+  aftermath.begin(transactionOf(started('b')));
   expect(done).toEqual([]);
   await turn();
   expect(done).toEqual(['follow', 'check a,b']);
-  aftermath.begin(started('c'));
+  aftermath.begin(transactionOf(started('c')));
   await turn();
   expect(done).toEqual(['follow', 'check a,b', 'follow', 'check c']);
 });
 
 test.each<[string, NodeEvent | undefined, readonly Move[], readonly string[]]>([
   ['a change of our own is followed, and looked at by nobody', undefined, moved('a'), ['follow']],
-  ['a container that is only made runs nothing yet', of('create-container'), moved('a'), ['follow']],
+  [
+    'above a container that is made is room for it; it runs nothing yet',
+    creation,
+    moved('a'),
+    ['room for p', 'follow'],
+  ],
   [
     'a container that has started is looked at, not those who made room',
     started('a'),
@@ -47,25 +71,41 @@ test.each<[string, NodeEvent | undefined, readonly Move[], readonly string[]]>([
   ['after the runtime has told of all, all are looked at', of('synchronize'), moved('a'), ['follow', 'check all']],
 ])('%s', async (_name, event, moves, asked) => {
   const { aftermath, done } = watch();
-  aftermath.begin(event, moves);
+  aftermath.begin(transactionOf(event, { moves }));
   await turn();
   expect(done).toEqual(asked);
 });
 
 test('a look at all has the ones in it that have just started, and is made once', async () => {
   const { aftermath, done } = watch();
-  aftermath.begin(of('synchronize'));
-  aftermath.begin(started('a'));
+  aftermath.begin(transactionOf(of('synchronize')));
+  aftermath.begin(transactionOf(started('a')));
   await turn();
-  aftermath.begin(undefined);
+  aftermath.begin(transactionOf());
   await turn();
   expect(done).toEqual(['follow', 'check all', 'follow']);
 });
 
-test('nothing follows when all is to end', async () => {
-  const { aftermath, done, stop } = watch();
-  aftermath.begin(started('a'));
+test('a creation that was refused needs no room', async () => {
+  const { aftermath, done } = watch();
+  aftermath.begin(transactionOf(creation, { answer: { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', message: '' } }));
+  await turn();
+  expect(done).toEqual(['follow']);
+});
+
+test('every transaction is told of, in order and after the answer', async () => {
+  const { aftermath, told } = watch();
+  aftermath.begin(transactionOf(creation));
+  aftermath.begin(transactionOf());
+  expect(told).toEqual([]);
+  await turn();
+  expect(told).toEqual(['create-container', 'internal']);
+});
+
+test('nothing follows when all is to end, but what was done is told', async () => {
+  const { aftermath, done, told, stop } = watch();
+  aftermath.begin(transactionOf(started('a')));
   stop.abort();
   await turn();
-  expect(done).toEqual([]);
+  expect([done, told]).toEqual([[], ['container-started']]);
 });

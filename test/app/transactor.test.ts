@@ -5,7 +5,6 @@ import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../src/core/
 import { NodeModel } from '../../src/core/model/node-model';
 import { planMoves } from '../../src/core/plan/plan-moves';
 import { reconcile } from '../../src/core/transition';
-import type { WriteOutcome } from '../../src/host';
 import { EIGHT_CPUS, podOf, resourcesOf, settingsWith } from '../core/transition/node-driver';
 
 function containerOf(uid: string, name: string, cpus: number): ContainerInfo {
@@ -40,12 +39,11 @@ const removed = (uid: string): RuntimeEvent => ({ kind: 'pod-removed', sandboxId
 class Stage {
   readonly effects: string[] = [];
   readonly logged: string[] = [];
+  readonly noted: string[] = [];
   readonly kernel = new Map<string, string>();
   disk = '';
   diskIsFull = false;
   onDisk: 'old' | 'unknown' = 'old';
-  /** What comes of making room above a pod's containers; it is an effect only where this is set. */
-  room: WriteOutcome | undefined;
   failMove: (containerId: string) => MoveFailure | undefined = () => undefined;
   readonly model = new NodeModel(EIGHT_CPUS, settingsWith());
   readonly transactor = new Transactor({
@@ -67,13 +65,15 @@ class Stage {
         if (!failure) this.kernel.set(containerId, to.cpus.toString());
         return failure;
       },
-      makeRoom: (pod, cpus) => {
-        if (this.room) this.effects.push(`room for ${pod.uid}: ${cpus.toString()}`);
-        return this.room ?? { kind: 'ok', changed: false };
+    },
+    makeRoom: (pod) => this.effects.push(`room for ${pod.uid}`),
+    log: pino({ level: 'info' }, { write: (line) => this.logged.push((JSON.parse(line) as { msg: string }).msg) }),
+    observer: {
+      onTransaction: ({ event, notes }) => {
+        this.effects.push(`told of ${event}`);
+        this.noted.push(...notes.map(({ message }) => message));
       },
     },
-    log: pino({ level: 'info' }, { write: (line) => this.logged.push((JSON.parse(line) as { msg: string }).msg) }),
-    observer: { onTransaction: ({ event }) => this.effects.push(`told of ${event}`) },
   });
 
   handle(...events: RuntimeEvent[]): string[] {
@@ -150,35 +150,32 @@ describe('order', () => {
   });
 });
 
-describe('room above the containers of a pod (cgroup version 1)', () => {
-  const widened: WriteOutcome = { kind: 'ok', changed: true };
+describe('room above the containers of a pod', () => {
+  const roomsOf = (...events: RuntimeEvent[]): string[] =>
+    stageWithSharedContainer()
+      .effectsOf(...events)
+      .filter((effect) => effect.startsWith('room'));
 
-  test('is made before the answer, for every CPU there is', () => {
-    const stage = stageWithSharedContainer();
-    stage.room = widened;
-    expect(stage.effectsOf(create('p', 'a', 2))).toEqual([
-      'decide',
-      'save',
-      'room for p: 0-7',
-      'move q/s',
-      'told of create-container',
-      'answer',
-    ]);
-    expect(stage.logged).toContain('cgroups above a pod lacked CPUs that had been offline; they have them again');
+  test.each`
+    name                                                       | events                                                                       | rooms
+    ${'is made for a new pod'}                                 | ${[{ kind: 'pod-started', pod: podOf('p') }]}                                | ${['room for p']}
+    ${'is made for all pods that are found at a start'}        | ${[{ kind: 'synchronize', pods: [podOf('q'), podOf('r')], containers: [] }]} | ${['room for q', 'room for r']}
+    ${'does not hold up a creation: its pod was looked after'} | ${[create('p', 'a', 2)]}                                                     | ${[]}
+    ${'is not made for what goes'}                             | ${[{ kind: 'synchronize', pods: [], containers: [] }, removed('q')]}         | ${[]}
+  `('$name', ({ events, rooms }) => {
+    expect(roomsOf(...(events as RuntimeEvent[]))).toEqual(rooms);
   });
 
-  test('is made for all pods that are found at a start, and for no other event', () => {
+  test('is made before anyone who is found moves', () => {
     const stage = stageWithSharedContainer();
-    stage.room = widened;
-    stage.effectsOf({ kind: 'synchronize', pods: [podOf('q'), podOf('r')], containers: [] }, removed('q'));
-    expect(stage.effects.filter((effect) => effect.startsWith('room'))).toEqual(['room for q: 0-7', 'room for r: 0-7']);
-  });
-
-  test('that can not be made is told, and the runtime says what it thinks of it', () => {
-    const stage = new Stage();
-    stage.room = { kind: 'refused', errno: 'EACCES', because: 'EACCES' };
-    expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5']);
-    expect(stage.logged).toContain('cgroups above a pod could not be given all CPUs');
+    const found = { ...containerOf('q', 's', 0), phase: 'running' as const };
+    const effects = stage.effectsOf(create('p', 'a', 2), {
+      kind: 'synchronize',
+      pods: [podOf('q')],
+      containers: [found],
+    });
+    expect(effects.indexOf('room for q')).toBeGreaterThan(effects.indexOf('save'));
+    expect(effects.indexOf('room for q')).toBeLessThan(effects.indexOf('move q/s'));
   });
 });
 
@@ -401,5 +398,5 @@ test('the log does not say pinned of what could not be saved', () => {
   const stage = new Stage();
   stage.diskIsFull = true;
   stage.handle(create('p', 'a', 2));
-  expect(stage.logged).toEqual(['state could not be saved', 'refused']);
+  expect([stage.logged, stage.noted]).toEqual([['state could not be saved'], ['refused']]);
 });

@@ -12,8 +12,8 @@ const RULES: Readonly<Record<UnitKind, { readonly rule: string; readonly one: st
 /** Takes units that are wholly free and not larger than what is needed. A unit is whole by its own size, not by the mean. */
 export function takeWholeUnits(run: Run, kind: UnitKind): void {
   const { free } = run;
-  const { cpus: cpusOf, ids } = free.index[kind];
-  if (run.need < 1) return;
+  const { cpus: cpusOf, ids, smallest } = free.index[kind];
+  if (run.need < 1 || run.need < smallest) return;
   const before = run.taken.length;
   const wanted = run.need;
   const units: number[] = [];

@@ -39,7 +39,7 @@ export function choosePolicy(
   containerName: string,
 ): ChosenPolicy & { readonly remarks: readonly Remark[] } {
   const remarks: Remark[] = [];
-  for (const { annotation, values } of candidatesFor(containerName)) {
+  for (const { annotation, values } of candidatesFor(annotations, containerName)) {
     const value = annotationOf(annotations, annotation);
     if (value === undefined) continue;
     const policy = values.find((name) => name === value);
@@ -60,20 +60,26 @@ export function listChoices(
   annotations: Annotations,
   containerName: string,
 ): readonly { readonly annotation: string; readonly policy: PolicyName }[] {
-  return candidatesFor(containerName).flatMap(({ annotation, values }) => {
+  return candidatesFor(annotations, containerName).flatMap(({ annotation, values }) => {
     const policy = values.find((name) => name === annotationOf(annotations, annotation));
     return policy === undefined ? [] : [{ annotation, policy }];
   });
 }
 
-/** Annotations that may choose for the container, those that win first. */
+/** Annotations that may choose for the container, those that win first. Most pods have none of the kind: they cost one look. */
 function candidatesFor(
+  annotations: Annotations,
   containerName: string,
-): { readonly annotation: string; readonly values: readonly PolicyName[] }[] {
+): readonly { readonly annotation: string; readonly values: readonly PolicyName[] }[] {
+  if (!Object.keys(annotations).some(isOfOurDomains)) return [];
   return [
     ...FAMILIES.flatMap(({ container, values }) =>
       container.map((prefix) => ({ annotation: prefix + containerName, values })),
     ),
     ...FAMILIES.map(({ pod, values }) => ({ annotation: pod, values })),
   ];
+}
+
+function isOfOurDomains(annotation: string): boolean {
+  return annotation.includes('cpusetd.io/') || annotation.includes('topology.crane.io/');
 }

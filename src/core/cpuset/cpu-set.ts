@@ -62,7 +62,7 @@ export class CpuSet implements Iterable<number> {
     if (other.isEmpty) return this;
     if (this.isEmpty) return other;
     const [long, short] = this.words.length >= other.words.length ? [this, other] : [other, this];
-    const words = Uint32Array.from(long.words);
+    const words = long.words.slice();
     for (let i = 0; i < short.words.length; i++) words[i]! |= short.words[i]!;
     return new CpuSet(words);
   }
@@ -76,7 +76,8 @@ export class CpuSet implements Iterable<number> {
 
   /** The ids of this set that are not in the other. */
   minus(other: CpuSet): CpuSet {
-    const words = Uint32Array.from(this.words);
+    if (!this.overlaps(other)) return this;
+    const words = this.words.slice();
     const length = Math.min(words.length, other.words.length);
     for (let i = 0; i < length; i++) words[i]! &= ~other.words[i]!;
     return CpuSet.trimmed(words);
@@ -102,6 +103,7 @@ export class CpuSet implements Iterable<number> {
   }
 
   equals(other: CpuSet): boolean {
+    if (this === other) return true;
     if (this.words.length !== other.words.length) return false;
     for (let i = 0; i < this.words.length; i++) if (this.words[i] !== other.words[i]) return false;
     return true;

@@ -45,9 +45,9 @@ export interface Ground {
 
 /** The CPUs that an assignment means now. Empty when none of them is online, or nothing is shared on its nodes. */
 export function cpusOf(ground: Ground, { kind, cpus, nodes }: Assignment): CpuSet {
-  return KINDS[kind].holds === 'nodes'
-    ? sharedOn(ground, nodes ?? CpuSet.empty)
-    : cpus.intersect(ground.topology.online);
+  if (KINDS[kind].holds === 'nodes') return sharedOn(ground, nodes ?? CpuSet.empty);
+  const { online } = ground.topology;
+  return cpus.isSubsetOf(online) ? cpus : cpus.intersect(online);
 }
 
 /** What a container that follows these NUMA nodes runs on: the shared CPUs there that are not reserved. */

@@ -7,8 +7,9 @@ export interface UnitIndex {
   readonly of: Int32Array;
   /** CPUs of each unit, ascending. */
   readonly cpus: readonly Int32Array[];
-  /** CPUs in the largest unit. */
+  /** CPUs in the largest unit, and in the smallest one. */
   readonly largest: number;
+  readonly smallest: number;
 }
 
 /** Which inner units have a CPU in an outer unit. */
@@ -77,6 +78,7 @@ function indexUnits(cpus: readonly CpuInfo[], idOf: (cpu: CpuInfo) => number): U
     of,
     cpus: lists.map((list) => Int32Array.from(list)),
     largest: lists.reduce((most, { length }) => Math.max(most, length), 0),
+    smallest: lists.reduce((least, { length }) => Math.min(least, length), Infinity),
   };
 }
 
