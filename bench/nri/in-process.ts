@@ -28,7 +28,7 @@ export interface Parts extends Timing {
 export interface InProcess {
   readonly transactor: Transactor;
   /** What the daemon does when the answers have left. */
-  writeLog(): void;
+  readonly writeLog: () => void;
   /** One request, and then its log. */
   carryOut(method: string, payload: Uint8Array): Parts;
 }
