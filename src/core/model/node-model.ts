@@ -110,7 +110,9 @@ export class NodeModel implements NodeView {
   }
 
   assignmentsOf(podUid: string): Assignment[] {
-    return [...this.assignmentByKey.values()].filter((assignment) => assignment.podUid === podUid);
+    const ofPod: Assignment[] = [];
+    for (const assignment of this.assignmentByKey.values()) if (assignment.podUid === podUid) ofPod.push(assignment);
+    return ofPod;
   }
 
   /** Carries the change out and returns its inverse. */
