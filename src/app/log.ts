@@ -25,7 +25,7 @@ export async function openLog({
   return pino(options, PinoPretty({ destination: STDOUT, sync: true, translateTime: 'SYS:HH:MM:ss.l' }));
 }
 
-/** Writes what was noted on the way to a decision. */
+/** Writes what was noted on the way to a decision: when its answer has left, since nobody should wait for it. */
 export function writeNotes(log: Logger, notes: readonly Note[]): void {
   for (const { level, message, fields } of notes) log[level](fields, message);
 }
