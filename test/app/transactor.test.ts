@@ -394,6 +394,21 @@ test('a decision that throws changes nothing', () => {
   expect(stage.memory).toBe('p/a 1,5');
 });
 
+test('a decision that throws takes back those before it in its batch, the later first', () => {
+  const stage = new Stage();
+  stage.handle(create('p', 'x', 0));
+  const before = [...stage.model.containers.keys()];
+  const broken = Object.defineProperty({ ...create('q', 'b', 2) }, 'container', {
+    get: () => {
+      throw new Error('a fault of our own');
+    },
+  });
+  const jobs = [create('p', 'a', 2), create('p', 'a', 2), broken];
+  expect(() => stage.transactor.handleAll(jobs)).toThrow('a fault of our own');
+  expect(stage.memory).toBe('');
+  expect([...stage.model.containers.keys()]).toEqual(before);
+});
+
 test('the log does not say pinned of what could not be saved', () => {
   const stage = new Stage();
   stage.diskIsFull = true;
