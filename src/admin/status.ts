@@ -52,7 +52,7 @@ export interface NodeStatus {
   readonly nri: Connection;
   readonly cri: Connection;
   /** To the API server; absent = off. */
-  readonly kube?: Connection;
+  readonly kube?: PodSource;
   /** Counts the durable changes of the state. */
   readonly generation: number;
   /** RFC 3339, as all times here. */
@@ -91,6 +91,14 @@ export interface Connection {
   readonly since: string;
   /** Written for the operator: why it is not ready. Empty when there is nothing to say. */
   readonly reason: string;
+}
+
+/** The API server, as the source of what is known of pods. What it told last stays true while it is away. */
+export interface PodSource extends Connection {
+  /** When it told something last; absent before the first time. */
+  readonly heardAt?: string;
+  /** How many pods are known from it. */
+  readonly pods: number;
 }
 
 export interface Gap {

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { HealthState } from '../admin/health-state';
-import type { Connection } from '../admin/status';
+import type { Connection, PodSource } from '../admin/status';
 import { countNodeResources } from '../core/node-resources';
 import type { NodeView } from '../core/model/node-model';
 import {
@@ -52,7 +52,7 @@ export interface KubeParts {
 
 /** What the daemon tells the API server's side, and what it can ask of it. Nothing here ever waits or throws. */
 export interface KubeAttachment {
-  readonly connection: Connection;
+  readonly source: PodSource;
   onTransaction(done: Pick<Transaction, 'notes'>): void;
   onRepaired(containerId: string): void;
   /** The node is another than before: who publishes it looks again. */
@@ -71,6 +71,8 @@ export function attachKube(parts: KubeParts): KubeAttachment {
   const log = parentLog.child({ op: 'kube' });
   const client = new KubeClient(parts.source, signal);
   let connection: Connection = { state: 'connecting', since: now(), reason: '' };
+  let heardAt: string | undefined;
+  const hear = (): void => void (heardAt = now());
   let away: NodeJS.Timeout | undefined;
   signal.addEventListener('abort', () => clearTimeout(away), { once: true });
 
@@ -82,14 +84,17 @@ export function attachKube(parts: KubeParts): KubeAttachment {
     sink: {
       onList: (specs) => {
         log.info({ pods: specs.length }, 'the API server told of the pods of this node');
+        hear();
         parts.pods.onList(specs);
         publish();
       },
       onPod: (spec) => {
+        hear();
         parts.pods.onPod(spec);
         publish();
       },
       onGone: (uid) => {
+        hear();
         parts.pods.onGone(uid);
         publish();
       },
@@ -161,8 +166,8 @@ export function attachKube(parts: KubeParts): KubeAttachment {
   publish();
   condition?.touch();
   return {
-    get connection() {
-      return connection;
+    get source() {
+      return { ...connection, pods: informer.pods?.length ?? 0, ...(heardAt !== undefined && { heardAt }) };
     },
     onTransaction: ({ notes }) => {
       for (const note of events ? notes : []) {

@@ -8,6 +8,7 @@ import type {
   IdleAssignment,
   NodeStatus,
   Observation as ShownObservation,
+  PodSource,
   Status,
 } from '../admin/status';
 import type { AllocationStep } from '../core/allocation/take';
@@ -31,7 +32,7 @@ export interface DaemonFacts {
   readonly runtimeVersion: string;
   readonly nri: Connection;
   readonly cri: Connection;
-  readonly kube?: Connection | undefined;
+  readonly kube?: PodSource | undefined;
   readonly generation: number;
   readonly gap: Gap | undefined;
   readonly alarms: readonly Alarm[];

@@ -95,7 +95,7 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
         generation: memory.generation,
         gap: gap.current,
         alarms: alarms.list(),
-        kube: kube?.connection,
+        kube: kube?.source,
       }),
     });
     let kube: KubeAttachment | undefined;

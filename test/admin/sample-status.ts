@@ -32,6 +32,7 @@ export const sampleStatus: Status = {
     runtimeVersion: 'v2.1.9',
     nri: { state: 'ready', since: at, reason: '' },
     cri: { state: 'connecting', since: at, reason: 'connection refused' },
+    kube: { state: 'connecting', since: at, reason: 'it did not answer in time', heardAt: at, pods: 7 },
     generation: 12,
     startedAt: at,
     version: '0.1.0',

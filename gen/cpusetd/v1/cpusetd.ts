@@ -242,6 +242,22 @@ export interface NodeStatus {
     | undefined;
   /** What an operator has to look at, as long as it lasts. */
   alarms: Alarm[];
+  /** Where the pods of the node are told from; unset when nobody is asked (kubeconfig). */
+  podSource: PodSource | undefined;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+/** The API server. While it is away, what it told last stays true. */
+export interface PodSource {
+  connection:
+    | Connection
+    | undefined;
+  /** When it told something last; unset before the first time. */
+  heardAt:
+    | Date
+    | undefined;
+  /** How many pods are known from it. */
+  pods: number;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -2007,6 +2023,7 @@ function createBaseNodeStatus(): NodeStatus {
     version: "",
     gap: undefined,
     alarms: [],
+    podSource: undefined,
     _unknownFields: {},
   };
 }
@@ -2069,6 +2086,9 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     }
     for (const v of message.alarms) {
       Alarm.encode(v!, writer.uint32(146).fork()).join();
+    }
+    if (message.podSource !== undefined) {
+      PodSource.encode(message.podSource, writer.uint32(154).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -2238,6 +2258,14 @@ export const NodeStatus: MessageFns<NodeStatus> = {
             message.alarms.push(Alarm.decode(reader, reader.uint32()));
             continue;
           }
+          case 19: {
+            if (tag !== 154) {
+              break;
+            }
+
+            message.podSource = PodSource.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2283,6 +2311,106 @@ export const NodeStatus: MessageFns<NodeStatus> = {
     message.version = object.version ?? "";
     message.gap = (object.gap !== undefined && object.gap !== null) ? Gap.fromPartial(object.gap) : undefined;
     message.alarms = object.alarms?.map((e) => Alarm.fromPartial(e)) || [];
+    message.podSource = (object.podSource !== undefined && object.podSource !== null)
+      ? PodSource.fromPartial(object.podSource)
+      : undefined;
+    return message;
+  },
+};
+
+function createBasePodSource(): PodSource {
+  return { connection: undefined, heardAt: undefined, pods: 0, _unknownFields: {} };
+}
+
+export const PodSource: MessageFns<PodSource> = {
+  encode(message: PodSource, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.connection !== undefined) {
+      Connection.encode(message.connection, writer.uint32(10).fork()).join();
+    }
+    if (message.heardAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.heardAt), writer.uint32(18).fork()).join();
+    }
+    if (message.pods !== 0) {
+      writer.uint32(24).uint32(message.pods);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PodSource {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePodSource();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.connection = Connection.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.heardAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.pods = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PodSource>): PodSource {
+    return PodSource.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PodSource>): PodSource {
+    const message = createBasePodSource();
+    message.connection = (object.connection !== undefined && object.connection !== null)
+      ? Connection.fromPartial(object.connection)
+      : undefined;
+    message.heardAt = object.heardAt ?? undefined;
+    message.pods = object.pods ?? 0;
     return message;
   },
 };

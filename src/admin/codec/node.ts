@@ -4,7 +4,7 @@ import type { Connection, ConnectionState, NodeStatus } from '../status';
 import { decodeTime, encodeTime, keyOfValue } from './values';
 
 export function encodeNode(node: NodeStatus): pb.NodeStatus {
-  const { gap } = node;
+  const { gap, kube } = node;
   return pb.NodeStatus.create({
     policy: node.policy,
     policyOptions: [...node.policyOptions],
@@ -26,11 +26,18 @@ export function encodeNode(node: NodeStatus): pb.NodeStatus {
       gap: { from: encodeTime(gap.from), to: encodeTime(gap.to), containers: gap.containers, names: [...gap.names] },
     }),
     alarms: node.alarms.map((alarm) => pb.Alarm.create({ ...alarm, since: encodeTime(alarm.since) })),
+    ...(kube && {
+      podSource: {
+        connection: encodeConnection(kube),
+        pods: kube.pods,
+        ...(kube.heardAt !== undefined && { heardAt: encodeTime(kube.heardAt) }),
+      },
+    }),
   });
 }
 
 export function decodeNode(node: pb.NodeStatus): NodeStatus {
-  const { gap } = node;
+  const { gap, podSource } = node;
   return {
     policy: node.policy,
     policyOptions: node.policyOptions,
@@ -62,6 +69,13 @@ export function decodeNode(node: pb.NodeStatus): NodeStatus {
       because,
       since: decodeTime(since),
     })),
+    ...(podSource && {
+      kube: {
+        ...decodeConnection(podSource.connection),
+        pods: podSource.pods,
+        ...(podSource.heardAt && { heardAt: decodeTime(podSource.heardAt) }),
+      },
+    }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Connection, ContainerStatus, NodeStatus, Observation, Status } from '../../admin/status';
+import type { Connection, ContainerStatus, NodeStatus, Observation, PodSource, Status } from '../../admin/status';
 import type { Rules } from '../../core/model/assignment';
 import { clean, formatTable, formatTime } from './table';
 
@@ -38,6 +38,7 @@ function formatNode(node: NodeStatus): string {
     ['runtime', `${node.runtimeName} ${node.runtimeVersion}`.trim()],
     ['nri', formatConnection(node.nri)],
     ['cri', formatConnection(node.cri)],
+    ['api server', node.kube ? formatPodSource(node.kube) : ''],
     ['cpusetd', `${node.version}, mode ${node.mode}, started ${formatTime(node.startedAt)}, state ${node.generation}`],
     [
       'gap',
@@ -59,6 +60,11 @@ function formatNode(node: NodeStatus): string {
 function formatConnection({ state, since, reason }: Connection): string {
   if (state === 'off') return 'off';
   return `${state} since ${formatTime(since)}${reason && `: ${reason}`}`;
+}
+
+function formatPodSource({ pods, heardAt, ...connection }: PodSource): string {
+  const known = heardAt === undefined ? 'nothing heard yet' : `${pods} pods, last heard of ${formatTime(heardAt)}`;
+  return `${formatConnection(connection)}; ${known}`;
 }
 
 const PLACEMENTS = ['exclusive', 'immovable', 'numa', 'shared', 'left-alone'] as const;

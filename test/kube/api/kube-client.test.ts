@@ -122,6 +122,35 @@ test('a kubeconfig may come later, and change', async () => {
   expect(tokens).toEqual(['Bearer old', 'Bearer new']);
 });
 
+test('a token file that is renewed is read again when the server does not take the old one any more', async () => {
+  const tokenFile = join(dir, 'token');
+  const tokens: unknown[] = [];
+  let valid = 'old';
+  const url = await serve(({ headers }, response) => {
+    tokens.push(headers.authorization);
+    response.writeHead(headers.authorization === `Bearer ${valid}` ? 200 : 401).end('{}');
+  });
+  writeFileSync(
+    path(),
+    JSON.stringify({
+      clusters: [{ name: 'c', cluster: { server: url, 'insecure-skip-tls-verify': true } }],
+      // as the library makes it of a pod's service account
+      users: [{ name: 'u', user: { 'auth-provider': { name: 'tokenFile', config: { tokenFile } } } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    }),
+  );
+  const client = clientOf();
+  writeFileSync(tokenFile, 'old');
+  await expect(get(client)).resolves.toEqual({});
+  writeFileSync(tokenFile, 'new');
+  await expect(get(client)).resolves.toEqual({}); // the old one is good as long as the server says so
+  valid = 'new';
+  await expect(get(client)).rejects.toMatchObject({ status: 401 });
+  await expect(get(client)).resolves.toEqual({});
+  expect(tokens).toEqual(['Bearer old', 'Bearer old', 'Bearer old', 'Bearer new']);
+});
+
 test.each([
   ['nothing', ''],
   ['no YAML', '{{{'],

@@ -125,6 +125,33 @@ test('a server that goes away takes nothing back; what changed meanwhile is told
   expect(told.lists).toEqual([['a', 'b']]); // resumed from where it was
 });
 
+test.each([
+  ['behind', -8],
+  ['ahead', 8],
+])('a server whose clock is eight hours %s tells the same', async (_name, hours) => {
+  const tell = async (clockOffsetMs: number) => {
+    const server = new FakeApiServer();
+    server.clockOffsetMs = clockOffsetMs;
+    const at = new Date(Date.now() + clockOffsetMs).toISOString();
+    const stamped = (name: string, more: object = {}) => {
+      const { metadata, status, ...rest } = pod(name);
+      const times = { startTime: at, conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: at }] };
+      return { ...rest, metadata: { ...metadata, creationTimestamp: at, ...more }, status: { ...status, ...times } };
+    };
+    server.put(PODS, stamped('a'));
+    const { told } = await follow({ server });
+    await until(isReady(told), 'ready');
+    server.put(PODS, stamped('b'));
+    server.put(PODS, stamped('a', { deletionTimestamp: at })); // perhaps long past, perhaps to come
+    server.endWatches();
+    server.put(PODS, stamped('c'));
+    await until(() => told.pods.length === 3, 'all are told');
+    expect(told.gone).toEqual([]); // only its end is an end
+    return [told.lists, told.pods];
+  };
+  expect(await tell(hours * 3_600_000)).toEqual(await tell(0));
+});
+
 test.each<[string, (server: FakeApiServer) => void]>([
   ['410 in answer to the watch', (server) => server.endWatches()],
   ['410 within the watch', (server) => server.expireWatches()],

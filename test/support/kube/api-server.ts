@@ -49,6 +49,8 @@ export class FakeApiServer {
   readonly requests: SeenRequest[] = [];
   /** Asked for every request; undefined = the usual. */
   trouble: (request: SeenRequest) => Trouble | undefined = () => undefined;
+  /** How far its clock is from ours. */
+  clockOffsetMs = 0;
   private readonly objects = new Map<string, Stored>();
   private readonly watchers = new Set<Watcher>();
   private readonly sockets = new Set<Socket>();
@@ -181,6 +183,7 @@ export class FakeApiServer {
       contentType: request.headers['content-type'] ?? '',
     };
     this.requests.push(seen);
+    response.setHeader('date', new Date(Date.now() + this.clockOffsetMs).toUTCString());
     const trouble = this.trouble(seen);
     if (trouble?.hang) return;
     if (trouble?.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, trouble.delayMs));

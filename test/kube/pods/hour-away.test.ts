@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { KubeClient } from '../../../src/kube/api/kube-client';
+import { PodInformer } from '../../../src/kube/pods/pod-informer';
+import { FakeApiServer } from '../../support/kube/api-server';
+import { until } from '../../support/kube/until';
+
+/** Pauses before a watch, which are not waited for here but counted: jest's clock does not reach them. */
+const mockPausesMs: number[] = [];
+jest.mock('node:timers/promises', () => ({
+  setTimeout: (ms: number) => {
+    mockPausesMs.push(ms);
+    return new Promise((resolve) => setImmediate(resolve));
+  },
+}));
+
+const PODS = '/api/v1/pods';
+const HOUR_MS = 3_600_000;
+
+const pod = (name: string) => ({
+  metadata: { name, namespace: 'default', uid: `uid-${name}`, annotations: {} },
+  spec: { nodeName: 'n1', containers: [] },
+  status: { phase: 'Running', qosClass: 'BestEffort' },
+});
+
+test('a server that is away for an hour: pauses stay short, nothing piles up, nothing is taken back', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hour-'));
+  const server = new FakeApiServer();
+  const stop = new AbortController();
+  try {
+    await server.start();
+    const path = join(folder, 'kubeconfig');
+    writeFileSync(path, server.kubeconfig);
+    server.put(PODS, pod('a'));
+    server.put(PODS, pod('b'));
+    const told: string[] = [];
+    const states: string[] = [];
+    const informer = new PodInformer({
+      client: new KubeClient({ kind: 'file', path }, stop.signal),
+      nodeName: 'n1',
+      sink: {
+        onList: (pods) => told.push(`list ${pods.map(({ name }) => name).join()}`),
+        onPod: ({ name }) => told.push(`pod ${name}`),
+        onGone: (uid) => told.push(`gone ${uid}`),
+      },
+      onState: (state, because) => states.push(`${state} ${because}`),
+      log: pino({ level: 'silent' }),
+      signal: stop.signal,
+    });
+    informer.start();
+    await until(() => states.at(-1) === 'ready ', 'ready');
+
+    // Timers and the date are ours from now on; sockets are real.
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'hrtime'] });
+    let heard = states.length;
+    const nextState = async (): Promise<void> => {
+      while (states.length === heard) await new Promise((resolve) => setImmediate(resolve));
+      heard = states.length;
+    };
+    await server.stop();
+    await nextState();
+    const waitsMs: number[] = [];
+    const timers = new Set<number>();
+    let passedMs = 0;
+    while (passedMs < HOUR_MS) {
+      timers.add(jest.getTimerCount());
+      const begunMs = Date.now();
+      mockPausesMs.length = 0;
+      jest.advanceTimersToNextTimer();
+      await nextState();
+      const waitedMs = Date.now() - begunMs + mockPausesMs.reduce((sum, one) => sum + one, 0);
+      waitsMs.push(waitedMs);
+      passedMs += waitedMs;
+    }
+    expect(Math.max(...waitsMs)).toBeLessThanOrEqual(37_500 + 12_500);
+    expect(waitsMs.length).toBeGreaterThan(HOUR_MS / 50_000);
+    expect(waitsMs.length).toBeLessThan(200);
+    expect([...timers]).toEqual([1]); // the one that asks again
+    expect(new Set(states.slice(-50)).size).toBe(1);
+    expect(states.at(-1)).toMatch(/^connecting .*ECONNREFUSED/);
+    expect(told).toEqual(['list a,b']);
+    expect(informer.pods?.map(({ spec }) => spec.name)).toEqual(['a', 'b']);
+
+    server.remove(PODS, pod('a'));
+    server.put(PODS, pod('c'));
+    await server.start();
+    jest.advanceTimersToNextTimer();
+    jest.useRealTimers();
+    await until(() => told.length === 3, 'what changed is told');
+    expect(told.slice(1)).toEqual(['gone uid-a', 'pod c']);
+    await until(() => states.at(-1) === 'ready ', 'ready again');
+  } finally {
+    jest.useRealTimers();
+    stop.abort();
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  }
+});
