@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { Logger } from 'pino';
-import type { CpuSet } from '../core/cpuset';
+import { CpuSet } from '../core/cpuset';
 import type { NodeModel } from '../core/model/node-model';
 import { hasCgroup, planMoves } from '../core/plan/plan-moves';
 import { servePending } from '../core/transition';
@@ -24,15 +24,22 @@ export interface OnlineCpusParts {
  */
 export class OnlineCpus {
   private lastFault = '';
+  /**
+   * What came back at the last look, if that saw a change: the kernel names a CPU online before its caches are described
+   * and before cpusets can have it, so one look more is due.
+   */
+  private unsettled: CpuSet | undefined;
 
   constructor(private readonly parts: OnlineCpusParts) {}
 
-  /** Compares with the kernel, which costs one small file. Returns whether anything changed. */
+  /** Compares with the kernel, which costs one small file. Returns whether there is something new to be seen in cgroups. */
   check(): boolean {
     try {
       const { model, sysfsRoot } = this.parts;
-      if (readOnline(sysfsRoot).equals(model.topology.online)) return false;
-      this.follow();
+      const isSame = readOnline(sysfsRoot).equals(model.topology.online);
+      if (isSame && !this.unsettled) return false;
+      const returned = this.follow();
+      this.unsettled = isSame ? undefined : returned;
       this.lastFault = '';
       return true;
     } catch (error) {
@@ -43,25 +50,29 @@ export class OnlineCpus {
     }
   }
 
-  private follow(): void {
+  /** Returns the CPUs that are back. */
+  private follow(): CpuSet {
     const { model, transactor, writes, sysfsRoot } = this.parts;
     const before = model.topology.online;
     const topology = readTopology({ sysfsRoot });
     const returned = topology.online.minus(before);
     // cgroup version 1 takes a CPU that goes offline out of every cpuset, and never gives it back.
-    if (writes && !returned.isEmpty) this.widenAboveContainers(returned);
+    const missed = returned.union(this.unsettled?.intersect(topology.online) ?? CpuSet.empty);
+    if (writes && !missed.isEmpty) this.widenAboveContainers(missed);
     transactor.change((draft) => {
       draft.put({ kind: 'set-topology', topology });
-      draft.note('warn', 'online CPUs changed', {
-        online: topology.online.toString(),
-        left: before.minus(topology.online).toString(),
-        returned: returned.toString(),
-      });
+      if (!topology.online.equals(before))
+        draft.note('warn', 'online CPUs changed', {
+          online: topology.online.toString(),
+          left: before.minus(topology.online).toString(),
+          returned: returned.toString(),
+        });
       servePending(draft);
       return planMoves(draft);
     });
     // And it moves the processes of a cpuset that it emptied.
     if (writes) this.forEachDir((dir) => this.parts.cgroups.reclaimTasks(dir));
+    return returned;
   }
 
   /** Of pods too: a container that is being made has no cgroup yet, but what is above it has. */

@@ -83,6 +83,7 @@ function build(sysfsRoot: string, writes: boolean) {
     mover: { move: ({ containerId, to }) => void done.push(`move ${containerId} ${to.cpus.toString()}`) },
     now: () => '',
     log: logger,
+    observer: { onTransaction: ({ notes }) => void log.push(...notes.map(({ message }) => message)) },
   });
   const watch = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot, log: logger });
   const online = (list: string) => writeFileSync(join(sysfsRoot, 'devices/system/cpu/online'), list);
@@ -105,6 +106,23 @@ test('a CPU of the pool leaves and comes back', () => {
     expect(model.sharedPool.toString()).toBe('0-1,4-6');
     online('0-7');
     expect(check()).toEqual(['widen /p 7', 'widen /p 7', 'move web 0-1,4-7', 'reclaim /p/db', 'reclaim /p/web']);
+  });
+});
+
+test('what changed is looked at once more: a topology that was read too early, cpusets that could not have the CPU yet', () => {
+  withMachine(({ model, check, online, log, sysfsRoot }) => {
+    online('0-6');
+    check();
+    online('0-7');
+    const socket = join(sysfsRoot, 'devices/system/cpu/cpu7/topology/physical_package_id');
+    writeFileSync(socket, '1');
+    check();
+    expect(model.topology.sockets).toHaveLength(2);
+    writeFileSync(socket, '0');
+    expect(check()).toEqual(['widen /p 7', 'widen /p 7', 'reclaim /p/db', 'reclaim /p/web']);
+    expect(model.topology.sockets).toHaveLength(1);
+    expect(check()).toEqual([]);
+    expect(log.filter((line) => line === 'online CPUs changed')).toHaveLength(2);
   });
 });
 
