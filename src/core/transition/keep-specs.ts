@@ -29,20 +29,22 @@ export function keepSpecs(draft: Draft, event: NodeEvent): void {
   if (model.keptSpecs.size > 0) forgetNeedless(draft);
 }
 
-/** The pods about which the event may have changed it. */
+/** The pods about which the event may have changed it; of most events none, and they cost no look at all pods. */
 function podsOf(view: NodeView, event: NodeEvent): Pod[] {
-  const pods = [...view.pods.values()].filter(({ stopped }) => !stopped);
+  const living = (): Pod[] => [...view.pods.values()].filter(({ stopped }) => !stopped);
   switch (event.kind) {
     case 'synchronize':
     case 'pod-specs':
-      return pods;
+      return living();
     case 'pod-spec':
-      return pods.filter((pod) => findSpec(view, pod)?.uid === event.spec.uid);
+      return living().filter((pod) => findSpec(view, pod)?.uid === event.spec.uid);
     // Not with the creation itself: that must not fail because the disk is full.
     case 'container-created':
     case 'container-starting':
-    case 'container-started':
-      return pods.filter(({ sandboxId }) => sandboxId === event.pod.sandboxId);
+    case 'container-started': {
+      const pod = view.pods.get(event.pod.sandboxId);
+      return pod && !pod.stopped ? [pod] : [];
+    }
     default:
       return [];
   }
