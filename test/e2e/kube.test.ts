@@ -1,12 +1,14 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parseCpuList } from '../../src/core/cpuset';
+import { statusOf } from './faults/daemon-view';
 import { FakeApiServer, type Json } from '../support/kube/api-server';
 import {
   type ContainerSpec,
   type Daemon,
   printMaskThenSleep,
+  readQuotaUs,
   requireRuntime,
   type Runtime,
   type RunningContainer,
@@ -38,6 +40,15 @@ const whole = (name: string): ContainerSpec => ({
   command: printMaskThenSleep,
 });
 const shared: ContainerSpec = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
+
+/** The NUMA nodes of these CPUs, as the kernel lists them. */
+function nodesOf(first: number, last: number): string {
+  const nodes = new Set<number>();
+  for (let cpu = first; cpu <= last; cpu++)
+    for (let node = 0; node < 64; node++)
+      if (existsSync(`/sys/devices/system/cpu/cpu${cpu}/node${node}`)) nodes.add(node);
+  return parseCpuList([...nodes].join(',') || '0').toString();
+}
 
 requireRuntime('trixie')('With an API server, on the real containerd of Debian trixie', () => {
   let runtime: Runtime;
@@ -140,6 +151,39 @@ requireRuntime('trixie')('With an API server, on the real containerd of Debian t
       tookMs.push(await switchTo('exclusive', list, '0'));
     }
     expect(Math.min(...tookMs)).toBeLessThan(1_000);
+  });
+
+  test('quota and memory nodes go with a switch: in the kernel, and in what the runtime writes there later', async () => {
+    await start('--memory-nodes', 'follow');
+    await connected();
+    const { pod, container } = await run(whole('main'), { [POLICY]: 'none' });
+    const limitUs = count * 100_000;
+    const podCgroup = dirname(container.cgroupPath);
+    const quotas = () => [readQuotaUs(container.cgroupPath), readQuotaUs(podCgroup)];
+    /** The runtime's own record follows in the background, and then it writes all of it to the cgroup. */
+    const recorded = (cpus: string) =>
+      waitUntil(`the runtime to have written ${cpus}`, async () => {
+        const { resources } = await container.status();
+        return resources?.linux?.cpusetCpus === cpus;
+      });
+    const promise = async () => (await statusOf(daemon)).containers.find(({ id }) => id === container.id)?.promise;
+    await waitUntil('it shares', () => cpusOf(container) === machine);
+    expect(readQuotaUs(container.cgroupPath)).toBe(limitUs);
+    expect((await promise())?.mems ?? '').toBe('');
+
+    api.put(PODS, objectOf(pod, whole('main'), { [POLICY]: 'exclusive' }));
+    await waitUntil('it is alone, without quotas', () => cpusOf(container) === list && quotas().every((us) => us < 0));
+    expect(container.cpuset().mems).toBe(nodesOf(1, lastCpu));
+    expect((await promise())?.mems).toBe(nodesOf(1, lastCpu));
+    await recorded(list);
+    expect([cpusOf(container), ...quotas()]).toEqual([list, -1, -1]);
+
+    api.put(PODS, objectOf(pod, whole('main'), { [POLICY]: 'none' }));
+    const isBack = () => cpusOf(container) === machine && quotas().every((us) => us === limitUs);
+    await waitUntil('it shares, with its quota and that of its pod', isBack);
+    expect(container.cpuset().mems).toBe(nodesOf(0, lastCpu));
+    await recorded(machine);
+    expect([cpusOf(container), ...quotas()]).toEqual([machine, limitUs, limitUs]);
   });
 
   test('an API server that is away, or silent, delays no container', async () => {

@@ -22,7 +22,7 @@ export interface ShownStatus {
   readonly containers: readonly {
     readonly id: string;
     readonly placement: string;
-    readonly promise?: { readonly cpus: string };
+    readonly promise?: { readonly cpus: string; readonly mems?: string };
     readonly verdict: { readonly kind: string; readonly reason: string };
   }[];
 }

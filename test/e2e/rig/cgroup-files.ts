@@ -36,6 +36,14 @@ export const readPids = (cgroupPath: string): number[] =>
     .filter((line) => line !== '')
     .map(Number);
 
+/** The CFS quota of a cgroup in µs per period; -1 = none. @throws ENOENT when the cgroup does not exist */
+export function readQuotaUs(cgroupPath: string): number {
+  const isV2 = existsSync('/sys/fs/cgroup/cgroup.controllers');
+  const file = isV2 ? join('/sys/fs/cgroup', cgroupPath, 'cpu.max') : join('/sys/fs/cgroup/cpu', cgroupPath, 'cpu.cfs_quota_us'); // prettier-ignore
+  const [quota = ''] = readFileSync(file, 'utf8').trim().split(' ');
+  return quota === 'max' ? -1 : Number(quota);
+}
+
 /** Writes as a stranger would: what cpusetd has to notice and repair. */
 export function writeCpuset(cgroupPath: string, cpus: string): void {
   writeFileSync(join(cpusetDirOf(cgroupPath), 'cpuset.cpus'), cpus);
