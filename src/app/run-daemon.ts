@@ -20,18 +20,18 @@ import { GapKeeper } from './gap';
 import type { KubeletConfig } from '../kube/kubelet/kubelet-config';
 import { KubeletManager } from './kubelet-manager';
 import { adoptReservation } from './kubelet-reservation';
+import { makeRounds } from './make-rounds';
 import { createAdminBackend } from './node-status';
 import { writeNotes } from './log';
 import { makeRoom } from './make-room';
 import { OnlineCpus } from './online-cpus';
 import { openGround } from './open-ground';
-import { repeat } from './periodic';
 import { Reconciler } from './reconciler';
 import { RuntimeLink } from './runtime-link';
-import { servePeople } from './serve-people';
-import { giveSignOfLife } from './sign-of-life';
+import { loadMetrics, servePeople } from './serve-people';
 import { Transactor } from './transactor';
 import { VerdictBook } from './verdict-book';
+import { watchSaves } from './watch-saves';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -42,9 +42,6 @@ export interface DaemonOptions {
   /** Ends the daemon: the runtime's socket is closed first, then everything else in the order of its opening, reversed. */
   readonly signal: AbortSignal;
 }
-
-/** Hotplug is noticed within this time; asking costs one small file. */
-const ONLINE_PERIOD_MS = 1_000;
 
 /** The admin socket waits so long for a runtime that accepts us and says nothing. */
 const FIRST_CONTACT_MS = 1_000;
@@ -100,27 +97,14 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
     });
     let kube: KubeAttachment | undefined;
     // Only loaded when asked for: nothing of it is on the way to being registered otherwise.
-    const metrics =
-      config.metricsAddress === undefined
-        ? undefined
-        : new (await import('../admin/metrics')).Metrics({
-            status: () => backend.status(),
-            topology: () => model.topology,
-          });
+    const metrics = await loadMetrics(config, { status: () => backend.status(), topology: () => model.topology });
 
     const makeRoomFor = (pod: PodInfo): void => {
       if (writes) makeRoom({ model, cgroups, log }, pod);
     };
     const transactor = new Transactor({
       model,
-      save: (assignments, pods) => {
-        const startMs = performance.now();
-        const problem = memory.save(assignments, pods);
-        metrics?.stateWriteTook((performance.now() - startMs) / 1000);
-        if (problem) alarms.raise('state-not-saved', '', problem.because);
-        else alarms.clear('state-not-saved', '');
-        return problem;
-      },
+      save: watchSaves(memory.save, { metrics, alarms }),
       mover: createCgroupMover(cgroups, { writes }),
       makeRoom: makeRoomFor,
       now,
@@ -235,20 +219,7 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
     }
 
     const onlineCpus = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot: config.sysfsRoot, log });
-    const followOnlineCpus = (): void => {
-      if (onlineCpus.check()) reconciler.check([...model.containers.keys()]);
-    };
-    const round = async (): Promise<void> => {
-      giveSignOfLife(lockPath, Date.now());
-      kubelet.look();
-      followOnlineCpus();
-      await reconciler.round();
-    };
-    await Promise.all([
-      repeat(round, { periodMs: config.reconcilePeriodMs, signal }),
-      repeat(followOnlineCpus, { periodMs: ONLINE_PERIOD_MS, signal }),
-    ]);
-    giveSignOfLife(lockPath, Date.now());
+    await makeRounds({ model, onlineCpus, kubelet, reconciler, lockPath, periodMs: config.reconcilePeriodMs, signal });
     log.info({ because: String(signal.reason) }, 'stopping');
   });
 }

@@ -14,6 +14,16 @@ export interface PeopleServed {
   readonly onClose: OnClose;
 }
 
+/** Metrics, where an address for them was given: nothing of them is loaded otherwise. */
+export async function loadMetrics(
+  { metricsAddress }: Config,
+  source: ConstructorParameters<typeof Metrics>[0],
+): Promise<Metrics | undefined> {
+  if (metricsAddress === undefined) return undefined;
+  const { Metrics } = await import('../admin/metrics');
+  return new Metrics(source);
+}
+
 /** Opens what people and their tools ask: the admin socket, PodResources, and metrics where they are wanted. */
 export async function servePeople({ config, backend, health, metrics, log, onClose }: PeopleServed): Promise<void> {
   const { startAdminServer } = await import('../admin/server');
