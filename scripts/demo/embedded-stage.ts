@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Container, PodSandbox } from '../../gen/nri/v1alpha1/nri';
+import { projectRoot } from '../../test/e2e/rig/project-root';
 import { NriRuntime } from '../../test/support/nri-runtime';
 import type { Actor, Stage } from './stage';
 
@@ -23,6 +24,9 @@ export async function openEmbeddedStage(): Promise<Stage> {
     what: 'an embedded runtime: real NRI messages over a real socket, no real containers',
     machine,
     daemonArgs: ['--nri-socket', socketPath, '--cri-endpoint', 'off', '--cgroup-root', cgroupRoot],
+    daemonEnv: {
+      NODE_OPTIONS: `--require ${JSON.stringify(join(projectRoot(), 'scripts/demo/plain-file-cgroups.cjs'))}`,
+    },
     async run(name, cpus) {
       const pod = await runtime.runPod({ name, qos: cpus === 0 ? 'burstable' : 'guaranteed' });
       const milliCpu = cpus === 0 ? 100 : cpus * 1000;

@@ -16,6 +16,8 @@ export interface Stage {
   readonly machine: string;
   /** Options of `cpusetd run` that lead it here. */
   readonly daemonArgs: readonly string[];
+  /** What its environment has besides. */
+  readonly daemonEnv?: Readonly<Record<string, string>>;
   /** Runs a pod of one container: `cpus` whole CPUs of its own (Guaranteed), or 0 for one of the shared pool. */
   run(name: string, cpus: number): Promise<Actor>;
   remove(name: string): Promise<void>;

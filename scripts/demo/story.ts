@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { performance } from 'node:perf_hooks';
 import { parseCpuList } from '../../src/core/cpuset';
-import { type Daemon, startDaemon, waitUntil } from '../../test/e2e/rig';
+import { bundle, type Daemon, startDaemon, waitUntil } from '../../test/e2e/rig';
 import type { Stage } from './stage';
 
 export interface Telling {
@@ -21,7 +22,10 @@ export async function playStory(
   const count = Math.min(2, online.length - 1);
 
   say(`1. cpusetd starts and registers with the runtime (CPU ${reserved} is reserved for the system)`);
-  const daemon = startDaemon({ args: [...stage.daemonArgs, '--reserved-cpus', reserved, '--reconcile-period', '2s'] });
+  const daemon = startDaemon({
+    args: [...stage.daemonArgs, '--reserved-cpus', reserved, '--reconcile-period', '2s'],
+    ...(stage.daemonEnv && { env: stage.daemonEnv }),
+  });
   onDaemon(daemon);
   await daemon.waitForLog('synchronized with the runtime');
   check('registered and synchronized over NRI', true, 'health of "nri" is SERVING');
@@ -43,6 +47,11 @@ export async function playStory(
   check('db: first process printed Cpus_allowed_list', (await db.firstWords()) === promise, await db.firstWords());
   const rest = parseCpuList(stage.machine).minus(parseCpuList(promise)).toString();
   check('web was moved off before db ran: cpuset.cpus', web.cpusOfKernel() === rest, web.cpusOfKernel());
+
+  await daemon.waitForLog('started'); // what people ask is served after what containers need
+  const picture = ask(daemon, 'topology');
+  check('cpusetd topology draws it', /^A .* db$/m.test(picture), 'A is db');
+  for (const line of picture.trimEnd().split('\n')) say(`        ${line}`.trimEnd());
 
   say('4. Someone writes another cpuset into the cgroup of db, by hand');
   const start = performance.now();
@@ -68,4 +77,9 @@ export async function playStory(
   await waitUntil('the pool to grow', () => web.cpusOfKernel() === stage.machine);
   check('web may use all CPUs again: cpuset.cpus', true, web.cpusOfKernel());
   await stage.remove('web');
+}
+
+/** What a command prints for people. Throws when it does not exit with 0. */
+function ask(daemon: Daemon, command: string): string {
+  return execFileSync(process.execPath, [bundle, command, '--admin-socket', daemon.adminSocket], { encoding: 'utf8' });
 }
