@@ -2,14 +2,17 @@
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
+/** An empty object where the value is none. */
 export function asObject(value: unknown): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }
 
+/** An empty array where the value is none. */
 export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** An empty text where the value is none. */
 export function asString(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

@@ -10,10 +10,12 @@ export type Parsed<T> =
   /** `problem` goes on from the quoted text ("is not a duration"), `remedy` says what to write instead. */
   | { readonly ok: false; readonly problem: string; readonly remedy: string };
 
+/** The text is fine, and means this. */
 export function accept<T>(value: T): Parsed<T> {
   return { ok: true, value };
 }
 
+/** The text is not: what is wrong with it, and what to write instead. */
 export function reject(problem: string, remedy: string): Parsed<never> {
   return { ok: false, problem, remedy };
 }

@@ -160,6 +160,7 @@ function titleOf({ topology }: MachineView, { socket, numaNode }: Section): stri
   return [`socket ${socket}, NUMA node ${numaNode}`, ...(memory > 0 ? [formatMemory(memory)] : [])].join(', ');
 }
 
+/** Bytes as whole GiB, below one GiB as whole MiB. */
 export function formatMemory(bytes: number): string {
   return bytes >= 2 ** 30 ? `${Math.round(bytes / 2 ** 30)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`;
 }

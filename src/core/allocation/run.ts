@@ -10,6 +10,7 @@ export interface Run {
   readonly steps: AllocationStep[];
 }
 
+/** A run that takes `need` CPUs out of the free ones, with nothing taken yet. */
 export function startRun(free: FreeCpus, need: number): Run {
   return { free, need, taken: [], steps: [] };
 }
@@ -19,6 +20,7 @@ export function startRunInNode({ free }: Run, node: number, need: number): Run {
   return startRun(freeCpusInNode(free, node), need);
 }
 
+/** Adds what a part of the run took, and its steps. */
 export function joinRun(run: Run, part: Run): void {
   for (const id of part.taken) takeCpu(run, run.free.index.placeOf[id]!);
 }

@@ -19,6 +19,7 @@ export function nodesOfMask(topology: Topology, mask: NodeMask): CpuSet {
   return CpuSet.of(topology.numaNodes.filter((_, i) => (mask & (1 << i)) !== 0).map(({ id }) => id));
 }
 
+/** The mask of nodes 0 to count - 1, by their places in the ascending list of ids. */
 export function maskOfAll(nodeCount: number): NodeMask {
   return 2 ** nodeCount - 1;
 }

@@ -75,6 +75,7 @@ export interface UnmetSwitch {
   readonly since: string;
 }
 
+/** Whether both mean the same CPUs and memory nodes; two that are absent do. */
 export function samePromise(a: CpuPromise | undefined, b: CpuPromise | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return (

@@ -7,6 +7,7 @@ export interface OptionProblem {
 export type Parsed<T> =
   { readonly ok: true; readonly options: T } | { readonly ok: false; readonly problem: OptionProblem };
 
+/** A refusal of options as a value. */
 export function failWith(kind: OptionProblem['kind'], because: string): { ok: false; problem: OptionProblem } {
   return { ok: false, problem: { kind, because } };
 }

@@ -107,6 +107,7 @@ function standingOf(view: NodeView, container: Container): Pick<Container, 'plac
   return { placement: placement === 'left-alone' ? 'shared' : placement, because };
 }
 
+/** Whether there is a cgroup to be written: from the start of the container to its exit. */
 export function hasCgroup({ phase }: Container): boolean {
   return phase === 'starting' || phase === 'running';
 }

@@ -69,10 +69,12 @@ function rulesThen(settings: Settings, { rules }: Assignment): Settings {
     : { ...settings, podPolicies: [...(settings.podPolicies ?? []), policy] };
 }
 
+/** The pod that the container runs in; undefined where the runtime has not told of it. */
 export function podOf(view: NodeView, { sandboxId }: Container): PodInfo | undefined {
   return view.pods.get(sandboxId);
 }
 
+/** The assignment that this very container holds; not one that it only may take over in its pod. */
 export function ownAssignmentOf(view: NodeView, { id, podUid, name }: Container): Assignment | undefined {
   const assignment = view.assignments.get(keyOf({ podUid, containerName: name }));
   return assignment?.containerId === id ? assignment : undefined;

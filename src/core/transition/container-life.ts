@@ -33,6 +33,7 @@ export function adoptContainer(draft: Draft, pod: PodInfo, container: ContainerI
   else adoptAsShared(draft, pod, container, placed.message);
 }
 
+/** Takes in a container that was made without us, in the shared pool, and says why. */
 export function adoptAsShared(draft: Draft, pod: PodInfo, container: ContainerInfo, why: string): void {
   rememberPod(draft, pod);
   const standing = { placement: 'shared', entitled: 0, because: `shares: ${why}`, freshAssignment: false } as const;
@@ -47,6 +48,7 @@ export function endContainer(draft: Draft, containerId: string): void {
   releaseWhenDone(draft, container.sandboxId);
 }
 
+/** The container is gone; CPUs of its own stay with the pod, unless its creation had failed. */
 export function forgetContainer(draft: Draft, container: Container): void {
   draft.put({ kind: 'drop-container', id: container.id });
   const key = keyOf({ podUid: container.podUid, containerName: container.name });

@@ -111,6 +111,7 @@ interface Standing {
   readonly freshAssignment: boolean;
 }
 
+/** The container as it is decided, ready to be put into the model. */
 export function describe(pod: PodInfo, container: ContainerInfo, standing: Standing): Container {
   const saying = sayingOf(pod.annotations, container.name);
   return {

@@ -63,6 +63,7 @@ export interface UpdateRequest {
   readonly resources: CpuResources | undefined;
 }
 
+/** Reads an UpdateContainerResourcesRequest as far as it concerns CPUs and memory nodes. Throws when the bytes are no such message. */
 export function readUpdateContainer(message: Uint8Array): UpdateRequest {
   let containerId = '';
   let resources: Resources | undefined;

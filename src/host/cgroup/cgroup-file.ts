@@ -95,10 +95,12 @@ export class CgroupFiles {
   }
 }
 
+/** The kernel has written what we cannot read: names path, text (shortened) and rule. */
 export function malformed(path: string, text: string, rule: string): CgroupFailure {
   return { kind: 'error', errno: 'EBADMSG', because: `${path}: read "${shorten(text)}"; ${rule}` };
 }
 
+/** The name of a system error, as `EINVAL`; anything else is thrown on. */
 export function errnoOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   if (typeof code !== 'string') throw error;

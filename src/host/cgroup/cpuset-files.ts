@@ -127,16 +127,19 @@ export class CpusetFiles {
   }
 }
 
+/** Whether the file could be read. */
 export function isList(value: CpuSet | Missing | CgroupFailure): value is CpuSet {
   return value instanceof CpuSet;
 }
 
+/** Two writes as one: the first failure, else changed if either was. */
 export function both(first: WriteOutcome, second: WriteOutcome): WriteOutcome {
   if (first.kind !== 'ok') return first;
   if (second.kind !== 'ok') return second;
   return first.changed || second.changed ? CHANGED : UNCHANGED;
 }
 
+/** What could not be read before a write cannot be written either. */
 export function writeFailureOf(failure: Missing | CgroupFailure): WriteOutcome {
   return failure.kind === 'missing' ? GONE : { ...failure, kind: 'refused' };
 }

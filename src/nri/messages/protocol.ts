@@ -41,6 +41,7 @@ export interface RuntimeInfo {
 /** The default of every runtime; those before NRI 0.7 do not announce it. */
 export const DEFAULT_REQUEST_TIMEOUT_MS = 2000;
 
+/** Who called, by its own words, and the time that it grants for a request, in ms. */
 export function readRuntimeInfo(request: ConfigureRequest): RuntimeInfo {
   const announcedMs = Number(request.requestTimeout);
   return {

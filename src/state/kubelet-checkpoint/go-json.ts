@@ -23,6 +23,7 @@ export interface GoValue {
   asObject(what: string): GoObject;
 }
 
+/** The value as Go reads an object: keys in any case. Throws GoShapeError, which names `what`, when it is none. */
 export function readGoObject(value: unknown, what: string): GoObject {
   if (!isRecord(value)) throw new GoShapeError(`${what} is not a JSON object`);
   const byFoldedKey = new Map(Object.entries(value).map(([key, field]) => [foldKey(key), field]));
