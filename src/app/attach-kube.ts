@@ -2,22 +2,17 @@ import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { HealthState } from '../admin/health-state';
-import type { Connection, PodSource } from '../admin/status';
+import type { PodSource } from '../admin/status';
 import { countNodeResources } from '../core/node-resources';
 import type { NodeView } from '../core/model/node-model';
 import {
-  asObject,
-  asString,
-  asTexts,
   communityTopology,
   craneTopology,
   EventRecorder,
   KubeClient,
-  KubeError,
   loadPodFingerprint,
   NodeCondition,
   PodInformer,
-  readKubeletConfig,
   TopologyPublisher,
   type KubeConfigSource,
   type KubeletConfig,
@@ -26,8 +21,10 @@ import {
   type Report,
 } from '../kube';
 import type { Alarms } from './alarms';
+import { askKubelet, readNode } from './ask-kube';
 import type { PodListener } from './attach-pods';
 import type { Config } from './config';
+import { KubeConnection } from './kube-connection';
 import { repairedNews, toNews } from './kube-news';
 import { repeat } from './periodic';
 import type { Transaction } from './transactor';
@@ -59,8 +56,6 @@ export interface KubeAttachment {
   follow(): void;
 }
 
-/** An API server that is away for longer is something to look at. */
-const AWAY_MS = 60_000;
 const KUBELET_CONFIG_PERIOD_MS = 5 * 60_000;
 
 /** Hangs the daemon on the API server: pods come in, the node's topology, events and a condition go out. */
@@ -70,11 +65,9 @@ export function attachKube(parts: KubeParts): KubeAttachment {
   const nodeName = config.nodeName ?? hostname().toLowerCase();
   const log = parentLog.child({ op: 'kube' });
   const client = new KubeClient(parts.source, signal);
-  let connection: Connection = { state: 'connecting', since: now(), reason: '' };
+  const connection = new KubeConnection({ nodeName, health, alarms, log, signal, now, onChange: parts.onChange });
   let heardAt: string | undefined;
   const hear = (): void => void (heardAt = now());
-  let away: NodeJS.Timeout | undefined;
-  signal.addEventListener('abort', () => clearTimeout(away), { once: true });
 
   const informer = new PodInformer({
     client,
@@ -99,29 +92,8 @@ export function attachKube(parts: KubeParts): KubeAttachment {
         publish();
       },
     },
-    onState: (state, reason) => {
-      if (connection.state !== state || connection.reason !== reason) become(state, reason);
-    },
+    onState: (state, reason) => connection.become(state, reason),
   });
-
-  function become(state: 'connecting' | 'ready', reason: string): void {
-    if (state === 'connecting' && reason !== '' && reason !== connection.reason)
-      log.warn({ reason }, 'no news from the API server: what it told last stays true');
-    if (state === 'ready') log.info({ node: nodeName }, 'connected to the API server');
-    connection = { state, reason, since: connection.state === state ? connection.since : now() };
-    health.set('kube', state === 'ready' ? 'SERVING' : 'NOT_SERVING');
-    if (state === 'ready') {
-      clearTimeout(away);
-      away = undefined;
-      alarms.clear('api-server', '');
-    } else {
-      away ??= setTimeout(
-        () => alarms.raise('api-server', '', `no news from the API server: ${connection.reason}`),
-        AWAY_MS,
-      );
-    }
-    parts.onChange();
-  }
 
   let fingerprint: ((pods: readonly { readonly namespace: string; readonly name: string }[]) => string) | undefined;
   const report = (node: NodeIdentity): Report | undefined => {
@@ -160,14 +132,17 @@ export function attachKube(parts: KubeParts): KubeAttachment {
     ? new NodeCondition({ client, nodeName, log, signal, now, state: () => stateOf(config, health, alarms) })
     : undefined;
   if (config.kubeletConfig?.kind === 'configz')
-    void repeat(() => askKubelet(client, nodeName, parts, log), { periodMs: KUBELET_CONFIG_PERIOD_MS, signal });
+    void repeat(() => askKubelet(client, nodeName, { log, onKubeletConfig: parts.onKubeletConfig }), {
+      periodMs: KUBELET_CONFIG_PERIOD_MS,
+      signal,
+    });
 
   informer.start();
   publish();
   condition?.touch();
   return {
     get source() {
-      return { ...connection, pods: informer.pods?.length ?? 0, ...(heardAt !== undefined && { heardAt }) };
+      return { ...connection.current, pods: informer.pods?.length ?? 0, ...(heardAt !== undefined && { heardAt }) };
     },
     onTransaction: ({ notes }) => {
       for (const note of events ? notes : []) {
@@ -207,39 +182,6 @@ function listCounted({ pods }: NodeView, { pods: watched = [] }: PodInformer) {
   return watched
     .filter(({ phase, spec }) => phase === 'Running' && known.has(`${spec.namespace}/${spec.name}`))
     .map(({ spec }) => spec);
-}
-
-/** Without the right to read it, or without a Node of this name, objects have no owner: they are not worth less. */
-async function readNode(client: KubeClient, name: string, log: Logger): Promise<NodeIdentity> {
-  try {
-    const { metadata } = asObject(await client.send({ method: 'GET', path: `/api/v1/nodes/${name}` }));
-    const { uid, labels } = asObject(metadata);
-    return { name, uid: asString(uid), labels: asTexts(labels) };
-  } catch (error) {
-    if (!(error instanceof KubeError) || (error.status !== 403 && error.status !== 404)) throw error;
-    log.debug(
-      { because: error.message, node: name },
-      'the Node can’t be read: what is published will not belong to it',
-    );
-    return { name, uid: '', labels: {} };
-  }
-}
-
-async function askKubelet(
-  client: KubeClient,
-  name: string,
-  { onKubeletConfig }: KubeParts,
-  log: Logger,
-): Promise<void> {
-  try {
-    const told = await client.send({ method: 'GET', path: `/api/v1/nodes/${name}/proxy/configz` });
-    const config = readKubeletConfig(told);
-    if (config) onKubeletConfig(config);
-    else log.warn('the kubelet answered with something that is not its configuration');
-  } catch (error) {
-    const because = error instanceof KubeError ? error.message : String(error);
-    log.debug({ because }, 'the kubelet’s configuration can’t be had; asking again');
-  }
 }
 
 /** As the Node's condition says it. */
