@@ -36,10 +36,8 @@ export class OnlineCpus {
   check(): boolean {
     try {
       const { model, sysfsRoot } = this.parts;
-      const isSame = readOnline(sysfsRoot).equals(model.topology.online);
-      if (isSame && !this.unsettled) return false;
-      const returned = this.follow();
-      this.unsettled = isSame ? undefined : returned;
+      if (!this.unsettled && readOnline(sysfsRoot).equals(model.topology.online)) return false;
+      this.unsettled = this.follow();
       this.lastFault = '';
       return true;
     } catch (error) {
@@ -50,18 +48,19 @@ export class OnlineCpus {
     }
   }
 
-  /** Returns the CPUs that are back. */
-  private follow(): CpuSet {
+  /** Returns the CPUs that are back, if anything has changed. */
+  private follow(): CpuSet | undefined {
     const { model, transactor, writes, sysfsRoot } = this.parts;
     const before = model.topology.online;
     const topology = readTopology({ sysfsRoot });
+    const hasChanged = !topology.online.equals(before);
     const returned = topology.online.minus(before);
     // cgroup version 1 takes a CPU that goes offline out of every cpuset, and never gives it back.
     const missed = returned.union(this.unsettled?.intersect(topology.online) ?? CpuSet.empty);
     if (writes && !missed.isEmpty) this.widenAboveContainers(missed);
     transactor.change((draft) => {
       draft.put({ kind: 'set-topology', topology });
-      if (!topology.online.equals(before))
+      if (hasChanged)
         draft.note('warn', 'online CPUs changed', {
           online: topology.online.toString(),
           left: before.minus(topology.online).toString(),
@@ -72,7 +71,7 @@ export class OnlineCpus {
     });
     // And it moves the processes of a cpuset that it emptied.
     if (writes) this.forEachDir((dir) => this.parts.cgroups.reclaimTasks(dir));
-    return returned;
+    return hasChanged ? returned : undefined;
   }
 
   /** Of pods too: a container that is being made has no cgroup yet, but what is above it has. */

@@ -5,7 +5,10 @@ import { migrate } from './migrations';
 import { collectAssignments, type RejectedEntry } from './collect-assignments';
 import { readPodSpec } from './read-pod-spec';
 
-/** The version of the document that this code writes. A change of what is in it takes a new number and a migration. */
+/**
+ * The version of the document that this code writes. A change of what is in it takes a new number and a migration, unless older
+ * code may pass it over, as it does with `pods`: it knows less then, and promises nothing else.
+ */
 export const STATE_VERSION = 2;
 
 /** What a restart remembers. */
