@@ -69,6 +69,14 @@ async function main() {
   runs.sort((a, b) => machines.indexOf(a.machine) - machines.indexOf(b.machine));
   const wallMs = Date.now() - startedAt;
   console.log(`${formatTable(runs)}\n${machines.length} machines in ${seconds(wallMs)}`);
+  const seen = new Set(runs.flatMap(({ claims }) => claims.map(({ claim }) => claim)));
+  const unseen = split(values.claim).filter((name) => !seen.has(name));
+  if (unseen.length > 0) {
+    log(
+      `--claim: no machine that ran has "${unseen.join('", "')}"; names are in test/machines/claims, --only chooses machines`,
+    );
+    return 1;
+  }
   if (values.docs) {
     const page = join(repository, 'docs/machines.md');
     writeFileSync(page, updateDocument(readFileSync(page, 'utf8'), { runs, wallMs, version: parts.version }));
@@ -151,7 +159,8 @@ async function tryIn(machine, { qemu, kernels, disks, bundle, guest }, attempt) 
   const events = results.split('\n').flatMap(parseEvent);
   const claims = events.filter(({ event }) => event === 'claim');
   const ended = events.some(({ event }) => event === 'end');
-  const error = ended ? undefined : why || `the claims' runner ended with ${status ?? 'nothing'}`;
+  const nothing = claims.length === 0 && values.claim.length === 0 ? 'it ran, and no claim was looked at' : undefined;
+  const error = ended ? nothing : why || `the claims' runner ended with ${status ?? 'nothing'}`;
   if (error !== undefined || claims.some(({ outcome }) => outcome === 'broken'))
     keepConsole(`${machine.name}-${attempt}`, console);
   return {

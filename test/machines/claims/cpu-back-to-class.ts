@@ -9,7 +9,7 @@ import { pinned, shared } from '../guest/specs';
  * that gets it can't start below, unless somebody gives it back to the class.
  */
 export const cpuBackToClass: Claim = {
-  name: 'CPU back, class empty',
+  name: 'CPU back; class empty',
   when: ({ cgroup }) => cgroup === 'v1',
   async run(context) {
     const daemon = await context.startDaemon();
