@@ -1,6 +1,6 @@
 import { CpuListError, MAX_CPU_ID, parseCpuList, type CpuSet } from '../../core/cpuset';
 import { POLICY_NAMES, type PolicyName } from '../../core/model/policy-name';
-import { accept, reject, type ValueType } from './value-type';
+import { accept, excerpt, reject, type ValueType } from './value-type';
 
 /** CPUs in the kernel's list format; at least one. */
 export const cpuList: ValueType<CpuSet> = {
@@ -43,8 +43,8 @@ export const keyValues: ValueType<ReadonlyMap<string, string>> = {
     for (const part of text === '' ? [] : text.split(',')) {
       const [, name, value] = /^\s*([^=\s]+)\s*=\s*([^=\s]+)\s*$/.exec(part) ?? [];
       if (name === undefined || value === undefined)
-        return reject(`has a part that is no pair (${part.trim()})`, remedy);
-      if (values.has(name)) return reject(`sets ${name} twice`, 'set it once');
+        return reject(`has a part that is no pair (${excerpt(part.trim())})`, remedy);
+      if (values.has(name)) return reject(`sets ${excerpt(name)} twice`, 'set it once');
       values.set(name, value);
     }
     return accept(values);
@@ -61,7 +61,7 @@ export const podPolicies: ValueType<readonly PolicyName[]> = {
     const unknown = names.find((name) => !POLICY_NAMES.some((known) => known === name));
     if (unknown === undefined) return accept(POLICY_NAMES.filter((known) => names.includes(known)));
     return reject(
-      `names ${unknown === '' ? 'nothing' : unknown}, which is no policy`,
+      `names ${unknown === '' ? 'nothing' : excerpt(unknown)}, which is no policy`,
       `choose from ${POLICY_NAMES.join(', ')}, or write all or off`,
     );
   },

@@ -1,8 +1,9 @@
-import { checkOptionsAreUsed } from '../../core/options';
+import { checkTogether } from './check-together';
 import { nameOf, OPTIONS, type Config, type OptionKey } from './options';
 import { readEnv } from './read-env';
 import { readFlags } from './read-flags';
 import { describePlace, type PlaceOf, type Setting } from './setting';
+import { quote } from './value-type';
 
 export interface ConfigInput {
   /** Values of each flag that was given, by its name without dashes; `config` names the file. */
@@ -33,64 +34,32 @@ export async function loadConfig({
   const chosen = new Map<string, Setting>();
   for (const { settings } of [fromFile, fromEnv, fromFlags])
     for (const setting of settings) chosen.set(setting.name, setting);
-  const config = Object.fromEntries(
-    (Object.keys(OPTIONS) as OptionKey[]).map((key) => [key, readValue(key, chosen.get(nameOf(key)), problems)]),
-  ) as Config;
-  problems.push(...checkTogether(config, chosen));
+  const values: Partial<Record<OptionKey, unknown>> = {};
+  const rejected = new Set<OptionKey>();
+  for (const key of Object.keys(OPTIONS) as OptionKey[]) {
+    const read = readValue(key, chosen.get(nameOf(key)));
+    if (read.ok) values[key] = read.value;
+    else {
+      rejected.add(key);
+      problems.push(read.because);
+    }
+  }
+  problems.push(...checkTogether({ config: values as Partial<Config>, rejected, chosen }));
   if (problems.length > 0) return { ok: false, problems };
   const placeOf: PlaceOf = (name) => describePlace(chosen.get(name) ?? { name, origin: { kind: 'flag' } });
-  return { ok: true, config, placeOf };
+  return { ok: true, config: values as Config, placeOf };
 }
 
-/** The value of one option; adds to the problems when its text is wrong. */
-function readValue(key: OptionKey, setting: Setting | undefined, problems: string[]): unknown {
+/** The value of one option, or what is wrong with its text. */
+function readValue(
+  key: OptionKey,
+  setting: Setting | undefined,
+): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly because: string } {
   const { type, default: fallback } = OPTIONS[key];
   const text = setting?.text ?? fallback;
-  if (text === undefined) return undefined;
+  if (text === undefined) return { ok: true, value: undefined };
   const parsed = type.parse(text);
-  if (parsed.ok) return parsed.value;
-  problems.push(`${setting ? describePlace(setting) : nameOf(key)}: "${text}" ${parsed.problem}; ${parsed.remedy}`);
-  return undefined;
-}
-
-/** Rules over more than one option. */
-function* checkTogether(config: Config, chosen: ReadonlyMap<string, Setting>): Generator<string> {
-  const list = chosen.get('reserved-cpus');
-  const count = chosen.get('reserved-cpu-count');
-  if (list && count) {
-    yield `${describePlace(list)} and ${describePlace(count)}: both say what is reserved; set only one of them`;
-  }
-  if (!list && !count && config.kubeletConfig === undefined && config.cpuManagerPolicy !== 'none') {
-    yield `no CPU is reserved, and the ${config.cpuManagerPolicy} policy needs at least one for the system; set --reserved-cpus or --reserved-cpu-count`;
-  }
-  if (config.mode === 'cri-proxy') {
-    const endpoint = chosen.get('cri-endpoint') ?? { name: 'cri-endpoint', origin: { kind: 'flag' } };
-    if (config.criEndpoint === undefined)
-      yield `${describePlace(endpoint)}: the mode cri-proxy needs the CRI socket of the runtime; write its path`;
-    else if ('path' in config.criListen && config.criListen.path === config.criEndpoint)
-      yield `${describePlace(endpoint)}: the proxy cannot listen on the socket of the runtime; set another --cri-listen`;
-  }
-  const podResources = chosen.get('pod-resources-socket');
-  if (podResources && config.podResourcesSocket === `${config.kubeletRootDir}/pod-resources/kubelet.sock`)
-    yield `${describePlace(podResources)}: this is the kubelet's own socket, which cpusetd asks; write another path`;
-  if (config.kubeconfig === undefined) yield* checkWithoutApiServer(config, chosen);
-  const options = chosen.get('cpu-manager-policy-options');
-  // Values that could not be read are undefined here, and were told already.
-  const inForce = [config.cpuManagerPolicy, ...((config.podPolicies as Config['podPolicies'] | undefined) ?? [])];
-  const unused = checkOptionsAreUsed(inForce, config.cpuManagerPolicyOptions ?? new Map());
-  if (options && unused) yield `${describePlace(options)}: ${unused.because}`;
-}
-
-/** What can't be done when there is no API server to do it with. */
-function* checkWithoutApiServer(config: Config, chosen: ReadonlyMap<string, Setting>): Generator<string> {
-  const needs: readonly (readonly [name: string, isSet: boolean])[] = [
-    ['node-resource-topology', config.nodeResourceTopology !== 'off'],
-    ['kube-events', config.kubeEvents],
-    ['node-condition', config.nodeCondition],
-    ['kubelet-config', config.kubeletConfig?.kind === 'configz'],
-  ];
-  for (const [name, isSet] of needs) {
-    const setting = chosen.get(name);
-    if (setting && isSet) yield `${describePlace(setting)}: this goes through the API server; set --kubeconfig`;
-  }
+  if (parsed.ok) return parsed;
+  const place = setting ? describePlace(setting) : nameOf(key);
+  return { ok: false, because: `${place}: ${quote(text)} ${parsed.problem}; ${parsed.remedy}` };
 }

@@ -117,6 +117,12 @@ export const OPTIONS = {
     description: 'where assignments are remembered',
     offered: true,
   }),
+  lockDir: option({
+    type: absolutePath,
+    default: '/run/cpusetd/locks',
+    description: 'where the locks of runtimes are, one cpusetd for each: the same for every cpusetd of the host',
+    offered: true,
+  }),
   sysfsRoot: option({
     type: absolutePath,
     default: '/sys',

@@ -1,5 +1,6 @@
 import { envNameOf, listOffered, nameOf } from './options';
 import type { Setting, Source } from './setting';
+import { excerpt } from './value-type';
 
 const PREFIX = 'CPUSETD_';
 
@@ -16,7 +17,7 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Sour
     const name = nameByVariable.get(variable);
     if (name !== undefined) settings.push({ name, text, origin: { kind: 'env', variable } });
     else if (!SERVICE_LINK.test(variable)) {
-      problems.push(`${variable}: no such option; remove it, or see cpusetd run --help for the names`);
+      problems.push(`${excerpt(variable)}: no such option; remove it, or see cpusetd run --help for the names`);
     }
   }
   return { settings, problems, ...(env['CPUSETD_CONFIG'] && { configPath: env['CPUSETD_CONFIG'] }) };

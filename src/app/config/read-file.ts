@@ -1,10 +1,13 @@
-import { readFileSync, statSync } from 'node:fs';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Node } from 'yaml';
 
+import { readRegularFile } from '../../state/read-regular-file';
 import { listOffered, nameOf } from './options';
 import type { Setting, Source } from './setting';
+import { excerpt } from './value-type';
 
 const MAX_BYTES = 1 << 20;
+/** So many faults of one file are told; nobody reads the hundredth. */
+const MAX_PROBLEMS = 20;
 
 /**
  * The settings of a YAML or JSON file: one mapping from option names to values. Lists are joined with commas, mappings
@@ -12,13 +15,16 @@ const MAX_BYTES = 1 << 20;
  */
 export function readConfigFile(path: string): Source {
   const text = readText(path);
-  return typeof text === 'string' ? readSettings(path, text) : { settings: [], problems: [text.problem] };
+  if (typeof text !== 'string') return { settings: [], problems: [text.problem] };
+  const { settings, problems } = readSettings(path, text);
+  const [shown, rest] = [problems.slice(0, MAX_PROBLEMS), problems.length - MAX_PROBLEMS];
+  return { settings, problems: rest > 0 ? [...shown, `${path}: ${rest} more faults; correct the file`] : shown };
 }
 
 function readText(path: string): string | { problem: string } {
   try {
-    if (statSync(path).size <= MAX_BYTES) return readFileSync(path, 'utf8');
-    return { problem: `--config ${path}: the file is larger than 1 MiB; is it the right one?` };
+    const read = readRegularFile(path, { maxBytes: MAX_BYTES, followLink: true });
+    return read.kind === 'text' ? read.text : { problem: `--config ${path}: ${read.because}; check the path` };
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     return { problem: `--config ${path}: ${UNREADABLE[code] ?? `can't be read (${code})`}; check the path` };
@@ -29,11 +35,16 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',
   EACCES: 'permission denied',
   EISDIR: 'is a folder, not a file',
+  ENXIO: 'is not a regular file',
+  ELOOP: 'is a symbolic link that goes round in circles',
 };
 
 function readSettings(path: string, text: string): Source {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  // Looking for keys that are there twice is left to us: the parser compares each with each.
+  const document = parse(text, lines);
+  if (document === undefined)
+    return { settings: [], problems: [`${path}:1: is nested too deep; write lines like reserved-cpus: 0-1`] };
   const lineAt = (offset: number | undefined): number => lines.linePos(offset ?? 0).line;
 
   const broken = document.errors.map(
@@ -45,25 +56,38 @@ function readSettings(path: string, text: string): Source {
     return { settings: [], problems: [`${path}:1: is not a mapping; write lines like reserved-cpus: 0-1`] };
   }
 
+  const seen = new Set<string>();
   const known = new Set(listOffered().map(nameOf));
   const settings: Setting[] = [];
   const problems: string[] = [];
   for (const { key, value } of document.contents.items) {
     const name = isScalar(key) ? String(key.value) : '(a key that is not a word)';
-    const line = lineAt((key as Node).range?.[0]);
+    const line = lineAt((key as Node | null)?.range?.[0]);
     const resolved = isAlias(value) ? value.resolve(document) : value;
     const written = writeAsText(resolved);
-    if (!known.has(name)) {
-      problems.push(`${path}:${line}: ${name}: no such option; remove it, or see cpusetd run --help for the names`);
+    if (seen.has(name)) problems.push(`${path}:${line}: an option is set twice; correct the file`);
+    else if (!known.has(name)) {
+      const shown = excerpt(name);
+      problems.push(`${path}:${line}: ${shown}: no such option; remove it, or see cpusetd run --help for the names`);
     } else if (written === undefined) {
       problems.push(`${path}:${line}: ${name}: has no value that can be read; write one text, list or mapping`);
     } else settings.push({ name, text: written, origin: { kind: 'file', path, line } });
+    seen.add(name);
   }
   return { settings, problems };
 }
 
+/** Undefined for what is nested so deep that the parser has no stack left. */
+function parse(text: string, lineCounter: LineCounter) {
+  try {
+    return parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false });
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
 const REASONS: Readonly<Record<string, string>> = {
-  DUPLICATE_KEY: 'an option is set twice',
   MULTIPLE_DOCS: 'holds more than one document',
 };
 

@@ -24,7 +24,7 @@ export const absolutePath: ValueType<string> = {
   placeholder: 'path',
   parse: (text) => {
     if (!text.startsWith('/')) return reject('is not an absolute path', 'let it begin with /');
-    if (text.includes('\0')) return reject('has a zero byte', 'remove it');
+    if (/\p{Cc}/u.test(text)) return reject('has a control character', 'remove it');
     return accept(text.length > 1 ? text.replace(/\/+$/, '') || '/' : text);
   },
 };

@@ -20,6 +20,20 @@ export function reject(problem: string, remedy: string): Parsed<never> {
   return { ok: false, problem, remedy };
 }
 
+/** How much of a text is shown in a message about it. */
+const SHOWN = 100;
+
+/** A text for a message: in one line whatever is in it, and not longer than a reader can use. */
+export function quote(text: string): string {
+  const shown = JSON.stringify(text.slice(0, SHOWN));
+  return text.length <= SHOWN ? shown : `${shown}... (${text.length} characters)`;
+}
+
+/** The same without quotation marks. */
+export function excerpt(text: string): string {
+  return JSON.stringify(text.slice(0, SHOWN)).slice(1, -1) + (text.length <= SHOWN ? '' : '...');
+}
+
 /** `off` is no value; everything else is of the given type. */
 export function orOff<T>(type: ValueType<T>): ValueType<T | undefined> {
   return {

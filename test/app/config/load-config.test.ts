@@ -136,7 +136,7 @@ describe('right values', () => {
     ${'a mapping of options'}    | ${'cpu-manager-policy-options:\n  full-pcpus-only: true\n  b: "false"'} | ${'cpuManagerPolicyOptions'} | ${new Map([['full-pcpus-only', 'true'], ['b', 'false']])}
     ${'a list of options'}       | ${'cpu-manager-policy-options: [a=1, b=0]'}                             | ${'cpuManagerPolicyOptions'} | ${new Map([['a', '1'], ['b', '0']])}
     ${'JSON'}                    | ${'{"log-level": "warn", "min-shared-cpus": 3}'}                        | ${'minSharedCpus'}           | ${3}
-    ${'an anchor used again'}    | ${'state-dir: &d /x\nsysfs-root: *d'}                                   | ${'sysfsRoot'}               | ${'/x'}
+    ${'an anchor used again'}    | ${'sysfs-root: &d /x\ncgroup-root: *d'}                                 | ${'cgroupRoot'}              | ${'/x'}
     ${'comments only'}           | ${'# nothing\n'}                                                        | ${'logLevel'}                | ${'info'}
     ${'nothing at all'}          | ${''}                                                                   | ${'logLevel'}                | ${'info'}
   `('the file may hold $form', async ({ file, key, want }) => {

@@ -1,0 +1,58 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readConfigFile } from '../../../src/app/config/read-file';
+
+let folder: string;
+let server: Server | undefined;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'file-'));
+});
+afterEach(async () => {
+  await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)));
+  server = undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const path = (): string => join(folder, 'cpusetd.yaml');
+const listen = (): Promise<void> =>
+  new Promise((resolve) => {
+    server = createServer().listen(path(), resolve);
+  });
+
+test.each`
+  what                          | prepare                                                     | message
+  ${'a pipe without a writer'}  | ${() => execFileSync('mkfifo', [path()])}                   | ${'is not a regular file'}
+  ${'a device without an end'}  | ${() => symlinkSync('/dev/zero', path())}                   | ${'is not a regular file'}
+  ${'a socket'}                 | ${listen}                                                   | ${'is not a regular file'}
+  ${'a link to itself'}         | ${() => symlinkSync(path(), path())}                        | ${'goes round in circles'}
+  ${'nothing'}                  | ${() => undefined}                                          | ${'no such file'}
+  ${'lists without an end'}     | ${() => writeFileSync(path(), `a: ${'['.repeat(500_000)}`)} | ${':1: '}
+  ${'lists in lists in lists'}  | ${() => writeFileSync(path(), `a: ${nested(20_000)}`)}      | ${':1: '}
+  ${'an alias of an alias ...'} | ${() => writeFileSync(path(), bomb())}                      | ${'no such option'}
+  ${'a key that is no word'}    | ${() => writeFileSync(path(), '? [a]\n: 1')}                | ${'no such option'}
+  ${'a key that is nothing'}    | ${() => writeFileSync(path(), ': 1\n? ')}                   | ${'no such option'}
+`('$what is refused with a sentence, and not waited for', async ({ prepare, message }) => {
+  await prepare();
+  const { settings, problems } = readConfigFile(path());
+  expect(settings).toEqual([]);
+  expect(problems[0]).toContain(path());
+  expect(problems[0]).toContain(message);
+  expect(problems.length).toBeLessThanOrEqual(21);
+});
+
+test('a file of a hundred thousand lines is read in seconds, and its faults are not told one by one', () => {
+  writeFileSync(path(), Array.from({ length: 90_000 }, (_, at) => `k${at}: 1\n`).join(''));
+  const before = process.cpuUsage();
+  const { problems } = readConfigFile(path());
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1000).toBeLessThan(10_000); // comparing each key with each takes a minute
+  expect(problems).toHaveLength(21);
+  expect(problems.at(-1)).toBe(`${path()}: 89980 more faults; correct the file`);
+});
+
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+const bomb = (): string =>
+  ['a0: &a0 [x]', ...Array.from({ length: 30 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]`)].join('\n');
