@@ -15,7 +15,8 @@ export function startDaemon(dir: string, bundle: string, args: readonly string[]
   const socketPath = join(dir, 'nri.sock');
   const command = [
     ...[bundle, 'run', '--reserved-cpus', '0', '--cri-endpoint', 'off', '--nri-socket', socketPath],
-    ...['--state-dir', join(dir, 'state'), '--admin-socket', join(dir, 'admin.sock'), ...args],
+    ...['--state-dir', join(dir, 'state'), '--lock-dir', join(dir, 'locks')],
+    ...['--admin-socket', join(dir, 'admin.sock'), ...args],
   ];
   return PluginProcess.start({ socketPath, command, logFile: join(dir, 'daemon.log') });
 }

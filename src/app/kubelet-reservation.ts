@@ -1,4 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CpuListError, parseCpuList } from '../core/cpuset';
 import { CpusetdError } from '../core/errors';
@@ -6,6 +5,7 @@ import type { Settings } from '../core/model/settings';
 import { readKubeletConfig, type KubeletConfig } from '../kube/kubelet/kubelet-config';
 import type { Logger } from 'pino';
 import type { NodeView } from '../core/model/node-model';
+import { nodeFsOps, readRegularFile, replaceDurably } from '../state';
 import { planMoves } from '../core/plan/plan-moves';
 import { servePending } from '../core/transition';
 import type { Alarms } from './alarms';
@@ -14,6 +14,8 @@ import { settingsOf } from './settings-of';
 import type { Transactor } from './transactor';
 
 const REMEMBERED = 'kubelet-config.json';
+/** A KubeletConfiguration has a few kilobytes. */
+const MAX_BYTES = 2 ** 20;
 
 /**
  * The kubelet's configuration as far as it is known at the start: of the file, or what it said last time through the API
@@ -25,7 +27,7 @@ export async function loadKubeletConfig(config: Config): Promise<KubeletConfig |
   if (source.kind === 'configz') return readRemembered(join(stateDir, REMEMBERED));
   try {
     const { parse } = await import('yaml');
-    const found = readKubeletConfig(parse(readFileSync(source.path, 'utf8')));
+    const found = readKubeletConfig(parse(readText(source.path, { own: false })));
     if (found) return found;
     throw new Error('it is not a KubeletConfiguration');
   } catch (error) {
@@ -38,7 +40,7 @@ export async function loadKubeletConfig(config: Config): Promise<KubeletConfig |
 /** For the next start, which may come before the API server. What can't be kept is asked for again then. */
 function rememberKubeletConfig({ stateDir }: Config, found: KubeletConfig): void {
   try {
-    writeFileSync(join(stateDir, REMEMBERED), `${JSON.stringify(found)}\n`, { mode: 0o600 });
+    replaceDurably(nodeFsOps, join(stateDir, REMEMBERED), Buffer.from(`${JSON.stringify(found)}\n`));
   } catch {
     // the next start begins with the least reservation, and asks again
   }
@@ -121,12 +123,18 @@ function tryParse(list: string) {
   }
 }
 
+/** Never waits, whatever is at the path. */
+function readText(path: string, { own }: { readonly own: boolean }): string {
+  const read = readRegularFile(path, { maxBytes: MAX_BYTES, own });
+  if (read.kind === 'text') return read.text;
+  throw new Error(`it ${read.because}`);
+}
+
 function readRemembered(path: string): KubeletConfig | undefined {
   try {
-    const { cpuManagerPolicy, reservedSystemCpus, reservedMilliCpu } = JSON.parse(readFileSync(path, 'utf8')) as Record<
-      string,
-      unknown
-    >;
+    const { cpuManagerPolicy, reservedSystemCpus, reservedMilliCpu } = JSON.parse(
+      readText(path, { own: true }),
+    ) as Record<string, unknown>;
     return {
       cpuManagerPolicy: cpuManagerPolicy === 'static' ? 'static' : 'none',
       ...(typeof reservedSystemCpus === 'string' && { reservedSystemCpus }),

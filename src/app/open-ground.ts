@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
-import { CpusetdError } from '../core/errors';
 import { NodeModel } from '../core/model/node-model';
-import { acquireHostLock, openCgroups, readTopology, type Cgroups } from '../host';
+import { openCgroups, readTopology, type Cgroups } from '../host';
 import type { KubeletConfig } from '../kube/kubelet/kubelet-config';
 import type { OnClose } from './closers';
 import type { Config, PlaceOf } from './config';
@@ -10,6 +9,7 @@ import { loadKubeletConfig, withReservation } from './kubelet-reservation';
 import { openMemory, type Memory } from './memory';
 import { settingsOf } from './settings-of';
 import { readSignOfLife } from './sign-of-life';
+import { takeLocks } from './take-locks';
 
 /** What the daemon stands on: the machine, what is remembered of it, and where it may write. */
 export interface Ground {
@@ -35,13 +35,11 @@ export interface GroundOptions {
   readonly onClose: OnClose;
 }
 
-/** Takes the lock and reads everything that a start needs. Throws CpusetdError when the daemon can't start on this. */
+/** Takes the locks and reads everything that a start needs. Throws CpusetdError when the daemon can't start on this. */
 export async function openGround({ config: given, placeOf, version, log, onClose }: GroundOptions): Promise<Ground> {
   const lockPath = `${given.stateDir}/lock`;
   const aliveMs = readSignOfLife(lockPath, Date.now());
-  const lock = demand(() => acquireHostLock(lockPath));
-  if (lock.kind === 'held') throw new CpusetdError('FAILED_PRECONDITION', lock.because);
-  onClose(() => lock.lock.release());
+  takeLocks({ config: given, lockPath, log, onClose });
 
   const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given));
   const config = withReservation(given, kubeletConfig);

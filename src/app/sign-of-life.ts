@@ -1,4 +1,4 @@
-import { statSync, utimesSync } from 'node:fs';
+import { lstatSync, lutimesSync } from 'node:fs';
 import { uptime } from 'node:os';
 
 /**
@@ -15,7 +15,7 @@ export function readSignOfLife(path: string, nowMs: number): number | undefined 
 /** Says that we are at work now. Costs microseconds, and nothing depends on it but the length of a gap. */
 export function giveSignOfLife(path: string, nowMs: number): void {
   try {
-    utimesSync(path, nowMs / 1000, nowMs / 1000);
+    lutimesSync(path, nowMs / 1000, nowMs / 1000);
   } catch {
     // A file system that is full or read-only is told elsewhere.
   }
@@ -24,7 +24,8 @@ export function giveSignOfLife(path: string, nowMs: number): void {
 /** A path that cannot be looked at is told by whoever opens it. */
 function timeOf(path: string): number | undefined {
   try {
-    return statSync(path).mtimeMs;
+    const stats = lstatSync(path);
+    return stats.isFile() ? stats.mtimeMs : undefined;
   } catch {
     return undefined;
   }

@@ -1,14 +1,26 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, constants, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import { makeDirectoryDurably, nodeFsOps } from '../state';
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { readRegularFile } from '../state/read-regular-file';
+import { identifySocket } from './identify-socket';
+import { HostLockError, openOwnDirectory } from './own-directory';
 
-/** The lock could not even be tried. The message says what is missing. */
-export class HostLockError extends Error {
-  override readonly name = 'HostLockError';
-}
+export { HostLockError } from './own-directory';
 
 export interface HostLock {
+  /** Directories that were open to others, for the log. */
+  readonly warnings: readonly string[];
   /** Gives the lock back; harmless when done twice. The kernel does it too when the process ends, however it ends. */
   release(): void;
 }
@@ -22,102 +34,196 @@ export type HostLockOutcome =
       readonly because: string;
     };
 
-const EXIT_CONFLICT = 1;
-
 /**
- * Takes the lock that keeps a second daemon off the node, or says who has it. Never waits.
+ * Takes the lock that keeps a second writer off a state directory, or says who has it. Never waits.
  *
  * What is locked is the directory of `path`: that can be opened and locked where nothing can be written, too, and it is
  * the same thing before and after a file system is made writable again. The file at `path` is a note of who has it.
  *
- * Node has no flock(2). But the lock belongs to the open file description, which a child shares when it inherits the
- * descriptor: so the `flock` command locks ours and ends, and the lock stays until we close the directory or die.
- *
- * Throws HostLockError when the directory cannot be had or there is no `flock` command.
+ * Throws HostLockError when the directory cannot be had (`openOwnDirectory`) or there is no `flock` command.
  */
 export function acquireHostLock(path: string): HostLockOutcome {
   const dir = dirname(resolve(path));
-  const fd = openDirectory(dir);
-  try {
-    if (!tryFlock(dir, fd)) {
-      closeSync(fd);
-      return heldBy(dir, readNote(path));
+  const { fd, warnings } = openOwnDirectory(dir);
+  return closeUnlessAcquired([fd], () => {
+    if (tryFlock(dir, [fd]) !== undefined) {
+      const holderPid = readNote(path);
+      const because = `${dir} is locked by ${describe(holderPid)}; two cpusetd can't share a state directory: stop that one first`;
+      return { kind: 'held', holderPid, because };
     }
-  } catch (error) {
-    closeSync(fd);
-    throw error;
+    replaceNote(path);
+    return { kind: 'acquired', lock: lockOf([fd], warnings) };
+  });
+}
+
+/**
+ * Takes the locks that keep a second daemon off a runtime, wherever its state is: one for each name that each of the
+ * runtime's sockets is known by (`identifySocket`). Never waits.
+ *
+ * @param dir holds the lock files, which stay when they are not locked. Every cpusetd of the host must be given the same.
+ *
+ * Throws HostLockError when the directory or a file in it cannot be had, or there is no `flock` command.
+ */
+export function acquireRuntimeLocks(dir: string, sockets: readonly string[]): HostLockOutcome {
+  const { fd: dirFd, warnings } = openOwnDirectory(dir);
+  closeSync(dirFd);
+  const socketOf = new Map(
+    sockets.flatMap((socket) => identifySocket(socket).map((name) => [join(dir, fileNameOf(name)), socket] as const)),
+  );
+  // Everybody takes them in one order: of daemons that start at the same time, one gets all that it needs.
+  const paths = [...socketOf.keys()].sort();
+  const fds: number[] = [];
+  return closeUnlessAcquired(fds, () => {
+    for (const path of paths) fds.push(openLockFile(path));
+    const heldAt = tryFlock(dir, fds);
+    if (heldAt !== undefined) {
+      const path = paths[heldAt]!;
+      const holderPid = readNote(path);
+      const because =
+        `the runtime at ${socketOf.get(path)} is locked by ${describe(holderPid)} (${path}); ` +
+        'only one cpusetd may serve a runtime: stop that one first';
+      return { kind: 'held', holderPid, because };
+    }
+    for (const [index, path] of paths.entries()) checkIsThere(path, fds[index]!);
+    for (const fd of fds) tryToWriteNote(fd);
+    return { kind: 'acquired', lock: lockOf(fds, warnings) };
+  });
+}
+
+function closeUnlessAcquired(fds: readonly number[], acquire: () => HostLockOutcome): HostLockOutcome {
+  let outcome: HostLockOutcome | undefined;
+  try {
+    outcome = acquire();
+    return outcome;
+  } finally {
+    if (outcome?.kind !== 'acquired') for (const fd of fds) closeSync(fd);
   }
-  writeNote(path);
+}
+
+function lockOf(fds: readonly number[], warnings: readonly string[]): HostLock {
   let open = true;
   const release = (): void => {
-    if (open) closeSync(fd);
+    if (open) for (const fd of fds) closeSync(fd);
     open = false;
   };
-  return { kind: 'acquired', lock: { release } };
+  return { warnings, release };
 }
 
-function openDirectory(dir: string): number {
-  try {
-    makeDirectoryDurably(nodeFsOps, dir);
-    return openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY);
-  } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    throw new HostLockError(
-      `${dir}: the directory is not there and cannot be made, or cannot be opened (${code}); cpusetd needs one of its own`,
-      { cause: error },
-    );
-  }
-}
+const EXIT_CONFLICT = 1;
+const TIMEOUT_MS = 10_000;
 
-/** True when the lock is ours now, false when someone has it. */
-function tryFlock(path: string, fd: number): boolean {
-  const inherited = 3;
-  const run = spawnSync('flock', ['-n', `${inherited}`], { stdio: ['ignore', 'ignore', 'pipe', fd], encoding: 'utf8' });
-  if (run.error) {
-    const { code = 'unknown error' } = run.error as NodeJS.ErrnoException;
+/**
+ * Locks the open files, or tells the index of the first that someone has.
+ *
+ * Node has no flock(2). But the lock belongs to the open file description, which a child shares when it inherits the
+ * descriptor: so the `flock` command locks ours and ends, and the lock stays until we close the file or die. The shell
+ * calls it for all of them, which costs half of what a child of ours for each would.
+ */
+function tryFlock(place: string, fds: readonly number[]): number | undefined {
+  const inherited = fds.map((_fd, index) => String(3 + index));
+  const script = 'for fd; do flock -n "$fd" || { status=$?; echo "$fd"; exit "$status"; }; done';
+  const run = spawnSync('/bin/sh', ['-c', script, 'sh', ...inherited], {
+    stdio: ['ignore', 'pipe', 'pipe', ...fds],
+    encoding: 'utf8',
+    timeout: TIMEOUT_MS,
+    killSignal: 'SIGKILL',
+  });
+  if (run.error || run.status === 127) {
+    const code = run.error ? ((run.error as NodeJS.ErrnoException).code ?? 'unknown error') : 'ENOENT';
     throw new HostLockError(
-      `${path}: the command "flock" cannot be run (${code}); it guards against a second cpusetd on the node: ` +
+      `${place}: the command "flock" cannot be run (${code}); it guards against a second cpusetd on the node: ` +
         `install it (package util-linux) and have it on PATH`,
       { cause: run.error },
     );
   }
-  if (run.status === 0) return true;
+  if (run.status === 0) return undefined;
   // A conflict is silent; whatever else is wrong is said on standard error.
-  if (run.status === EXIT_CONFLICT && run.stderr === '') return false;
+  if (run.status === EXIT_CONFLICT && run.stderr === '') return inherited.indexOf(run.stdout.trim());
   const said = run.stderr.trim().slice(0, 200);
   throw new HostLockError(
-    `${path}: "flock" ended with status ${run.status ?? 'none'} and said ${JSON.stringify(said)}; ` +
+    `${place}: "flock" ended with status ${run.status ?? 'none'} and said ${JSON.stringify(said)}; ` +
       `the directory must be on a file system that can lock files, such as /run`,
   );
 }
 
-function heldBy(dir: string, holderPid: number | undefined): HostLockOutcome {
-  const holder = holderPid === undefined ? 'another process' : `process ${holderPid}`;
-  const because = `${dir} is locked by ${holder}; only one cpusetd may run on a node: stop that one first`;
-  return { kind: 'held', holderPid, because };
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_WRONLY } = constants;
+
+function fileNameOf(name: string): string {
+  return `socket-${createHash('sha256').update(name).digest('hex').slice(0, 24)}.lock`;
 }
 
-function writeNote(path: string): void {
+/** It stays for the next one: a lock file that is removed can be locked by two, each having a file of its own. */
+function openLockFile(path: string): number {
+  let fd: number;
   try {
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
-    const fd = openSync(path, flags, 0o600);
-    try {
-      writeSync(fd, `${process.pid}\n`);
-    } finally {
-      closeSync(fd);
-    }
+    fd = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    const remedy =
+      code === 'EROFS' ? 'mount it writable, or set --lock-dir' : 'if it is no plain file of ours, remove it';
+    throw new HostLockError(`${path}: the lock file cannot be opened (${code}); ${remedy}`, { cause: error });
+  }
+  if (isPlainFileOfOurs(fd)) return fd;
+  closeSync(fd);
+  throw new HostLockError(`${path}: what is there is no plain file of ours; remove it`);
+}
+
+/** Someone who tidied up may have removed the file between our opening and our locking it. */
+function checkIsThere(path: string, fd: number): void {
+  const { dev, ino } = fstatSync(fd, { bigint: true });
+  const there = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  if (there?.ino !== ino || there.dev !== dev)
+    throw new HostLockError(`${path}: the lock file was removed while it was being locked; start again`);
+}
+
+function isPlainFileOfOurs(fd: number): boolean {
+  const stats = fstatSync(fd);
+  return stats.isFile() && stats.nlink === 1 && stats.uid === process.geteuid?.();
+}
+
+/** Puts our pid at the path, and touches nothing that the path might lead to. */
+function replaceNote(path: string): void {
+  try {
+    const fd = openNote(path);
+    tryToWriteNote(fd);
+    closeSync(fd);
   } catch {
     // A disk that is full or read-only is no reason not to guard what runs; whoever saves state says so.
+  }
+}
+
+function openNote(path: string): number {
+  try {
+    const fd = openSync(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
+    if (isPlainFileOfOurs(fd)) return fd;
+    closeSync(fd);
+  } catch {
+    // a link, or a pipe without a reader
+  }
+  unlinkSync(path);
+  return openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+}
+
+function tryToWriteNote(fd: number): void {
+  try {
+    ftruncateSync(fd);
+    writeSync(fd, `${process.pid}\n`, 0);
+  } catch {
+    // as above
   }
 }
 
 /** Undefined when nobody has left one that can be read, or the process in it does not run. */
 function readNote(path: string): number | undefined {
   try {
-    const text = readFileSync(path, 'latin1').slice(0, 32);
-    const pid = /^\d{1,10}\n$/.test(text) ? Number(text) : undefined;
+    const read = readRegularFile(path, { maxBytes: 1024, own: true });
+    const pid = read.kind === 'text' && /^\d{1,10}\n$/.test(read.text) ? Number(read.text) : undefined;
     return pid !== undefined && existsSync(`/proc/${pid}`) ? pid : undefined;
   } catch {
     return undefined;
   }
+}
+
+function describe(holderPid: number | undefined): string {
+  return holderPid === undefined ? 'another process' : `process ${holderPid}`;
 }

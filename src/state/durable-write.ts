@@ -1,15 +1,37 @@
 import { dirname } from 'node:path';
+import { codeOf } from './explain-fs-error';
 import type { FsOps } from './fs-ops';
 
-/** Creates or truncates the file and returns when its content is durable; its name is not, before `syncDirectory`. */
+/**
+ * Makes the file, in place of what is there, and returns when its content is durable; its name is not, before
+ * `syncDirectory`. What is there may be a leftover, or a link or a pipe: it is removed, never written to.
+ */
 export function writeDurably(fs: FsOps, path: string, bytes: Uint8Array): void {
-  const fd = fs.openForWriting(path, 0o600);
+  const fd = createAnew(fs, path);
   try {
     for (let offset = 0; offset < bytes.length;) offset += fs.write(fd, bytes, offset);
     fs.fsync(fd);
   } finally {
     fs.close(fd);
   }
+}
+
+function createAnew(fs: FsOps, path: string): number {
+  try {
+    return fs.openForWriting(path, 0o600);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    fs.unlink(path);
+    return fs.openForWriting(path, 0o600);
+  }
+}
+
+/** Puts a file of this content in the place of what is there; a crash at any instant leaves the one or the other. */
+export function replaceDurably(fs: FsOps, path: string, bytes: Uint8Array): void {
+  const tempPath = `${path}.tmp`;
+  writeDurably(fs, tempPath, bytes);
+  fs.rename(tempPath, path);
+  syncDirectory(fs, dirname(path));
 }
 
 /** Makes creations, renames and removals in the directory durable. */

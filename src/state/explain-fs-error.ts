@@ -7,6 +7,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EIO: 'the device reported an input/output error: look into the kernel log',
   ENOENT: 'the directory is gone: create it again or restart cpusetd',
   ENOTDIR: 'a part of the path is not a directory: choose another --state-dir',
+  EISDIR: 'a directory is where the file is written first (.tmp): remove it',
   EEXIST: 'the path exists and is not a directory: choose another --state-dir',
   EMFILE: 'cpusetd has too many files open: raise its limit (ulimit -n)',
   ENFILE: 'the machine has too many files open',

@@ -87,8 +87,8 @@ export function openStateFile(location: StateLocation): OpenFileOutcome {
 export function readStateFile({ dir, fs = nodeFsOps }: StateLocation): ReadOutcome {
   const path = join(dir, FILE_NAME);
   try {
-    const { isFile, sizeBytes } = fs.stat(path);
-    if (!isFile) return { kind: 'unreadable', because: `${path} is not a regular file` };
+    const { isOwnFile, sizeBytes } = fs.stat(path);
+    if (!isOwnFile) return { kind: 'unreadable', because: `${path} is not a regular file of ours` };
     if (sizeBytes > MAX_FILE_BYTES) {
       return { kind: 'unreadable', because: `${path} has ${sizeBytes} bytes; at most ${MAX_FILE_BYTES} are read` };
     }
@@ -111,7 +111,7 @@ function save(fs: FsOps, { dir, path, tempPath }: Paths, text: string): SaveOutc
     writeDurably(fs, tempPath, Buffer.from(text, 'utf8'));
     fs.rename(tempPath, path);
   } catch (error) {
-    tryToRemove(fs, tempPath); // and if that fails too, the next save truncates it
+    tryToRemove(fs, tempPath); // and if that fails too, the next save removes it
     return { ok: false, code: codeOf(error), onDisk: 'old', because: explainFsError('save', path, error) };
   }
   try {

@@ -9,10 +9,15 @@ export interface FsOps {
   /** Makes the directory with its parents; returns the topmost one it had to make, if any. */
   readonly mkdir: (path: string, mode: number) => string | undefined;
   readonly readdir: (path: string) => string[];
-  readonly stat: (path: string) => { readonly isFile: boolean; readonly sizeBytes: number };
+  readonly stat: (path: string) => {
+    /** A regular file, no link to one, that no other user than root can have put there. */
+    readonly isOwnFile: boolean;
+    readonly sizeBytes: number;
+  };
   /** Throws when the process may not write there, also when the file system is mounted read-only. */
   readonly assertWritable: (path: string) => void;
   readonly readText: (path: string) => string;
+  /** Makes the file. Throws EEXIST when anything is there: what it is, or leads to, is never written to. */
   readonly openForWriting: (path: string, mode: number) => number;
   readonly openDirectory: (path: string) => number;
   /** Returns how many bytes were written, which may be fewer than given. */
@@ -24,18 +29,19 @@ export interface FsOps {
   readonly unlink: (path: string) => void;
 }
 
-const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = fs.constants;
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = fs.constants;
 
 export const nodeFsOps: FsOps = {
   mkdir: makeWithParents,
   readdir: (path) => fs.readdirSync(path),
   stat: (path) => {
-    const stats = fs.statSync(path);
-    return { isFile: stats.isFile(), sizeBytes: stats.size };
+    const stats = fs.lstatSync(path);
+    const isOwned = stats.uid === 0 || stats.uid === process.geteuid?.();
+    return { isOwnFile: stats.isFile() && isOwned, sizeBytes: stats.size };
   },
   assertWritable: (path) => fs.accessSync(path, fs.constants.W_OK | fs.constants.X_OK),
-  readText: (path) => fs.readFileSync(path, 'utf8'),
-  openForWriting: (path, mode) => fs.openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode),
+  readText,
+  openForWriting: (path, mode) => fs.openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode),
   openDirectory: (path) => fs.openSync(path, O_RDONLY | O_DIRECTORY),
   write: (fd, bytes, offset) => fs.writeSync(fd, bytes, offset),
   fsync: (fd) => fs.fsyncSync(fd),
@@ -44,6 +50,16 @@ export const nodeFsOps: FsOps = {
   link: (from, to) => fs.linkSync(from, to),
   unlink: (path) => fs.unlinkSync(path),
 };
+
+/** Never waits, also when somebody has just put a pipe there. */
+function readText(path: string): string {
+  const fd = fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    return fs.readFileSync(fd, 'utf8');
+  } finally {
+    fs.closeSync(fd);
+  }
+}
 
 /** Node's own recursive mkdir spins for ever where the parent exists and the answer is ENOENT all the same, as in /proc. */
 function makeWithParents(path: string, mode: number): string | undefined {

@@ -1,5 +1,6 @@
 export { decodeState, encodeState, STATE_VERSION, type State } from './model';
-export { makeDirectoryDurably } from './durable-write';
+export { makeDirectoryDurably, replaceDurably } from './durable-write';
 export { openStateFile, type StateFile } from './file';
 export { nodeFsOps, type FsOps } from './fs-ops';
+export { readRegularFile } from './read-regular-file';
 export { inspectState, openStateStore, type InspectedState, type StateStore } from './store';

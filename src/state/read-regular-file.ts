@@ -10,15 +10,19 @@ export type FileText =
 /**
  * Reads a file that someone names to us, and never waits for it: what is at the path may be a pipe without a writer, a
  * device without an end, or a file that is as large as the disk. Throws Node's errors with `code`.
+ *
+ * @param own a file that we wrote: a link is not followed (ELOOP), and a file of another user than root is refused
  */
 export function readRegularFile(
   path: string,
-  { maxBytes, followLink }: { readonly maxBytes: number; readonly followLink: boolean },
+  { maxBytes, own }: { readonly maxBytes: number; readonly own: boolean },
 ): FileText {
-  const fd = fs.openSync(path, O_RDONLY | O_NONBLOCK | (followLink ? 0 : O_NOFOLLOW));
+  const fd = fs.openSync(path, O_RDONLY | O_NONBLOCK | (own ? O_NOFOLLOW : 0));
   try {
     const stats = fs.fstatSync(fd);
     if (stats.isDirectory()) return { kind: 'refused', because: 'is a folder, not a file' };
+    if (own && stats.uid !== 0 && stats.uid !== process.geteuid?.())
+      return { kind: 'refused', because: `belongs to user ${stats.uid}` };
     if (!stats.isFile()) return { kind: 'refused', because: 'is not a regular file' };
     const bytes = readAtMost(fd, maxBytes + 1);
     return bytes.length > maxBytes

@@ -1,6 +1,18 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,6 +49,7 @@ function argumentsWith(options: Readonly<Record<string, string | undefined>>): s
     'cgroup-root': join(folder, 'cgroup'),
     'cgroup-writes': 'off',
     'state-dir': mkdtempSync(join(folder, 'state-')),
+    'lock-dir': join(folder, 'locks'),
     'admin-socket': join(folder, 'admin.sock'),
     'nri-socket': join(folder, 'nri.sock'),
     'cri-endpoint': 'off',
@@ -80,19 +93,20 @@ function expectMessage(stderr: string, pattern: RegExp): void {
 
 describe('wrong usage is exit 2', () => {
   test.each`
-    name                                       | options                                                      | message
-    ${'an option that does not exist'}         | ${{ 'reserve-cpus': '0' }}                                   | ${/unknown option '--reserve-cpus'\n\(Did you mean --reserved-cpus\?\)/}
-    ${'reserved CPUs outside the machine'}     | ${{ 'reserved-cpus': '0,8-9' }}                              | ${/--reserved-cpus 0,8-9: .*8-9.* not online .*0-7/}
-    ${'all CPUs reserved'}                     | ${{ 'reserved-cpus': '0-7' }}                                | ${/--reserved-cpus 0-7: all 8 online CPUs are reserved.*leave at least one/}
-    ${'as many reserved as there are'}         | ${{ 'reserved-cpus': undefined, 'reserved-cpu-count': '8' }} | ${/--reserved-cpu-count 8: all 8/}
-    ${'no reservation at all'}                 | ${{ 'reserved-cpus': undefined }}                            | ${/no CPU is reserved.*set --reserved-cpus or --reserved-cpu-count/}
-    ${'two reservations'}                      | ${{ 'reserved-cpu-count': '1' }}                             | ${/--reserved-cpus and --reserved-cpu-count: .*only one/}
-    ${'a list that is none'}                   | ${{ 'reserved-cpus': '1-' }}                                 | ${/--reserved-cpus: "1-" is not a list of CPUs; write/}
-    ${'a policy that does not exist'}          | ${{ 'cpu-manager-policy': 'dynamic' }}                       | ${/--cpu-manager-policy: "dynamic" .*choose one of/}
-    ${'a policy option that does not exist'}   | ${{ 'cpu-manager-policy-options': 'full-cpus=true' }}        | ${/--cpu-manager-policy-options.*full-cpus/}
-    ${'a policy option that is not yes or no'} | ${{ 'cpu-manager-policy-options': 'full-pcpus-only=maybe' }} | ${/full-pcpus-only.*maybe/}
-    ${'a floor of nothing'}                    | ${{ 'min-shared-cpus': '0' }}                                | ${/--min-shared-cpus: "0"/}
-    ${'a state folder that is not absolute'}   | ${{ 'state-dir': 'state' }}                                  | ${/--state-dir: "state"/}
+    name                                       | options                                                                     | message
+    ${'an option that does not exist'}         | ${{ 'reserve-cpus': '0' }}                                                  | ${/unknown option '--reserve-cpus'\n\(Did you mean --reserved-cpus\?\)/}
+    ${'reserved CPUs outside the machine'}     | ${{ 'reserved-cpus': '0,8-9' }}                                             | ${/--reserved-cpus 0,8-9: .*8-9.* not online .*0-7/}
+    ${'all CPUs reserved'}                     | ${{ 'reserved-cpus': '0-7' }}                                               | ${/--reserved-cpus 0-7: all 8 online CPUs are reserved.*leave at least one/}
+    ${'as many reserved as there are'}         | ${{ 'reserved-cpus': undefined, 'reserved-cpu-count': '8' }}                | ${/--reserved-cpu-count 8: all 8/}
+    ${'no reservation at all'}                 | ${{ 'reserved-cpus': undefined }}                                           | ${/no CPU is reserved.*set --reserved-cpus or --reserved-cpu-count/}
+    ${'two reservations'}                      | ${{ 'reserved-cpu-count': '1' }}                                            | ${/--reserved-cpus and --reserved-cpu-count: .*only one/}
+    ${'a list that is none'}                   | ${{ 'reserved-cpus': '1-' }}                                                | ${/--reserved-cpus: "1-" is not a list of CPUs; write/}
+    ${'a policy that does not exist'}          | ${{ 'cpu-manager-policy': 'dynamic' }}                                      | ${/--cpu-manager-policy: "dynamic" .*choose one of/}
+    ${'a policy option that does not exist'}   | ${{ 'cpu-manager-policy-options': 'full-cpus=true' }}                       | ${/--cpu-manager-policy-options.*full-cpus/}
+    ${'a policy option that is not yes or no'} | ${{ 'cpu-manager-policy-options': 'full-pcpus-only=maybe' }}                | ${/full-pcpus-only.*maybe/}
+    ${'a floor of nothing'}                    | ${{ 'min-shared-cpus': '0' }}                                               | ${/--min-shared-cpus: "0"/}
+    ${'a socket that is not absolute'}         | ${{ 'cri-endpoint': '/c.sock', mode: 'cri-proxy', 'cri-listen': 'l.sock' }} | ${/--cri-listen: "l\.sock" is not an absolute path; write/}
+    ${'a state folder that is not absolute'}   | ${{ 'state-dir': 'state' }}                                                 | ${/--state-dir: "state"/}
   `('$name', async ({ options, message }: { options: Record<string, string>; message: RegExp }) => {
     const { status, stderr, stdout } = await start(options).ended;
     expectMessage(stderr, message);
@@ -177,10 +191,78 @@ describe('a state folder that cannot be used is exit 1', () => {
     const first = start({ 'state-dir': stateDir });
     await lineOf(first, 'started');
     const { status, stderr } = await start({ 'state-dir': stateDir, 'admin-socket': join(folder, 'b.sock') }).ended;
-    expectMessage(stderr, /locked by process \d+; only one cpusetd may run on a node/);
+    expectMessage(stderr, /locked by process \d+; two cpusetd can't share a state directory/);
     expect(status).toBe(1);
     first.child.kill('SIGTERM');
     expect((await first.ended).status).toBe(0);
+  });
+
+  test.each`
+    name                              | first                           | second                                                 | isRefused
+    ${'with its NRI socket'}          | ${{}}                           | ${{}}                                                  | ${true}
+    ${'over a link to its directory'} | ${{}}                           | ${{ 'nri-socket': 'link/nri.sock' }}                   | ${true}
+    ${'with its CRI socket'}          | ${{ 'cri-endpoint': 'c.sock' }} | ${{ 'cri-endpoint': 'c.sock', 'nri-socket': 'b.nri' }} | ${true}
+    ${'as a proxy'}                   | ${{ 'cri-endpoint': 'c.sock' }} | ${{ 'cri-endpoint': 'c.sock', mode: 'cri-proxy' }}     | ${true}
+    ${'but another runtime'}          | ${{ 'cri-endpoint': 'c.sock' }} | ${{ 'cri-endpoint': 'd.sock', 'nri-socket': 'b.nri' }} | ${false}
+  `(
+    'another daemon serves the runtime, with a state of its own: $name',
+    async ({
+      first,
+      second,
+      isRefused,
+    }: Record<'first' | 'second', Record<string, string>> & { isRefused: boolean }) => {
+      const below = (options: Record<string, string>): Record<string, string> =>
+        Object.fromEntries(
+          Object.entries(options).map(([name, value]) => [name, name === 'mode' ? value : join(folder, value)]),
+        );
+      if (!existsSync(join(folder, 'link'))) symlinkSync(folder, join(folder, 'link'));
+      const one = start(below(first));
+      await lineOf(one, 'started');
+      const other = start(below({ ...second, 'admin-socket': 'b.sock', 'cri-listen': 'l.sock' }));
+      if (isRefused) {
+        const { status, stderr } = await other.ended;
+        expectMessage(
+          stderr,
+          /the runtime at .* is locked by process \d+ .*only one cpusetd may serve a runtime: stop/,
+        );
+        expect(status).toBe(1);
+      } else {
+        await lineOf(other, 'started');
+        other.child.kill('SIGTERM');
+        expect((await other.ended).status).toBe(0);
+      }
+      one.child.kill('SIGTERM');
+      expect((await one.ended).status).toBe(0);
+    },
+  );
+
+  test('two options that lead to one socket over a link are wrong usage', async () => {
+    if (!existsSync(join(folder, 'link'))) symlinkSync(folder, join(folder, 'link'));
+    const options = { 'admin-socket': join(folder, 'x.sock'), 'pod-resources-socket': join(folder, 'link/x.sock') };
+    const { status, stderr } = await start(options).ended;
+    expectMessage(
+      stderr,
+      /--admin-socket and --pod-resources-socket .*link\/x\.sock: both lead to one socket; set another/,
+    );
+    expect(status).toBe(2);
+  });
+
+  test('it was open to everybody: it is closed, and told', async () => {
+    const stateDir = mkdtempSync(join(folder, 'open-'));
+    chmodSync(stateDir, 0o777);
+    execFileSync('mkfifo', [
+      join(stateDir, 'lock'),
+      join(stateDir, 'state.json'),
+      join(stateDir, 'kubelet-config.json'),
+    ]);
+    const daemon = start({ 'state-dir': stateDir });
+    expect(await lineOf(daemon, 'a directory was open to others')).toMatchObject({
+      because: expect.stringContaining(`${stateDir} had mode 777`),
+    });
+    expect(statSync(stateDir).mode & 0o777).toBe(0o755);
+    daemon.child.kill('SIGTERM');
+    expect((await daemon.ended).status).toBe(0);
+    expect(readdirSync(stateDir)).toContain('state.json.bad-1');
   });
 });
 

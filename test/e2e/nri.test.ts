@@ -257,14 +257,21 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await sharedPod.remove();
     });
 
-    test('SIGTERM ends cleanly, and a second instance is refused', async () => {
+    test('SIGTERM ends cleanly, and a second instance is refused, wherever its state is and whatever its mode', async () => {
       await start();
-      const second = startDaemon({ runtime, args: RESERVED, stateDir: daemon.stateDir });
-      try {
-        await second.waitForLog((line) => /only one cpusetd may run on a node/.test(JSON.stringify(line)));
-        expect(await second.ended()).toBe(1);
-      } finally {
-        await second.dispose();
+      const asProxy = ['--mode', 'cri-proxy', ...RESERVED];
+      for (const [args, stateDir, because] of [
+        [RESERVED, daemon.stateDir, /two cpusetd can't share a state directory/],
+        [RESERVED, undefined, /only one cpusetd may serve a runtime/],
+        [asProxy, undefined, /only one cpusetd may serve a runtime/],
+      ] as const) {
+        const second = startDaemon({ runtime, args, ...(stateDir !== undefined && { stateDir }) });
+        try {
+          await second.waitForLog((line) => because.test(JSON.stringify(line)));
+          expect(await second.ended()).toBe(1);
+        } finally {
+          await second.dispose();
+        }
       }
       expect(await daemon.stop('SIGTERM')).toBe(0);
     });

@@ -102,7 +102,18 @@ async function superviseWithSocket(runtime: Runtime): Promise<Supervisor> {
     '--cri-endpoint',
     runtime.criSocket,
   ];
-  const args = [bundle, 'run', ...PROXY, '--state-dir', join(dir, 'state'), ...sockets, '--log-format', 'json'];
+  const args = [
+    bundle,
+    'run',
+    ...PROXY,
+    '--state-dir',
+    join(dir, 'state'),
+    '--lock-dir',
+    join(dir, 'locks'),
+    ...sockets,
+    '--log-format',
+    'json',
+  ];
   const script = `
     const { spawnSync } = require('node:child_process');
     const server = require('node:net').createServer().listen(${JSON.stringify(socket)}, () => {

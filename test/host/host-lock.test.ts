@@ -1,8 +1,22 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { giveSignOfLife, readSignOfLife } from '../../src/app/sign-of-life';
 import { acquireHostLock, HostLockError } from '../../src/host';
 import { bundleModule } from './bundle-module';
 
@@ -10,6 +24,8 @@ let folder: string;
 let path: string;
 let bundle: ReturnType<typeof bundleModule>;
 const pids = new Set<number>();
+const isRoot = process.getuid?.() === 0 || process.env['CI'] !== undefined; // in CI they fail where they can't run
+const asRoot = isRoot ? test : test.skip;
 
 beforeAll(() => {
   bundle = bundleModule('host-lock.ts');
@@ -61,7 +77,7 @@ test('the second is told who holds it', () => {
   expect(acquireHostLock(path)).toEqual({
     kind: 'held',
     holderPid: process.pid,
-    because: `${folder} is locked by process ${process.pid}; only one cpusetd may run on a node: stop that one first`,
+    because: `${folder} is locked by process ${process.pid}; two cpusetd can't share a state directory: stop that one first`,
   });
   lock.release();
 });
@@ -142,16 +158,57 @@ test('a flock command that fails is not taken for a lock that is held', () => {
   );
 });
 
-test.each`
-  name                    | prepare
-  ${'a folder'}           | ${() => mkdirSync(path)}
-  ${'a symbolic link'}    | ${() => symlinkSync('/dev/null', path)}
-  ${'not for us to make'} | ${() => symlinkSync('/proc/nowhere', path)}
-`('a note that is $name keeps nobody from the lock, nor lets anybody past it', ({ prepare }) => {
-  prepare();
-  const lock = acquire();
-  expect(acquireHostLock(path)).toMatchObject({ kind: 'held', holderPid: undefined });
-  lock.release();
+asRoot.each`
+  name                            | prepare                                                         | isReplaced
+  ${'a folder'}                   | ${() => mkdirSync(path)}                                        | ${false}
+  ${'a link to a device'}         | ${() => symlinkSync('/dev/null', path)}                         | ${true}
+  ${'a link to where nothing is'} | ${() => symlinkSync('/proc/nowhere', path)}                     | ${true}
+  ${'a link to somebody’s file'}  | ${() => symlinkSync(join(folder, 'victim'), path)}              | ${true}
+  ${'a second name of a file'}    | ${() => linkSync(join(folder, 'victim'), path)}                 | ${true}
+  ${'a pipe without a reader'}    | ${() => execFileSync('mkfifo', [path])}                         | ${true}
+  ${'a device'}                   | ${() => execFileSync('mknod', [path, 'c', '1', '3'])}           | ${true}
+  ${'a file of another user'}     | ${() => (writeFileSync(path, '1\n'), chownSync(path, 4711, 0))} | ${true}
+`(
+  'a note that is $name keeps nobody from the lock, nor lets anybody past it, nor is anything else touched',
+  ({ prepare, isReplaced }) => {
+    writeFileSync(join(folder, 'victim'), 'untouched');
+    utimesSync(join(folder, 'victim'), 1, 1);
+    prepare();
+    expect(readSignOfLife(path, Date.now()) === undefined).toBe(!lstatSync(path).isFile());
+    const lock = acquire();
+    giveSignOfLife(path, Date.now());
+    expect(acquireHostLock(path)).toMatchObject({ kind: 'held', holderPid: isReplaced ? process.pid : undefined });
+    lock.release();
+    expect(readFileSync(join(folder, 'victim'), 'utf8')).toBe('untouched');
+    expect(statSync(join(folder, 'victim')).mtimeMs).toBe(1_000);
+  },
+);
+
+describe('a directory that others can write to', () => {
+  test.each`
+    mode      | left      | warning
+    ${'777'}  | ${'755'}  | ${/had mode 777: others could write to it/}
+    ${'775'}  | ${'755'}  | ${/had mode 775/}
+    ${'2770'} | ${'2750'} | ${/had mode 2770/}
+    ${'755'}  | ${'755'}  | ${undefined}
+    ${'700'}  | ${'700'}  | ${undefined}
+    ${'1777'} | ${'1777'} | ${/is shared with others; choose one for cpusetd alone, or run: chmod 700/}
+  `('of mode $mode has $left when it is locked', ({ mode, left, warning }) => {
+    chmodSync(folder, parseInt(mode as string, 8));
+    const outcome = acquireHostLock(path);
+    if (outcome.kind !== 'acquired') throw new Error(outcome.because);
+    const { warnings } = outcome.lock;
+    expect((statSync(folder).mode & 0o7777).toString(8)).toBe(left);
+    expect(warnings).toEqual(warning === undefined ? [] : [expect.stringMatching(warning as RegExp)]);
+    outcome.lock.release();
+  });
+
+  asRoot('because it is theirs is refused, with what to do', () => {
+    chownSync(folder, 4711, 0);
+    expect(() => acquireHostLock(path)).toThrow(
+      `${folder}: the directory belongs to user 4711, who could replace what is in it; run: chown 0 ${folder}`,
+    );
+  });
 });
 
 test.each`
@@ -168,14 +225,12 @@ test.each`
 
 describe('on a file system that is read-only', () => {
   const mount = (...args: string[]) => spawnSync('mount', args, { encoding: 'utf8' });
-  const isRoot = process.getuid?.() === 0 || process.env['CI'] !== undefined; // in CI they fail where they can't run
   beforeEach(() => {
     if (isRoot) expect(mount('-t', 'tmpfs', 'cpusetd-test', folder).stderr).toBe('');
   });
   afterEach(() => {
     if (isRoot) spawnSync('umount', ['--lazy', folder]);
   });
-  const asRoot = isRoot ? test : test.skip;
 
   asRoot.each`
     name                               | prepare

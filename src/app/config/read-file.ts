@@ -23,7 +23,7 @@ export function readConfigFile(path: string): Source {
 
 function readText(path: string): string | { problem: string } {
   try {
-    const read = readRegularFile(path, { maxBytes: MAX_BYTES, followLink: true });
+    const read = readRegularFile(path, { maxBytes: MAX_BYTES, own: false });
     return read.kind === 'text' ? read.text : { problem: `--config ${path}: ${read.because}; check the path` };
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;

@@ -30,6 +30,10 @@ export interface DaemonOptions {
   readonly bundle?: string;
 }
 
+/** One for all daemons of a test, as on a host: they keep each other off a runtime. */
+const lockDir = join(tmpdir(), `cpusetd-locks-${process.pid}`);
+process.once('exit', () => rmSync(lockDir, { recursive: true, force: true }));
+
 export const bundle = join(projectRoot(), 'dist/cpusetd.js');
 
 /**
@@ -131,6 +135,7 @@ export class Daemon {
       ...['--state-dir', this.stateDir, '--admin-socket', this.adminSocket],
       ...(this.options.args.includes('cri-proxy') ? ['--cri-listen', this.criListen] : []),
       ...(runtime === undefined ? [] : ['--nri-socket', runtime.nriSocket, '--cri-endpoint', runtime.criSocket]),
+      ...(this.options.bundle === undefined ? ['--lock-dir', lockDir] : []), // an earlier version has no such option
       ...['--log-format', 'json'],
     ];
   }

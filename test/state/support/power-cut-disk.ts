@@ -42,7 +42,7 @@ export class PowerCutDisk {
     mkdir: () => undefined,
     assertWritable: () => undefined,
     readdir: () => [...this.names.keys()],
-    stat: (path) => ({ isFile: true, sizeBytes: this.inodeAt(path).text.length }),
+    stat: (path) => ({ isOwnFile: true, sizeBytes: this.inodeAt(path).text.length }),
     readText: (path) => this.inodeAt(path).text,
     openForWriting: (path) => {
       const inode = this.names.get(path) ?? { text: '', synced: undefined };

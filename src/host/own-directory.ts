@@ -1,0 +1,74 @@
+import { closeSync, constants, fchmodSync, fstatSync, openSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { makeDirectoryDurably, nodeFsOps } from '../state';
+
+/** What keeps us from guarding the node could not be had. The message says what is missing. */
+export class HostLockError extends Error {
+  override readonly name = 'HostLockError';
+}
+
+export interface OwnDirectory {
+  readonly fd: number;
+  /** What was found open to others, for the log. */
+  readonly warnings: readonly string[];
+}
+
+const WRITABLE_BY_OTHERS = 0o022;
+const STICKY = 0o1000;
+
+/**
+ * Opens a directory that nobody else may write to; makes it (mode 0700) when it is missing. What others can write in there
+ * they can replace: the lock, the state, the names of both.
+ *
+ * One of ours that others may write to is closed to them and told as a warning: refusing would take the node away at an
+ * upgrade. One that is shared by purpose (sticky, like /tmp or a new tmpfs) is told and left as it is: others can't replace
+ * files of ours in it. Throws HostLockError for a foreign owner, and where there is no directory to be had.
+ */
+export function openOwnDirectory(path: string): OwnDirectory {
+  const dir = resolve(path);
+  const fd = open(dir);
+  try {
+    return { fd, warnings: closeToOthers(dir, fd) };
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+function open(dir: string): number {
+  try {
+    makeDirectoryDurably(nodeFsOps, dir);
+    return openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY);
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    throw new HostLockError(
+      `${dir}: the directory is not there and cannot be made, or cannot be opened (${code}); cpusetd needs one of its own`,
+      { cause: error },
+    );
+  }
+}
+
+function closeToOthers(dir: string, fd: number): string[] {
+  const { uid, mode } = fstatSync(fd);
+  const own = process.geteuid?.() ?? 0;
+  if (uid !== own && uid !== 0)
+    throw new HostLockError(
+      `${dir}: the directory belongs to user ${uid}, who could replace what is in it; run: chown ${own} ${dir}`,
+    );
+  if ((mode & WRITABLE_BY_OTHERS) === 0) return [];
+  const shown = (mode & 0o7777).toString(8);
+  if ((mode & STICKY) !== 0)
+    return [
+      `${dir} has mode ${shown}: it is shared with others; choose one for cpusetd alone, or run: chmod 700 ${dir}`,
+    ];
+  try {
+    fchmodSync(fd, mode & 0o7777 & ~WRITABLE_BY_OTHERS);
+    return [`${dir} had mode ${shown}: others could write to it, and can't any more`];
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    if (code === 'EROFS') return [`${dir} has mode ${shown}, and the file system is read-only; run: chmod go-w ${dir}`];
+    throw new HostLockError(`${dir}: others may write to the directory (mode ${shown}); run: chmod go-w ${dir}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,186 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { acquireRuntimeLocks, identifySocket } from '../../src/host';
+import { bundleModule } from './bundle-module';
+
+const isRoot = process.getuid?.() === 0 || process.env['CI'] !== undefined; // in CI they fail where they can't run
+const asRoot = isRoot ? test : test.skip;
+
+let folder: string;
+let locks: string;
+let release: (() => void)[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'locks-'));
+  locks = join(folder, 'locks');
+  release = [];
+});
+afterEach(() => {
+  for (const one of release) one();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const at = (...names: string[]): string => join(folder, ...names);
+
+/** Takes the locks until the end of the test; tells whether they could be had. */
+function take(...sockets: string[]): 'acquired' | 'held' {
+  const outcome = acquireRuntimeLocks(locks, sockets);
+  if (outcome.kind === 'acquired') release.push(() => outcome.lock.release());
+  return outcome.kind;
+}
+
+test.each`
+  what                                    | first                 | second                    | want
+  ${'the same two sockets'}               | ${['nri/a', 'cri/b']} | ${['nri/a', 'cri/b']}     | ${'held'}
+  ${'an NRI plugin and a proxy of one'}   | ${['nri/a', 'cri/b']} | ${['cri/b']}              | ${'held'}
+  ${'a proxy and an NRI plugin of one'}   | ${['cri/b']}          | ${['nri/a', 'cri/b']}     | ${'held'}
+  ${'two that share the NRI socket only'} | ${['nri/a']}          | ${['nri/a', 'cri/b']}     | ${'held'}
+  ${'over a link to the directory'}       | ${['nri/a']}          | ${['link/a']}             | ${'held'}
+  ${'over a link to the socket'}          | ${['nri/there']}      | ${['to-there']}           | ${'held'}
+  ${'with another spelling'}              | ${['nri/a']}          | ${['cri/..//nri/./a']}    | ${'held'}
+  ${'a directory that is not there yet'}  | ${['none/yet/a']}     | ${['none/../none/yet/a']} | ${'held'}
+  ${'two runtimes'}                       | ${['nri/a', 'cri/b']} | ${['nri/c', 'cri/d']}     | ${'acquired'}
+  ${'one name in two directories'}        | ${['nri/a']}          | ${['cri/a']}              | ${'acquired'}
+`('$what: $want', ({ first, second, want }: Record<'first' | 'second', string[]> & { want: string }) => {
+  for (const name of ['nri', 'cri']) mkdirSync(at(name));
+  symlinkSync(at('nri'), at('link'));
+  writeFileSync(at('nri/there'), '');
+  symlinkSync(at('nri/there'), at('to-there'));
+  const paths = (names: string[]): string[] => names.map((name) => `${folder}/${name}`);
+  expect(take(...paths(first))).toBe('acquired');
+  expect(take(...paths(second))).toBe(want);
+});
+
+test('a directory that comes into being keeps its name, and gets one more', () => {
+  const path = at('run/nri.sock');
+  expect(identifySocket(path)).toEqual([`path ${path}`]);
+  expect(take(path)).toBe('acquired');
+  mkdirSync(at('run'));
+  const { dev, ino } = statSync(at('run'), { bigint: true });
+  expect(identifySocket(path)).toEqual([`path ${path}`, `inode ${dev}:${ino} nri.sock`]);
+  expect(take(path)).toBe('held');
+});
+
+test('/var/run is /run, also in an image where it is no link', () => {
+  expect(identifySocket('/var/run/none/a.sock')).toEqual(identifySocket('/run/none/a.sock'));
+});
+
+asRoot('a directory that is mounted elsewhere, as into a container, is the same', () => {
+  for (const name of ['nri', 'elsewhere']) mkdirSync(at(name));
+  expect(spawnSync('mount', ['--bind', at('nri'), at('elsewhere')], { encoding: 'utf8' }).stderr).toBe('');
+  try {
+    expect(take(at('nri/a'))).toBe('acquired');
+    expect(take(at('elsewhere/a'))).toBe('held');
+  } finally {
+    spawnSync('umount', ['--lazy', at('elsewhere')]);
+  }
+});
+
+test('who holds it is told, with what to do', () => {
+  const socket = at('nri.sock');
+  take(socket);
+  expect(acquireRuntimeLocks(locks, [socket])).toMatchObject({
+    kind: 'held',
+    holderPid: process.pid,
+    because: expect.stringMatching(
+      `^the runtime at ${socket} is locked by process ${process.pid} \\(${locks}/socket-\\w+\\.lock\\); only one cpusetd may serve a runtime: stop that one first$`,
+    ),
+  });
+});
+
+test('who gets one of two locks keeps neither', () => {
+  take(at('b'));
+  expect(take(at('a'), at('b'), at('c'))).toBe('held');
+  expect(take(at('a'), at('c'))).toBe('acquired');
+});
+
+test('of many that start at once one gets all', async () => {
+  const bundle = bundleModule('host-lock.ts');
+  const script = `const outcome = require(${JSON.stringify(bundle.file)}).acquireRuntimeLocks(process.argv[1], process.argv.slice(2));
+    process.stdin.resume().on('end', () => process.exit(0)); console.log(outcome.kind);`;
+  try {
+    const orders = [
+      ['a', 'b', 'c'],
+      ['c', 'b', 'a'],
+      ['b', 'a'],
+      ['c', 'a'],
+    ];
+    const children = orders.map((names) =>
+      spawn(process.execPath, ['-e', script, locks, ...names.map((name) => at(name))], {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      }),
+    );
+    const said = await Promise.all(
+      children.map(async ({ stdout }) => ((await once(stdout, 'data')) as [Buffer])[0].toString().trim()),
+    );
+    expect(said.filter((kind) => kind === 'acquired')).toHaveLength(1);
+    for (const child of children) child.stdin.end();
+    await Promise.all(children.map((child) => once(child, 'close')));
+  } finally {
+    bundle.remove();
+  }
+});
+
+test('a holder that is killed loses them, and its files are no hindrance', async () => {
+  const bundle = bundleModule('host-lock.ts');
+  const script = `console.log(require(${JSON.stringify(bundle.file)}).acquireRuntimeLocks(...JSON.parse(process.argv[1])).kind); setInterval(() => {}, 1000)`;
+  const child = spawn(process.execPath, ['-e', script, JSON.stringify([locks, [at('a')]])], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    expect(((await once(child.stdout, 'data')) as [Buffer])[0].toString()).toBe('acquired\n');
+    expect(take(at('a'))).toBe('held');
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+    expect(readdirSync(locks)).not.toEqual([]);
+    expect(take(at('a'))).toBe('acquired');
+  } finally {
+    child.kill('SIGKILL');
+    bundle.remove();
+  }
+});
+
+describe('what is in the way of a lock file is refused, and neither followed nor waited for', () => {
+  asRoot.each`
+    name                        | put
+    ${'a link'}                 | ${(path: string) => symlinkSync(at('victim'), path)}
+    ${'a folder'}               | ${(path: string) => mkdirSync(path)}
+    ${'a pipe'}                 | ${(path: string) => execFileSync('mkfifo', [path])}
+    ${'a device'}               | ${(path: string) => execFileSync('mknod', [path, 'c', '1', '3'])}
+    ${'a file of another user'} | ${(path: string) => (writeFileSync(path, ''), chownSync(path, 4711, 0))}
+  `('$name', ({ put }: { put: (path: string) => void }) => {
+    writeFileSync(at('victim'), 'untouched');
+    take(at('a'));
+    release.pop()!();
+    const [name] = readdirSync(locks);
+    unlinkSync(join(locks, name!));
+    put(join(locks, name!));
+    expect(() => acquireRuntimeLocks(locks, [at('a')])).toThrow(
+      new RegExp(`^${locks}/${name}: .*; ?(?:if it is no plain file of ours, )?remove it$`),
+    );
+    expect(statSync(at('victim')).size).toBe(9);
+  });
+
+  asRoot('a directory for them that others could write to is closed; one of theirs is refused', () => {
+    mkdirSync(locks);
+    chmodSync(locks, 0o777);
+    expect(take(at('a'))).toBe('acquired');
+    expect(statSync(locks).mode & 0o777).toBe(0o755);
+    chownSync(locks, 4711, 0);
+    expect(() => take(at('b'))).toThrow(/belongs to user 4711/);
+  });
+});
