@@ -20,10 +20,12 @@ const AWAY_MS = 60_000;
 export class KubeConnection {
   current: Connection;
   private away: NodeJS.Timeout | undefined;
+  private isAway = false;
 
   constructor(private readonly parts: KubeConnectionParts) {
     this.current = { state: 'connecting', since: parts.now(), reason: '' };
     parts.signal.addEventListener('abort', () => clearTimeout(this.away), { once: true });
+    this.expectNews();
   }
 
   /** Saying the same again is no news. */
@@ -39,13 +41,24 @@ export class KubeConnection {
     if (state === 'ready') {
       clearTimeout(this.away);
       this.away = undefined;
+      this.isAway = false;
       alarms.clear('api-server', '');
     } else {
-      this.away ??= setTimeout(
-        () => alarms.raise('api-server', '', `no news from the API server: ${this.current.reason}`),
-        AWAY_MS,
-      );
+      if (this.isAway) this.raise();
+      this.expectNews();
     }
     onChange();
+  }
+
+  /** From the start on: who never hears a word is away too. */
+  private expectNews(): void {
+    this.away ??= setTimeout(() => this.raise(), AWAY_MS);
+  }
+
+  private raise(): void {
+    this.isAway = true;
+    const { reason } = this.current;
+    const because = `no news from the API server: ${reason === '' ? 'it has not answered yet' : reason}`;
+    this.parts.alarms.tell('api-server', '', because);
   }
 }

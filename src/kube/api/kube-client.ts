@@ -1,8 +1,8 @@
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import type { KubeConfig } from '../kube-library';
 import { explainStatus, KubeError } from './kube-error';
-import { loadKubeConfig, type KubeConfigSource } from './load-kube-config';
+import { loadKubeConfig, type GuardedKubeConfig, type KubeConfigSource } from './load-kube-config';
+import { untilAborted, withinTime } from './within-time';
 
 /** A node has a few hundred pods at most; a list beyond this is no list of ours. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
@@ -28,7 +28,7 @@ export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
  * are the library's; its typed clients are not used, since the models of all of Kubernetes would weigh more than the daemon.
  */
 export class KubeClient {
-  private loaded: Promise<KubeConfig> | undefined;
+  private loaded: Promise<GuardedKubeConfig> | undefined;
 
   constructor(
     private readonly source: KubeConfigSource,
@@ -36,8 +36,8 @@ export class KubeClient {
   ) {}
 
   /** Read once, and again after it has failed: a kubeconfig may come or change while we run. Throws KubeError. */
-  config(): Promise<KubeConfig> {
-    this.loaded ??= loadKubeConfig(this.source).catch((error: unknown) => {
+  config(): Promise<GuardedKubeConfig> {
+    this.loaded ??= loadKubeConfig(this.source, { signal: this.signal }).catch((error: unknown) => {
       this.loaded = undefined;
       throw error;
     });
@@ -49,27 +49,34 @@ export class KubeClient {
     this.loaded = undefined;
   }
 
-  /** Gives the parsed JSON of a successful answer. Throws KubeError for every other outcome, also when the daemon ends. */
+  /**
+   * Gives the parsed JSON of a successful answer. Throws KubeError for every other outcome, also when the daemon ends. The
+   * time limit is one for all of it: reading the kubeconfig, getting credentials, connecting, and the answer to its end.
+   */
   async send(call: KubeRequest): Promise<unknown> {
-    const config = await this.config();
+    try {
+      return await withinTime(
+        { signal: this.signal, timeoutMs: call.timeoutMs ?? DEFAULT_TIMEOUT_MS },
+        async (limit) => {
+          const config = await untilAborted(this.config(), limit, () => 'the kubeconfig did not come in time');
+          return await this.ask(config, call, limit);
+        },
+      );
+    } catch (error) {
+      throw error instanceof KubeError ? error : new KubeError((error as Error).message, 0, { cause: error });
+    }
+  }
+
+  private async ask(config: GuardedKubeConfig, call: KubeRequest, signal: AbortSignal): Promise<unknown> {
     const server = config.getCurrentCluster()?.server;
     if (server === undefined) throw new KubeError('the kubeconfig names no cluster for its current context', 0);
     const url = new URL(server.replace(/\/$/, '') + call.path);
     for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, value);
 
     const body = call.body === undefined ? undefined : JSON.stringify(call.body);
-    const options: RequestOptions = { method: call.method, headers: headersOf(call, body) };
-    await config.applyToHTTPSOptions(options as Parameters<KubeConfig['applyToHTTPSOptions']>[0]);
-    const limit = new AbortController();
-    const stop = (): void => limit.abort();
-    let isLate = false;
-    const timer = setTimeout(() => {
-      isLate = true;
-      stop();
-    }, call.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-    this.signal.addEventListener('abort', stop, { once: true });
-    if (this.signal.aborted) stop();
-    options.signal = limit.signal;
+    const options: RequestOptions = { method: call.method, headers: headersOf(call, body), signal };
+    const applied = config.applyToHTTPSOptions(options as Parameters<GuardedKubeConfig['applyToHTTPSOptions']>[0]);
+    await untilAborted(applied, signal, () => config.delay);
     try {
       const { status, text, retryAfterMs } = await exchange(url, options, body);
       if (status >= 200 && status < 300) return parseJson(text);
@@ -78,11 +85,8 @@ export class KubeClient {
     } catch (error) {
       if (error instanceof KubeError) throw error;
       this.forgetConfig(); // certificates and addresses may have changed
-      const why = isLate ? 'it did not answer in time' : describeFault(error);
+      const why = signal.aborted ? 'it did not answer in time' : describeFault(error);
       throw new KubeError(`the API server at ${url.host} can't be reached: ${why}`, 0, { cause: error });
-    } finally {
-      clearTimeout(timer);
-      this.signal.removeEventListener('abort', stop);
     }
   }
 }

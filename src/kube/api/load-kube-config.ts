@@ -1,45 +1,142 @@
-import { accessSync, constants } from 'node:fs';
+import { isIPv6 } from 'node:net';
+import { dirname } from 'node:path';
+import { asArray, asObject, asString, type JsonObject } from '../json';
 import { KubeConfig } from '../kube-library';
+import { Credentials } from './credentials';
 import { KubeError } from './kube-error';
+import { readCredentialFile } from './read-credential-file';
+import { untilAborted, withinTime, type Limits } from './within-time';
 
 /** Where the API server is, and who we are to it. */
 export type KubeConfigSource = { readonly kind: 'file'; readonly path: string } | { readonly kind: 'in-cluster' };
 
-const TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+const CREDENTIALS_TIMEOUT_MS = 15_000;
 
-/** Reads it. Throws KubeError with what is missing; that may come later, as on a node that is only joining. */
-// eslint-disable-next-line @typescript-eslint/require-await -- a rejection, so that callers have one way to fail
-export async function loadKubeConfig(source: KubeConfigSource): Promise<KubeConfig> {
-  const config = new KubeConfig();
-  if (source.kind === 'in-cluster') {
-    requireReadable(TOKEN, 'no service account in this pod');
-    if (process.env['KUBERNETES_SERVICE_HOST'] === undefined)
-      throw new KubeError('KUBERNETES_SERVICE_HOST is not set: not in a pod; name a file with --kubeconfig', 0);
-    config.loadFromCluster();
-  } else {
-    requireReadable(source.path, 'the kubeconfig can’t be read');
+export interface LoadOptions {
+  /** Ends what is under way when the daemon ends. */
+  readonly signal: AbortSignal;
+  /** How long files, a credential plugin or an identity provider may take. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * The library's configuration, of which it reads no file and runs no program: it would do both on the thread that answers the
+ * runtime, or without an end. What the kubeconfig points to is had here, and handed to it.
+ */
+export class GuardedKubeConfig extends KubeConfig {
+  constructor(
+    private readonly credentials: Credentials,
+    private readonly limits: Limits,
+  ) {
+    super();
+  }
+
+  /** Rejects with KubeError that names what did not come. */
+  override async applyToHTTPSOptions(...[options]: Parameters<KubeConfig['applyToHTTPSOptions']>): Promise<void> {
     try {
-      config.loadFromFile(source.path);
-    } catch (cause) {
-      throw new KubeError(`${source.path} is not a kubeconfig: ${(cause as Error).message}`, 0, { cause });
+      const { ca, certificate, key, token } = await this.credentials.get();
+      const user: Writable<NonNullable<ReturnType<KubeConfig['getCurrentUser']>>> | null = this.getCurrentUser();
+      const cluster = this.getCurrentCluster() as Writable<NonNullable<ReturnType<KubeConfig['getCurrentCluster']>>>;
+      if (ca) cluster.caData = ca.toString('base64');
+      if (user && certificate) user.certData = certificate.toString('base64');
+      if (user && key) user.keyData = key.toString('base64');
+      if (user && token !== undefined) user.token = token;
+      // An identity provider (OIDC) is asked over the network.
+      await withinTime(this.limits, (limit) =>
+        untilAborted(super.applyToHTTPSOptions(options), limit, () => 'the identity provider did not answer in time'),
+      );
+    } catch (error) {
+      throw new KubeError(`the credentials for the API server can't be had: ${(error as Error).message}`, 0, {
+        cause: error,
+      });
     }
   }
-  const cluster = config.getCurrentCluster();
-  if (!cluster || !URL.canParse(cluster.server))
-    throw new KubeError(`${describeSource(source)} names no API server for its current context`, 0);
-  return config;
+
+  /** What a call that does not get its credentials in time is waiting for. */
+  get delay(): string {
+    return `the credentials for the API server can't be had: ${this.credentials.delay}`;
+  }
+}
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** Reads it. Rejects with KubeError, which says what is missing; that may come later, as on a node that is only joining. */
+export async function loadKubeConfig(source: KubeConfigSource, options: LoadOptions): Promise<GuardedKubeConfig> {
+  const limits = { timeoutMs: CREDENTIALS_TIMEOUT_MS, ...options };
+  const place = describeSource(source);
+  const document = source.kind === 'in-cluster' ? describeServiceAccount() : await readDocument(source.path, limits);
+  try {
+    const context = asObject(find(document, 'contexts', 'context', asString(document['current-context'])));
+    const credentials = new Credentials({
+      user: asObject(find(document, 'users', 'user', asString(context['user']))),
+      cluster: asObject(find(document, 'clusters', 'cluster', asString(context['cluster']))),
+      folder: source.kind === 'file' ? dirname(source.path) : '/',
+      ...limits,
+    });
+    const config = new GuardedKubeConfig(credentials, limits);
+    config.loadFromString(JSON.stringify(withoutPaths(document)));
+    const cluster = config.getCurrentCluster();
+    if (cluster && URL.canParse(cluster.server)) return config;
+  } catch (cause) {
+    throw new KubeError(`${place} is not a kubeconfig that can be used: ${(cause as Error).message}`, 0, { cause });
+  }
+  throw new KubeError(`${place} names no API server for its current context`, 0);
+}
+
+async function readDocument(path: string, limits: Limits): Promise<JsonObject> {
+  let text: string;
+  try {
+    const bytes = await withinTime(limits, (limit) =>
+      untilAborted(readCredentialFile(path), limit, () => 'it did not come in time'),
+    );
+    text = bytes.toString('utf8');
+  } catch (cause) {
+    throw new KubeError(`the kubeconfig can’t be read: ${path}: ${(cause as Error).message}`, 0, { cause });
+  }
+  try {
+    const { parse } = await import('yaml');
+    return asObject(parse(text));
+  } catch (cause) {
+    throw new KubeError(`${path} is not a kubeconfig: ${(cause as Error).message.slice(0, 300)}`, 0, { cause });
+  }
+}
+
+/** As a kubeconfig would say it. Throws KubeError outside of a pod. */
+function describeServiceAccount(): JsonObject {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = '443' } = process.env;
+  if (host === undefined)
+    throw new KubeError('KUBERNETES_SERVICE_HOST is not set: not in a pod; name a file with --kubeconfig', 0);
+  const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  return {
+    clusters: [{ name: 'pod', cluster: { server, 'certificate-authority': `${SERVICE_ACCOUNT}/ca.crt` } }],
+    users: [{ name: 'pod', user: { tokenFile: `${SERVICE_ACCOUNT}/token` } }],
+    contexts: [{ name: 'pod', context: { cluster: 'pod', user: 'pod' } }],
+    'current-context': 'pod',
+  };
+}
+
+function find(document: JsonObject, list: string, kind: string, name: string): unknown {
+  return asObject(asArray(document[list]).find((entry) => asObject(entry)['name'] === name))[kind];
+}
+
+const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile', 'token-file', 'exec'];
+
+/** Without what the library would read or run. Of the ways to ask a provider only OIDC is left, which is a matter of the network. */
+function withoutPaths(document: JsonObject): JsonObject {
+  const strip = (kind: string) => (entry: unknown) => {
+    const inner = Object.entries(asObject(asObject(entry)[kind])).filter(
+      ([name, value]) => !PATHS.includes(name) && (name !== 'auth-provider' || asObject(value)['name'] === 'oidc'),
+    );
+    return { ...asObject(entry), [kind]: Object.fromEntries(inner) };
+  };
+  return {
+    ...document,
+    clusters: asArray(document['clusters']).map(strip('cluster')),
+    users: asArray(document['users']).map(strip('user')),
+  };
 }
 
 function describeSource(source: KubeConfigSource): string {
   return source.kind === 'file' ? source.path : "the pod's service account";
-}
-
-function requireReadable(path: string, problem: string): void {
-  try {
-    accessSync(path, constants.R_OK);
-  } catch (cause) {
-    throw new KubeError(`${problem}: ${path}: ${(cause as NodeJS.ErrnoException).code ?? 'not readable'}`, 0, {
-      cause,
-    });
-  }
 }

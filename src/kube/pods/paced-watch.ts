@@ -68,7 +68,13 @@ export class PacedWatch extends Watch {
     };
     const tell: OnEvent = (phase, object, watched) =>
       onEvent(phase, phase === 'ERROR' ? object : reduce(object), watched);
-    const controller = await super.watch(path, query, tell, over);
+    let controller;
+    try {
+      controller = await super.watch(path, query, tell, over);
+    } catch (error) {
+      over(error); // no credentials: the library tells that to nobody, and a rejection of ours would end the daemon
+      return abortedController();
+    }
     if (isOver) return controller;
     clearTimeout(timer);
     timer = setTimeout(() => controller.abort(), lifeMs + answerMs).unref();

@@ -1,0 +1,26 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+
+const MAX_BYTES = 1 << 20;
+
+/**
+ * Reads a kubeconfig, certificate, key or token, without ever standing still: opening a pipe does not wait for its writer,
+ * and a file of a server that is away holds up this call alone. Links are followed, as a renewed certificate is one.
+ * Rejects with an error whose message goes on from the path.
+ */
+export async function readCredentialFile(path: string): Promise<Buffer> {
+  try {
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const stats = await file.stat();
+      if (!stats.isFile()) throw new Error('it is not a regular file');
+      if (stats.size > MAX_BYTES) throw new Error('it is larger than 1 MiB');
+      return await file.readFile();
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new Error(code ?? message, { cause: error });
+  }
+}

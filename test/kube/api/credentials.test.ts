@@ -1,0 +1,230 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Credentials } from '../../../src/kube/api/credentials';
+import { KubeClient } from '../../../src/kube/api/kube-client';
+import { PacedWatch } from '../../../src/kube/pods/paced-watch';
+import { until } from '../../support/kube/until';
+
+// Whatever a kubeconfig points to, a call of ours ends in time with a sentence that names it, and the daemon's thread goes on.
+
+let dir: string;
+let end: AbortController;
+let server: Server | undefined;
+let seen: (string | undefined)[];
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'creds-'));
+  end = new AbortController();
+  seen = [];
+});
+afterEach(() => {
+  end.abort();
+  server?.close();
+  server?.closeAllConnections();
+  server = undefined;
+  rmSync(dir, { recursive: true });
+});
+
+const at = (name: string): string => join(dir, name);
+
+/** A program of this text for the shell. */
+function script(text: string, name = 'plugin'): string {
+  writeFileSync(at(name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  return at(name);
+}
+
+const credential = (status: object): string => JSON.stringify({ kind: 'ExecCredential', status });
+
+/** A client of a server that notes who asks, and gives 401 to tokens that are not good. */
+async function clientFor(
+  user: object,
+  { cluster = {}, isGood = () => true }: { cluster?: object; isGood?: (token?: string) => boolean } = {},
+): Promise<KubeClient> {
+  server = createServer(({ headers }, response) => {
+    seen.push(headers.authorization);
+    response.writeHead(isGood(headers.authorization) ? 200 : 401).end('{}');
+  });
+  await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  writeFileSync(
+    at('kubeconfig'),
+    JSON.stringify({
+      clusters: [{ name: 'c', cluster: { server: url, 'insecure-skip-tls-verify': true, ...cluster } }],
+      users: [{ name: 'u', user }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    }),
+  );
+  return new KubeClient({ kind: 'file', path: at('kubeconfig') }, end.signal);
+}
+const get = (client: KubeClient, timeoutMs = 60_000): Promise<unknown> =>
+  client.send({ method: 'GET', path: '/x', timeoutMs });
+const exec = (command: string, more: object = {}): object => ({ exec: { apiVersion: 'v1', command, ...more } });
+
+describe('a credential plugin that hangs', () => {
+  test('ends the call in its time, by name; the thread goes on meanwhile, and the end of the daemon ends the plugin', async () => {
+    const command = script(`echo $$ > ${at('pid')}; sleep 1000 & wait`);
+    const client = await clientFor(exec(command));
+    let ticks = 0;
+    const timer = setInterval(() => ticks++, 10);
+    await expect(get(client, 400)).rejects.toMatchObject({
+      status: 0,
+      message: `the credentials for the API server can't be had: the answer of the credential plugin ${command} did not come in time`,
+    });
+    clearInterval(timer);
+    expect(ticks).toBeGreaterThan(3);
+    await until(() => existsSync(at('pid')) && readFileSync(at('pid'), 'utf8') !== '', 'the plugin to start');
+    const pid = Number(readFileSync(at('pid'), 'utf8'));
+    end.abort();
+    await until(() => !isAlive(pid), 'the plugin to end');
+  });
+
+  test('is killed after its time, with what it started', async () => {
+    const command = script(`sleep 1000 & echo "$$ $!" > ${at('pids')}; wait`);
+    const credentials = new Credentials({
+      user: { exec: { command } },
+      cluster: {},
+      folder: dir,
+      timeoutMs: 3_000,
+      signal: end.signal,
+    });
+    await expect(credentials.get()).rejects.toThrow(command);
+    const pids = readFileSync(at('pids'), 'utf8').trim().split(' ').map(Number);
+    expect(pids).toHaveLength(2);
+    for (const pid of pids) await until(() => !isAlive(pid), 'the plugin and its child to end');
+  });
+
+  test('holds its output open after its end: the same', async () => {
+    const command = script('sleep 1000 & exit 0');
+    await expect(get(await clientFor(exec(command)), 200)).rejects.toThrow(command);
+  });
+});
+
+/** A zombie of the container's init is as dead as can be. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+test.each([
+  ['fails', () => exec(script('echo "no ticket" >&2; exit 3')), /plugin .*plugin ended with 3: no ticket/],
+  ['is killed', () => exec(script('kill -9 $$')), /ended with SIGKILL: it said nothing/],
+  ['is missing', () => exec('/nowhere', { installHint: 'get it' }), /plugin \/nowhere can't be run \(ENOENT\): get it/],
+  ['is a folder', () => exec(dir), /can't be run \(EACCES\)/],
+  ['has no name', () => exec(''), /the credential plugin has no command/],
+  ['prints nothing', () => exec(script(':')), /printed no ExecCredential/],
+  ['prints no JSON', () => exec(script('echo hello')), /printed no ExecCredential/],
+  ['prints no token', () => exec(script(`echo '${credential({})}'`)), /printed no ExecCredential/],
+  ['prints without an end', () => exec(script('exec yes')), /printed more than 1 MiB/],
+  ['wants a terminal', () => exec('/bin/true', { interactiveMode: 'Always' }), /wants a terminal .* a daemon has none/],
+  [
+    'is of gcp',
+    () => ({ 'auth-provider': { name: 'gcp', config: { 'cmd-path': 'x' } } }),
+    /auth-provider gcp is not sup/,
+  ],
+  [
+    'is of azure',
+    () => ({ 'auth-provider': { name: 'azure', config: {} } }),
+    /auth-provider azure is not supported; use/,
+  ],
+])('a credential plugin that %s is told', async (_what, user, message) => {
+  await expect(get(await clientFor(user()))).rejects.toMatchObject({
+    status: 0,
+    message: expect.stringMatching(message),
+  });
+  expect(seen).toEqual([]);
+});
+
+test('a plugin is told who asks, has no input, and what it gives is used until it is refused', async () => {
+  const command = script(
+    `cat; echo "$KUBERNETES_EXEC_INFO $EXTRA $1" >> ${at('runs')}; echo '${credential({ token: 'TOKEN' })}' | sed "s/TOKEN/t$(wc -l < ${at('runs')})/"`,
+  );
+  const plugin = exec('./plugin', { args: ['arg'], env: [{ name: 'EXTRA', value: 'extra' }] });
+  const client = await clientFor(plugin, { isGood: (token = '') => seen.length < 3 || token === 'Bearer t2' });
+  expect(command).toBe(at('plugin'));
+  await Promise.all([get(client), get(client)]); // asked for once
+  await expect(get(client)).rejects.toMatchObject({ status: 401 });
+  await get(client);
+  expect(seen).toEqual(['Bearer t1', 'Bearer t1', 'Bearer t1', 'Bearer t2']);
+  const info = JSON.stringify({ apiVersion: 'v1', kind: 'ExecCredential', spec: { interactive: false } });
+  expect(readFileSync(at('runs'), 'utf8')).toBe(`${info} extra arg\n`.repeat(2));
+});
+
+test('what a plugin gives is asked for again when it has expired', async () => {
+  const token = credential({ token: 't', expirationTimestamp: '2001-01-01T00:00:00Z' });
+  const client = await clientFor(exec(script(`echo >> ${at('runs')}; echo '${token}'`)));
+  await get(client);
+  await get(client);
+  expect(readFileSync(at('runs'), 'utf8')).toBe('\n\n');
+});
+
+const fifo = (path: string): void => void execFileSync('mkfifo', [path]);
+const endless = (path: string): void => symlinkSync('/dev/zero', path);
+
+describe.each([
+  ['a pipe without a writer', fifo],
+  ['a device without an end', endless],
+])('%s is not waited for', (_what, put) => {
+  test.each([
+    ['client-certificate', (path: string) => [{ 'client-certificate': path, token: 't' }, {}]],
+    ['client-key', (path: string) => [{ 'client-key': path }, {}]],
+    ['certificate-authority', (path: string) => [{}, { 'certificate-authority': path }]],
+    ['tokenFile', (path: string) => [{ tokenFile: path }, {}]],
+    ['auth-provider', (path: string) => [{ 'auth-provider': { name: 'x', config: { tokenFile: path } } }, {}]],
+  ])('as %s', async (_key, make) => {
+    put(at('odd'));
+    const [user, cluster] = make(at('odd')) as [object, object];
+    await expect(get(await clientFor(user, { cluster }))).rejects.toMatchObject({
+      status: 0,
+      message: `the credentials for the API server can't be had: ${at('odd')} can't be read: it is not a regular file`,
+    });
+  });
+
+  test('as the kubeconfig', async () => {
+    put(at('kubeconfig'));
+    await expect(get(new KubeClient({ kind: 'file', path: at('kubeconfig') }, end.signal))).rejects.toMatchObject({
+      message: `the kubeconfig can’t be read: ${at('kubeconfig')}: it is not a regular file`,
+    });
+  });
+
+  test('as a key that the library reads by itself', async () => {
+    put(at('odd'));
+    await get(await clientFor({ 'token-file': at('odd'), token: 't' }));
+    expect(seen).toEqual(['Bearer t']);
+  });
+});
+
+test('a token file is used, also by a path beside the kubeconfig', async () => {
+  writeFileSync(at('token'), 'from-file\n');
+  await get(await clientFor({ tokenFile: 'token', token: 'other' }));
+  expect(seen).toEqual(['Bearer from-file']);
+});
+
+test('credentials that fail end a watch, and not the daemon', async () => {
+  const client = await clientFor(exec(script('exit 1')));
+  const watch = new PacedWatch({
+    client,
+    signal: end.signal,
+    onBegin: () => undefined,
+    onOpen: () => undefined,
+    reduce: (object) => object,
+    lifeMs: 1_000,
+  });
+  const told: unknown[] = [];
+  const controller = await watch.watch(
+    '/x',
+    {},
+    () => undefined,
+    (error) => told.push(error),
+  );
+  expect(told).toEqual([expect.objectContaining({ message: expect.stringContaining('ended with 1') })]);
+  expect(controller.signal.aborted).toBe(true);
+  await pause(0);
+});
