@@ -1,4 +1,15 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+  type BigIntStats,
+} from 'node:fs';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 
@@ -35,8 +46,9 @@ export async function probeSocket(path: string): Promise<SocketPresence> {
 /**
  * Listens on a unix socket that only its owner can ever open, in place of what a dead process left there.
  *
- * The socket is bound in a new folder that is closed to others, gets its mode there and is then moved to its place:
- * no instant at which someone else could connect. The parent folder is made when it is missing.
+ * The socket is bound in a new folder that is closed to others, gets its mode there and is then put in its place: no
+ * instant at which someone else could connect. Of several that claim one path at the same time one gets it: what came there
+ * meanwhile is never replaced. The parent folder is made when it is missing.
  *
  * `listen` must listen on the path that it is given. Returns what removes the socket, unless someone replaced it.
  * Throws CpusetdError ALREADY_EXISTS when somebody listens there, INVALID_ARGUMENT for a path that can't be a socket's,
@@ -51,51 +63,99 @@ export async function claimSocket(path: string, listen: (path: string) => Promis
       `can't listen on ${path}: the path is too long for a socket; use a shorter one`,
     );
   }
-  const presence = await probe(path);
-  if (presence === 'live') {
-    throw new CpusetdError(
-      'ALREADY_EXISTS',
-      `can't listen on ${path}: another process answers there; stop it, or choose another path`,
-    );
-  }
-  if (presence === 'foreign') {
-    throw new CpusetdError(
-      'FAILED_PRECONDITION',
-      `can't listen on ${path}: a file that is no socket is there; remove it, or choose another path`,
-    );
-  }
+  let made: Made;
   try {
+    refuseTaken(path, await probeSocket(path));
     makeFolder(parent);
     const folder = mkdtempSync(`${parent}/.`);
     try {
       const bound = join(folder, 's');
       await listen(bound);
       chmodSync(bound, 0o600);
-      renameSync(bound, path);
+      made = lstatSync(bound);
+      await putInPlace(bound, path, join(folder, 'before'));
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   } catch (error) {
-    throw inTheWay(path, error);
+    throw error instanceof CpusetdError ? error : inTheWay(path, error);
   }
-  const { ino } = lstatSync(path);
+  const { dev, ino } = made;
   return () => {
-    if (lstatSync(path, { throwIfNoEntry: false })?.ino === ino) rmSync(path, { force: true });
+    const there = lstatSync(path, { throwIfNoEntry: false });
+    if (there?.ino === ino && there.dev === dev) rmSync(path, { force: true });
   };
+}
+
+interface Made {
+  readonly dev: number;
+  readonly ino: number;
+}
+
+function refuseTaken(path: string, presence: SocketPresence): void {
+  if (presence === 'live')
+    throw new CpusetdError(
+      'ALREADY_EXISTS',
+      `can't listen on ${path}: another process answers there; stop it, or choose another path`,
+    );
+  if (presence === 'foreign')
+    throw new CpusetdError(
+      'FAILED_PRECONDITION',
+      `can't listen on ${path}: a file that is no socket is there; remove it, or choose another path`,
+    );
+}
+
+/** Others that want the path do the same; who is passed so often has lost to one that listens. */
+const TRIES = 10;
+
+/** A second name, not a new one: that is refused when the path is taken, where a rename would replace what is there. */
+async function putInPlace(bound: string, path: string, aside: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      linkSync(bound, path);
+      return;
+    } catch (error) {
+      const { code = '' } = error as NodeJS.ErrnoException;
+      if (NO_LINKS.has(code)) {
+        renameSync(bound, path);
+        return;
+      }
+      if (code !== 'EEXIST' || tries === TRIES) throw error;
+    }
+    const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    refuseTaken(path, await probeSocket(path));
+    if (found) takeAway(found, path, aside);
+  }
+}
+
+/** What file systems without hard links answer. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
+/**
+ * Removes what was found dead. There is no way to remove a name only if it still means the same file: so it is moved, looked
+ * at, and put back at once when somebody has come in the meantime.
+ */
+function takeAway({ ino, birthtimeNs }: BigIntStats, path: string, aside: string): void {
+  try {
+    renameSync(path, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return; // somebody else did
+    throw error;
+  }
+  const moved = lstatSync(aside, { bigint: true });
+  if (moved.ino !== ino || moved.birthtimeNs !== birthtimeNs) linkSync(aside, path);
+  rmSync(aside);
 }
 
 /** Not Node's own way with parents: that spins for ever where a file system makes no folders, as in /proc. */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;
   makeFolder(dirname(path));
-  mkdirSync(path, 0o755);
-}
-
-async function probe(path: string): Promise<SocketPresence> {
   try {
-    return await probeSocket(path);
+    mkdirSync(path, 0o755);
   } catch (error) {
-    throw inTheWay(path, error);
+    const isThere = statSync(path, { throwIfNoEntry: false })?.isDirectory(); // of another that starts now
+    if (isThere !== true) throw error;
   }
 }
 

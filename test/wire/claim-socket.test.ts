@@ -73,6 +73,49 @@ test('the socket of a process that is gone is replaced', async () => {
   expect(await probeSocket(path)).toBe('live');
 });
 
+test('one that came while the socket was being bound keeps its place', async () => {
+  const path = join(folder, 'a.sock');
+  let reached = 0;
+  const other = createServer((socket) => {
+    reached++;
+    socket.destroy();
+  });
+  servers.push(other);
+  const late = claimSocket(path, async (bound) => {
+    await listen(bound);
+    await new Promise<void>((resolve) => other.listen(path, resolve));
+  });
+  await expect(late).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+  reached = 0;
+  expect(await probeSocket(path)).toBe('live');
+  expect(reached).toBe(1);
+  expect(readdirSync(folder)).toEqual(['a.sock']);
+});
+
+test.each(['nothing', 'a stale socket'])(
+  'of many that claim one path at a time one gets it: %s was there',
+  async (was) => {
+    const path = join(folder, 'new/a.sock');
+    if (was !== 'nothing') {
+      mkdirSync(join(folder, 'new'));
+      await leaveStaleSocket(path);
+    }
+    const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => claimSocket(path, listen)));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'ALREADY_EXISTS' });
+    expect(await probeSocket(path)).toBe('live');
+    expect(readdirSync(join(folder, 'new'))).toEqual(['a.sock']);
+  },
+);
+
+test('over a link to its folder it is the same socket', async () => {
+  mkdirSync(join(folder, 'real'));
+  symlinkSync(join(folder, 'real'), join(folder, 'link'));
+  await claimSocket(join(folder, 'real/a.sock'), listen);
+  await expect(claimSocket(join(folder, 'link/a.sock'), listen)).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+});
+
 test('a missing folder is made', async () => {
   const path = join(folder, 'run/cpusetd/a.sock');
   await claimSocket(path, listen);
