@@ -39,7 +39,15 @@ export interface GroundOptions {
 export async function openGround({ config: given, placeOf, version, log, onClose }: GroundOptions): Promise<Ground> {
   const lockPath = `${given.stateDir}/lock`;
   const aliveMs = readSignOfLife(lockPath, Date.now());
-  takeLocks({ config: given, lockPath, log, onClose });
+  const alone = takeLocks({ config: given, lockPath, log, onClose });
+  const ground = readGround({ config: given, placeOf, version, log, onClose });
+  ground.catch(() => undefined); // told below
+  await alone; // first: whoever is not alone need not hear what else is wrong
+  return { ...(await ground), lockPath, aliveMs };
+}
+
+async function readGround(options: GroundOptions): Promise<Omit<Ground, 'lockPath' | 'aliveMs'>> {
+  const { config: given, placeOf, version, log } = options;
 
   const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given));
   const config = withReservation(given, kubeletConfig);
@@ -58,5 +66,5 @@ export async function openGround({ config: given, placeOf, version, log, onClose
     : { writable: false as const, because: 'cgroup-writes is off' };
   if (!writable.writable)
     log.warn({ because: writable.because }, 'cgroups are not written directly; the runtime is asked to');
-  return { config, kubeletConfig, model, memory, cgroups, writes: writable.writable, lockPath, aliveMs };
+  return { config, kubeletConfig, model, memory, cgroups, writes: writable.writable };
 }

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
 import { CpusetdError } from '../core/errors';
-import { acquireHostLock, acquireRuntimeLocks, identifySocket } from '../host';
+import { acquireHostLock, acquireRuntimeLocks, identifySocket, type HostLockOutcome } from '../host';
 import type { OnClose } from './closers';
 import { nameOf, type Config, type OptionKey } from './config';
 import { demand } from './demand';
@@ -16,22 +16,34 @@ export interface LockParts {
 }
 
 /**
- * Makes sure that we are alone, before anything is registered or written: with our state, and with the runtime. Held until
- * closed. Throws CpusetdError when somebody else is there.
+ * Makes sure that we are alone: with our state when it returns, and with the runtime when what it returned has resolved. Until
+ * then nothing may be registered. Held until closed. Throws, or rejects with, CpusetdError when somebody else is there.
  */
-export function takeLocks({ config, lockPath, log, onClose }: LockParts): void {
+export function takeLocks({ config, lockPath, log, onClose }: LockParts): Promise<void> {
   const ours = socketsOfOurs(config);
   const theirs = socketsOfRuntime(config);
   checkDistinct([...ours, ...theirs]);
   const runtime = theirs.map(({ path }) => path);
-  for (const acquire of [() => acquireHostLock(lockPath), () => acquireRuntimeLocks(config.lockDir, runtime)]) {
-    const outcome = demand(acquire);
+  const warn = (because: string): void => log.warn({ because }, 'a directory was open to others');
+  const keep = (outcome: HostLockOutcome): void => {
     if (outcome.kind === 'held') throw new CpusetdError('FAILED_PRECONDITION', outcome.because);
-    const { lock } = outcome;
-    onClose(() => lock.release());
-    for (const because of lock.warnings) log.warn({ because }, 'a directory was open to others');
-  }
-  for (const because of ours.flatMap(findOpenFolder)) log.warn({ because }, 'a directory was open to others');
+    outcome.lock.warnings.forEach(warn);
+  };
+  const state = demand(() => acquireHostLock(lockPath));
+  if (state.kind === 'acquired') onClose(() => state.lock.release());
+  keep(state);
+  ours.flatMap(findOpenFolder).forEach(warn);
+
+  const taken = acquireRuntimeLocks(config.lockDir, runtime);
+  onClose(async () => {
+    const outcome = await taken.catch(() => undefined);
+    if (outcome?.kind === 'acquired') outcome.lock.release();
+  });
+  return taken.then(keep, (error: unknown) =>
+    demand(() => {
+      throw error;
+    }),
+  );
 }
 
 interface NamedSocket {

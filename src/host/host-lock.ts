@@ -1,4 +1,6 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { createHash } from 'node:crypto';
 import {
   closeSync,
@@ -45,26 +47,31 @@ export type HostLockOutcome =
 export function acquireHostLock(path: string): HostLockOutcome {
   const dir = dirname(resolve(path));
   const { fd, warnings } = openOwnDirectory(dir);
-  return closeUnlessAcquired([fd], () => {
+  let isAcquired = false;
+  try {
     if (tryFlock(dir, [fd]) !== undefined) {
       const holderPid = readNote(path);
       const because = `${dir} is locked by ${describe(holderPid)}; two cpusetd can't share a state directory: stop that one first`;
       return { kind: 'held', holderPid, because };
     }
     replaceNote(path);
+    isAcquired = true;
     return { kind: 'acquired', lock: lockOf([fd], warnings) };
-  });
+  } finally {
+    if (!isAcquired) closeSync(fd);
+  }
 }
 
 /**
  * Takes the locks that keep a second daemon off a runtime, wherever its state is: one for each name that each of the
- * runtime's sockets is known by (`identifySocket`). Never waits.
+ * runtime's sockets is known by (`identifySocket`). Waits for nobody but the command that locks, a few milliseconds in which
+ * other things can be done.
  *
  * @param dir holds the lock files, which stay when they are not locked. Every cpusetd of the host must be given the same.
  *
- * Throws HostLockError when the directory or a file in it cannot be had, or there is no `flock` command.
+ * Rejects with HostLockError when the directory or a file in it cannot be had, or there is no `flock` command.
  */
-export function acquireRuntimeLocks(dir: string, sockets: readonly string[]): HostLockOutcome {
+export async function acquireRuntimeLocks(dir: string, sockets: readonly string[]): Promise<HostLockOutcome> {
   const { fd: dirFd, warnings } = openOwnDirectory(dir);
   closeSync(dirFd);
   const socketOf = new Map(
@@ -73,9 +80,10 @@ export function acquireRuntimeLocks(dir: string, sockets: readonly string[]): Ho
   // Everybody takes them in one order: of daemons that start at the same time, one gets all that it needs.
   const paths = [...socketOf.keys()].sort();
   const fds: number[] = [];
-  return closeUnlessAcquired(fds, () => {
+  let isAcquired = false;
+  try {
     for (const path of paths) fds.push(openLockFile(path));
-    const heldAt = tryFlock(dir, fds);
+    const heldAt = await tryFlockBeside(dir, fds);
     if (heldAt !== undefined) {
       const path = paths[heldAt]!;
       const holderPid = readNote(path);
@@ -86,17 +94,10 @@ export function acquireRuntimeLocks(dir: string, sockets: readonly string[]): Ho
     }
     for (const [index, path] of paths.entries()) checkIsThere(path, fds[index]!);
     for (const fd of fds) tryToWriteNote(fd);
+    isAcquired = true;
     return { kind: 'acquired', lock: lockOf(fds, warnings) };
-  });
-}
-
-function closeUnlessAcquired(fds: readonly number[], acquire: () => HostLockOutcome): HostLockOutcome {
-  let outcome: HostLockOutcome | undefined;
-  try {
-    outcome = acquire();
-    return outcome;
   } finally {
-    if (outcome?.kind !== 'acquired') for (const fd of fds) closeSync(fd);
+    if (!isAcquired) for (const fd of fds) closeSync(fd);
   }
 }
 
@@ -110,7 +111,6 @@ function lockOf(fds: readonly number[], warnings: readonly string[]): HostLock {
 }
 
 const EXIT_CONFLICT = 1;
-const TIMEOUT_MS = 10_000;
 
 /**
  * Locks the open files, or tells the index of the first that someone has.
@@ -120,28 +120,59 @@ const TIMEOUT_MS = 10_000;
  * calls it for all of them, which costs half of what a child of ours for each would.
  */
 function tryFlock(place: string, fds: readonly number[]): number | undefined {
-  const inherited = fds.map((_fd, index) => String(3 + index));
-  const script = 'for fd; do flock -n "$fd" || { status=$?; echo "$fd"; exit "$status"; }; done';
-  const run = spawnSync('/bin/sh', ['-c', script, 'sh', ...inherited], {
+  const run = spawnSync('/bin/sh', commandFor(fds), {
     stdio: ['ignore', 'pipe', 'pipe', ...fds],
     encoding: 'utf8',
-    timeout: TIMEOUT_MS,
-    killSignal: 'SIGKILL',
+    ...LIMITS,
   });
-  if (run.error || run.status === 127) {
-    const code = run.error ? ((run.error as NodeJS.ErrnoException).code ?? 'unknown error') : 'ENOENT';
+  return judge(place, run);
+}
+
+/** The same without standing still. */
+async function tryFlockBeside(place: string, fds: readonly number[]): Promise<number | undefined> {
+  const child = spawn('/bin/sh', commandFor(fds), { stdio: ['ignore', 'pipe', 'pipe', ...fds], ...LIMITS });
+  const ended = once(child, 'close') as Promise<[number | null]>;
+  try {
+    const [stdout, stderr, [status]] = await Promise.all([text(child.stdout!), text(child.stderr!), ended]);
+    return judge(place, { status, stdout, stderr });
+  } catch (error) {
+    if (error instanceof HostLockError) throw error;
+    return judge(place, { status: null, stdout: '', stderr: '', error: error as Error });
+  }
+}
+
+const LIMITS = { timeout: 10_000, killSignal: 'SIGKILL' } as const;
+
+function commandFor(fds: readonly number[]): string[] {
+  const script = 'for fd; do flock -n "$fd" || { status=$?; echo "$fd"; exit "$status"; }; done';
+  return ['-c', script, 'sh', ...fds.map((_fd, index) => String(FIRST_FD + index))];
+}
+
+/** Where a child has the first of what it is given after its standard streams. */
+const FIRST_FD = 3;
+
+interface Run {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly error?: Error;
+}
+
+function judge(place: string, { status, stdout, stderr, error }: Run): number | undefined {
+  if (error || status === 127) {
+    const code = error ? ((error as NodeJS.ErrnoException).code ?? 'unknown error') : 'ENOENT';
     throw new HostLockError(
       `${place}: the command "flock" cannot be run (${code}); it guards against a second cpusetd on the node: ` +
         `install it (package util-linux) and have it on PATH`,
-      { cause: run.error },
+      { cause: error },
     );
   }
-  if (run.status === 0) return undefined;
+  if (status === 0) return undefined;
   // A conflict is silent; whatever else is wrong is said on standard error.
-  if (run.status === EXIT_CONFLICT && run.stderr === '') return inherited.indexOf(run.stdout.trim());
-  const said = run.stderr.trim().slice(0, 200);
+  if (status === EXIT_CONFLICT && stderr === '') return Number(stdout.trim()) - FIRST_FD;
+  const said = stderr.trim().slice(0, 200);
   throw new HostLockError(
-    `${place}: "flock" ended with status ${run.status ?? 'none'} and said ${JSON.stringify(said)}; ` +
+    `${place}: "flock" ended with status ${status ?? 'none'} and said ${JSON.stringify(said)}; ` +
       `the directory must be on a file system that can lock files, such as /run`,
   );
 }

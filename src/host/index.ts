@@ -1,4 +1,4 @@
-export { acquireHostLock, acquireRuntimeLocks, HostLockError } from './host-lock';
+export { acquireHostLock, acquireRuntimeLocks, HostLockError, type HostLockOutcome } from './host-lock';
 export { identifySocket } from './identify-socket';
 export { cgroupPathOf, cgroupPathOfParent } from './cgroup/cgroup-path';
 export type { WriteOutcome } from './cgroup/cgroup-file';

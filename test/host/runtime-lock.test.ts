@@ -36,8 +36,8 @@ afterEach(() => {
 const at = (...names: string[]): string => join(folder, ...names);
 
 /** Takes the locks until the end of the test; tells whether they could be had. */
-function take(...sockets: string[]): 'acquired' | 'held' {
-  const outcome = acquireRuntimeLocks(locks, sockets);
+async function take(...sockets: string[]): Promise<'acquired' | 'held'> {
+  const outcome = await acquireRuntimeLocks(locks, sockets);
   if (outcome.kind === 'acquired') release.push(() => outcome.lock.release());
   return outcome.kind;
 }
@@ -54,45 +54,45 @@ test.each`
   ${'a directory that is not there yet'}  | ${['none/yet/a']}     | ${['none/../none/yet/a']} | ${'held'}
   ${'two runtimes'}                       | ${['nri/a', 'cri/b']} | ${['nri/c', 'cri/d']}     | ${'acquired'}
   ${'one name in two directories'}        | ${['nri/a']}          | ${['cri/a']}              | ${'acquired'}
-`('$what: $want', ({ first, second, want }: Record<'first' | 'second', string[]> & { want: string }) => {
+`('$what: $want', async ({ first, second, want }: Record<'first' | 'second', string[]> & { want: string }) => {
   for (const name of ['nri', 'cri']) mkdirSync(at(name));
   symlinkSync(at('nri'), at('link'));
   writeFileSync(at('nri/there'), '');
   symlinkSync(at('nri/there'), at('to-there'));
   const paths = (names: string[]): string[] => names.map((name) => `${folder}/${name}`);
-  expect(take(...paths(first))).toBe('acquired');
-  expect(take(...paths(second))).toBe(want);
+  expect(await take(...paths(first))).toBe('acquired');
+  expect(await take(...paths(second))).toBe(want);
 });
 
-test('a directory that comes into being keeps its name, and gets one more', () => {
+test('a directory that comes into being keeps its name, and gets one more', async () => {
   const path = at('run/nri.sock');
   expect(identifySocket(path)).toEqual([`path ${path}`]);
-  expect(take(path)).toBe('acquired');
+  expect(await take(path)).toBe('acquired');
   mkdirSync(at('run'));
   const { dev, ino } = statSync(at('run'), { bigint: true });
   expect(identifySocket(path)).toEqual([`path ${path}`, `inode ${dev}:${ino} nri.sock`]);
-  expect(take(path)).toBe('held');
+  expect(await take(path)).toBe('held');
 });
 
-test('/var/run is /run, also in an image where it is no link', () => {
+test('/var/run is /run, also in an image where it is no link', async () => {
   expect(identifySocket('/var/run/none/a.sock')).toEqual(identifySocket('/run/none/a.sock'));
 });
 
-asRoot('a directory that is mounted elsewhere, as into a container, is the same', () => {
+asRoot('a directory that is mounted elsewhere, as into a container, is the same', async () => {
   for (const name of ['nri', 'elsewhere']) mkdirSync(at(name));
   expect(spawnSync('mount', ['--bind', at('nri'), at('elsewhere')], { encoding: 'utf8' }).stderr).toBe('');
   try {
-    expect(take(at('nri/a'))).toBe('acquired');
-    expect(take(at('elsewhere/a'))).toBe('held');
+    expect(await take(at('nri/a'))).toBe('acquired');
+    expect(await take(at('elsewhere/a'))).toBe('held');
   } finally {
     spawnSync('umount', ['--lazy', at('elsewhere')]);
   }
 });
 
-test('who holds it is told, with what to do', () => {
+test('who holds it is told, with what to do', async () => {
   const socket = at('nri.sock');
-  take(socket);
-  expect(acquireRuntimeLocks(locks, [socket])).toMatchObject({
+  await take(socket);
+  expect(await acquireRuntimeLocks(locks, [socket])).toMatchObject({
     kind: 'held',
     holderPid: process.pid,
     because: expect.stringMatching(
@@ -101,16 +101,16 @@ test('who holds it is told, with what to do', () => {
   });
 });
 
-test('who gets one of two locks keeps neither', () => {
-  take(at('b'));
-  expect(take(at('a'), at('b'), at('c'))).toBe('held');
-  expect(take(at('a'), at('c'))).toBe('acquired');
+test('who gets one of two locks keeps neither', async () => {
+  await take(at('b'));
+  expect(await take(at('a'), at('b'), at('c'))).toBe('held');
+  expect(await take(at('a'), at('c'))).toBe('acquired');
 });
 
 test('of many that start at once one gets all', async () => {
   const bundle = bundleModule('host-lock.ts');
   const script = `const outcome = require(${JSON.stringify(bundle.file)}).acquireRuntimeLocks(process.argv[1], process.argv.slice(2));
-    process.stdin.resume().on('end', () => process.exit(0)); console.log(outcome.kind);`;
+    process.stdin.resume().on('end', () => process.exit(0)); outcome.then(({ kind }) => console.log(kind));`;
   try {
     const orders = [
       ['a', 'b', 'c'],
@@ -136,18 +136,18 @@ test('of many that start at once one gets all', async () => {
 
 test('a holder that is killed loses them, and its files are no hindrance', async () => {
   const bundle = bundleModule('host-lock.ts');
-  const script = `console.log(require(${JSON.stringify(bundle.file)}).acquireRuntimeLocks(...JSON.parse(process.argv[1])).kind); setInterval(() => {}, 1000)`;
+  const script = `require(${JSON.stringify(bundle.file)}).acquireRuntimeLocks(...JSON.parse(process.argv[1])).then(({ kind }) => console.log(kind)); setInterval(() => {}, 1000)`;
   const child = spawn(process.execPath, ['-e', script, JSON.stringify([locks, [at('a')]])], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   try {
     expect(((await once(child.stdout, 'data')) as [Buffer])[0].toString()).toBe('acquired\n');
-    expect(take(at('a'))).toBe('held');
+    expect(await take(at('a'))).toBe('held');
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;
     expect(readdirSync(locks)).not.toEqual([]);
-    expect(take(at('a'))).toBe('acquired');
+    expect(await take(at('a'))).toBe('acquired');
   } finally {
     child.kill('SIGKILL');
     bundle.remove();
@@ -162,25 +162,25 @@ describe('what is in the way of a lock file is refused, and neither followed nor
     ${'a pipe'}                 | ${(path: string) => execFileSync('mkfifo', [path])}
     ${'a device'}               | ${(path: string) => execFileSync('mknod', [path, 'c', '1', '3'])}
     ${'a file of another user'} | ${(path: string) => (writeFileSync(path, ''), chownSync(path, 4711, 0))}
-  `('$name', ({ put }: { put: (path: string) => void }) => {
+  `('$name', async ({ put }: { put: (path: string) => void }) => {
     writeFileSync(at('victim'), 'untouched');
-    take(at('a'));
+    await take(at('a'));
     release.pop()!();
     const [name] = readdirSync(locks);
     unlinkSync(join(locks, name!));
     put(join(locks, name!));
-    expect(() => acquireRuntimeLocks(locks, [at('a')])).toThrow(
+    await expect(acquireRuntimeLocks(locks, [at('a')])).rejects.toThrow(
       new RegExp(`^${locks}/${name}: .*; ?(?:if it is no plain file of ours, )?remove it$`),
     );
     expect(statSync(at('victim')).size).toBe(9);
   });
 
-  asRoot('a directory for them that others could write to is closed; one of theirs is refused', () => {
+  asRoot('a directory for them that others could write to is closed; one of theirs is refused', async () => {
     mkdirSync(locks);
     chmodSync(locks, 0o777);
-    expect(take(at('a'))).toBe('acquired');
+    expect(await take(at('a'))).toBe('acquired');
     expect(statSync(locks).mode & 0o777).toBe(0o755);
     chownSync(locks, 4711, 0);
-    expect(() => take(at('b'))).toThrow(/belongs to user 4711/);
+    await expect(take(at('b'))).rejects.toThrow(/belongs to user 4711/);
   });
 });

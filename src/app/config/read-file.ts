@@ -77,14 +77,26 @@ function readSettings(path: string, text: string): Source {
   return { settings, problems };
 }
 
-/** Undefined for what is nested so deep that the parser has no stack left. */
+/**
+ * Undefined for what is nested deeper than anything of ours. The parser calls itself for each level: at the end of the stack
+ * an expression that is compiled there ends the process, and no error comes of it.
+ */
 function parse(text: string, lineCounter: LineCounter) {
-  try {
-    return parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false });
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
+  return isDeep(text) ? undefined : parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false });
+}
+
+const MAX_DEPTH = 100;
+
+/** Never less than what the parser makes of it: brackets that are open, and indents and marks of one line. */
+function isDeep(text: string): boolean {
+  let open = 0;
+  for (const [bracket] of text.matchAll(/[[\]{}]/g)) {
+    open = bracket === '[' || bracket === '{' ? open + 1 : Math.max(0, open - 1);
+    if (open > MAX_DEPTH) return true;
   }
+  return text
+    .split(/[\r\n]/)
+    .some((line) => line.search(/[^ \t]|$/) > MAX_DEPTH || (line.match(/[-?:](?=\s)/g)?.length ?? 0) > MAX_DEPTH);
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -31,6 +31,8 @@ test.each`
   ${'nothing'}                  | ${() => undefined}                                          | ${'no such file'}
   ${'lists without an end'}     | ${() => writeFileSync(path(), `a: ${'['.repeat(500_000)}`)} | ${':1: '}
   ${'lists in lists in lists'}  | ${() => writeFileSync(path(), `a: ${nested(20_000)}`)}      | ${':1: '}
+  ${'marks after marks'}        | ${() => writeFileSync(path(), '- '.repeat(100_000))}        | ${':1: is nested too deep'}
+  ${'indents after indents'}    | ${() => writeFileSync(path(), indented(400))}               | ${':1: is nested too deep'}
   ${'an alias of an alias ...'} | ${() => writeFileSync(path(), bomb())}                      | ${'no such option'}
   ${'a key that is no word'}    | ${() => writeFileSync(path(), '? [a]\n: 1')}                | ${'no such option'}
   ${'a key that is nothing'}    | ${() => writeFileSync(path(), ': 1\n? ')}                   | ${'no such option'}
@@ -54,5 +56,6 @@ test('a file of a hundred thousand lines is read in seconds, and its faults are 
 });
 
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+const indented = (depth: number): string => Array.from({ length: depth }, (_, at) => `${' '.repeat(at)}a:\n`).join('');
 const bomb = (): string =>
   ['a0: &a0 [x]', ...Array.from({ length: 30 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]`)].join('\n');
