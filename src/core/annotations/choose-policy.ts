@@ -1,5 +1,6 @@
 import { POLICY_NAMES, type ChosenPolicy, type PolicyName } from '../model/policy-name';
 import type { Settings } from '../model/settings';
+import { oncePer } from '../once-per';
 import { annotationOf, quote, type Annotations, type Remark } from './annotation';
 
 /** One family of annotations that choose a policy. */
@@ -66,20 +67,34 @@ export function listChoices(
   });
 }
 
+/** The names of all annotations that can choose a policy for one of these containers. */
+export function choiceNames(containerNames: readonly string[]): string[] {
+  return FAMILIES.flatMap(({ pod, container }) => [
+    pod,
+    ...container.flatMap((prefix) => containerNames.map((name) => prefix + name)),
+  ]);
+}
+
+/** Whether an annotation of this name chooses a policy, for whichever container. */
+export function isChoice(annotation: string): boolean {
+  return FAMILIES.some(
+    ({ pod, container }) => annotation === pod || container.some((prefix) => annotation.startsWith(prefix)),
+  );
+}
+
+/** Whether annotations have one that chooses; looked for once, and not again for each container. */
+const mayChoose = oncePer((annotations: Annotations) => Object.keys(annotations).some(isChoice));
+
 /** Annotations that may choose for the container, those that win first. Most pods have none of the kind: they cost one look. */
 function candidatesFor(
   annotations: Annotations,
   containerName: string,
 ): readonly { readonly annotation: string; readonly values: readonly PolicyName[] }[] {
-  if (!Object.keys(annotations).some(isOfOurDomains)) return [];
+  if (!mayChoose(annotations)) return [];
   return [
     ...FAMILIES.flatMap(({ container, values }) =>
       container.map((prefix) => ({ annotation: prefix + containerName, values })),
     ),
     ...FAMILIES.map(({ pod, values }) => ({ annotation: pod, values })),
   ];
-}
-
-function isOfOurDomains(annotation: string): boolean {
-  return annotation.includes('cpusetd.io/') || annotation.includes('topology.crane.io/');
 }
