@@ -6,9 +6,6 @@ import { formatTopologyResult, MAX_RESULT_LENGTH, TOPOLOGY_RESULT } from './topo
 
 const OF_THE_POD: ReadonlySet<string> = new Set([EXCLUDE_RESERVED, TOPOLOGY_RESULT, MIRROR, MIRROR_HASH]);
 
-/** The shortest name of them all: a shorter one need not be looked at. In bytes, as messages tell it. */
-export const SHORTEST_NAME = 'cpusetd.io/policy'.length;
-
 /** Longest value that is kept of an annotation; only the scheduler's result may be longer. A uid has 36 characters. */
 const MAX_VALUE_LENGTH = 128;
 /** How many annotations for single containers are kept of a pod whose containers are not known. */
@@ -32,7 +29,11 @@ export function decisiveAnnotations(annotations: Annotations, containerNames: re
 
 /** Takes the annotations of a pod one by one, as they come in a message, and keeps those that decide. */
 export class DecisiveAnnotations {
+  /** Bytes of the shortest name of them all: a shorter one need not be looked at. */
+  static readonly shortestName = 'cpusetd.io/policy'.length;
   private readonly kept: Record<string, string> = {};
+  readonly shortestKey = DecisiveAnnotations.shortestName;
+  readonly wants = isDecisive;
 
   /** `room`: how many for single containers are kept. */
   constructor(private room = MAX_KEPT) {}
@@ -43,16 +44,16 @@ export class DecisiveAnnotations {
   }
 
   /** One that comes twice is what it was last. */
-  put(name: string, value: string): void {
+  readonly put = (name: string, value: string): void => {
     if (!isDecisive(name)) return;
     if (!OF_THE_POD.has(name) && !Object.hasOwn(this.kept, name) && --this.room < 0) return;
     this.kept[name] = cut(name, value);
-  }
+  };
 }
 
 /** Whether an annotation of this name can decide anything. */
-export function isDecisive(name: string): boolean {
-  return name.length >= SHORTEST_NAME && (OF_THE_POD.has(name) || isChoice(name));
+function isDecisive(name: string): boolean {
+  return name.length >= DecisiveAnnotations.shortestName && (OF_THE_POD.has(name) || isChoice(name));
 }
 
 /**

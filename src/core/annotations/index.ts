@@ -1,7 +1,7 @@
 export type { Annotations, Remark } from './annotation';
 export { choosePolicy } from './choose-policy';
 export { excludesReserved } from './exclude-reserved';
-export { DecisiveAnnotations, decisiveAnnotations, isDecisive, rememberedAnnotations, SHORTEST_NAME } from './decisive';
+export { DecisiveAnnotations, decisiveAnnotations, rememberedAnnotations } from './decisive';
 export { MIRROR, MIRROR_HASH } from './mirror';
 export { sayingOf } from './saying';
 export { parseTopologyResult, readTopologyResult, resultOf, TOPOLOGY_RESULT, totalOf } from './topology-result';
