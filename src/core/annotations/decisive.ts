@@ -18,11 +18,14 @@ const MAX_KEPT = 1024;
  * `containerNames`: the containers of the pod, where they are known; annotations for others are left out, and nothing that is
  * not of use is looked at. Where they are not known, the first `MAX_KEPT` count.
  */
-export function decisiveAnnotations(annotations: Annotations, containerNames: readonly string[]): Annotations {
+export function decisiveAnnotations(
+  annotations: Readonly<Record<string, unknown>>,
+  containerNames: readonly string[],
+): Annotations {
   const kept = new DecisiveAnnotations(Infinity);
   for (const name of [...OF_THE_POD, ...choiceNames(containerNames)]) {
-    const value = annotationOf(annotations, name);
-    if (value !== undefined) kept.put(name, value);
+    const value = Object.hasOwn(annotations, name) ? annotations[name] : undefined;
+    if (typeof value === 'string') kept.put(name, value);
   }
   return kept.all;
 }
