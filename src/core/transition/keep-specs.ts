@@ -21,7 +21,7 @@ import { requestOf } from './request-of';
 export function keepSpecs(draft: Draft, event: NodeEvent): void {
   const { model } = draft;
   if (!model.synchronized) return; // which pods there are is not known yet
-  const isWhole = event.kind === 'synchronize' || event.kind === 'pod-specs';
+  const isWhole = event.kind === 'synchronize';
   const touched = new Set(draft.podUids);
   const isMeant = (uid: string): boolean => isWhole || touched.has(uid);
   const needed = new Set<string>();

