@@ -3,7 +3,7 @@ import { CpusetdError } from '../core/errors';
 import type { Assignment } from '../core/model/assignment';
 import type { NodeModel } from '../core/model/node-model';
 import type { PodSpec } from '../core/model/pod-spec';
-import { openStateStore } from '../state';
+import { MAX_PODS_BYTES, openStateStore } from '../state';
 import type { SaveProblem } from './transactor';
 
 export interface MemoryOptions {
@@ -57,6 +57,22 @@ export function openMemory({ stateDir, version, model, log }: MemoryOptions): Me
   // Until the API server speaks, what it told last is true.
   for (const kind of ['put-spec', 'keep-spec'] as const) for (const spec of pods) model.apply({ kind, spec });
 
+  /** The names of pods of which too much is told to be remembered; each is told once, until it fits again. */
+  let tooLarge: ReadonlySet<string> = new Set();
+  const tellLeftOut = (leftOut: readonly PodSpec[]): void => {
+    const names = leftOut.map(({ namespace, name }) => `${namespace}/${name}`);
+    for (const pod of names)
+      if (!tooLarge.has(pod))
+        log.warn(
+          {
+            pod,
+            because: `what the API server told of pods takes more than ${MAX_PODS_BYTES} bytes, and most of this one`,
+          },
+          'pod not remembered over a restart',
+        );
+    tooLarge = new Set(names);
+  };
+
   return {
     get generation() {
       return generation;
@@ -66,6 +82,7 @@ export function openMemory({ stateDir, version, model, log }: MemoryOptions): Me
       const outcome = store.save({ generation: generation + 1, assignments, pods });
       if (!outcome.ok) return outcome;
       generation++;
+      if (outcome.leftOut.length > 0 || tooLarge.size > 0) tellLeftOut(outcome.leftOut);
       return undefined;
     },
   };

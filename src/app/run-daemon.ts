@@ -206,7 +206,7 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
         source: config.kubeconfig,
         config,
         model,
-        pods: attachPods({ transactor, signal }),
+        pods: attachPods({ transactor, signal, log }),
         health,
         alarms,
         log,

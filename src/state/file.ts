@@ -2,11 +2,10 @@ import { join, resolve } from 'node:path';
 import { makeDirectoryDurably, syncDirectory, tryToRemove, writeDurably } from './durable-write';
 import { codeOf, explainFsError } from './explain-fs-error';
 import { nodeFsOps, type FsOps } from './fs-ops';
+import { MAX_STATE_BYTES } from './model';
 import { keepAs, setAside, type KeepOutcome, type SetAsideOutcome } from './set-aside';
 
 const FILE_NAME = 'state.json';
-/** 500 assignments take about 250 kB. */
-const MAX_FILE_BYTES = 16 * 1024 * 1024;
 /** Faults of the process or the machine: the file may be perfectly good. */
 const TRANSIENT = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR']);
 
@@ -89,8 +88,8 @@ export function readStateFile({ dir, fs = nodeFsOps }: StateLocation): ReadOutco
   try {
     const { isOwnFile, sizeBytes } = fs.stat(path);
     if (!isOwnFile) return { kind: 'unreadable', because: `${path} is not a regular file of ours` };
-    if (sizeBytes > MAX_FILE_BYTES) {
-      return { kind: 'unreadable', because: `${path} has ${sizeBytes} bytes; at most ${MAX_FILE_BYTES} are read` };
+    if (sizeBytes > MAX_STATE_BYTES) {
+      return { kind: 'unreadable', because: `${path} has ${sizeBytes} bytes; at most ${MAX_STATE_BYTES} are read` };
     }
     return { kind: 'text', text: fs.readText(path) };
   } catch (error) {
@@ -107,8 +106,13 @@ interface Paths {
 }
 
 function save(fs: FsOps, { dir, path, tempPath }: Paths, text: string): SaveOutcome {
+  const bytes = Buffer.from(text, 'utf8');
+  if (bytes.length > MAX_STATE_BYTES) {
+    const because = `can't save ${path}: it would have ${bytes.length} bytes, and at most ${MAX_STATE_BYTES} are read at a start`;
+    return { ok: false, code: 'EFBIG', onDisk: 'old', because };
+  }
   try {
-    writeDurably(fs, tempPath, Buffer.from(text, 'utf8'));
+    writeDurably(fs, tempPath, bytes);
     fs.rename(tempPath, path);
   } catch (error) {
     tryToRemove(fs, tempPath); // and if that fails too, the next save removes it

@@ -1,4 +1,4 @@
-export { decodeState, encodeState, STATE_VERSION, type State } from './model';
+export { decodeState, encodeState, MAX_PODS_BYTES, MAX_STATE_BYTES, STATE_VERSION, type State } from './model';
 export { makeDirectoryDurably, replaceDurably } from './durable-write';
 export { openStateFile, type StateFile } from './file';
 export { nodeFsOps, type FsOps } from './fs-ops';

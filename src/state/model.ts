@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Assignment } from '../core/model/assignment';
 import type { PodSpec } from '../core/model/pod-spec';
+import { oncePer } from '../core/once-per';
 import { migrate } from './migrations';
 import { collectAssignments, type RejectedEntry } from './collect-assignments';
 import { readPodSpec } from './read-pod-spec';
@@ -46,8 +47,35 @@ export type DecodedState =
 
 const MARKER = 'cpusetd ';
 
+/** A document beyond this is not read, and so it is not written either. 500 assignments take about 250 kB. */
+export const MAX_STATE_BYTES = 16 * 1024 * 1024;
+/** Of which what was told of pods may take so much: it is written with every decision, and without it only knowledge is lost. */
+export const MAX_PODS_BYTES = 1024 * 1024;
+
 /** An assignment never changes, a decision replaces one of them: the texts of the others are written again as they are. */
-const textOf = new WeakMap<Assignment, string>();
+const textOf: (assignment: Assignment) => string = oncePer((assignment: Assignment) => JSON.stringify(assignment));
+/** The same of what was told of a pod. */
+const entryOf = oncePer((pod: PodSpec) => {
+  const text = JSON.stringify(pod);
+  return { text, bytes: Buffer.byteLength(text) + ',\n'.length };
+});
+
+/** What can be written of what the API server told: where it is too much, the pods of which most was told are left out. */
+export function fitPods(pods: Iterable<PodSpec>): {
+  readonly kept: readonly PodSpec[];
+  readonly leftOut: readonly PodSpec[];
+} {
+  const all = [...pods];
+  const bytesOf = (pod: PodSpec): number => entryOf(pod).bytes;
+  let room = MAX_PODS_BYTES;
+  const fitting = new Set<PodSpec>();
+  for (const pod of [...all].sort((a, b) => bytesOf(a) - bytesOf(b))) {
+    room -= bytesOf(pod);
+    if (room < 0) break;
+    fitting.add(pod);
+  }
+  return { kept: all.filter((pod) => fitting.has(pod)), leftOut: all.filter((pod) => !fitting.has(pod)) };
+}
 
 /** The document as text, one assignment a line. Throws RangeError for a generation that is no count. */
 export function encodeState(state: {
@@ -60,10 +88,10 @@ export function encodeState(state: {
     throw new RangeError(`not a generation: ${state.generation}`);
   }
   const lines: string[] = [];
-  for (const assignment of state.assignments) lines.push(encodeAssignment(assignment));
+  for (const assignment of state.assignments) lines.push(textOf(assignment));
   const writtenBy = JSON.stringify(MARKER + state.writtenBy);
   const head = `{"version":${STATE_VERSION},"writtenBy":${writtenBy},"generation":${state.generation},"assignments":[`;
-  const pods = Array.from(state.pods ?? [], (pod) => JSON.stringify(pod));
+  const pods = Array.from(state.pods ?? [], (pod) => entryOf(pod).text);
   const checksum = checksumOf(`${head}${lines.join(',')}]${pods.length > 0 ? `,"pods":[${pods.join(',')}]` : ''}}`);
   const tail = pods.length > 0 ? `,"pods":[${layOut(pods)}]` : '';
   return `${head}${layOut(lines)}]${tail},"checksum":"${checksum}"}\n`;
@@ -114,15 +142,6 @@ function readContent(content: Readonly<Record<string, unknown>>, version: number
   if (rejected.length === 0) return { ok: true, state, version };
   const because = `${rejected.length} of ${entries.length} assignments can't be: ${rejected[0]!.because}`;
   return { ok: false, problem: { kind: 'inconsistent', entries: rejected, salvaged: state, because } };
-}
-
-function encodeAssignment(assignment: Assignment): string {
-  let text = textOf.get(assignment);
-  if (text === undefined) {
-    text = JSON.stringify(assignment);
-    textOf.set(assignment, text);
-  }
-  return text;
 }
 
 function checksumOf(compactJson: string): string {

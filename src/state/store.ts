@@ -1,7 +1,7 @@
 import type { Assignment } from '../core/model/assignment';
 import type { PodSpec } from '../core/model/pod-spec';
 import { openStateFile, readStateFile, type SaveOutcome, type StateLocation } from './file';
-import { decodeState, encodeState, STATE_VERSION, type State, type StateProblem } from './model';
+import { decodeState, encodeState, fitPods, STATE_VERSION, type State, type StateProblem } from './model';
 
 /** What was found at start. */
 export type LoadedState =
@@ -14,6 +14,9 @@ export type LoadedState =
 
 export type FileProblem = StateProblem | { readonly kind: 'unreadable'; readonly because: string };
 
+export type StoreOutcome =
+  { readonly ok: true; readonly leftOut: readonly PodSpec[] } | Extract<SaveOutcome, { readonly ok: false }>;
+
 /** The daemon's memory. */
 export interface StateStore {
   readonly path: string;
@@ -22,12 +25,15 @@ export interface StateStore {
   readonly isWritable: boolean;
   /** Faults that do not keep cpusetd from starting, for the log. */
   readonly warnings: readonly string[];
-  /** Returns when the state is durable, or with the reason why it is not: then the decision must be refused. */
+  /**
+   * Returns when the state is durable, or with the reason why it is not: then the decision must be refused. What was saved is
+   * what a start reads, but for `leftOut`: pods of which too much was told (`fitPods`). Of assignments nothing is ever left out.
+   */
   save(state: {
     readonly generation: number;
     readonly assignments: Iterable<Assignment>;
     readonly pods?: Iterable<PodSpec>;
-  }): SaveOutcome;
+  }): StoreOutcome;
 }
 
 export type OpenStoreOutcome =
@@ -74,7 +80,11 @@ export function openStateStore({
     case 'failed':
       return { ok: false, because: inspected.because };
   }
-  const save: StateStore['save'] = (state) => file.save(encodeState({ writtenBy: version, ...state }));
+  const save: StateStore['save'] = (state) => {
+    const { kept, leftOut } = fitPods(state.pods ?? []);
+    const outcome = file.save(encodeState({ writtenBy: version, ...state, pods: kept }));
+    return outcome.ok ? { ok: true, leftOut } : outcome;
+  };
   return { ok: true, store: { path: file.path, loaded, isWritable: file.notWritable === null, warnings, save } };
 }
 

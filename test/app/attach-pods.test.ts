@@ -183,3 +183,62 @@ function mirrorOf(uid: string): PodSpec {
   const annotations = { 'kubernetes.io/config.mirror': uid, 'kubernetes.io/config.hash': uid };
   return specOf(`mirror-of-${uid}`, { annotations });
 }
+
+describe('tenants that have much to tell', () => {
+  const containers = Array.from({ length: 300 }, (_, i) => ({ name: `c${i}`, kind: 'app' as const, ended: false }));
+
+  /** Counts what is told, by kind and pod. */
+  function startCounting(paceMs = 20) {
+    const told: string[] = [];
+    const end = new AbortController();
+    const pods = attachPods({
+      transactor: {
+        handle: (event) => {
+          if (event.kind === 'pod-spec') told.push(event.spec.uid);
+          else if (event.kind === 'pod-spec-gone') told.push(`${event.uid} gone`);
+          else if (event.kind === 'pod-specs') told.push(`list of ${event.specs.length}`);
+          return { kind: 'ok' };
+        },
+      },
+      signal: end.signal,
+      paceMs,
+    });
+    return { told, pods, end };
+  }
+
+  test('a long list is told pod by pod, each in a turn of its own, and as a list when all had theirs', async () => {
+    const { told, pods } = startCounting();
+    pods.onList(['c', 'a', 'b'].map((uid) => specOf(uid, { containers })));
+    expect(told).toEqual(['a']);
+    pods.onGone('b');
+    expect(told).toEqual(['a', 'b gone']);
+    await waitUntil(() => told.length === 4);
+    expect(told).toEqual(['a', 'b gone', 'c', 'list of 2']);
+  });
+
+  test('a pod that changes a thousand times in a moment is told at once, and then once more, as it is by then', async () => {
+    const { told, pods } = startCounting();
+    for (let i = 0; i < 1000; i++) pods.onPod(specOf('a', { annotations: { 'cpusetd.io/policy': `${i}` } }));
+    pods.onPod(specOf('other'));
+    expect(told).toEqual(['a', 'other']);
+    await waitUntil(() => told.length === 3);
+    expect(told).toEqual(['a', 'other', 'a']);
+  });
+
+  test('a pod that says the same as before is not told', () => {
+    const { told, pods } = startCounting();
+    pods.onList([specOf('a', { containers })]);
+    pods.onPod(specOf('a', { containers: containers.map((each) => ({ ...each })) }));
+    expect(told).toEqual(['list of 1']);
+  });
+
+  test('nothing is told any more when the daemon ends', async () => {
+    const { told, pods, end } = startCounting(1);
+    pods.onList(['a', 'b'].map((uid) => specOf(uid, { containers })));
+    pods.onPod(specOf('c'));
+    pods.onPod(specOf('c', { finished: true }));
+    end.abort();
+    await new Promise((resolve) => setTimeout(resolve, 5)); // longer than the pace: a timer that was left would have fired
+    expect(told).toEqual(['a', 'c']);
+  });
+});

@@ -182,7 +182,7 @@ describe('encodeState', () => {
       writtenBy: 'x',
       generation: 1,
       assignments: [assignmentOf('a', '1')],
-      pods: [...bad, pod] as unknown as PodSpec[],
+      pods: [...bad.map((entry) => ({ toJSON: () => entry })), pod] as unknown as PodSpec[],
     });
     expect(decodeState(text)).toMatchObject({
       ok: true,

@@ -26,7 +26,10 @@ test('what was saved is there after a restart', () => {
   const assignments = [assignmentOf('a', '2-3'), assignmentOf('b', '4', { containerId: null })];
   const store = open(dir);
   expect(store.loaded).toEqual({ kind: 'none' });
-  expect(store.save({ generation: 7, assignments: new Map(assignments.entries()).values() })).toEqual({ ok: true });
+  expect(store.save({ generation: 7, assignments: new Map(assignments.entries()).values() })).toEqual({
+    ok: true,
+    leftOut: [],
+  });
   expect(open(dir).loaded).toEqual({
     kind: 'loaded',
     state: { writtenBy: version, generation: 7, assignments, pods: [] },
@@ -117,7 +120,7 @@ test('a broken file that can not be moved is reported and replaced by the next s
   expect(opened.store.loaded).toMatchObject({ kind: 'set-aside', movedTo: null });
   expect(opened.store.warnings).toEqual([expect.stringContaining("can't set aside")]);
   readOnly = false;
-  expect(opened.store.save({ generation: 1, assignments: [] })).toEqual({ ok: true });
+  expect(opened.store.save({ generation: 1, assignments: [] })).toEqual({ ok: true, leftOut: [] });
   expect(open(dir).loaded).toMatchObject({ kind: 'loaded' });
 });
 

@@ -62,12 +62,8 @@ export interface PodSandbox {
   id: string;
   metadata: PodSandboxMetadata | undefined;
   state: PodSandboxState;
-  annotations: { [key: string]: string };
-}
-
-export interface PodSandbox_AnnotationsEntry {
-  key: string;
-  value: string;
+  /** As they are on the wire: one entry of map<string, string> each. Most are of no use here, and are never decoded. */
+  annotations: Uint8Array[];
 }
 
 export interface PodSandboxMetadata {
@@ -610,7 +606,7 @@ export const ListPodSandboxResponse: MessageFns<ListPodSandboxResponse> = {
 };
 
 function createBasePodSandbox(): PodSandbox {
-  return { id: "", metadata: undefined, state: 0, annotations: {} };
+  return { id: "", metadata: undefined, state: 0, annotations: [] };
 }
 
 export const PodSandbox: MessageFns<PodSandbox> = {
@@ -624,9 +620,9 @@ export const PodSandbox: MessageFns<PodSandbox> = {
     if (message.state !== 0) {
       writer.uint32(24).int32(message.state);
     }
-    globalThis.Object.entries(message.annotations).forEach(([key, value]: [string, string]) => {
-      PodSandbox_AnnotationsEntry.encode({ key: key as any, value }, writer.uint32(50).fork()).join();
-    });
+    for (const v of message.annotations) {
+      writer.uint32(50).bytes(v!);
+    }
     return writer;
   },
 
@@ -672,10 +668,7 @@ export const PodSandbox: MessageFns<PodSandbox> = {
               break;
             }
 
-            const entry6 = PodSandbox_AnnotationsEntry.decode(reader, reader.uint32());
-            if (entry6.value !== undefined) {
-              message.annotations[entry6.key] = entry6.value;
-            }
+            message.annotations.push(reader.bytes());
             continue;
           }
         }
@@ -700,82 +693,7 @@ export const PodSandbox: MessageFns<PodSandbox> = {
       ? PodSandboxMetadata.fromPartial(object.metadata)
       : undefined;
     message.state = object.state ?? 0;
-    message.annotations = (globalThis.Object.entries(object.annotations ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
-};
-
-function createBasePodSandbox_AnnotationsEntry(): PodSandbox_AnnotationsEntry {
-  return { key: "", value: "" };
-}
-
-export const PodSandbox_AnnotationsEntry: MessageFns<PodSandbox_AnnotationsEntry> = {
-  encode(message: PodSandbox_AnnotationsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.key !== "") {
-      writer.uint32(10).string(message.key);
-    }
-    if (message.value !== "") {
-      writer.uint32(18).string(message.value);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): PodSandbox_AnnotationsEntry {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBasePodSandbox_AnnotationsEntry();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.key = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.value = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<PodSandbox_AnnotationsEntry>): PodSandbox_AnnotationsEntry {
-    return PodSandbox_AnnotationsEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<PodSandbox_AnnotationsEntry>): PodSandbox_AnnotationsEntry {
-    const message = createBasePodSandbox_AnnotationsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
+    message.annotations = object.annotations?.map((e) => e) || [];
     return message;
   },
 };

@@ -39,13 +39,9 @@ export interface PodSandbox {
   name: string;
   uid: string;
   namespace: string;
-  annotations: { [key: string]: string };
+  /** As they are on the wire: one entry of map<string, string> each. Most are of no use here, and are never decoded. */
+  annotations: Uint8Array[];
   linux: LinuxPodSandbox | undefined;
-}
-
-export interface PodSandbox_AnnotationsEntry {
-  key: string;
-  value: string;
 }
 
 export interface LinuxPodSandbox {
@@ -340,7 +336,7 @@ export const SynchronizeRequest: MessageFns<SynchronizeRequest> = {
 };
 
 function createBasePodSandbox(): PodSandbox {
-  return { id: "", name: "", uid: "", namespace: "", annotations: {}, linux: undefined };
+  return { id: "", name: "", uid: "", namespace: "", annotations: [], linux: undefined };
 }
 
 export const PodSandbox: MessageFns<PodSandbox> = {
@@ -357,9 +353,9 @@ export const PodSandbox: MessageFns<PodSandbox> = {
     if (message.namespace !== "") {
       writer.uint32(34).string(message.namespace);
     }
-    globalThis.Object.entries(message.annotations).forEach(([key, value]: [string, string]) => {
-      PodSandbox_AnnotationsEntry.encode({ key: key as any, value }, writer.uint32(50).fork()).join();
-    });
+    for (const v of message.annotations) {
+      writer.uint32(50).bytes(v!);
+    }
     if (message.linux !== undefined) {
       LinuxPodSandbox.encode(message.linux, writer.uint32(66).fork()).join();
     }
@@ -416,10 +412,7 @@ export const PodSandbox: MessageFns<PodSandbox> = {
               break;
             }
 
-            const entry6 = PodSandbox_AnnotationsEntry.decode(reader, reader.uint32());
-            if (entry6.value !== undefined) {
-              message.annotations[entry6.key] = entry6.value;
-            }
+            message.annotations.push(reader.bytes());
             continue;
           }
           case 8: {
@@ -451,85 +444,10 @@ export const PodSandbox: MessageFns<PodSandbox> = {
     message.name = object.name ?? "";
     message.uid = object.uid ?? "";
     message.namespace = object.namespace ?? "";
-    message.annotations = (globalThis.Object.entries(object.annotations ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
+    message.annotations = object.annotations?.map((e) => e) || [];
     message.linux = (object.linux !== undefined && object.linux !== null)
       ? LinuxPodSandbox.fromPartial(object.linux)
       : undefined;
-    return message;
-  },
-};
-
-function createBasePodSandbox_AnnotationsEntry(): PodSandbox_AnnotationsEntry {
-  return { key: "", value: "" };
-}
-
-export const PodSandbox_AnnotationsEntry: MessageFns<PodSandbox_AnnotationsEntry> = {
-  encode(message: PodSandbox_AnnotationsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.key !== "") {
-      writer.uint32(10).string(message.key);
-    }
-    if (message.value !== "") {
-      writer.uint32(18).string(message.value);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): PodSandbox_AnnotationsEntry {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBasePodSandbox_AnnotationsEntry();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.key = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.value = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<PodSandbox_AnnotationsEntry>): PodSandbox_AnnotationsEntry {
-    return PodSandbox_AnnotationsEntry.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<PodSandbox_AnnotationsEntry>): PodSandbox_AnnotationsEntry {
-    const message = createBasePodSandbox_AnnotationsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
     return message;
   },
 };

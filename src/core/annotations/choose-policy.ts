@@ -1,5 +1,6 @@
 import { POLICY_NAMES, type ChosenPolicy, type PolicyName } from '../model/policy-name';
 import type { Settings } from '../model/settings';
+import { oncePer } from '../once-per';
 import { annotationOf, quote, type Annotations, type Remark } from './annotation';
 
 /** One family of annotations that choose a policy. */
@@ -39,9 +40,7 @@ export function choosePolicy(
   containerName: string,
 ): ChosenPolicy & { readonly remarks: readonly Remark[] } {
   const remarks: Remark[] = [];
-  for (const { annotation, values } of candidatesFor(annotations, containerName)) {
-    const value = annotationOf(annotations, annotation);
-    if (value === undefined) continue;
+  for (const { annotation, value, values } of candidatesFor(annotations, containerName)) {
     const policy = values.find((name) => name === value);
     if (policy !== undefined && podPolicies.includes(policy)) return { policy, chosenBy: annotation, remarks };
     remarks.push({
@@ -60,26 +59,58 @@ export function listChoices(
   annotations: Annotations,
   containerName: string,
 ): readonly { readonly annotation: string; readonly policy: PolicyName }[] {
-  return candidatesFor(annotations, containerName).flatMap(({ annotation, values }) => {
-    const policy = values.find((name) => name === annotationOf(annotations, annotation));
+  return candidatesFor(annotations, containerName).flatMap(({ annotation, value, values }) => {
+    const policy = values.find((name) => name === value);
     return policy === undefined ? [] : [{ annotation, policy }];
   });
 }
 
-/** Annotations that may choose for the container, those that win first. Most pods have none of the kind: they cost one look. */
-function candidatesFor(
-  annotations: Annotations,
-  containerName: string,
-): readonly { readonly annotation: string; readonly values: readonly PolicyName[] }[] {
-  if (!Object.keys(annotations).some(isOfOurDomains)) return [];
-  return [
-    ...FAMILIES.flatMap(({ container, values }) =>
-      container.map((prefix) => ({ annotation: prefix + containerName, values })),
-    ),
-    ...FAMILIES.map(({ pod, values }) => ({ annotation: pod, values })),
-  ];
+/** The names of all annotations that can choose a policy for one of these containers. */
+export function choiceNames(containerNames: readonly string[]): string[] {
+  return FAMILIES.flatMap(({ pod, container }) => [
+    pod,
+    ...container.flatMap((prefix) => containerNames.map((name) => prefix + name)),
+  ]);
 }
 
-function isOfOurDomains(annotation: string): boolean {
-  return annotation.includes('cpusetd.io/') || annotation.includes('topology.crane.io/');
+/** Whether an annotation of this name chooses a policy, for whichever container. */
+export function isChoice(annotation: string): boolean {
+  return FAMILIES.some(
+    ({ pod, container }) => annotation === pod || container.some((prefix) => annotation.startsWith(prefix)),
+  );
 }
+
+/** An annotation that may choose. */
+interface Candidate {
+  readonly annotation: string;
+  readonly value: string;
+  readonly values: readonly PolicyName[];
+}
+
+/** Annotations that may choose for the container, those that win first. Most pods have none of the kind. */
+function candidatesFor(annotations: Annotations, containerName: string): readonly Candidate[] {
+  const { ofPod, byContainer } = candidatesOf(annotations);
+  const own = byContainer.get(containerName);
+  return own === undefined ? ofPod : [...own, ...ofPod];
+}
+
+/** All of a pod, each list with those that win first; found once, and not again for each container. */
+const candidatesOf = oncePer((annotations: Annotations) => {
+  const ofPod: Candidate[] = [];
+  const byContainer = new Map<string, Candidate[]>();
+  const ours = Object.keys(annotations).filter(isChoice);
+  for (const { pod, container, values } of FAMILIES) {
+    const value = annotationOf(annotations, pod);
+    if (value !== undefined) ofPod.push({ annotation: pod, value, values });
+    for (const prefix of container)
+      for (const annotation of ours) {
+        if (!annotation.startsWith(prefix)) continue;
+        const candidate = { annotation, value: annotations[annotation]!, values };
+        const name = annotation.slice(prefix.length);
+        const others = byContainer.get(name);
+        if (others) others.push(candidate);
+        else byContainer.set(name, [candidate]);
+      }
+  }
+  return { ofPod, byContainer };
+});

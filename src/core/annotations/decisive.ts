@@ -1,25 +1,80 @@
 import { annotationOf, type Annotations } from './annotation';
-import { listChoices } from './choose-policy';
-import { EXCLUDE_RESERVED, excludesReserved } from './exclude-reserved';
-import { parseTopologyResult, TOPOLOGY_RESULT } from './topology-result';
+import { choiceNames, isChoice } from './choose-policy';
+import { EXCLUDE_RESERVED } from './exclude-reserved';
+import { MIRROR, MIRROR_HASH } from './mirror';
+import { formatTopologyResult, MAX_RESULT_LENGTH, TOPOLOGY_RESULT } from './topology-result';
 
-/** What names a static pod's mirror (`core/model/find-spec.ts`). */
-const IDENTITY = ['kubernetes.io/config.mirror', 'kubernetes.io/config.hash'];
+const OF_THE_POD: ReadonlySet<string> = new Set([EXCLUDE_RESERVED, TOPOLOGY_RESULT, MIRROR, MIRROR_HASH]);
+
+/** Longest value that is kept of an annotation; only the scheduler's result may be longer. A uid has 36 characters. */
+const MAX_VALUE_LENGTH = 128;
+/** How many annotations for single containers are kept of a pod whose containers are not known. */
+const MAX_KEPT = 1024;
 
 /**
- * The annotations without those that decide nothing here: for these containers `sayingOf` and `choosePolicy` make the same
- * of them. Short, whatever the pod's author writes.
+ * The annotations of a pod that decide anything here, with their values cut to what can decide: some kilobytes at most,
+ * whatever the pod's author writes. Made once for each pod that comes in, at the door: what is behind it never meets the rest.
+ *
+ * `containerNames`: the containers of the pod, where they are known; annotations for others are left out, and nothing that is
+ * not of use is looked at. Where they are not known, the first `MAX_KEPT` count.
  */
-export function decisiveAnnotations(annotations: Annotations, containerNames: readonly string[]): Annotations {
-  const kept: Record<string, string> = {};
-  for (const name of containerNames)
-    for (const { annotation, policy } of listChoices(annotations, name)) kept[annotation] = policy;
-  if (excludesReserved(annotations)) kept[EXCLUDE_RESERVED] = 'true';
-  const result = annotationOf(annotations, TOPOLOGY_RESULT);
-  if (result !== undefined) kept[TOPOLOGY_RESULT] = parseTopologyResult(result).ok ? result : '?';
-  for (const name of IDENTITY) {
-    const value = annotationOf(annotations, name);
-    if (value !== undefined) kept[name] = value;
+export function decisiveAnnotations(
+  annotations: Readonly<Record<string, unknown>>,
+  containerNames: readonly string[],
+): Annotations {
+  const kept = new DecisiveAnnotations(Infinity);
+  for (const name of [...OF_THE_POD, ...choiceNames(containerNames)]) {
+    const value = Object.hasOwn(annotations, name) ? annotations[name] : undefined;
+    if (typeof value === 'string') kept.put(name, value);
   }
-  return kept;
+  return kept.all;
 }
+
+/** Takes the annotations of a pod one by one, as they come in a message, and keeps those that decide. */
+export class DecisiveAnnotations {
+  /** Bytes of the shortest name of them all: a shorter one need not be looked at. */
+  static readonly shortestName = 'cpusetd.io/policy'.length;
+  private readonly kept: Record<string, string> = {};
+  readonly shortestKey = DecisiveAnnotations.shortestName;
+  readonly wants = isDecisive;
+
+  /** `room`: how many for single containers are kept. */
+  constructor(private room = MAX_KEPT) {}
+
+  /** What was kept of all that was put. Who has it puts no more. */
+  get all(): Annotations {
+    return this.kept;
+  }
+
+  /** One that comes twice is what it was last. */
+  readonly put = (name: string, value: string): void => {
+    if (!isDecisive(name)) return;
+    if (!OF_THE_POD.has(name) && !Object.hasOwn(this.kept, name) && --this.room < 0) return;
+    this.kept[name] = cut(name, value);
+  };
+}
+
+/** Whether an annotation of this name can decide anything. */
+function isDecisive(name: string): boolean {
+  return name.length >= DecisiveAnnotations.shortestName && (OF_THE_POD.has(name) || isChoice(name));
+}
+
+/**
+ * The same in the form that is kept on disk: for these containers `sayingOf` and `choosePolicy` make the same of it, and the
+ * scheduler's result is what was read of it.
+ */
+export function rememberedAnnotations(annotations: Annotations, containerNames: readonly string[]): Annotations {
+  const decisive = decisiveAnnotations(annotations, containerNames);
+  const result = annotationOf(decisive, TOPOLOGY_RESULT);
+  return result === undefined ? decisive : { ...decisive, [TOPOLOGY_RESULT]: formatTopologyResult(result) };
+}
+
+/** A text that is too long for what it should be stays too long, and is copied: a part of a text keeps all of it in memory. */
+function cut(name: string, value: string): string {
+  const most = name === TOPOLOGY_RESULT ? MAX_RESULT_LENGTH : MAX_VALUE_LENGTH;
+  if (value.length <= most) return value;
+  return name === TOPOLOGY_RESULT ? TOO_LONG_RESULT : Array.from({ length: most }, (_, i) => value[i]).join('') + '…';
+}
+
+/** One text for all of them. */
+const TOO_LONG_RESULT = ' '.repeat(MAX_RESULT_LENGTH + 1);

@@ -1,7 +1,8 @@
 export type { Annotations, Remark } from './annotation';
 export { choosePolicy } from './choose-policy';
 export { excludesReserved } from './exclude-reserved';
-export { decisiveAnnotations } from './decisive';
+export { DecisiveAnnotations, decisiveAnnotations, rememberedAnnotations } from './decisive';
+export { MIRROR, MIRROR_HASH } from './mirror';
 export { sayingOf } from './saying';
-export { parseTopologyResult, readTopologyResult, TOPOLOGY_RESULT, totalOf } from './topology-result';
+export { parseTopologyResult, readTopologyResult, resultOf, TOPOLOGY_RESULT, totalOf } from './topology-result';
 export type { TopologyResult } from './topology-result';

@@ -1,8 +1,8 @@
+import { oncePer } from '../once-per';
 import type { Annotations } from './annotation';
-import { annotationOf } from './annotation';
 import { listChoices } from './choose-policy';
 import { excludesReserved } from './exclude-reserved';
-import { parseTopologyResult, TOPOLOGY_RESULT } from './topology-result';
+import { resultOf } from './topology-result';
 
 /**
  * All that the annotations of a pod say about one of its containers, as one text: equal texts say the same. What is not
@@ -10,8 +10,13 @@ import { parseTopologyResult, TOPOLOGY_RESULT } from './topology-result';
  */
 export function sayingOf(annotations: Annotations, containerName: string): string {
   const choices = listChoices(annotations, containerName).map(({ annotation, policy }) => `${annotation}=${policy}`);
-  const text = annotationOf(annotations, TOPOLOGY_RESULT);
-  const parsed = text === undefined ? undefined : parseTopologyResult(text);
-  const result = parsed === undefined ? [] : [parsed.ok ? `result=${[...parsed.result].join(';')}` : 'result=?'];
-  return [...choices, ...result, ...(excludesReserved(annotations) ? ['not-reserved'] : [])].join(' ');
+  const ofPod = sayingOfPod(annotations);
+  return choices.length === 0 ? ofPod : [...choices, ...(ofPod === '' ? [] : [ofPod])].join(' ');
 }
+
+/** What is said of all containers alike. */
+const sayingOfPod = oncePer((annotations: Annotations): string => {
+  const parsed = resultOf(annotations);
+  const result = parsed === undefined ? [] : [parsed.ok ? `result=${[...parsed.result].join(';')}` : 'result=?'];
+  return [...result, ...(excludesReserved(annotations) ? ['not-reserved'] : [])].join(' ');
+});

@@ -1,14 +1,18 @@
 import type { ContainerInfo, PodInfo } from '../model/events';
+import { oncePer } from '../once-per';
 import type { Topology } from '../topology';
-import { annotationOf, quote, type Remark } from './annotation';
+import { annotationOf, quote, type Annotations, type Remark } from './annotation';
 
 /** How many CPUs the scheduler gave the whole pod on which NUMA node; ascending by node, none without CPUs. */
 export type TopologyResult = ReadonlyMap<number, number>;
 
 export const TOPOLOGY_RESULT = 'topology.crane.io/topology-result';
 
-const MAX_LENGTH = 64 * 1024;
-const MAX_ZONES = 1024;
+/** A result for 64 NUMA nodes, with all that Crane writes beside the CPUs, has about 10,000 characters. */
+export const MAX_RESULT_LENGTH = 16 * 1024;
+const MAX_ZONES = 256;
+/** A list of zones that have lists of costs and of resources has 5. */
+const MAX_DEPTH = 16;
 
 export type ParsedResult =
   { readonly ok: true; readonly result: TopologyResult } | { readonly ok: false; readonly because: string };
@@ -19,7 +23,8 @@ export type ParsedResult =
  * `[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"2"}}}]`. Never throws, whatever the text.
  */
 export function parseTopologyResult(text: string): ParsedResult {
-  if (text.length > MAX_LENGTH) return bad(`it is longer than ${MAX_LENGTH} characters`);
+  if (text.length > MAX_RESULT_LENGTH) return bad(`it is longer than ${MAX_RESULT_LENGTH} characters`);
+  if (isDeeperThan(text, MAX_DEPTH)) return bad(`it is nested deeper than ${MAX_DEPTH}`);
   let zones: unknown;
   try {
     zones = JSON.parse(text);
@@ -44,6 +49,22 @@ export function parseTopologyResult(text: string): ParsedResult {
   return { ok: true, result: new Map([...counts].filter(([, cpus]) => cpus > 0).sort(([a], [b]) => a - b)) };
 }
 
+/** What the annotations tell of the scheduler's choice, if anything; read once, and not again for each container. */
+export const resultOf: (annotations: Annotations) => ParsedResult | undefined = oncePer((annotations: Annotations) => {
+  const text = annotationOf(annotations, TOPOLOGY_RESULT);
+  return text === undefined ? undefined : parseTopologyResult(text);
+});
+
+/** The text without all that is not read of it, so never longer; `?` for one that can't be read. */
+export function formatTopologyResult(text: string): string {
+  const parsed = parseTopologyResult(text);
+  if (!parsed.ok) return '?';
+  const zones = [...parsed.result].map(([node, cpus]) => {
+    return { name: `node${node}`, type: 'Node', resources: { capacity: { cpu: cpus } } };
+  });
+  return JSON.stringify(zones);
+}
+
 /**
  * What the scheduler chose for the pod, as far as it can be believed: the annotation is the pod author's to write, so it
  * may neither name more CPUs than the pod asks for, nor too few for the container, nor nodes that the machine does not have.
@@ -62,9 +83,8 @@ export function readTopologyResult(
     readonly podMilliCpu: number | undefined;
   },
 ): { readonly result?: TopologyResult; readonly remarks: readonly Remark[] } {
-  const text = annotationOf(annotations, TOPOLOGY_RESULT);
-  if (text === undefined) return { remarks: [] };
-  const parsed = parseTopologyResult(text);
+  const parsed = resultOf(annotations);
+  if (parsed === undefined) return { remarks: [] };
   const because = parsed.ok
     ? findDisbelief(topology, { count, name: container.name, podMilliCpu }, parsed.result)
     : parsed.because;
@@ -103,6 +123,18 @@ function parseWholeCpus(quantity: unknown): number | undefined {
   if (typeof text !== 'string') return undefined;
   const match = /^(?:(\d{1,5})(?:\.0{1,3})?|(\d{1,5})000m|0m)$/.exec(text);
   return match ? Number(match[1] ?? match[2] ?? 0) : undefined;
+}
+
+/** Whether brackets are open to a greater depth; those inside of texts count too, since a bound may be rough. */
+function isDeeperThan(text: string, depth: number): boolean {
+  let open = 0;
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i];
+    if (char === '[' || char === '{') open++;
+    else if (char === ']' || char === '}') open--;
+    if (open > depth) return true;
+  }
+  return false;
 }
 
 function fieldOf(value: unknown, name: string): unknown {

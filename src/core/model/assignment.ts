@@ -50,3 +50,10 @@ export type AssignmentKey = `${string}/${string}`;
 export function keyOf(of: { readonly podUid: string; readonly containerName: string }): AssignmentKey {
   return `${of.podUid}/${of.containerName}`;
 }
+
+const MAX_TEXT_LENGTH = 2048;
+
+/** A text as an assignment may have it: it is kept on disk, so it can't be of any length. Names in Kubernetes are far shorter. */
+export function cutText(text: string): string {
+  return text.length <= MAX_TEXT_LENGTH ? text : `${text.slice(0, MAX_TEXT_LENGTH)}…`;
+}

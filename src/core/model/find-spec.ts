@@ -1,3 +1,5 @@
+import { MIRROR, MIRROR_HASH } from '../annotations/mirror';
+import { oncePer } from '../once-per';
 import type { PodInfo } from './events';
 import type { NodeView } from './node-model';
 import type { ContainerSpec, PodSpec } from './pod-spec';
@@ -6,10 +8,9 @@ import type { ContainerSpec, PodSpec } from './pod-spec';
  * The uid that the runtime knows the pod by. A static pod is made by the kubelet from a file; what the API server has is its
  * mirror, under a uid of its own, with the kubelet's in an annotation.
  */
-export function runtimeUidOf({ uid, annotations }: PodSpec): string {
-  const isMirror = Object.hasOwn(annotations, 'kubernetes.io/config.mirror');
-  const hash = Object.hasOwn(annotations, 'kubernetes.io/config.hash') ? annotations['kubernetes.io/config.hash'] : '';
-  return isMirror && hash ? hash : uid;
+export function runtimeUidOf({ uid, annotations }: Pick<PodSpec, 'uid' | 'annotations'>): string {
+  const hash = Object.hasOwn(annotations, MIRROR_HASH) ? annotations[MIRROR_HASH] : '';
+  return Object.hasOwn(annotations, MIRROR) && hash ? hash : uid;
 }
 
 /**
@@ -20,20 +21,23 @@ export function findSpec(
   { podSpecs }: Pick<NodeView, 'podSpecs'>,
   { uid, namespace, name }: Pick<PodInfo, 'uid' | 'namespace' | 'name'>,
 ): PodSpec | undefined {
-  const own = podSpecs.get(uid);
-  if (own) return own;
-  for (const spec of podSpecs.values())
-    if (runtimeUidOf(spec) === uid && spec.namespace === namespace && spec.name === name) return spec;
-  return undefined;
+  return podSpecs.get(uid) ?? podSpecs.named(namespace, name).find((spec) => runtimeUidOf(spec) === uid);
 }
 
 /** The pod with the annotations that the API server has now; the runtime tells those that the sandbox was made with. */
 export function asSpecSays(view: Pick<NodeView, 'podSpecs'>, pod: PodInfo): PodInfo {
   const spec = findSpec(view, pod);
-  return spec ? { ...pod, annotations: spec.annotations } : pod;
+  return spec && spec.annotations !== pod.annotations ? { ...pod, annotations: spec.annotations } : pod;
 }
 
 /** The container of this name in a pod's spec. */
 export function findContainerSpec(spec: PodSpec | undefined, name: string): ContainerSpec | undefined {
-  return spec?.containers.find((container) => container.name === name);
+  return spec && byName(spec.containers).get(name);
 }
+
+/** A pod may have thousands of containers: they are not searched for each of them. */
+const byName = oncePer((containers: PodSpec['containers']): ReadonlyMap<string, ContainerSpec> => {
+  const found = new Map<string, ContainerSpec>();
+  for (const container of containers) if (!found.has(container.name)) found.set(container.name, container);
+  return found;
+});

@@ -4,6 +4,7 @@ import { keyOf, type Assignment, type AssignmentKey } from './assignment';
 import type { Container, Pod } from './container';
 import { KINDS, type Hold } from './kinds';
 import type { PodSpec } from './pod-spec';
+import { SpecBook, type SpecsView } from './spec-book';
 import type { Settings } from './settings';
 
 /** One change of the model, as data. Applying a change gives the change that takes it back. */
@@ -30,9 +31,9 @@ export interface NodeView {
   readonly pods: ReadonlyMap<string, Pod>;
   readonly containers: ReadonlyMap<string, Container>;
   /** What the API server told last of each pod, by the uid that it has there; empty without one. */
-  readonly podSpecs: ReadonlyMap<string, PodSpec>;
+  readonly podSpecs: SpecsView;
   /** Those of them, as far as they decide anything, that a restart must not forget. */
-  readonly keptSpecs: ReadonlyMap<string, PodSpec>;
+  readonly keptSpecs: SpecsView;
   /** Whether the runtime has told of everything it has, once at least: what is missing here is missing there. */
   readonly synchronized: boolean;
   /** Online CPUs that belong to someone alone. */
@@ -44,6 +45,8 @@ export interface NodeView {
   /** What could be given out now, floors not considered. */
   readonly free: CpuSet;
   assignmentsOf(podUid: string): Assignment[];
+  /** The containers of a pod: an event about it looks at those, and not at all of the node. */
+  containersOf(podUid: string): Container[];
 }
 
 /** What cpusetd knows of the node: the machine, the rules, who has which CPUs, and what runs. */
@@ -51,8 +54,9 @@ export class NodeModel implements NodeView {
   private readonly assignmentByKey = new Map<AssignmentKey, Assignment>();
   private readonly podById = new Map<string, Pod>();
   private readonly containerById = new Map<string, Container>();
-  private readonly specByUid = new Map<string, PodSpec>();
-  private readonly keptSpecByUid = new Map<string, PodSpec>();
+  private readonly containersByPod = new Map<string, Map<string, Container>>();
+  private readonly specByUid = new SpecBook();
+  private readonly keptSpecByUid = new SpecBook();
   private wasSynchronized = false;
   private derived: DerivedSets | undefined;
 
@@ -81,11 +85,11 @@ export class NodeModel implements NodeView {
     return this.containerById;
   }
 
-  get podSpecs(): ReadonlyMap<string, PodSpec> {
+  get podSpecs(): SpecsView {
     return this.specByUid;
   }
 
-  get keptSpecs(): ReadonlyMap<string, PodSpec> {
+  get keptSpecs(): SpecsView {
     return this.keptSpecByUid;
   }
 
@@ -113,6 +117,10 @@ export class NodeModel implements NodeView {
     const ofPod: Assignment[] = [];
     for (const assignment of this.assignmentByKey.values()) if (assignment.podUid === podUid) ofPod.push(assignment);
     return ofPod;
+  }
+
+  containersOf(podUid: string): Container[] {
+    return [...(this.containersByPod.get(podUid)?.values() ?? [])];
   }
 
   /** Carries the change out and returns its inverse. */
@@ -143,7 +151,9 @@ export class NodeModel implements NodeView {
       }
       case 'put-container': {
         const before = this.containerById.get(change.container.id);
+        if (before && before.podUid !== change.container.podUid) this.leavePod(before);
         this.containerById.set(change.container.id, change.container);
+        this.joinPod(change.container);
         return before
           ? { kind: 'put-container', container: before }
           : { kind: 'drop-container', id: change.container.id };
@@ -151,6 +161,7 @@ export class NodeModel implements NodeView {
       case 'drop-container': {
         const before = this.containerById.get(change.id);
         this.containerById.delete(change.id);
+        if (before) this.leavePod(before);
         return before ? { kind: 'put-container', container: before } : change;
       }
       case 'put-spec': {
@@ -193,6 +204,18 @@ export class NodeModel implements NodeView {
         return { kind: 'set-settings', settings: before };
       }
     }
+  }
+
+  private joinPod(container: Container): void {
+    const ofPod = this.containersByPod.get(container.podUid);
+    if (ofPod) ofPod.set(container.id, container);
+    else this.containersByPod.set(container.podUid, new Map([[container.id, container]]));
+  }
+
+  private leavePod({ podUid, id }: Container): void {
+    const ofPod = this.containersByPod.get(podUid);
+    ofPod?.delete(id);
+    if (ofPod?.size === 0) this.containersByPod.delete(podUid);
   }
 
   private derive(): DerivedSets {

@@ -1,4 +1,4 @@
-import { parseTopologyResult, TOPOLOGY_RESULT } from '../annotations';
+import { resultOf } from '../annotations';
 import { CpuSet } from '../cpuset';
 import { KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
@@ -100,8 +100,7 @@ function effectivePolicy({ settings }: NodeView, policy: TopologyManagerPolicy):
 function findUnannounced({ assignments, pods }: NodeView): CpuSet {
   const announced = new Set<string>();
   for (const { uid, annotations } of pods.values()) {
-    const result = Object.hasOwn(annotations, TOPOLOGY_RESULT) ? annotations[TOPOLOGY_RESULT] : undefined;
-    if (result !== undefined && parseTopologyResult(result).ok) announced.add(uid);
+    if (resultOf(annotations)?.ok) announced.add(uid);
   }
   return CpuSet.unionOf(
     [...assignments.values()]

@@ -1,5 +1,6 @@
 import type { AllocationStep } from '../allocation/allocation-step';
 import type { Container } from '../model/container';
+import { runtimeUidOf } from '../model/find-spec';
 import type { Change, NodeModel } from '../model/node-model';
 
 /** One line for the operator: constant text, facts as fields. */
@@ -20,6 +21,7 @@ export class Draft {
   private readonly undo: Change[] = [];
   private durable = false;
   private readonly touchedIds = new Set<string>();
+  private readonly touchedPods = new Set<string>();
   private everyone = false;
   readonly notes: Note[] = [];
 
@@ -35,7 +37,9 @@ export class Draft {
   }
 
   readonly put = (change: Change): void => {
-    this.undo.push(this.model.apply(change));
+    const inverse = this.model.apply(change);
+    this.undo.push(inverse);
+    for (const uid of [podUidOf(change), podUidOf(inverse)]) if (uid !== undefined) this.touchedPods.add(uid);
     if (change.kind === 'put-container') this.touchedIds.add(change.container.id);
     else if (change.kind === 'put-assignment' || change.kind === 'drop-assignment') this.durable = this.everyone = true;
     else if (change.kind === 'keep-spec' || change.kind === 'unkeep-spec') this.durable = true;
@@ -48,6 +52,11 @@ export class Draft {
     if (this.everyone) return [...containers.values()];
     return [...this.touchedIds].flatMap((id) => containers.get(id) ?? []);
   };
+
+  /** The pods about which anything changed, by the uid that the runtime knows them by. */
+  get podUids(): readonly string[] {
+    return [...this.touchedPods];
+  }
 
   /** Does several changes, or none of them: takes them back unless `work` succeeds. What is noted meanwhile stays only then. */
   attempt<T extends { readonly ok: boolean }>(work: () => T): T {
@@ -73,5 +82,22 @@ export class Draft {
     this.undo.length = 0;
     this.durable = this.everyone = false;
     this.touchedIds.clear();
+    this.touchedPods.clear();
+  }
+}
+
+/** The pod that a change is about, where its direction tells; else its inverse does. */
+function podUidOf(change: Change): string | undefined {
+  switch (change.kind) {
+    case 'put-assignment':
+      return change.assignment.podUid;
+    case 'put-pod':
+      return change.pod.uid;
+    case 'put-container':
+      return change.container.podUid;
+    case 'put-spec':
+      return runtimeUidOf(change.spec);
+    default:
+      return undefined;
   }
 }

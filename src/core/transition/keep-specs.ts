@@ -1,5 +1,5 @@
-import { choosePolicy, decisiveAnnotations, sayingOf } from '../annotations';
-import { findSpec } from '../model/find-spec';
+import { choosePolicy, rememberedAnnotations, sayingOf } from '../annotations';
+import { findSpec, runtimeUidOf } from '../model/find-spec';
 import { isAssigned } from '../model/kinds';
 import type { Container, Pod } from '../model/container';
 import type { NodeView } from '../model/node-model';
@@ -15,58 +15,52 @@ import { requestOf } from './request-of';
  * Keeps on disk what the API server told of a pod, as long as forgetting it would change what a container of the pod has: its
  * annotations have changed since the sandbox was made, or a container shares although its message looks entitled. So a
  * restart while the API server is away moves nobody. Of all other pods the runtime tells enough, and nothing is written.
+ *
+ * Only the pods about which the event changed something are looked at: it is known by what is known of the pod alone.
  */
 export function keepSpecs(draft: Draft, event: NodeEvent): void {
   const { model } = draft;
   if (!model.synchronized) return; // which pods there are is not known yet
-  for (const pod of podsOf(model, event)) {
-    const spec = findSpec(model, pod);
-    if (!spec || !isNeeded(model, pod, spec)) continue;
-    const kept = reduce(spec);
-    const before = model.keptSpecs.get(kept.uid);
-    if (!before || JSON.stringify(before) !== JSON.stringify(kept)) draft.put({ kind: 'keep-spec', spec: kept });
-  }
-  if (model.keptSpecs.size > 0) forgetNeedless(draft);
-}
-
-/** The pods about which the event may have changed it; of most events none, and they cost no look at all pods. */
-function podsOf(view: NodeView, event: NodeEvent): Pod[] {
-  const living = (): Pod[] => [...view.pods.values()].filter(({ stopped }) => !stopped);
-  switch (event.kind) {
-    case 'synchronize':
-    case 'pod-specs':
-      return living();
-    case 'pod-spec':
-      return living().filter((pod) => findSpec(view, pod)?.uid === event.spec.uid);
-    // Not with the creation itself: that must not fail because the disk is full.
-    case 'container-created':
-    case 'container-starting':
-    case 'container-started': {
-      const pod = view.pods.get(event.pod.sandboxId);
-      return pod && !pod.stopped ? [pod] : [];
-    }
-    default:
-      return [];
-  }
-}
-
-function forgetNeedless(draft: Draft): void {
-  const { model } = draft;
+  const isWhole = event.kind === 'synchronize';
+  const touched = new Set(draft.podUids);
+  const isMeant = (uid: string): boolean => isWhole || touched.has(uid);
   const needed = new Set<string>();
   for (const pod of model.pods.values()) {
-    const kept = pod.stopped ? undefined : findSpec({ podSpecs: model.keptSpecs }, pod);
-    if (!kept) continue;
+    if (pod.stopped || !isMeant(pod.uid)) continue;
     const spec = findSpec(model, pod);
+    const before = findSpec({ podSpecs: model.keptSpecs }, pod);
     // What still runs of a pod that the API server has no more keeps what it has.
-    if (!spec || (spec.uid === kept.uid && isNeeded(model, pod, spec))) needed.add(kept.uid);
+    if (!spec && before) needed.add(before.uid);
+    if (!spec || !(mayKeep(event) || before?.uid === spec.uid) || !isNeeded(model, pod, spec)) continue;
+    needed.add(spec.uid);
+    if (mayKeep(event)) keep(draft, spec);
   }
-  for (const uid of [...model.keptSpecs.keys()]) if (!needed.has(uid)) draft.put({ kind: 'unkeep-spec', uid });
+  for (const [uid, kept] of [...model.keptSpecs])
+    if (!needed.has(uid) && isMeant(runtimeUidOf(kept))) draft.put({ kind: 'unkeep-spec', uid });
+}
+
+function keep(draft: Draft, spec: PodSpec): void {
+  const kept = reduce(spec);
+  const before = draft.model.keptSpecs.get(kept.uid);
+  if (!before || JSON.stringify(before) !== JSON.stringify(kept)) draft.put({ kind: 'keep-spec', spec: kept });
+}
+
+/** Not with a creation itself: that must not fail because the disk is full. What is made tells of itself soon. */
+function mayKeep({ kind }: NodeEvent): boolean {
+  return (
+    kind === 'synchronize' ||
+    kind === 'pod-specs' ||
+    kind === 'pod-spec' ||
+    kind === 'container-created' ||
+    kind === 'container-starting' ||
+    kind === 'container-started'
+  );
 }
 
 function isNeeded(view: NodeView, pod: Pod, spec: PodSpec): boolean {
   if (spec.containers.some(({ name }) => sayingOf(spec.annotations, name) !== sayingOf(pod.annotations, name)))
     return true;
-  for (const container of view.containers.values())
+  for (const container of view.containersOf(pod.uid))
     if (container.sandboxId === pod.sandboxId && !isAssigned(container) && looksOtherwise(view, pod, spec, container))
       return true;
   return false;
@@ -85,11 +79,6 @@ function countOf(request: CpuRequest): number {
 }
 
 function reduce({ annotations, ...spec }: PodSpec): PodSpec {
-  return {
-    ...spec,
-    annotations: decisiveAnnotations(
-      annotations,
-      spec.containers.map(({ name }) => name),
-    ),
-  };
+  const names = spec.containers.map(({ name }) => name);
+  return { ...spec, annotations: rememberedAnnotations(annotations, names) };
 }

@@ -1,7 +1,7 @@
 import { excludesReserved, sayingOf, type Annotations } from '../annotations';
 import { compareTexts } from '../compare-texts';
 import type { Container } from '../model/container';
-import { findSpec } from '../model/find-spec';
+import { findSpec, runtimeUidOf } from '../model/find-spec';
 import { isAssigned } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import type { PodSpec } from '../model/pod-spec';
@@ -56,7 +56,8 @@ export function byUid(a: PodSpec, b: PodSpec): number {
 function containersOf({ model }: Draft, spec: PodSpec): Container[] {
   const order = new Map(spec.containers.map(({ name }, i) => [name, i]));
   const placeOf = ({ name }: Container): number => order.get(name) ?? order.size;
-  return [...model.containers.values()]
+  return model
+    .containersOf(runtimeUidOf(spec))
     .filter((container) => {
       const pod = podOf(model, container);
       return pod !== undefined && findSpec(model, pod) === spec;

@@ -1,7 +1,7 @@
 import { choosePolicy, readTopologyResult, type Remark } from '../annotations';
 import { CpuSet } from '../cpuset';
 import { MAX_SHARES, milliOfShares, type CpuRequest } from '../inference';
-import { keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
+import { cutText, keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { asSpecSays } from '../model/find-spec';
 import { KINDS, mayOverlap, sharedOn } from '../model/kinds';
@@ -11,6 +11,9 @@ import { rulesOf } from '../model/settings';
 import { POLICIES, SCHEDULED_POLICIES, type Decision, type Followers, type PinRequest, type Snapshot } from '../policy';
 import type { Draft } from './draft';
 import { podMilliCpuOf, requestOf } from './request-of';
+
+/** What an assignment is found by can't be cut. */
+const MAX_KEY_LENGTH = 253;
 
 /** Who decides for a container, what it is entitled to, and what becomes of it. */
 export interface PlacementDecision {
@@ -45,6 +48,10 @@ export function decidePlacement(
   }: { readonly leaveIdle?: boolean; readonly mayShare?: boolean } = {},
 ): PlacementDecision {
   const { chosen, request, remarks } = entitle(view, pod, container);
+  if (Math.max(pod.uid.length, container.name.length) > MAX_KEY_LENGTH) {
+    const because = `the uid of the pod or the name of the container has more than ${MAX_KEY_LENGTH} characters, and Kubernetes makes no such`;
+    return { chosen, request, decision: { kind: 'refuse', code: 'INVALID_ARGUMENT', because }, remarks };
+  }
   if (request.kind === 'conflict') {
     const decision = { kind: 'refuse', code: 'FAILED_PRECONDITION', because: request.because } as const;
     return { chosen, request, decision, remarks };
@@ -185,8 +192,8 @@ export function assign(
   const before = model.assignments.get(key);
   const assignment: Assignment = {
     podUid: pod.uid,
-    podNamespace: pod.namespace,
-    podName: pod.name,
+    podNamespace: cutText(pod.namespace),
+    podName: cutText(pod.name),
     containerName: container.name,
     kind,
     cpus: decision.cpus,
@@ -197,7 +204,7 @@ export function assign(
     containerId: container.id,
     quotaLifted: KINDS[kind].holds === 'alone' && model.settings.liftCpuQuota && (container.resources.quotaUs ?? 0) > 0,
     rules: rulesOf(model.settings, chosen),
-    because: decision.because,
+    because: cutText(decision.because),
     since: before && sameSet(before, decision) ? before.since : draft.now,
   };
   for (const other of model.assignmentsOf(pod.uid)) {

@@ -15,7 +15,7 @@ export function removePod(draft: Draft, sandboxId: string): void {
   const pod = draft.model.pods.get(sandboxId);
   if (!pod) return;
   draft.put({ kind: 'put-pod', pod: { ...pod, stopped: true } });
-  for (const container of [...draft.model.containers.values()]) {
+  for (const container of draft.model.containersOf(pod.uid)) {
     if (container.sandboxId === sandboxId) forgetContainer(draft, container);
   }
   releaseWhenDone(draft, sandboxId);

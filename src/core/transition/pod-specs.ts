@@ -18,12 +18,14 @@ export function forgetSpec(draft: Draft, uid: string): void {
   releaseUnknown(draft, (podUid) => gone.has(podUid));
 }
 
-/** All pods that the API server has: those that are missing are gone. */
+/** All pods that the API server has: those that are missing are gone, and of those that were told by themselves nothing is new. */
 export function learnSpecs(draft: Draft, specs: readonly PodSpec[]): void {
+  const { podSpecs } = draft.model;
   const present = new Set(specs.map(({ uid }) => uid));
-  for (const uid of [...draft.model.podSpecs.keys()]) if (!present.has(uid)) draft.put({ kind: 'drop-spec', uid });
-  for (const spec of specs) draft.put({ kind: 'put-spec', spec });
-  switchAllPods(draft);
+  for (const uid of [...podSpecs.keys()]) if (!present.has(uid)) draft.put({ kind: 'drop-spec', uid });
+  const news = specs.filter((spec) => podSpecs.get(spec.uid) !== spec);
+  for (const spec of news) draft.put({ kind: 'put-spec', spec });
+  for (const spec of [...news].sort(byUid)) switchPod(draft, spec);
   releaseUnknown(draft, () => true);
 }
 

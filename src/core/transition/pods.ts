@@ -17,7 +17,7 @@ export function releaseWhenDone(draft: Draft, sandboxId: string): void {
   const { model } = draft;
   const pod = model.pods.get(sandboxId);
   if (!pod?.stopped) return;
-  for (const container of model.containers.values()) if (container.podUid === pod.uid) return;
+  if (model.containersOf(pod.uid).length > 0) return;
   for (const other of model.pods.values()) {
     if (other.uid === pod.uid && other.sandboxId !== sandboxId && !other.stopped) return;
   }

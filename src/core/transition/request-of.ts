@@ -1,5 +1,6 @@
 import { explainsMessage, MAX_SHARES, milliOfShares, sumPodCpus, type CpuRequest } from '../inference';
 import type { ContainerInfo, PodInfo } from '../model/events';
+import { oncePer } from '../once-per';
 import { findContainerSpec, findSpec } from '../model/find-spec';
 import type { NodeView } from '../model/node-model';
 import type { PodSpec } from '../model/pod-spec';
@@ -23,6 +24,16 @@ export function requestOf(view: NodeView, pod: PodInfo, container: ContainerInfo
 
 /** Whole CPUs that the policy has to give to the containers of a pod at one time. */
 function sumBySpec(spec: PodSpec, policy: PolicyName): number {
+  const sums = sumsOf(spec);
+  let sum = sums.get(policy);
+  if (sum === undefined) sums.set(policy, (sum = addUp(spec, policy)));
+  return sum;
+}
+
+/** Added up once for each policy, and not again for each container. */
+const sumsOf = oncePer((_spec: PodSpec) => new Map<PolicyName, number>());
+
+function addUp(spec: PodSpec, policy: PolicyName): number {
   return sumPodCpus(
     spec.containers.map((container) => {
       const request = SPEC_ENTITLEMENTS[policy](spec, container);

@@ -1,5 +1,5 @@
 import { CpuSet, parseCpuList } from '../cpuset';
-import { keyOf, type Assignment } from '../model/assignment';
+import { cutText, keyOf, type Assignment } from '../model/assignment';
 import type { CpuPromise } from '../model/container';
 import type { ContainerInfo, KnownBefore, PodInfo, RuntimeEvent } from '../model/events';
 import { asAskedFor } from './as-asked-for';
@@ -104,7 +104,8 @@ function forgetAbsent(
 /** A remembered container: its assignment is confirmed. */
 function bind(draft: Draft, pod: PodInfo, container: ContainerInfo, assignment: Assignment, live: LiveCpusets): void {
   if (assignment.containerId !== container.id) {
-    const { namespace: podNamespace, name: podName } = pod; // an imported assignment knows the uid only
+    // An imported assignment knows the uid only.
+    const [podNamespace, podName] = [cutText(pod.namespace), cutText(pod.name)];
     const bound = { ...assignment, podNamespace, podName, containerId: container.id };
     draft.put({ kind: 'put-assignment', assignment: bound });
   }

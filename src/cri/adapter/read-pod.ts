@@ -1,5 +1,7 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
+import { DecisiveAnnotations } from '../../core/annotations';
 import type { PodInfo } from '../../core/model/events';
+import { takeMapEntry } from '../../wire';
 import { readFields } from './fields';
 import { readResources, toCpuResources, type Resources } from './read-resources';
 
@@ -11,7 +13,7 @@ export class PodConfig {
   private namespace = '';
   private name = '';
   private cgroupParent = '';
-  private readonly annotations: Record<string, string> = Object.create(null) as Record<string, string>;
+  private readonly annotations = new DecisiveAnnotations();
   private readonly resources: Resources = {};
 
   read(source: BinaryReader): void {
@@ -22,7 +24,7 @@ export class PodConfig {
           2: (metadata) => (this.uid = metadata.string()),
           3: (metadata) => (this.namespace = metadata.string()),
         }),
-      7: (reader) => this.readAnnotation(reader),
+      7: (reader) => takeMapEntry(reader.bytes(), this.annotations),
       8: (reader) => {
         this.isLinux = true;
         readFields(reader, {
@@ -34,16 +36,10 @@ export class PodConfig {
   }
 
   toPodInfo(sandboxId: string): PodInfo {
-    const { uid, namespace, name, annotations, cgroupParent } = this;
+    const { uid, namespace, name, cgroupParent } = this;
+    const annotations = this.annotations.all;
     const podResources = toCpuResources(this.resources);
     const hasSums = Object.keys(podResources).length > 0;
     return { sandboxId, uid, namespace, name, annotations, cgroupParent, ...(hasSums && { podResources }) };
-  }
-
-  private readAnnotation(source: BinaryReader): void {
-    let key = '';
-    let value = '';
-    readFields(source, { 1: (reader) => (key = reader.string()), 2: (reader) => (value = reader.string()) });
-    this.annotations[key] = value;
   }
 }

@@ -7,7 +7,9 @@ import {
   PodSandboxState,
   type PodSandboxStatusResponse,
 } from '../../../gen/cri/view/view';
+import { DecisiveAnnotations, type Annotations } from '../../core/annotations';
 import type { ContainerInfo, ContainerPhase, CpuResources, PodInfo } from '../../core/model/events';
+import { takeMapEntry } from '../../wire';
 import { readRuntimeSpec } from './runtime-spec';
 
 /** A pod as a list gives it: without its cgroup (see {@link toPodInfoOfStatus}), but with what became of it. */
@@ -26,9 +28,16 @@ const toPodInfo = (pod: PodSandbox): PodInfo => ({
   uid: pod.metadata?.uid ?? '',
   namespace: pod.metadata?.namespace ?? '',
   name: pod.metadata?.name ?? '',
-  annotations: pod.annotations,
+  annotations: toAnnotations(pod.annotations),
   cgroupParent: '',
 });
+
+/** Those that decide; the others are not even decoded. */
+function toAnnotations(entries: readonly Uint8Array[]): Annotations {
+  const kept = new DecisiveAnnotations();
+  for (const entry of entries) takeMapEntry(entry, kept);
+  return kept.all;
+}
 
 /** A listed pod, with its cgroup from the verbose status. */
 export const toPodInfoOfStatus = (pod: PodSandbox, { info }: PodSandboxStatusResponse): PodInfo => ({

@@ -1,10 +1,11 @@
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { explainStatus, KubeError } from './kube-error';
+import { ListSplitter } from './list-splitter';
 import { loadKubeConfig, type GuardedKubeConfig, type KubeConfigSource } from './load-kube-config';
 import { untilAborted, withinTime } from './within-time';
 
-/** A node has a few hundred pods at most; a list beyond this is no list of ours. */
+/** One object, or what is left of a list whose items were taken one by one. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 15_000;
 
@@ -17,6 +18,8 @@ export interface KubeRequest {
   readonly body?: unknown;
   readonly contentType?: string;
   readonly timeoutMs?: number;
+  /** Takes each item of a list as it comes, so that a list of any length is never held as a whole; the answer has none then. */
+  readonly onItem?: (item: unknown) => void;
 }
 
 /** The content types of patches that are made here. */
@@ -78,7 +81,7 @@ export class KubeClient {
     const applied = config.applyToHTTPSOptions(options as Parameters<GuardedKubeConfig['applyToHTTPSOptions']>[0]);
     await untilAborted(applied, signal, () => config.delay);
     try {
-      const { status, text, retryAfterMs } = await exchange(url, options, body);
+      const { status, text, retryAfterMs } = await exchange(url, options, body, call.onItem);
       if (status >= 200 && status < 300) return parseJson(text);
       if (status === 401) this.forgetConfig();
       throw toKubeError(status, text, retryAfterMs);
@@ -108,11 +111,17 @@ interface Answer {
   readonly retryAfterMs?: number;
 }
 
-function exchange(url: URL, options: RequestOptions, body: string | undefined): Promise<Answer> {
+function exchange(
+  url: URL,
+  options: RequestOptions,
+  body: string | undefined,
+  onItem: KubeRequest['onItem'],
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const begin = url.protocol === 'http:' ? requestHttp : requestHttps;
     const request = begin(url, options, (response) => {
-      readBody(response).then((text) => {
+      const isList = onItem !== undefined && response.statusCode === 200;
+      (isList ? readItems(response, onItem) : readBody(response)).then((text) => {
         const retryAfterMs = readRetryAfter(response);
         resolve({ status: response.statusCode ?? 0, text, ...(retryAfterMs !== undefined && { retryAfterMs }) });
       }, reject);
@@ -131,6 +140,21 @@ async function readBody(response: IncomingMessage): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Gives the items one by one, each turn a few of them at most, and returns the text of the list without them. */
+async function readItems(response: IncomingMessage, onItem: (item: unknown) => void): Promise<string> {
+  let found: string[] = [];
+  const splitter = new ListSplitter((text) => found.push(text));
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    splitter.push(chunk);
+    for (const text of found) {
+      onItem(parseJson(text));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    found = [];
+  }
+  return splitter.rest;
 }
 
 /** Seconds, or nothing: the form with a date is not used by API servers. */

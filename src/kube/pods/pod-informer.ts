@@ -4,7 +4,7 @@ import type { PodSpec } from '../../core/model/pod-spec';
 import { BackOff } from '../api/back-off';
 import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
-import { asArray, asObject, asString } from '../json';
+import { asObject, asString } from '../json';
 import { PacedWatch } from './paced-watch';
 import { toWatchedPod, type WatchedPod } from './to-pod-spec';
 
@@ -103,15 +103,17 @@ export class PodInformer {
   private async list(fieldSelector: string) {
     const { client } = this.parts;
     // Without a resourceVersion: the newest there is. An older list might miss a pod that runs here already.
+    const items: Kept[] = [];
+    const onItem = (item: unknown): unknown => items.push(keep(item));
     const answer = asObject(
-      await client.send({ method: 'GET', path: PATH, query: { fieldSelector }, timeoutMs: 30_000 }),
+      await client.send({ method: 'GET', path: PATH, query: { fieldSelector }, timeoutMs: 30_000, onItem }),
     );
     if (!Array.isArray(answer['items']))
       throw new KubeError('the API server answered with something that is no list of pods', 0);
     this.hasFreshList = true;
     return {
       metadata: { resourceVersion: asString(asObject(answer['metadata'])['resourceVersion']) },
-      items: asArray(answer['items']).map(keep),
+      items,
     };
   }
 

@@ -1,7 +1,8 @@
 import type { ContainerSpec, PodSpec, SpecResources } from '../../core/model/pod-spec';
+import { decisiveAnnotations } from '../../core/annotations';
 import { classifyQos } from '../../core/inference';
 import type { QosClass } from '../../core/inference';
-import { asArray, asObject, asString, asTexts, type JsonObject } from '../json';
+import { asArray, asObject, asString, type JsonObject } from '../json';
 import { parseMilli, parseWhole } from '../quantity';
 
 /** A pod as it is watched: what the core wants to know, and its phase. */
@@ -27,7 +28,10 @@ export function toWatchedPod(pod: unknown): WatchedPod | undefined {
       uid,
       namespace: asString(meta['namespace']),
       name,
-      annotations: asTexts(meta['annotations']),
+      annotations: decisiveAnnotations(asObject(meta['annotations']), [
+        ...containers.map((container) => container.name),
+        ...asArray(asObject(spec)['ephemeralContainers']).map((one) => asString(asObject(one)['name'])),
+      ]),
       qos: readQos(asObject(status)['qosClass']) ?? classify(containers, podResources),
       finished: phase === 'Succeeded' || phase === 'Failed',
       containers,
@@ -51,14 +55,14 @@ function classify(containers: readonly ContainerSpec[], podResources: SpecResour
 
 function readContainers(spec: JsonObject, status: JsonObject, isBeingDeleted: boolean): ContainerSpec[] {
   const podRestarts = asString(spec['restartPolicy']) || 'Always';
-  const read = (container: JsonObject, kind: ContainerSpec['kind'], statuses: unknown): ContainerSpec => {
+  const initStatuses = byName(status['initContainerStatuses']);
+  const statuses = byName(status['containerStatuses']);
+  const read = (container: JsonObject, kind: ContainerSpec['kind']): ContainerSpec => {
     const name = asString(container['name']);
     const restarts = asString(container['restartPolicy']) || (kind === 'init' ? 'OnFailure' : podRestarts);
     const hasRules = asArray(container['restartPolicyRules']).length > 0;
-    const found = asArray(statuses)
-      .map(asObject)
-      .find((one) => one['name'] === name);
-    const terminated = asObject(asObject(found)['state'])['terminated'];
+    const found = (kind === 'app' ? statuses : initStatuses).get(name);
+    const terminated = asObject(found?.['state'])['terminated'];
     const ended =
       terminated !== undefined &&
       (isBeingDeleted || (!hasRules && isFinal(restarts, asObject(terminated)['exitCode'] === 0)));
@@ -67,11 +71,20 @@ function readContainers(spec: JsonObject, status: JsonObject, isBeingDeleted: bo
   return [
     ...asArray(spec['initContainers'])
       .map(asObject)
-      .map((one) => read(one, one['restartPolicy'] === 'Always' ? 'sidecar' : 'init', status['initContainerStatuses'])),
+      .map((one) => read(one, one['restartPolicy'] === 'Always' ? 'sidecar' : 'init')),
     ...asArray(spec['containers'])
       .map(asObject)
-      .map((one) => read(one, 'app', status['containerStatuses'])),
+      .map((one) => read(one, 'app')),
   ];
+}
+
+/** A pod may have thousands of containers: a status is not searched for each of them. */
+function byName(statuses: unknown): ReadonlyMap<string, JsonObject> {
+  return new Map(
+    asArray(statuses)
+      .map(asObject)
+      .map((one) => [asString(one['name']), one]),
+  );
 }
 
 /** Whether an exit is the last, by the restart policy of the container. */

@@ -1,4 +1,5 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import { DecisiveAnnotations } from '../../core/annotations';
 
 /**
  * A protobuf reader for the hot path: skipping makes no slice of what it skips, and text is decoded in place.
@@ -20,6 +21,12 @@ export class LeanReader extends BinaryReader {
   override string(): string {
     const start = this.skipDelimited();
     return this.source.toString('utf8', start, this.pos);
+  }
+
+  /** An entry of a map, of which no slice is made where it is too short for any that is wanted (`DecisiveAnnotations`). */
+  override bytes(): Uint8Array {
+    const start = this.skipDelimited();
+    return this.pos - start < DecisiveAnnotations.shortestName ? NOTHING : this.source.subarray(start, this.pos);
   }
 
   override skip(wireType: WireType, fieldNo?: number): Uint8Array {

@@ -1,6 +1,8 @@
 import type * as view from '../../../gen/nri/view/view';
 import { ContainerState } from '../../../gen/nri/v1alpha1/nri';
+import { DecisiveAnnotations, type Annotations } from '../../core/annotations';
 import type { ContainerInfo, ContainerPhase, CpuResources, PodInfo } from '../../core/model/events';
+import { takeMapEntry } from '../../wire';
 
 /** A pod sandbox in the core's words. Nothing is checked here: absent parts become empty texts. */
 export function toPodInfo(pod: view.PodSandbox): PodInfo {
@@ -10,10 +12,17 @@ export function toPodInfo(pod: view.PodSandbox): PodInfo {
     uid: pod.uid,
     namespace: pod.namespace,
     name: pod.name,
-    annotations: pod.annotations,
+    annotations: toAnnotations(pod.annotations),
     cgroupParent: pod.linux?.cgroupParent ?? '',
     ...(hasAny(podResources) && { podResources }),
   };
+}
+
+/** Those that decide; the others are not even decoded. */
+function toAnnotations(entries: readonly Uint8Array[]): Annotations {
+  const kept = new DecisiveAnnotations();
+  for (const entry of entries) takeMapEntry(entry, kept);
+  return kept.all;
 }
 
 /** A container in the core's words, in the given phase or else in the one its `state` tells. */

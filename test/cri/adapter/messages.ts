@@ -30,7 +30,7 @@ export function createRequest(target: string, cpus: number): Uint8Array {
       }),
       sandboxConfig: {
         metadata: { uid, name: uid, namespace: 'ns', attempt: 0 },
-        annotations: { 'a.example/key': 'value' },
+        annotations: { 'a.example/key': 'value', 'cpusetd.io/policy': 'none' },
         linux: { cgroupParent: parent, sysctls: {}, resources: LinuxContainerResources.create(resourcesOf(cpus)) },
       },
     }),

@@ -29,7 +29,7 @@ test('a request to create a container is read in the words of the core', () => {
       uid: 'uid',
       namespace: 'ns',
       name: 'uid',
-      annotations: { 'a.example/key': 'value' },
+      annotations: { 'cpusetd.io/policy': 'none' },
       cgroupParent: '/kubepods/poduid',
       podResources: { shares: 2048, quotaUs: 200_000, periodUs: 100_000, memoryLimitBytes: 1 << 26 },
     },

@@ -76,7 +76,7 @@ test('a node is read with cgroups and resources; what was removed meanwhile is l
       items: ['p', 'q'].map((id) => ({
         id,
         metadata: { uid: 'u', namespace: 'ns', name: 'pod' },
-        annotations: { k: 'v' },
+        annotations: { k: 'v', 'cpusetd.io/policy': 'none' },
       })),
     }),
     PodSandboxStatus: ({ request }: Call, reply: Reply) => {
@@ -85,7 +85,7 @@ test('a node is read with cgroups and resources; what was removed meanwhile is l
     },
   });
   const bare = { sandboxId: 'p', cgroupsPath: '', resources: {} };
-  const pod = { uid: 'u', namespace: 'ns', name: 'pod', annotations: { k: 'v' } };
+  const pod = { uid: 'u', namespace: 'ns', name: 'pod', annotations: { 'cpusetd.io/policy': 'none' } };
   expect(await client.readNode()).toEqual({
     containers: [
       {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { Event, encodeEventRequest, encodeStateChange } from './build-request';
 import { CpusetdError } from '../../../src/core/errors';
+import { decisiveAnnotations } from '../../../src/core/annotations';
 import type { RuntimeEvent } from '../../../src/core/model/events';
 import { readEvent, readSynchronize } from '../../../src/nri/messages/read-event';
 import { toContainerInfo, toPodInfo } from '../../../src/nri/messages/to-core';
@@ -112,7 +113,7 @@ test('a container under creation is told with all that a decision needs', () => 
       uid: 'f2e1a117-8d58-4675-82db-f75dc80c3592',
       namespace: 'default',
       name: 'web-6d4b75cb6d-hswdl',
-      annotations: expect.objectContaining({ 'kubernetes.io/config.source': 'api' }),
+      annotations: {},
       cgroupParent: '/kubepods/burstable/podf2e1a117-8d58-4675-82db-f75dc80c3592',
       podResources: { shares: 1024, quotaUs: 200_000, periodUs: 100_000, memoryLimitBytes: 268_435_456 },
     },
@@ -167,7 +168,7 @@ function expectedPod(pod: DecodedPod) {
     uid: pod.uid,
     namespace: pod.namespace,
     name: pod.name,
-    annotations: pod.annotations,
+    annotations: decisiveAnnotations(pod.annotations, []),
     cgroupParent: pod.linux.cgroup_parent,
     ...(Object.keys(podResources).length > 0 && { podResources }),
   };

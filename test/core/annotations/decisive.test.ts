@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import {
+  choosePolicy,
+  DecisiveAnnotations,
+  decisiveAnnotations,
+  excludesReserved,
+  rememberedAnnotations,
+  resultOf,
+  sayingOf,
+  type Annotations,
+} from '../../../src/core/annotations';
+import { runtimeUidOf } from '../../../src/core/model/find-spec';
+import { POLICY_NAMES } from '../../../src/core/model/policy-name';
+
+const RESULT = 'topology.crane.io/topology-result';
+const resultFor = (nodes: readonly (readonly [number, number])[], more = {}): string =>
+  JSON.stringify(
+    nodes.map(([node, cpu]) => ({
+      name: `zone${node}`,
+      type: 'Node',
+      resources: { capacity: { cpu: `${cpu}` } },
+      ...more,
+    })),
+  );
+
+const anyContainer = fc.constantFrom('app', 'db', 'a.b', '__proto__');
+const anyValue = fc.oneof(
+  fc.constantFrom(...POLICY_NAMES, 'true', 'false', '', 'Static'),
+  fc.string({ unit: 'binary', maxLength: 300 }),
+  fc.constant('x'.repeat(100_000)),
+);
+const anyResult = fc.oneof(
+  fc.array(fc.tuple(fc.nat(400), fc.nat(9))).map((nodes) => resultFor(nodes)),
+  fc.constant(`[${' '.repeat(20_000)}]`),
+  fc.json(),
+);
+const anyName = fc.oneof(
+  fc.constantFrom(
+    'cpusetd.io/policy',
+    'topology.crane.io/cpu-policy',
+    'topology.crane.io/exclude-reserved-cpus',
+    'kubernetes.io/config.mirror',
+    'kubernetes.io/config.hash',
+    '__proto__',
+    'constructor',
+    'note',
+  ),
+  anyContainer.map((name) => `cpusetd.io/policy/container.${name}`),
+  anyContainer.map((name) => `cpu-policy.topology.crane.io/container.${name}`),
+);
+const anyAnnotations: fc.Arbitrary<Annotations> = fc
+  .tuple(fc.array(fc.tuple(anyName, anyValue)), fc.option(anyResult, { nil: undefined }))
+  .map(([entries, result]) =>
+    Object.fromEntries([...entries, ...(result === undefined ? [] : [[RESULT, result] as const])]),
+  );
+
+/** Everything that is ever made of annotations for a container. */
+function meaningOf(annotations: Annotations, container: string) {
+  const { remarks, ...chosen } = choosePolicy(
+    { cpuManagerPolicy: 'static', podPolicies: ['exclusive', 'none'] },
+    annotations,
+    container,
+  );
+  return {
+    chosen,
+    ignored: remarks.map(({ annotation }) => annotation),
+    saying: sayingOf(annotations, container),
+    avoids: excludesReserved(annotations),
+  };
+}
+
+function readOneByOne(annotations: Annotations): Annotations {
+  const kept = new DecisiveAnnotations();
+  for (const [name, value] of Object.entries(annotations)) kept.put(name, value);
+  return kept.all;
+}
+
+describe('what is kept of annotations', () => {
+  test('means the same as all of them, whichever way they came, also in the form that is remembered', () => {
+    fc.assert(
+      fc.property(anyAnnotations, anyContainer, (annotations, container) => {
+        const meaning = meaningOf(annotations, container);
+        expect(meaningOf(readOneByOne(annotations), container)).toEqual(meaning);
+        expect(meaningOf(decisiveAnnotations(annotations, [container]), container)).toEqual(meaning);
+        const remembered = rememberedAnnotations(annotations, [container]);
+        expect(meaningOf(remembered, container)).toEqual(meaning);
+        expect(rememberedAnnotations(remembered, [container])).toEqual(remembered);
+      }),
+    );
+  });
+
+  test('is short whatever the author writes, and no longer in the form that is remembered', () => {
+    fc.assert(
+      fc.property(anyAnnotations, anyContainer, (annotations, container) => {
+        const kept = decisiveAnnotations(annotations, [container]);
+        expect(JSON.stringify(kept).length).toBeLessThan(32 * 1024);
+        const lengthOf = (of: Annotations): number => Object.values(of).join('').length;
+        expect(lengthOf(rememberedAnnotations(annotations, [container]))).toBeLessThanOrEqual(lengthOf(kept) + 1);
+      }),
+    );
+  });
+
+  test('are those for the containers that the pod has, however many', () => {
+    const names = Array.from({ length: 3000 }, (_, i) => `c${i}`);
+    const annotations = Object.fromEntries(names.map((name) => [`policy.cpusetd.io/container.${name}`, 'none']));
+    expect(decisiveAnnotations({ ...annotations, 'policy.cpusetd.io/container.gone': 'none' }, names)).toEqual(
+      annotations,
+    );
+  });
+
+  test('are the first 1024 for single containers, and all for the pod, where nobody tells which containers it has', () => {
+    const many = Array.from({ length: 3000 }, (_, i) => [`policy.cpusetd.io/container.c${i}`, 'none'] as const);
+    const kept = readOneByOne(Object.fromEntries([...many, ['topology.crane.io/exclude-reserved-cpus', 'true']]));
+    expect(Object.keys(kept)).toHaveLength(1025);
+    expect(kept).toMatchObject({ 'policy.cpusetd.io/container.c1023': 'none' });
+    expect(excludesReserved(kept)).toBe(true);
+  });
+});
+
+test('a result keeps its nodes and CPUs in the remembered form, and nothing else', () => {
+  const annotations = { [RESULT]: resultFor([[1, 2], [0, 0], [3, 4]], { costs: [{ name: 'x', value: 1 }] }) }; // prettier-ignore
+  const remembered = rememberedAnnotations(annotations, []);
+  expect(remembered[RESULT]).toBe(
+    '[{"name":"node1","type":"Node","resources":{"capacity":{"cpu":2}}},{"name":"node3","type":"Node","resources":{"capacity":{"cpu":4}}}]',
+  );
+  expect(resultOf(remembered)).toEqual({ ok: true, result: new Map([[1, 2], [3, 4]]) }); // prettier-ignore
+});
+
+test('a mirror is known by the uid of the pod that it shows, unless that is longer than a uid', () => {
+  const mirrorOf = (hash: string) =>
+    decisiveAnnotations({ 'kubernetes.io/config.mirror': hash, 'kubernetes.io/config.hash': hash }, []);
+  expect(runtimeUidOf({ uid: 'mirror', annotations: mirrorOf('9d3c') })).toBe('9d3c');
+  const forged = mirrorOf('9'.repeat(256 * 1024));
+  expect(JSON.stringify(forged).length).toBeLessThan(400);
+});

@@ -1,0 +1,159 @@
+import { decisiveAnnotations, DecisiveAnnotations, type Annotations } from '../../../src/core/annotations';
+import type { ContainerInfo, PodInfo } from '../../../src/core/model/events';
+import { NodeModel } from '../../../src/core/model/node-model';
+import type { NodeEvent } from '../../../src/core/model/pod-event';
+import type { PodSpec } from '../../../src/core/model/pod-spec';
+import type { PolicyName } from '../../../src/core/model/policy-name';
+import { Draft, handle } from '../../../src/core/transition';
+import { leastCpuMs } from '../../support/cpu-time';
+import { costlyAnnotations } from '../../support/hostile-annotations';
+import { machineOf, settingsWith } from './node-driver';
+
+/** No event may take more of our time, whatever the tenants of the node write. */
+const BUDGET_MS = 20;
+
+const PODS = 110;
+const CONTAINERS = 300;
+const names = Array.from({ length: CONTAINERS }, (_, i) => `c${i}`);
+
+/** As the adapters make them: each message has annotations of its own. */
+const fromRuntime = (annotations: Annotations): Annotations => {
+  const kept = new DecisiveAnnotations();
+  for (const [name, value] of Object.entries(annotations)) kept.put(name, value);
+  return kept.all;
+};
+
+/** Like those that Kubernetes makes: others have patterns of their own made for them. */
+const uidOf = (i: number): string => `7d5c9a52-1a63-4a71-9f3e-${String(i).padStart(12, '0')}`;
+
+const podInfo = (i: number, annotations: Annotations): PodInfo => ({
+  sandboxId: `s${i}`,
+  uid: uidOf(i),
+  namespace: 'ns',
+  name: `p${i}`,
+  annotations: fromRuntime(annotations),
+  cgroupParent: `/kubepods/burstable/pod${uidOf(i)}`,
+});
+
+const containerInfo = (i: number, name: string, phase: ContainerInfo['phase'] = 'running'): ContainerInfo => ({
+  id: `${i}-${name}`,
+  sandboxId: `s${i}`,
+  name,
+  phase,
+  cgroupsPath: `/kubepods/burstable/pod${uidOf(i)}/${i}-${name}`,
+  resources: { shares: 2, periodUs: 100_000 },
+  oomScoreAdj: 999,
+});
+
+const podSpec = (i: number, annotations: Annotations): PodSpec => ({
+  uid: uidOf(i),
+  namespace: 'ns',
+  name: `p${i}`,
+  annotations: decisiveAnnotations(annotations, names),
+  qos: 'Burstable',
+  finished: false,
+  containers: names.map((name) => ({ name, kind: 'app', ended: false, requestMilliCpu: 1 })),
+});
+
+const raw = costlyAnnotations(names);
+/** What the API server has differs from what the sandbox was made with: it has to be remembered. */
+const changed = { ...raw, 'topology.crane.io/exclude-reserved-cpus': 'false' };
+
+/** A node whose 110 pods are at the API server's maxima, all their containers running, and what is told of them kept. */
+function crowdedNode(podPolicies: readonly PolicyName[]) {
+  const model = new NodeModel(machineOf(64, 2), settingsWith({ podPolicies }));
+  let clock = 0;
+  const send = (event: NodeEvent): Draft => {
+    const draft = new Draft(model, new Date(++clock).toISOString());
+    const { moves } = handle(draft, event);
+    for (const { containerId, to } of moves) {
+      const container = model.containers.get(containerId)!;
+      model.apply({ kind: 'put-container', container: { ...container, told: to } });
+    }
+    return draft;
+  };
+  const numbers = Array.from({ length: PODS }, (_, i) => i);
+  const pods = numbers.map((i) => podInfo(i, raw));
+  const containers = numbers.flatMap((i) => names.map((name) => containerInfo(i, name)));
+  send({ kind: 'synchronize', pods, containers });
+  send({ kind: 'pod-specs', specs: numbers.map((i) => podSpec(i, changed)) });
+  return { model, send };
+}
+
+describe.each<{ name: string; podPolicies: PolicyName[] }>([
+  { name: 'pods may choose nothing', podPolicies: [] },
+  { name: 'pods may choose every policy', podPolicies: ['none', 'static', 'exclusive', 'numa', 'immovable'] },
+])('110 pods of 300 containers with 256 KiB of annotations each, and $name', ({ podPolicies }) => {
+  const { model, send } = crowdedNode(podPolicies);
+  let made = 0;
+  /** A pod of somebody else's, with one plain container. */
+  const other = (): { pod: PodInfo; container: ContainerInfo } => {
+    const i = 1000 + ++made;
+    return { pod: podInfo(i, {}), container: containerInfo(i, 'app', 'creating') };
+  };
+  /** The next container of a hostile pod. */
+  const another = (): { pod: PodInfo; container: ContainerInfo } => ({
+    pod: podInfo(7, raw),
+    container: { ...containerInfo(7, 'c7', 'creating'), id: `again-${++made}` },
+  });
+
+  test('all of it is known', () => {
+    expect(model.containers.size).toBe(PODS * CONTAINERS);
+    expect(model.podSpecs.size).toBe(PODS);
+    expect(model.keptSpecs.size).toBe(PODS);
+  });
+
+  const kinds: [name: string, make: () => NodeEvent[]][] = [
+    ['a creation in another pod', () => [{ kind: 'create-container', ...other() }]],
+    ['a life in another pod, from its start to its end', () => {
+      const { pod, container } = other();
+      return [
+        { kind: 'pod-started', pod },
+        { kind: 'create-container', pod, container },
+        { kind: 'container-created', pod, container: { ...container, phase: 'created' } },
+        { kind: 'container-starting', pod, container: { ...container, phase: 'running' } },
+        { kind: 'container-started', pod, container: { ...container, phase: 'running' } },
+        { kind: 'container-stopped', containerId: container.id },
+        { kind: 'container-removed', containerId: container.id },
+        { kind: 'pod-stopped', sandboxId: pod.sandboxId },
+        { kind: 'pod-removed', sandboxId: pod.sandboxId },
+      ];
+    }],
+    ['a creation in a hostile pod', () => [{ kind: 'create-container', ...another() }]],
+    ['a start in a hostile pod', () => [
+      { kind: 'container-started', pod: podInfo(8, raw), container: containerInfo(8, 'c8') },
+    ]],
+    ['an update in a hostile pod', () => [
+      { kind: 'update-container', pod: podInfo(9, raw), container: containerInfo(9, 'c9'), resources: { shares: 3 + ++made } },
+    ]],
+    ['news of a hostile pod that say the same', () => [{ kind: 'pod-spec', spec: podSpec(10, changed) }]],
+    ['news of a hostile pod that say something else', () => [
+      { kind: 'pod-spec', spec: podSpec(11, { ...changed, 'topology.crane.io/exclude-reserved-cpus': `${++made % 2 === 0}` }) },
+    ]],
+    ['the deletion of a hostile pod', () => [{ kind: 'pod-spec-gone', uid: uidOf(20 + (++made % 50)) }]],
+  ]; // prettier-ignore
+
+  test.each(kinds)('%s: no event takes 20 ms', (_, make) => {
+    const worst = make().map((_each, n) =>
+      leastCpuMs(
+        () => {
+          const events = make();
+          for (const before of events.slice(0, n)) send(before);
+          return events[n]!;
+        },
+        (event) => void send(event),
+        5,
+      ),
+    );
+    expect(Math.max(...worst)).toBeLessThan(BUDGET_MS);
+  });
+
+  test('the list of all pods takes less than 10 ms for each that is new, and less than 20 in all where each was told before', () => {
+    const list = () => Array.from({ length: PODS }, (_, i) => podSpec(i, changed));
+    const told = list();
+    expect(leastCpuMs(list, (specs) => void send({ kind: 'pod-specs', specs }), 3) / PODS).toBeLessThan(10);
+    for (const spec of told) send({ kind: 'pod-spec', spec });
+    const again = () => [...told];
+    expect(leastCpuMs(again, (specs) => void send({ kind: 'pod-specs', specs }), 3)).toBeLessThan(BUDGET_MS);
+  });
+});
