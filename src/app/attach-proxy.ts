@@ -154,7 +154,8 @@ class ProxyAttachment implements Attachment {
     if (this.isRuntimeLost) throw new CpusetdError('UNAVAILABLE', 'the runtime went away while it was asked');
     const event = mergeInventory(model, before, inventory);
     this.runtime = runtime;
-    transactor.handle(event, readLiveCpusets(cgroups, event.containers));
+    const answer = transactor.handle(event, readLiveCpusets(cgroups, event.containers));
+    if (answer.kind === 'refuse') throw new CpusetdError(answer.code, answer.message);
     this.loggedReason = '';
     this.become('ready', '');
     log.info({ runtime, containers: event.containers.length }, 'synchronized with the runtime');
