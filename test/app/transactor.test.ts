@@ -471,10 +471,7 @@ describe('a fault of our own', () => {
     const stage = stageWithSharedContainer();
     stage.failAt = { [effect]: fault };
     stage.failMove = () => ({ kind: 'refused', because: 'EROFS' });
-    expect(stage.handle(create('p', 'a', 2), create('r', 'b', 2))).toEqual([
-      '1,5 q/s=0,3-4,7',
-      '2,6 q/s=0,3-4,7',
-    ]);
+    expect(stage.handle(create('p', 'a', 2), create('r', 'b', 2))).toEqual(['1,5 q/s=0,3-4,7', '2,6 q/s=0,3-4,7']);
     expect(stage.disk).toBe('p/a 1,5; r/b 2,6');
     stage.diskIsFull = true;
     expect(stage.handle(create('r', 'c', 1))).toEqual(['refused UNAVAILABLE']);
