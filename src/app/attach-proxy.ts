@@ -8,6 +8,7 @@ import type { RuntimeVersion } from '../cri/client';
 import { CriProxy } from '../cri/proxy';
 import type { Attachment, AttachmentFacts, AttachmentParts } from './attachment';
 import { EventQueue } from './event-queue';
+import { logFault } from './faults';
 import { Gate } from './gate';
 import { readLiveCpusets } from './observe';
 
@@ -116,7 +117,7 @@ class ProxyAttachment implements Attachment {
       this.parts.log.warn({ endpoint: this.parts.config.criEndpoint }, 'the runtime is away');
     } else if (this.isRuntimeLost) {
       this.isRuntimeLost = false;
-      void this.synchronizeUntilDone();
+      this.synchronizeUntilDone().catch((error: unknown) => logFault(this.parts.log, 'synchronizing has ended', error));
     }
   }
 

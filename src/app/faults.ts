@@ -6,22 +6,26 @@ export interface FaultsParts {
   readonly alarms: Alarms;
 }
 
-interface Lasting {
+interface Noted {
   readonly message: string;
+  /** In a row; 0 when the part has succeeded since. */
   readonly count: number;
+  readonly loggedAtMs: number;
   readonly containerId: string | undefined;
 }
 
 /** A part that has failed so often in a row is an alarm. */
 const LASTS_FROM = 3;
+/** A part that fails and succeeds by turns says the same once in so long. */
+const SAY_AGAIN_MS = 60_000;
 
 /**
- * Keeps a fault of one part from ending anything else. It is logged when it is new or another than before; when the same
- * part fails again and again it is an alarm, until that part succeeds. A part is named for the operator, such as
- * `looking at`, and may be about one container.
+ * Keeps a fault of one part from ending anything else. It is logged when it is new or another than before, and the
+ * same at most once a minute. When the same part fails again and again it is an alarm, until that part succeeds. A part is
+ * named for the operator, such as `looking at`, and may be about one container.
  */
 export class Faults {
-  private readonly lasting = new Map<string, Lasting>();
+  private readonly records = new Map<string, Noted>();
 
   constructor(private readonly parts: FaultsParts) {}
 
@@ -51,11 +55,13 @@ export class Faults {
   note(part: string, error: unknown, containerId?: string): void {
     const subject = subjectOf(part, containerId);
     const message = messageOf(error);
-    const before = this.lasting.get(subject);
+    const nowMs = performance.now();
+    const before = this.records.get(subject);
     const count = (before?.count ?? 0) + 1;
-    this.lasting.set(subject, { message, count, containerId });
-    if (before?.message !== message)
-      logFault(this.parts.log, 'a fault of cpusetd; everything else goes on', error, { part: subject });
+    const isNews = before?.message !== message || (before.count === 0 && nowMs - before.loggedAtMs >= SAY_AGAIN_MS);
+    const loggedAtMs = isNews ? nowMs : before.loggedAtMs;
+    this.records.set(subject, { message, count, loggedAtMs, containerId });
+    if (isNews) logFault(this.parts.log, 'a fault of cpusetd; everything else goes on', error, { part: subject });
     quietly(() => {
       if (count >= LASTS_FROM) this.parts.alarms.tell('internal-fault', subject, `${subject}: ${message}`);
     });
@@ -63,17 +69,25 @@ export class Faults {
 
   /** The part has succeeded. */
   over(part: string, containerId?: string): void {
-    if (this.lasting.size > 0) this.forget(subjectOf(part, containerId));
+    if (this.records.size === 0) return;
+    const subject = subjectOf(part, containerId);
+    const before = this.records.get(subject);
+    if (!before || before.count === 0) return;
+    this.records.set(subject, { ...before, count: 0 });
+    this.clear(subject);
   }
 
   /** Forgets containers that are gone. */
   keepOnly(containers: ReadonlyMap<string, unknown>): void {
-    for (const [subject, { containerId }] of this.lasting)
-      if (containerId !== undefined && !containers.has(containerId)) this.forget(subject);
+    for (const [subject, { containerId }] of this.records)
+      if (containerId !== undefined && !containers.has(containerId)) {
+        this.records.delete(subject);
+        this.clear(subject);
+      }
   }
 
-  private forget(subject: string): void {
-    if (this.lasting.delete(subject)) quietly(() => this.parts.alarms.clear('internal-fault', subject));
+  private clear(subject: string): void {
+    quietly(() => this.parts.alarms.clear('internal-fault', subject));
   }
 }
 

@@ -11,6 +11,7 @@ beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'rounds-'))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const ROUNDS = 4;
+const log = pino({ level: 'silent' });
 
 /** Makes some rounds, in which each part named in `broken` throws. Returns the parts that were done, and the alarms. */
 async function roundsWith(...broken: readonly string[]) {
@@ -18,7 +19,6 @@ async function roundsWith(...broken: readonly string[]) {
   writeFileSync(lockPath, '');
   utimesSync(lockPath, 0, 0);
   const stop = new AbortController();
-  const log = pino({ level: 'silent' });
   const alarms = new Alarms({ log, now: () => '2026-01-01T00:00:00Z', onChange: () => undefined });
   const done = new Set<string>();
   let rounds = 0;

@@ -213,7 +213,7 @@ export class RequestPath {
     this.link.toRuntime.send(formatRstStream(stream.id, ErrorCode.cancel));
     this.end(stream);
     sendError(this.link, stream, error);
-    void stream.call?.end({ origin: 'proxy', status: { code: error.code, message: error.message } });
+    stream.call?.end({ origin: 'proxy', status: { code: error.code, message: error.message } });
     this.link.onStreamEnd();
   }
 

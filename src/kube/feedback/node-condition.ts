@@ -42,8 +42,15 @@ export class NodeCondition {
 
   /** Something may have changed. Never waits, never throws. */
   touch(): void {
-    if (this.lastProblem !== '' || sameState(this.last, this.parts.state())) return;
-    this.schedule(this.parts.debounceMs ?? DEBOUNCE_MS);
+    if (this.lastProblem === '' && this.hasChanged()) this.schedule(this.parts.debounceMs ?? DEBOUNCE_MS);
+  }
+
+  private hasChanged(): boolean {
+    try {
+      return !sameState(this.last, this.parts.state());
+    } catch {
+      return true; // the write tells why
+    }
   }
 
   private schedule(waitMs: number): void {
@@ -53,7 +60,7 @@ export class NodeCondition {
     this.dueMs = dueMs;
     this.timer = setTimeout(() => {
       this.write().then(
-        (nextMs) => this.writeAgain(nextMs),
+        (dueMs) => this.writeAgain(dueMs),
         (error: unknown) => this.writeAgain(this.noteProblem(error)),
       );
     }, waitMs);
@@ -65,7 +72,7 @@ export class NodeCondition {
     this.touch();
   }
 
-  /** Returns when the next heartbeat is due. Rejects when the condition could not be told or written, whoever's fault it is. */
+  /** Resolves with the time until the next heartbeat. Rejects when the condition could not be told or written, whoever's fault it is. */
   private async write(): Promise<number> {
     const { client, nodeName, state, now } = this.parts;
     const current = state();
