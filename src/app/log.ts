@@ -7,8 +7,8 @@ const MAX_UNWRITTEN = 1_048_576;
 
 /**
  * The daemon's log on standard output: one JSON object a line, or lines for people. Written at once, so that a
- * crash loses nothing of it. Logging never throws: a line that can't be made or written is left out, and of those that
- * can't be written for now the last ones are kept until they can.
+ * crash loses nothing of it. Logging never throws: a line that can't be made is left out; lines that can't be written
+ * wait until they can, up to a bound, and what is beyond it is left out.
  */
 export async function openLog({
   logLevel,

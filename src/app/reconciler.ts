@@ -133,7 +133,7 @@ export class Reconciler {
     };
   }
 
-  /** All in one change. When that throws nothing of it remains, and each has one of its own: only the faulty one is left out. */
+  /** All in one change. When that throws nothing of it remains, and each has one of its own: of the faulty one nothing is known. */
   private judgeAll(observations: ReadonlyMap<string, Observation>, policy: DriftPolicy): readonly Judged[] {
     const { faults } = this.parts;
     const part = 'judging';
@@ -143,7 +143,8 @@ export class Reconciler {
       return judged;
     } catch {
       return [...observations].flatMap(
-        ([id, observation]) => faults.contain(part, () => this.judge(new Map([[id, observation]]), policy), id) ?? [],
+        ([id, observation]) =>
+          faults.contain(part, () => this.judge(new Map([[id, observation]]), policy), id) ?? unjudged(id),
       );
     }
   }
@@ -290,4 +291,8 @@ export class Reconciler {
     this.strangers = new Set(unknown);
     if (lasting.length > 0) resynchronize(lasting);
   }
+}
+
+function unjudged(containerId: string): Judged {
+  return { containerId, verdict: { kind: 'unknown', because: 'a fault of cpusetd in judging it; the log says more' } };
 }

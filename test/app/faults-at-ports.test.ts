@@ -208,8 +208,8 @@ test('a port that throws, each in turn: the daemon lives, answers as it is defin
     node.breakPort(port);
     const answers = new Set<string>();
     await node.until(`${port} is struck`, async () => {
+      await node.clear(); // who was made last stays, to be looked after
       answers.add((await node.run(1000)).replace(/^[1-7]$/, '1'));
-      if (answers.size > 1 || node.blows(port) < 3) await node.clear();
       return node.blows(port) >= 3;
     });
     expect([port, [...answers]]).toEqual([port, [expect.stringMatching(creation)]]);

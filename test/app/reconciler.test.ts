@@ -297,6 +297,7 @@ describe('a fault of our own', () => {
     (containers as Map<string, typeof broken>).set('q/b#1', { ...containers.get('q/b#1')! });
     await stage.reconciler.round();
     expect([stage.kernel.get('q/b#1'), stage.drifts]).toEqual(['2,6', ['repair']]);
+    expect(stage.verdicts.get('p/a#1')?.verdict.kind).toBe('unknown');
   });
 
   test('that lasts is logged once, and an alarm until it is over', async () => {
