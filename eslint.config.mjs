@@ -11,6 +11,8 @@ export default tseslint.config(
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/no-non-null-assertion': 'off',
       '@typescript-eslint/no-unnecessary-condition': 'off',
+      // `void` hides a rejection, which ends the process: whoever does not wait says what becomes of it.
+      '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: false }],
       eqeqeq: 'error',
       'no-console': 'error',
       'prefer-const': 'error',
@@ -20,6 +22,7 @@ export default tseslint.config(
     files: ['test/**', 'bench/**', 'scripts/**'],
     rules: {
       'no-console': 'off',
+      '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: true }],
       '@typescript-eslint/no-confusing-void-expression': 'off',
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',

@@ -7,6 +7,7 @@
 import { closeSync, mkdirSync, openSync, readSync, rmdirSync, writeFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { Alarms } from '../src/app/alarms';
+import { Faults } from '../src/app/faults';
 import { DriftClues } from '../src/app/drift-clues';
 import { Reconciler } from '../src/app/reconciler';
 import { Transactor } from '../src/app/transactor';
@@ -118,6 +119,7 @@ function createReconciler(dirs: readonly string[]): Reconciler {
   );
   const now = (): string => new Date().toISOString();
   const transactor = new Transactor({ model, save: () => undefined, mover: { move: () => undefined }, now, log });
+  const alarms = new Alarms({ log, now, onChange: () => undefined });
   return new Reconciler({
     model,
     transactor,
@@ -125,7 +127,8 @@ function createReconciler(dirs: readonly string[]): Reconciler {
     writes: true,
     verdicts: new VerdictBook(),
     clues: new DriftClues({ model, cgroups, hasStaticKubelet: () => false }),
-    alarms: new Alarms({ log, now, onChange: () => undefined }),
+    alarms,
+    faults: new Faults({ log, alarms }),
     resynchronize: () => undefined,
     now,
     log,

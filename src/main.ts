@@ -1,8 +1,12 @@
 import { setFlagsFromString } from 'node:v8';
+import type { Logger } from 'pino';
 
 import { runCli } from './cli/program';
 
 declare const __CPUSETD_VERSION__: string;
+
+/** EX_SOFTWARE of sysexits(3). */
+const EXIT_UNEXPECTED = 70;
 
 async function main(): Promise<void> {
   const stop = new AbortController();
@@ -24,10 +28,24 @@ async function main(): Promise<void> {
       // no time that could be measured.
       setFlagsFromString('--semi-space-growth-factor=1');
       const { openLog } = await import('./app/log');
+      const log = await openLog(config);
+      process.on('uncaughtException', (error, origin) => endBy(log, error, origin)); // of rejections too
       const { runDaemon } = await import('./app/run-daemon');
-      await runDaemon({ config, placeOf, version: __CPUSETD_VERSION__, log: await openLog(config), signal });
+      await runDaemon({ config, placeOf, version: __CPUSETD_VERSION__, log, signal });
     },
   });
 }
 
-void main();
+/**
+ * An exception that nobody caught leaves a process of which nobody knows what still works: it says so and ends at once, so that
+ * whoever looks after it starts another. What was answered is on disk, and the next start goes on from there.
+ */
+function endBy(log: Logger, error: unknown, origin: string): void {
+  log.fatal({ err: error, origin }, 'an unexpected error ends cpusetd; its next start goes on from the state on disk');
+  process.exit(EXIT_UNEXPECTED);
+}
+
+main().catch((error: unknown) => {
+  console.error('cpusetd: unexpected error:', error);
+  process.exitCode = EXIT_UNEXPECTED;
+});

@@ -52,10 +52,12 @@ export function answerUnary<Request, Response>(
   answer: (request: Request) => Response | Promise<Response>,
 ): grpc.handleUnaryCall<Request, Response> {
   return (call, callback) => {
-    void (async () => answer(call.request))().then(
-      (response) => callback(null, response),
-      (error: unknown) => callback(toServiceError(error, log)),
-    );
+    (async () => answer(call.request))()
+      .then(
+        (response) => callback(null, response),
+        (error: unknown) => callback(toServiceError(error, log)),
+      )
+      .catch((error: unknown) => log.error({ err: error }, 'an admin call could not be answered'));
   };
 }
 

@@ -1,19 +1,24 @@
 import type { PodInfo } from '../core/model/events';
+import type { Faults } from './faults';
 import type { Transaction } from './transactor';
 
 export interface AftermathParts {
-  /** Tells whom it may concern what was done. */
-  readonly tell: (done: Transaction) => void;
+  /** Those whom it may concern what was done, each by the name of what it does. */
+  readonly tell: Readonly<Record<string, (done: Transaction) => void>>;
   /** Looks whether what is above a new container in its pod lacks CPUs that came back unnoticed since the pod was started. */
   readonly makeRoom: (pod: PodInfo) => void;
-  /** Brings what follows the model up to date. */
-  readonly follow: () => void;
+  /** Those who follow the model, by the name of what they do: each brings itself up to date. */
+  readonly follow: Readonly<Record<string, () => void>>;
   /** Looks at containers for the first time in their life; undefined = at all. */
   readonly check: (containerIds: readonly string[] | undefined) => void;
+  readonly faults: Faults;
   readonly signal: AbortSignal;
 }
 
-/** What follows a transaction and that nobody waits for: it begins when the answer has left, once for all of a turn. */
+/**
+ * What follows a transaction and that nobody waits for: it begins when the answer has left, once for all of a turn. An
+ * exception in one part of it keeps no other part from its turn.
+ */
 export class Aftermath {
   private waiting: Transaction[] = [];
 
@@ -26,17 +31,20 @@ export class Aftermath {
 
   private carryOut(): void {
     const { waiting, parts } = this;
+    const { tell, makeRoom, follow, check, faults, signal } = parts;
     this.waiting = [];
-    for (const done of waiting) parts.tell(done);
-    if (parts.signal.aborted) return;
+    for (const done of waiting)
+      for (const [name, listener] of Object.entries(tell)) faults.contain(name, () => listener(done));
+    if (signal.aborted) return;
     for (const { request, answer } of waiting)
-      if (request?.kind === 'create-container' && answer.kind === 'ok') parts.makeRoom(request.pod);
-    parts.follow();
-    if (waiting.some(({ event }) => event === 'synchronize')) parts.check(undefined);
-    else {
+      if (request?.kind === 'create-container' && answer.kind === 'ok')
+        faults.contain('making room above a container', () => makeRoom(request.pod));
+    for (const [name, follower] of Object.entries(follow)) faults.contain(name, follower);
+    faults.contain('looking at who is new', () => {
       const met = waiting.flatMap(listMet);
-      if (met.length > 0) parts.check(met);
-    }
+      if (waiting.some(({ event }) => event === 'synchronize')) check(undefined);
+      else if (met.length > 0) check(met);
+    });
   }
 }
 

@@ -24,6 +24,7 @@ import type { Alarms } from './alarms';
 import { askKubelet, readNode } from './ask-kube';
 import type { PodListener } from './attach-pods';
 import type { Config } from './config';
+import { logFault } from './faults';
 import { KubeConnection } from './kube-connection';
 import { repairedNews, toNews } from './kube-news';
 import { repeat } from './periodic';
@@ -122,20 +123,22 @@ export function attachKube(parts: KubeParts): KubeAttachment {
     for (const publisher of publishers) publisher.touch();
   };
   if (publishers.length > 0)
-    void loadPodFingerprint().then((load) => {
-      fingerprint = load;
-      publish();
-    });
+    loadPodFingerprint()
+      .then((load) => {
+        fingerprint = load;
+        publish();
+      })
+      .catch((error: unknown) => logFault(log, 'pods are published without a fingerprint', error));
 
   const events = config.kubeEvents ? new EventRecorder({ client, nodeName, log, signal, now }) : undefined;
   const condition = config.nodeCondition
     ? new NodeCondition({ client, nodeName, log, signal, now, state: () => stateOf(config, health, alarms) })
     : undefined;
   if (config.kubeletConfig?.kind === 'configz')
-    void repeat(() => askKubelet(client, nodeName, { log, onKubeletConfig: parts.onKubeletConfig }), {
+    repeat(() => askKubelet(client, nodeName, { log, onKubeletConfig: parts.onKubeletConfig }), {
       periodMs: KUBELET_CONFIG_PERIOD_MS,
       signal,
-    });
+    }).catch((error: unknown) => logFault(log, 'the kubelet’s configuration is asked for no more', error));
 
   informer.start();
   publish();

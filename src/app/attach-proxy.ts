@@ -8,6 +8,7 @@ import type { RuntimeVersion } from '../cri/client';
 import { CriProxy } from '../cri/proxy';
 import type { Attachment, AttachmentFacts, AttachmentParts } from './attachment';
 import { EventQueue } from './event-queue';
+import { logFault } from './faults';
 import { Gate } from './gate';
 import { readLiveCpusets } from './observe';
 
@@ -116,7 +117,7 @@ class ProxyAttachment implements Attachment {
       this.parts.log.warn({ endpoint: this.parts.config.criEndpoint }, 'the runtime is away');
     } else if (this.isRuntimeLost) {
       this.isRuntimeLost = false;
-      void this.synchronizeUntilDone();
+      this.synchronizeUntilDone().catch((error: unknown) => logFault(this.parts.log, 'synchronizing has ended', error));
     }
   }
 
@@ -154,7 +155,8 @@ class ProxyAttachment implements Attachment {
     if (this.isRuntimeLost) throw new CpusetdError('UNAVAILABLE', 'the runtime went away while it was asked');
     const event = mergeInventory(model, before, inventory);
     this.runtime = runtime;
-    transactor.handle(event, readLiveCpusets(cgroups, event.containers));
+    const answer = transactor.handle(event, readLiveCpusets(cgroups, event.containers));
+    if (answer.kind === 'refuse') throw new CpusetdError(answer.code, answer.message);
     this.loggedReason = '';
     this.become('ready', '');
     log.info({ runtime, containers: event.containers.length }, 'synchronized with the runtime');

@@ -1,13 +1,17 @@
 import type { Logger } from 'pino';
+import type { Container } from '../core/model/container';
 import type { NodeView } from '../core/model/node-model';
 import { hasCgroup } from '../core/plan/plan-moves';
 import { cgroupPathOf, type Cgroups, type CpusetWatch } from '../host';
+
+import type { Faults } from './faults';
 
 export interface DriftWatchParts {
   readonly model: NodeView;
   readonly cgroups: Cgroups;
   /** Somebody wrote these containers' cpusets, and it was not what was promised. */
   readonly onDrift: (containerIds: readonly string[]) => void;
+  readonly faults: Faults;
   readonly log: Logger;
 }
 
@@ -50,11 +54,15 @@ export class DriftWatch {
     }
     for (const container of containers.values()) {
       if (this.dirById.has(container.id) || !container.promise || !hasCgroup(container)) continue;
-      const at = cgroupPathOf(container.cgroupsPath);
-      if (at.kind === 'refused' || this.watch.add(at.path).kind === 'gone') continue;
-      this.dirById.set(container.id, at.path);
-      this.idByDir.set(at.path, container.id);
+      this.parts.faults.contain('watching', () => this.begin(container), container.id);
     }
+  }
+
+  private begin({ id, cgroupsPath }: Container): void {
+    const at = cgroupPathOf(cgroupsPath);
+    if (at.kind === 'refused' || this.watch.add(at.path).kind === 'gone') return;
+    this.dirById.set(id, at.path);
+    this.idByDir.set(at.path, id);
   }
 
   close(): void {
@@ -72,19 +80,24 @@ export class DriftWatch {
   }
 
   private compare(): void {
-    const { model, cgroups, onDrift } = this.parts;
+    const { onDrift, faults } = this.parts;
     const drifted: string[] = [];
     let left = AT_ONCE;
     for (const id of this.written) {
       if (left-- === 0) break;
       this.written.delete(id);
-      const dir = this.dirById.get(id);
-      const promise = model.containers.get(id)?.promise;
-      if (dir === undefined || !promise) continue;
-      const reading = cgroups.readCpus(dir);
-      if (reading.kind === 'found' && !reading.cpus.equals(promise.cpus)) drifted.push(id);
+      if (faults.contain('comparing', () => this.hasDrifted(id), id) === true) drifted.push(id);
     }
-    if (drifted.length > 0) onDrift(drifted);
+    if (drifted.length > 0) faults.contain('repairing what was written', () => onDrift(drifted));
     this.schedule();
+  }
+
+  private hasDrifted(id: string): boolean {
+    const { model, cgroups } = this.parts;
+    const dir = this.dirById.get(id);
+    const promise = model.containers.get(id)?.promise;
+    if (dir === undefined || !promise) return false;
+    const reading = cgroups.readCpus(dir);
+    return reading.kind === 'found' && !reading.cpus.equals(promise.cpus);
   }
 }

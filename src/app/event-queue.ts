@@ -6,14 +6,14 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * Collects the events of one turn of the loop, so that they share one transaction and its durable write. Keeps their order.
- * When the transaction throws, each event has one of its own: what can't be handled does not take others with it.
- */
+/** Collects the events of one turn of the loop, so that they share one transaction and its durable write. Keeps their order. */
 export class EventQueue {
   private waiting: Waiting[] = [];
 
-  /** `handleAll` answers in the order of the events; when it throws, nothing of them has happened. */
+  /**
+   * `handleAll` answers in the order of the events, and answers for each by itself: it is not to throw. When it does, nobody
+   * knows what has happened, so all of them are rejected, and none is handed over a second time.
+   */
   constructor(private readonly handleAll: (events: readonly RuntimeEvent[]) => readonly RuntimeAnswer[]) {}
 
   readonly handle = (event: RuntimeEvent): Promise<RuntimeAnswer> =>
@@ -25,19 +25,11 @@ export class EventQueue {
   private flush(): void {
     const batch = this.waiting;
     this.waiting = [];
-    if (this.answer(batch)) return;
-    for (const each of batch) this.answer([each]);
-  }
-
-  /** False when several were handled together and failed together. */
-  private answer(batch: readonly Waiting[]): boolean {
     try {
       const answers = this.handleAll(batch.map(({ event }) => event));
       batch.forEach(({ resolve }, i) => resolve(answers[i]!));
     } catch (error) {
-      if (batch.length > 1) return false;
-      batch[0]?.reject(error);
+      for (const { reject } of batch) reject(error);
     }
-    return true;
   }
 }

@@ -1,4 +1,5 @@
 import type { NodeView } from '../core/model/node-model';
+import type { Faults } from './faults';
 import type { KubeletManager } from './kubelet-manager';
 import type { OnlineCpus } from './online-cpus';
 import { repeat } from './periodic';
@@ -10,6 +11,7 @@ export interface RoundsParts {
   readonly onlineCpus: OnlineCpus;
   readonly kubelet: KubeletManager;
   readonly reconciler: Reconciler;
+  readonly faults: Faults;
   /** Carries the sign of life. */
   readonly lockPath: string;
   /** The pause between two rounds over everything. */
@@ -20,21 +22,26 @@ export interface RoundsParts {
 /** Hotplug is noticed within this time; asking costs one small file. */
 const ONLINE_PERIOD_MS = 1_000;
 
-/** Looks after everything again and again, and at the online CPUs more often, until the signal is aborted. */
+/**
+ * Looks after everything again and again, and at the online CPUs more often, until the signal is aborted. A part of a round
+ * that throws keeps no other part from its turn, and ends no round.
+ */
 export async function makeRounds(parts: RoundsParts): Promise<void> {
-  const { model, onlineCpus, kubelet, reconciler, lockPath, periodMs, signal } = parts;
-  const followOnlineCpus = (): void => {
-    if (onlineCpus.check()) reconciler.check([...model.containers.keys()]);
-  };
+  const { model, onlineCpus, kubelet, reconciler, faults, lockPath, periodMs, signal } = parts;
+  const live = (): void => faults.contain('giving a sign of life', () => giveSignOfLife(lockPath, Date.now()));
+  const followOnlineCpus = (): void =>
+    faults.contain('following the online CPUs', () => {
+      if (onlineCpus.check()) reconciler.check([...model.containers.keys()]);
+    });
   const round = async (): Promise<void> => {
-    giveSignOfLife(lockPath, Date.now());
-    kubelet.look();
+    live();
+    faults.contain('looking at the kubelet', () => kubelet.look());
     followOnlineCpus();
-    await reconciler.round();
+    await faults.containAsync('the round over all containers', () => reconciler.round());
   };
   await Promise.all([
     repeat(round, { periodMs, signal }),
     repeat(followOnlineCpus, { periodMs: ONLINE_PERIOD_MS, signal }),
   ]);
-  giveSignOfLife(lockPath, Date.now());
+  live();
 }

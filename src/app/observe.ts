@@ -6,6 +6,7 @@ import type { LiveCpusets } from '../core/transition';
 import type { Observation, Quota, Seen, ThreadSample } from '../core/verdict/observation';
 import { sampleThreads } from '../core/verdict/sample-threads';
 import { cgroupPathOf, type Cgroups } from '../host';
+import { messageOf, type Faults } from './faults';
 import { podCgroupOf } from './pod-cgroup';
 
 /** Threads are many and each costs a read: so many containers have theirs looked at in a sweep, in turn. */
@@ -29,14 +30,24 @@ export function readLiveCpusets(cgroups: Cgroups, containers: readonly Container
   return live;
 }
 
+interface Look {
+  readonly known: Observation | undefined;
+  /** Of the pods that were looked at already. */
+  readonly podQuotas: Map<string, Quota | undefined>;
+  readonly sampled: boolean;
+}
+
 /** Looks at containers as a verdict needs it: cpuset, quotas where CPUs are owned, and some threads. */
 export class Onlooker {
   /** Whose threads come next, as a place in the list of containers. */
   private turn = 0;
 
-  constructor(private readonly cgroups: Cgroups) {}
+  constructor(
+    private readonly cgroups: Cgroups,
+    private readonly faults: Faults,
+  ) {}
 
-  /** `before`: what was seen of a container the last time. `sample`: whether threads are looked at. */
+  /** A fault in looking at one makes that one unreadable. `before`: what was seen of a container the last time. `sample`: whether threads are looked at. */
   look(
     containers: readonly Container[],
     { before, sample }: { readonly before: (id: string) => Observation | undefined; readonly sample: boolean },
@@ -45,20 +56,24 @@ export class Onlooker {
     const sampled = sample ? this.takeTurn(containers.length) : () => false;
     return new Map(
       containers.map((container, i) => {
-        const known = before(container.id);
-        return [container.id, this.lookAt(container, { known, podQuotas, sampled: sampled(i) })];
+        const look = { known: before(container.id), podQuotas, sampled: sampled(i) };
+        return [container.id, this.lookAtOne(container, look)];
       }),
     );
   }
 
-  private lookAt(
-    container: Container,
-    {
-      known,
-      podQuotas,
-      sampled,
-    }: { known: Observation | undefined; podQuotas: Map<string, Quota | undefined>; sampled: boolean },
-  ): Observation {
+  private lookAtOne(container: Container, look: Look): Observation {
+    try {
+      const observation = this.lookAt(container, look);
+      this.faults.over('looking at', container.id);
+      return observation;
+    } catch (error) {
+      this.faults.note('looking at', error, container.id);
+      return { kind: 'unreadable', because: `a fault of cpusetd in looking at it: ${messageOf(error)}` };
+    }
+  }
+
+  private lookAt(container: Container, { known, podQuotas, sampled }: Look): Observation {
     if (!hasCgroup(container)) return { kind: 'gone' };
     const at = cgroupPathOf(container.cgroupsPath);
     if (at.kind === 'refused') return { kind: 'unreadable', because: at.because };

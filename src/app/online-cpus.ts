@@ -23,7 +23,6 @@ export interface OnlineCpusParts {
  * the container that it was assigned to, else with the pool. Assignments are not touched: they say whose it is.
  */
 export class OnlineCpus {
-  private lastFault = '';
   /**
    * What came back at the last look, if that saw a change: the kernel names a CPU online before its caches are described
    * and before cpusets can have it, so one look more is due.
@@ -32,20 +31,15 @@ export class OnlineCpus {
 
   constructor(private readonly parts: OnlineCpusParts) {}
 
-  /** Compares with the kernel, which costs one small file. Returns whether there is something new to be seen in cgroups. */
+  /**
+   * Compares with the kernel, which costs one small file. Returns whether there is something new to be seen in cgroups.
+   * Throws when sysfs can't be read; then everything stays as it is, and the next look tries again.
+   */
   check(): boolean {
-    try {
-      const { model, sysfsRoot } = this.parts;
-      if (!this.unsettled && readOnline(sysfsRoot).equals(model.topology.online)) return false;
-      this.unsettled = this.follow();
-      this.lastFault = '';
-      return true;
-    } catch (error) {
-      const { message } = error as Error;
-      if (message !== this.lastFault) this.parts.log.warn({ because: message }, 'the online CPUs could not be read');
-      this.lastFault = message;
-      return false;
-    }
+    const { model, sysfsRoot } = this.parts;
+    if (!this.unsettled && readOnline(sysfsRoot).equals(model.topology.online)) return false;
+    this.unsettled = this.follow();
+    return true;
   }
 
   /** Returns the CPUs that are back, if anything has changed. */

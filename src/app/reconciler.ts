@@ -9,14 +9,17 @@ import {
   reconcile,
   servePending,
   type Drift,
+  type DriftPolicy,
   type Judged,
   type RuntimeListing,
 } from '../core/transition';
 import { judge } from '../core/verdict/judge';
 import type { Observation } from '../core/verdict/observation';
+import type { Restraint } from '../core/verdict/restraint';
 import type { Cgroups } from '../host';
 import type { Alarms } from './alarms';
 import type { DriftClues } from './drift-clues';
+import type { Faults } from './faults';
 import { liftQuotas } from './lift-quotas';
 import { Onlooker } from './observe';
 import { OverdueCreations } from './overdue-creations';
@@ -33,6 +36,7 @@ export interface ReconcilerParts {
   readonly verdicts: VerdictBook;
   readonly clues: DriftClues;
   readonly alarms: Alarms;
+  readonly faults: Faults;
   /** Complete lists of the runtime; undefined when there is no way to ask, rejects when asking failed. */
   readonly listRuntime?: () => Promise<RuntimeListing>;
   /** Running containers that nobody told us of: the runtime has to describe them. */
@@ -51,8 +55,8 @@ export interface ReconcileObserver {
 }
 
 /**
- * Compares what was promised with what the kernel and the runtime really have, and puts right what differs. A fault of
- * one container never stops the others.
+ * Compares what was promised with what the kernel and the runtime really have, and puts right what differs. An exception
+ * in the work for one container, or in one part of a round, ends nothing but that.
  */
 export class Reconciler {
   private readonly repairs = new RepairBook();
@@ -64,16 +68,17 @@ export class Reconciler {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly parts: ReconcilerParts) {
-    this.onlooker = new Onlooker(parts.cgroups);
+    this.onlooker = new Onlooker(parts.cgroups, parts.faults);
     parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
   }
 
   /** One round over everything: cgroups, then the runtime's lists. */
   async round(): Promise<void> {
-    this.servePending();
-    this.sweep([...this.parts.model.containers.values()], { sample: true });
-    this.parts.transactor.saveAgain();
-    await this.compareWithRuntime();
+    const { model, transactor, faults } = this.parts;
+    faults.contain('serving who waits', () => this.servePending());
+    this.sweep([...model.containers.values()], { sample: true });
+    faults.contain('saving again', () => transactor.saveAgain());
+    await faults.containAsync('comparing with the runtime', () => this.compareWithRuntime());
   }
 
   /** Looks at these containers now. `written`: because somebody has just written their cgroups. */
@@ -96,30 +101,72 @@ export class Reconciler {
 
   /** Reads containers back, repairs what drifted, and judges them. */
   private sweep(containers: readonly Container[], { written = false, sample = false }): void {
-    const { transactor, observer, signal } = this.parts;
+    const { observer, signal, faults } = this.parts;
     if (signal.aborted) return;
     const nowMs = performance.now();
     const observations = this.look(containers, sample);
+    const judged = this.judgeAll(observations, this.policyOf(nowMs, written));
+    for (const one of judged)
+      faults.contain('keeping the verdict on', () => this.keep(one, observations, nowMs), one.containerId);
+    this.lookAgain(judged, this.liftQuotas(observations));
+    faults.contain('forgetting who is gone', () => sample && this.forgetTheGone());
+    this.scheduleRepairs();
+    faults.contain('telling of a sweep', () => observer?.onSwept());
+  }
+
+  /** One sweep decides on each container once, however often it is asked. */
+  private policyOf(nowMs: number, written: boolean): DriftPolicy {
+    const { clues, faults } = this.parts;
+    const restraints = new Map<string, Restraint>();
+    return {
+      explain: (container, seen) =>
+        faults.contain(
+          'explaining the drift of',
+          () => clues.explain(container, { seen, repairs: this.repairs.repairsOf(container.id), nowMs }),
+          container.id,
+        ) ?? { cause: 'unknown-writer', because: 'looking for the cause failed' },
+      restrain: ({ id, promise }) => {
+        const restraint = restraints.get(id) ?? this.repairs.restrain(id, { promise: promise!, nowMs, written });
+        restraints.set(id, restraint);
+        return restraint;
+      },
+    };
+  }
+
+  /** All in one change. When that throws nothing of it remains, and each has one of its own: of the faulty one nothing is known. */
+  private judgeAll(observations: ReadonlyMap<string, Observation>, policy: DriftPolicy): readonly Judged[] {
+    const { faults } = this.parts;
+    const part = 'judging';
+    try {
+      const judged = this.judge(observations, policy);
+      for (const id of observations.keys()) faults.over(part, id);
+      return judged;
+    } catch {
+      return [...observations].flatMap(
+        ([id, observation]) =>
+          faults.contain(part, () => this.judge(new Map([[id, observation]]), policy), id) ?? unjudged(id),
+      );
+    }
+  }
+
+  private judge(observations: ReadonlyMap<string, Observation>, policy: DriftPolicy): readonly Judged[] {
     let judged: readonly Judged[] = [];
-    transactor.change((draft) => {
-      const outcome = reconcile(draft, observations, {
-        explain: (container, seen) =>
-          this.parts.clues.explain(container, { seen, repairs: this.repairs.repairsOf(container.id), nowMs }),
-        restrain: ({ id, promise }) => this.repairs.restrain(id, { promise: promise!, nowMs, written }),
-      });
+    this.parts.transactor.change((draft) => {
+      const outcome = reconcile(draft, observations, policy);
       judged = outcome.judged;
       return outcome.moves;
     });
-    for (const one of judged) {
-      const { containerId, verdict, drift } = one;
-      const before = this.record(containerId, verdict, observations.get(containerId)!);
-      if (drift && (drift.action === 'repair' || before?.verdict.kind !== 'drifted')) observer?.onDrift(drift);
-      if (observations.get(containerId)?.kind === 'seen') this.settle(one, nowMs);
-    }
-    this.lookAgain(judged, this.liftQuotas(observations));
-    if (sample) this.forgetTheGone();
-    this.scheduleRepairs();
-    observer?.onSwept();
+    return judged;
+  }
+
+  private keep(one: Judged, observations: ReadonlyMap<string, Observation>, nowMs: number): void {
+    const { observer, faults } = this.parts;
+    const { containerId, verdict, drift } = one;
+    const observation = observations.get(containerId)!;
+    const before = this.record(containerId, verdict, observation);
+    if (observation.kind === 'seen') this.settle(one, nowMs);
+    if (drift && (drift.action === 'repair' || before?.verdict.kind !== 'drifted'))
+      faults.contain('telling of a drift', () => observer?.onDrift(drift));
   }
 
   private look(containers: readonly Container[], sample = false): Map<string, Observation> {
@@ -143,47 +190,58 @@ export class Reconciler {
 
   /** The runtime did not write what this container is promised. */
   noteUpdateFailed(containerId: string): void {
-    if (this.handedOver.has(containerId)) this.parts.observer?.onRepair('failed', containerId);
+    if (this.handedOver.has(containerId)) this.tellRepair('failed', containerId);
+  }
+
+  private tellRepair(outcome: 'ok' | 'failed', containerId: string): void {
+    this.parts.faults.contain('telling of a repair', () => this.parts.observer?.onRepair(outcome, containerId));
   }
 
   private noteRepaired(containerId: string): void {
-    const { model, observer, log } = this.parts;
-    observer?.onRepair('ok', containerId);
+    const { model, log } = this.parts;
+    this.tellRepair('ok', containerId);
     log.info({ containerId, cpus: model.containers.get(containerId)?.promise?.cpus.toString() }, 'repaired');
   }
 
   /** Returns whose quotas were written. */
   private liftQuotas(observations: ReadonlyMap<string, Observation>): string[] {
-    const { model, cgroups, writes, log } = this.parts;
+    const { model, cgroups, writes, log, faults } = this.parts;
     if (!writes) return [];
-    return [...observations].flatMap(([id, observation]) => {
+    const lift = (id: string, observation: Observation): boolean => {
       const container = model.containers.get(id);
-      return container && liftQuotas({ view: model, cgroups, log }, container, observation) ? [id] : [];
-    });
+      return container !== undefined && liftQuotas({ view: model, cgroups, log }, container, observation);
+    };
+    return [...observations].flatMap(([id, observation]) =>
+      faults.contain('lifting the quota of', () => lift(id, observation), id) === true ? [id] : [],
+    );
   }
 
   /** After a repair the verdict is given on what the kernel has now, not on what was hoped for. */
   private lookAgain(judged: readonly Judged[], lifted: readonly string[]): void {
-    const { model, writes, observer } = this.parts;
+    const { model, faults } = this.parts;
     const repaired = new Set(
       judged.flatMap(({ containerId, drift }) => (drift?.action === 'repair' ? [containerId] : [])),
     );
     const ids = [...new Set([...repaired, ...lifted])];
-    for (const [containerId, observation] of this.look(ids.flatMap((id) => model.containers.get(id) ?? []))) {
-      const container = model.containers.get(containerId)!;
-      const verdict = judge(model, container, observation);
-      // Where the runtime does the writing the verdict stays: it has not come to it yet.
-      if (!repaired.has(containerId)) this.record(containerId, verdict, observation);
-      else if (verdict.kind !== 'drifted') {
-        this.record(containerId, verdict, observation);
-        this.noteRepaired(containerId);
-      } else {
-        // What the kernel took and somebody undid before we looked is a quarrel with them, not a refusal.
-        const isRefused = !container.promise || !samePromise(container.told, container.promise);
-        if (isRefused) this.handedOver.add(containerId); // the runtime will try, on its own
-        if (writes && isRefused) this.repairs.noteRefusal(containerId);
-        if (writes) observer?.onRepair('failed', containerId);
-      }
+    for (const [id, observation] of this.look(ids.flatMap((id) => model.containers.get(id) ?? [])))
+      faults.contain('judging again', () => this.judgeAgain(id, observation, repaired.has(id)), id);
+  }
+
+  private judgeAgain(containerId: string, observation: Observation, isRepaired: boolean): void {
+    const { model, writes } = this.parts;
+    const container = model.containers.get(containerId)!;
+    const verdict = judge(model, container, observation);
+    // Where the runtime does the writing the verdict stays: it has not come to it yet.
+    if (!isRepaired) this.record(containerId, verdict, observation);
+    else if (verdict.kind !== 'drifted') {
+      this.record(containerId, verdict, observation);
+      this.noteRepaired(containerId);
+    } else {
+      // What the kernel took and somebody undid before we looked is a quarrel with them, not a refusal.
+      const isRefused = !container.promise || !samePromise(container.told, container.promise);
+      if (isRefused) this.handedOver.add(containerId); // the runtime will try, on its own
+      if (writes && isRefused) this.repairs.noteRefusal(containerId);
+      if (writes) this.tellRepair('failed', containerId);
     }
   }
 
@@ -200,7 +258,8 @@ export class Reconciler {
   }
 
   private forgetTheGone(): void {
-    const { model, verdicts, clues, alarms } = this.parts;
+    const { model, verdicts, clues, alarms, faults } = this.parts;
+    faults.keepOnly(model.containers);
     verdicts.keepOnly(model.containers);
     clues.keepOnly(model.containers);
     this.repairs.keepOnly(model.containers);
@@ -232,4 +291,8 @@ export class Reconciler {
     this.strangers = new Set(unknown);
     if (lasting.length > 0) resynchronize(lasting);
   }
+}
+
+function unjudged(containerId: string): Judged {
+  return { containerId, verdict: { kind: 'unknown', because: 'a fault of cpusetd in judging it; the log says more' } };
 }

@@ -16,6 +16,7 @@ import type { Config, PlaceOf } from './config';
 import { countTransaction } from './count';
 import { DriftClues } from './drift-clues';
 import { DriftWatch } from './drift-watch';
+import { Faults } from './faults';
 import { GapKeeper } from './gap';
 import type { KubeletConfig } from '../kube/kubelet/kubelet-config';
 import { KubeletManager } from './kubelet-manager';
@@ -77,6 +78,7 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
       },
     });
     const alarms = new Alarms({ log, now, onChange: () => backend.feed.touch() });
+    const faults = new Faults({ log, alarms });
     const gap = new GapKeeper({ log, onEnded: (ended) => metrics?.gapEnded(ended) }, aliveMs ?? Date.parse(startedAt));
     const backend = createAdminBackend({
       model,
@@ -104,7 +106,7 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
     };
     const transactor = new Transactor({
       model,
-      save: watchSaves(memory.save, { metrics, alarms }),
+      save: watchSaves(memory.save, { metrics, alarms, faults }),
       mover: createCgroupMover(cgroups, { writes }),
       makeRoom: makeRoomFor,
       now,
@@ -131,6 +133,7 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
       verdicts,
       clues,
       alarms,
+      faults,
       ...(link.isOn && { listRuntime: () => link.list(signal) }),
       resynchronize: (containerIds) => {
         log.warn({ containerIds }, 'the runtime has containers that it did not tell us of; asking for all of them');
@@ -148,21 +151,28 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
         onSwept: () => backend.feed.touch(),
       },
     });
-    const watch = new DriftWatch({ model, cgroups, log, onDrift: (ids) => reconciler.check(ids, { written: true }) });
+    const watch = new DriftWatch({
+      model,
+      cgroups,
+      faults,
+      log,
+      onDrift: (ids) => reconciler.check(ids, { written: true }),
+    });
     onClose(() => watch.close());
     const aftermath = new Aftermath({
       signal,
-      tell: (done) => {
-        writeNotes(log, done.notes);
-        kube?.onTransaction(done);
-        if (metrics) countTransaction(metrics, model, done);
+      faults,
+      tell: {
+        'writing the log': ({ notes }) => writeNotes(log, notes),
+        'telling the API server': (done) => kube?.onTransaction(done),
+        'counting for metrics': (done) => metrics && countTransaction(metrics, model, done),
       },
       makeRoom: makeRoomFor,
-      follow: () => {
-        watch.follow();
-        if (link.isOn) link.recorder.wake();
-        backend.feed.touch();
-        kube?.follow();
+      follow: {
+        'watching cpusets': () => watch.follow(),
+        'waking the recorder': () => link.isOn && link.recorder.wake(),
+        'telling who watches': () => backend.feed.touch(),
+        'publishing the node': () => kube?.follow(),
       },
       check: (ids) => reconciler.check(ids ?? [...model.containers.keys()]),
     });
@@ -219,7 +229,8 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
     }
 
     const onlineCpus = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot: config.sysfsRoot, log });
-    await makeRounds({ model, onlineCpus, kubelet, reconciler, lockPath, periodMs: config.reconcilePeriodMs, signal });
+    const periodMs = config.reconcilePeriodMs;
+    await makeRounds({ model, onlineCpus, kubelet, reconciler, faults, lockPath, periodMs, signal });
     log.info({ because: String(signal.reason) }, 'stopping');
   });
 }

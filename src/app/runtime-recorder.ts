@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { samePromise, type Container, type CpuPromise } from '../core/model/container';
 import type { NodeModel } from '../core/model/node-model';
 import { hasCgroup } from '../core/plan/plan-moves';
+import { logFault } from './faults';
 
 export interface RecorderParts {
   readonly model: NodeModel;
@@ -96,8 +97,17 @@ export class RuntimeRecorder {
     this.startIn(SETTLE_MS);
   }
 
+  /** Never throws: a fault keeps this look from being made, and the next change makes another. */
   private start(): void {
-    const { model, signal, concurrency = 2, isBusy } = this.parts;
+    try {
+      this.startDue();
+    } catch (error) {
+      logFault(this.parts.log, 'runtime records were not looked at', error);
+    }
+  }
+
+  private startDue(): void {
+    const { model, log, signal, concurrency = 2, isBusy } = this.parts;
     if (signal.aborted) return;
     const now = performance.now();
     for (const id of this.failures.keys()) if (!model.containers.has(id)) this.failures.delete(id);
@@ -105,8 +115,8 @@ export class RuntimeRecorder {
       if (this.underWay.size >= concurrency) return;
       if (!needsRecord(container) || this.underWay.has(container.id) || isBusy?.(container.id) === true) continue;
       const notBeforeMs = this.failures.get(container.id)?.notBeforeMs ?? 0;
-      if (notBeforeMs <= now) void this.record(container);
-      else this.startIn(notBeforeMs - now);
+      if (notBeforeMs > now) this.startIn(notBeforeMs - now);
+      else this.record(container).catch((error: unknown) => logFault(log, 'a runtime record was left', error));
     }
   }
 
@@ -147,12 +157,16 @@ export class RuntimeRecorder {
     const count = (this.failures.get(containerId)?.count ?? 0) + 1;
     const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(count - 1, 10));
     this.failures.set(containerId, { count, notBeforeMs: performance.now() + delayMs });
-    this.parts.onFailure?.(containerId);
     const level = count === 1 ? 'warn' : 'debug';
     this.parts.log[level](
       { containerId, cpus: cpus.toString(), failures: count, err: error },
       'runtime record not updated',
     );
+    try {
+      this.parts.onFailure?.(containerId);
+    } catch (fault) {
+      logFault(this.parts.log, 'a record that was not updated could not be told of', fault);
+    }
   }
 
   /** At the earliest of the times that were asked for. */

@@ -7,6 +7,7 @@ import type { NodeEvent } from '../core/model/pod-event';
 import type { PodSpec } from '../core/model/pod-spec';
 import type { Move } from '../core/plan/plan-moves';
 import { Draft, handle, type LiveCpusets, type Note, type Outcome } from '../core/transition';
+import { logFault, messageOf } from './faults';
 
 /** Moves running containers by writing their cgroups. */
 export interface Mover {
@@ -81,13 +82,34 @@ interface Job {
 }
 
 interface Decided {
-  readonly draft: Draft;
+  /** Undefined when the decision threw: nothing of it remains. */
+  readonly draft: Draft | undefined;
   readonly outcome: Outcome;
+  readonly fault?: { readonly error: unknown };
 }
 
+interface CarriedOut {
+  readonly answer: RuntimeAnswer;
+  readonly failed: readonly Move[];
+}
+
+const FAULT: RuntimeAnswer = {
+  kind: 'refuse',
+  code: 'INTERNAL',
+  message: 'a fault in cpusetd kept it from deciding, so nothing was changed; the log of cpusetd says more',
+};
+
 /**
- * The one place where the node changes: decide, save, carry out, answer. Everything happens in one turn of the event
- * loop, so no two changes ever mix, and what is answered was on disk and in the kernel first.
+ * The one place where the node changes. A transaction runs in one turn of the event loop, so no two changes ever mix, and
+ * what is answered was on disk and in the kernel first. It has four phases, and an exception in each has one result:
+ *
+ * 1. decide: nothing of that event remains, and it alone is answered INTERNAL. The others of its batch go on.
+ * 2. save: it counts as a save that failed, after which the disk may have either state.
+ * 3. carry out: that container's move counts as failed. It is handed to the runtime with the answer, or to the
+ *    reconciler; the other moves are made, and the answer stands.
+ * 4. after the commit (observer, log): it is logged and changes no answer.
+ *
+ * So an error is only answered for what did not happen, and `handle` never throws.
  */
 export class Transactor {
   /** Memory has something that the disk may not have. */
@@ -108,21 +130,21 @@ export class Transactor {
 
   /** Several events that arrived together share one durable write. Answers are in the order of the events. */
   handleAll(events: readonly NodeEvent[], live?: LiveCpusets): RuntimeAnswer[] {
-    return this.run(
-      events.map((event) => ({
-        kind: event.kind,
-        request: event,
-        mayBeRefused: MAY_BE_REFUSED.has(event.kind),
-        work: (draft) => handle(draft, event, live),
-      })),
-    );
+    const jobs = events.map((event) => ({
+      kind: event.kind,
+      request: event,
+      mayBeRefused: MAY_BE_REFUSED.has(event.kind),
+      work: (draft: Draft) => handle(draft, event, live),
+    }));
+    return this.run(jobs).answers;
   }
 
-  /** A change of our own making: reconciliation, hotplug, new settings. */
+  /** A change of our own making: reconciliation, hotplug, new settings. Throws what `work` throws; then nothing has changed. */
   change(work: (draft: Draft) => readonly Move[]): void {
-    this.run([
+    const { decided } = this.run([
       { kind: 'internal', mayBeRefused: false, work: (draft) => ({ answer: { kind: 'ok' }, moves: work(draft) }) },
     ]);
+    for (const { fault } of decided) if (fault) throw fault.error;
   }
 
   /** Tries again after a save that failed, also where nothing is left to write: so it is known when the disk takes state. */
@@ -135,74 +157,75 @@ export class Transactor {
     this.save();
   }
 
-  private run(jobs: readonly Job[]): RuntimeAnswer[] {
-    const start = performance.now();
-    let done = this.decideAll(jobs);
-    const decided = performance.now();
-
-    const needsSave = this.unsaved || done.some(({ draft }) => draft.isDurable);
-    const problem = needsSave ? this.save() : undefined;
-    if (problem) {
-      const before = this.unsaved;
-      for (const { draft } of [...done].reverse()) draft.rollback();
-      done = jobs.map(({ work, mayBeRefused }) => this.withoutSaving(work, mayBeRefused, problem.because));
-      // What was refused is on disk at most by a save that broke off after its rename.
-      this.unsaved = before || problem.onDisk === 'unknown' || done.some(({ draft }) => draft.isDurable);
-    }
-    const saved = performance.now();
-
-    for (const { request } of jobs) this.makeRoom(request);
-    const answers = done.map(({ outcome }) => this.carryOut(outcome));
-    const timing = { decideMs: decided - start, saveMs: saved - decided, moveMs: performance.now() - saved };
-    done.forEach(({ draft, outcome }, i) => {
-      const { answer, failed } = answers[i]!;
-      const { kind, request } = jobs[i]!;
-      this.parts.observer?.onTransaction({
-        event: kind,
-        ...(request && { request }),
-        answer,
-        moves: outcome.moves,
-        failedMoves: failed,
-        notes: draft.notes,
-        timing,
-      });
-    });
-    return answers.map(({ answer }) => answer);
+  private run(jobs: readonly Job[]): { readonly decided: readonly Decided[]; readonly answers: RuntimeAnswer[] } {
+    const startMs = performance.now();
+    const proposed = jobs.map((job) => this.decide(job));
+    const decidedMs = performance.now();
+    const decided = this.commit(jobs, proposed);
+    const savedMs = performance.now();
+    const done = this.carryOutAll(jobs, decided);
+    const timing = {
+      decideMs: decidedMs - startMs,
+      saveMs: savedMs - decidedMs,
+      moveMs: performance.now() - savedMs,
+    };
+    this.tellAll(jobs, decided, done, timing);
+    return { decided, answers: done.map(({ answer }) => answer) };
   }
 
-  /** Decides one after the other. A decision that throws is a fault of ours: nothing of the batch remains. */
-  private decideAll(jobs: readonly Job[]): Decided[] {
-    const { model, now } = this.parts;
-    const drafts: Draft[] = [];
+  /** Phase 1. Changes the model; on its own, so that a fault takes no other event with it. */
+  private decide({ kind, work }: Job): Decided {
+    const { model, now, log } = this.parts;
+    let draft: Draft | undefined;
     try {
-      return jobs.map(({ work }) => {
-        const draft = new Draft(model, now());
-        drafts.push(draft);
-        return { draft, outcome: work(draft) };
-      });
+      draft = new Draft(model, now());
+      return { draft, outcome: work(draft) };
     } catch (error) {
-      for (const draft of drafts.reverse()) draft.rollback();
-      throw error;
+      draft?.rollback();
+      if (kind !== 'internal')
+        logFault(log, 'an event could not be decided; nothing of it remains', error, { event: kind });
+      return { draft: undefined, outcome: { answer: FAULT, moves: [] }, fault: { error } };
     }
+  }
+
+  /** Phase 2. What the disk does not take is taken back, and decided again without it. */
+  private commit(jobs: readonly Job[], proposed: readonly Decided[]): readonly Decided[] {
+    if (!this.unsaved && !proposed.some(isDurable)) return proposed;
+    const problem = this.save();
+    if (!problem) return proposed;
+    const before = this.unsaved;
+    for (const { draft } of [...proposed].reverse()) draft?.rollback();
+    const decided = jobs.map((job) => this.decideWithoutSaving(job, problem.because));
+    // What was refused is on disk at most by a save that broke off after its rename.
+    this.unsaved = before || problem.onDisk === 'unknown' || decided.some(isDurable);
+    return decided;
   }
 
   private save(): SaveProblem | undefined {
-    const { model } = this.parts;
-    const problem = this.parts.save(model.assignments.values(), model.keptSpecs.values());
+    const problem = this.write();
     this.failing = problem !== undefined;
     if (!problem) this.unsaved = false;
-    if (problem) this.parts.log.error({ because: problem.because }, 'state could not be saved');
+    else this.aside(() => this.parts.log.error({ because: problem.because }, 'state could not be saved'));
     return problem;
+  }
+
+  private write(): SaveProblem | undefined {
+    const { model, save } = this.parts;
+    try {
+      return save(model.assignments.values(), model.keptSpecs.values());
+    } catch (error) {
+      return { because: `a fault in saving: ${messageOf(error)}`, onDisk: 'unknown' };
+    }
   }
 
   /**
    * The disk does not take the decision: a request for CPUs is refused, since it could not be promised. What has
    * happened anyway (a container ended) is kept in memory, and saved with the next change that can be.
    */
-  private withoutSaving(work: Work, mayBeRefused: boolean, because: string): Decided {
-    const draft = new Draft(this.parts.model, this.parts.now());
-    const outcome = work(draft);
-    if (!draft.isDurable || !mayBeRefused) return { draft, outcome };
+  private decideWithoutSaving(job: Job, because: string): Decided {
+    const decided = this.decide(job);
+    const { draft } = decided;
+    if (!draft?.isDurable || !job.mayBeRefused) return decided;
     draft.rollback();
     draft.notes.length = 0; // what they tell did not happen
     const message = 'the decision could not be written to disk, so it was not made; the log of cpusetd says why';
@@ -210,35 +233,90 @@ export class Transactor {
     return { draft, outcome: { answer: { kind: 'refuse', code: 'UNAVAILABLE', message }, moves: [] } };
   }
 
+  /** Phase 3. From here on the answers stand. */
+  private carryOutAll(jobs: readonly Job[], decided: readonly Decided[]): readonly CarriedOut[] {
+    for (const { request } of jobs) this.makeRoom(request);
+    return decided.map(({ outcome }) => this.carryOut(outcome));
+  }
+
   /** For what has been found, before it is moved, and for what will be made in a new pod. */
   private makeRoom(request: NodeEvent | undefined): void {
-    if (request?.kind === 'pod-started') this.parts.makeRoom?.(request.pod);
-    if (request?.kind === 'synchronize') for (const pod of request.pods) this.parts.makeRoom?.(pod);
+    if (request?.kind === 'pod-started') this.aside(() => this.parts.makeRoom?.(request.pod));
+    if (request?.kind === 'synchronize') for (const pod of request.pods) this.aside(() => this.parts.makeRoom?.(pod));
   }
 
   /** What can't be moved here is handed to the runtime with the answer, where the answer can carry it. */
-  private carryOut({ answer, moves }: Outcome): { answer: RuntimeAnswer; failed: Move[] } {
-    const { model, mover, log } = this.parts;
+  private carryOut({ answer, moves }: Outcome): CarriedOut {
+    const { model, log } = this.parts;
     const failed: Move[] = [];
     for (const planned of moves) {
       const container = model.containers.get(planned.containerId);
       // A later event of the batch may have changed the promise again: only the last one is carried out, and once.
       const move = { ...planned, to: container?.promise ?? planned.to };
       if (container && samePromise(container.told, move.to)) continue;
-      const failure = mover.move(move);
+      const failure = this.move(move);
       if (failure === undefined) {
         if (container) model.apply({ kind: 'put-container', container: { ...container, told: move.to } });
-        log.debug({ containerId: move.containerId, cpus: move.to.cpus.toString(), because: move.because }, 'moved');
+        this.aside(() =>
+          log.debug({ containerId: move.containerId, cpus: move.to.cpus.toString(), because: move.because }, 'moved'),
+        );
       } else if (failure.kind !== 'gone') {
         failed.push(move);
         if (container) model.apply({ kind: 'put-container', container: forgetTold(container) });
         if (failure.kind === 'refused')
-          log.warn({ containerId: move.containerId, because: failure.because }, 'could not move');
+          this.aside(() => log.warn({ containerId: move.containerId, because: failure.because }, 'could not move'));
       }
     }
     if (answer.kind !== 'ok' || failed.length === 0) return { answer, failed };
     return { answer: { ...answer, updates: failed.map(toUpdate) }, failed };
   }
+
+  private move(move: Move): MoveFailure | undefined {
+    try {
+      return this.parts.mover.move(move);
+    } catch (error) {
+      return { kind: 'refused', because: `a fault in moving it: ${messageOf(error)}` };
+    }
+  }
+
+  /** Phase 4. */
+  private tellAll(
+    jobs: readonly Job[],
+    decided: readonly Decided[],
+    done: readonly CarriedOut[],
+    timing: Timing,
+  ): void {
+    const { observer } = this.parts;
+    if (!observer) return;
+    jobs.forEach(({ kind, request }, i) => {
+      const { draft, outcome } = decided[i]!;
+      const { answer, failed: failedMoves } = done[i]!;
+      const notes = draft?.notes ?? [];
+      const told = {
+        event: kind,
+        ...(request && { request }),
+        answer,
+        moves: outcome.moves,
+        failedMoves,
+        notes,
+        timing,
+      };
+      this.aside(() => observer.onTransaction(told));
+    });
+  }
+
+  /** Does what no answer depends on. */
+  private aside(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      logFault(this.parts.log, 'a fault beside a transaction; its answer stands', error);
+    }
+  }
+}
+
+function isDurable({ draft }: Decided): boolean {
+  return draft?.isDurable === true;
 }
 
 /** The runtime may carry the move out, or not: until the kernel is looked at nobody knows, so no later move is spared. */

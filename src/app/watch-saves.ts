@@ -1,20 +1,33 @@
 import type { Metrics } from '../admin/metrics';
 import type { Alarms } from './alarms';
+import { messageOf, type Faults } from './faults';
 import type { TransactorParts } from './transactor';
 
 type Save = TransactorParts['save'];
 
-/** The same save; how long each took is measured, and one that failed is an alarm until one succeeds. */
+/** The same save; how long each took is measured, and one that failed is an alarm until one succeeds. Neither changes its outcome. */
 export function watchSaves(
   save: Save,
-  { metrics, alarms }: { readonly metrics: Metrics | undefined; readonly alarms: Alarms },
+  {
+    metrics,
+    alarms,
+    faults,
+  }: { readonly metrics: Metrics | undefined; readonly alarms: Alarms; readonly faults: Faults },
 ): Save {
   return (...state) => {
     const startMs = performance.now();
-    const problem = save(...state);
-    metrics?.stateWriteTook((performance.now() - startMs) / 1000);
-    if (problem) alarms.raise('state-not-saved', '', problem.because);
-    else alarms.clear('state-not-saved', '');
+    const problem = attempt(save, state);
+    faults.contain('counting a save', () => metrics?.stateWriteTook((performance.now() - startMs) / 1000));
+    faults.contain('telling of a save', () => alarms.tell('state-not-saved', '', problem?.because));
     return problem;
   };
+}
+
+/** A fault in saving leaves open what the disk has. */
+function attempt(save: Save, state: Parameters<Save>): ReturnType<Save> {
+  try {
+    return save(...state);
+  } catch (error) {
+    return { because: `a fault in saving: ${messageOf(error)}`, onDisk: 'unknown' };
+  }
 }

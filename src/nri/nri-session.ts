@@ -65,7 +65,10 @@ export class NriSession {
     new TtrpcServer(this.mux.open(protocol.PLUGIN_CONNECTION), this.methods(), {
       onHandlerError: (err, { method }) => options.log.error({ err, method }, 'answering the runtime failed'),
     });
-    void this.register(new TtrpcClient(this.mux.open(protocol.RUNTIME_CONNECTION)));
+    this.register(new TtrpcClient(this.mux.open(protocol.RUNTIME_CONNECTION))).catch((err: unknown) => {
+      options.log.error({ err }, 'registering with the runtime failed');
+      this.close('registering with the runtime failed; the log says why');
+    });
   }
 
   /** Ends the session; a request whose answer is being worked out still gets it, within the runtime's patience. */
@@ -76,7 +79,7 @@ export class NriSession {
       return;
     }
     const timer = setTimeout(() => this.mux.close(because), this.requestTimeoutMs);
-    void this.mux.closed.then(() => clearTimeout(timer));
+    this.mux.closed.finally(() => clearTimeout(timer)).catch(() => undefined); // `closed` tells why
   }
 
   private methods(): Record<string, Record<string, TtrpcHandler>> {

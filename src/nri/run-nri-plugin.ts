@@ -85,6 +85,11 @@ function createPublisher({ log, onState }: NriPluginOptions): Publish {
       loggedReason = '';
       log.info({ runtime: next.runtime }, 'synchronized with the runtime');
     }
-    onState?.(next);
+    try {
+      onState?.(next);
+    } catch (error) {
+      // Whoever is told has no part in the connection.
+      log.error({ err: error }, 'a change of the connection could not be told');
+    }
   };
 }

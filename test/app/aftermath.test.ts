@@ -3,18 +3,29 @@ import { Aftermath } from '../../src/app/aftermath';
 import type { Transaction } from '../../src/app/transactor';
 import type { NodeEvent } from '../../src/core/model/pod-event';
 import type { Move } from '../../src/core/plan/plan-moves';
+import { silentFaults } from '../support/faults';
 import { podOf } from '../core/transition/node-driver';
 
 /** An aftermath that writes down what is asked of it. */
-function watch() {
+function watch(failAt: Partial<Record<'tell' | 'makeRoom' | 'follow' | 'check', () => void>> = {}) {
   const done: string[] = [];
   const stop = new AbortController();
   const told: string[] = [];
   const aftermath = new Aftermath({
-    tell: ({ event }) => void told.push(event),
-    makeRoom: ({ uid }) => void done.push(`room for ${uid}`),
-    follow: () => void done.push('follow'),
-    check: (ids) => void done.push(`check ${ids?.join() ?? 'all'}`),
+    tell: {
+      'a fault': () => failAt.tell?.(),
+      'a list': ({ event }) => void told.push(event),
+    },
+    makeRoom: ({ uid }) => {
+      failAt.makeRoom?.();
+      done.push(`room for ${uid}`);
+    },
+    follow: { 'a fault': () => failAt.follow?.(), 'a list': () => void done.push('follow') },
+    check: (ids) => {
+      failAt.check?.();
+      done.push(`check ${ids?.join() ?? 'all'}`);
+    },
+    faults: silentFaults(),
     signal: stop.signal,
   });
   return { aftermath, done, told, stop };
@@ -109,3 +120,23 @@ test('nothing follows when all is to end, but what was done is told', async () =
   await turn();
   expect([done, told]).toEqual([[], ['container-started']]);
 });
+
+test.each(['tell', 'makeRoom', 'follow', 'check'] as const)(
+  'a fault in %s keeps nothing else from its turn, then and later',
+  async (part) => {
+    const { aftermath, done, told } = watch({
+      [part]: () => {
+        throw new Error('a fault of our own');
+      },
+    });
+    for (let i = 0; i < 2; i++) {
+      aftermath.begin(transactionOf(creation));
+      aftermath.begin(transactionOf(started('a')));
+      await turn();
+    }
+    const all = { makeRoom: 'room for p', follow: 'follow', check: 'check a' };
+    const rest = Object.entries(all).flatMap(([name, line]) => (name === part && part !== 'follow' ? [] : [line]));
+    expect(done).toEqual([...rest, ...rest]);
+    expect(told).toHaveLength(4);
+  },
+);

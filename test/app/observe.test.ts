@@ -1,3 +1,4 @@
+import { silentFaults } from '../support/faults';
 import { Onlooker, readLiveCpusets } from '../../src/app/observe';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { ContainerInfo, ContainerPhase } from '../../src/core/model/events';
@@ -42,7 +43,7 @@ test.each`
     }),
     readActive: () => parseCpuList('0-2,4-7'),
   } as unknown as Cgroups;
-  const seen = new Onlooker(cgroups)
+  const seen = new Onlooker(cgroups, silentFaults())
     .look([container], { before: () => undefined, sample: false })
     .get('running') as Seen;
   expect(seen.active?.toString()).toBe(active);

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { Alarms } from '../../src/app/alarms';
 import { DriftClues } from '../../src/app/drift-clues';
+import { Faults } from '../../src/app/faults';
 import { Reconciler } from '../../src/app/reconciler';
 import { Transactor } from '../../src/app/transactor';
 import { VerdictBook } from '../../src/app/verdict-book';
@@ -28,13 +29,20 @@ class Stage {
   readonly repairs: string[] = [];
   readonly drifts: string[] = [];
   readonly alarms: Alarms;
+  /** Throws where something of that name is done. */
+  failAt: Readonly<Record<string, () => void>> = {};
+  readonly verdicts = new VerdictBook();
+  readonly logged: string[] = [];
   readonly transactor: Transactor;
   private readonly stop = new AbortController();
 
   constructor(history: string, { writes = true } = {}) {
     this.node = new NodeDriver().run(history);
     const { model } = this.node;
-    const log = pino({ level: 'silent' });
+    const log = pino(
+      { level: 'error' },
+      { write: (line) => this.logged.push((JSON.parse(line) as { msg: string }).msg) },
+    );
     const now = () => '2026-01-01T00:00:00Z';
     const transactor = (this.transactor = new Transactor({
       model,
@@ -60,22 +68,39 @@ class Stage {
       transactor,
       cgroups,
       writes,
-      verdicts: new VerdictBook(),
-      clues: new DriftClues({ model, cgroups, hasStaticKubelet: () => false }),
+      verdicts: this.verdicts,
+      clues: new DriftClues({
+        model,
+        cgroups,
+        hasStaticKubelet: () => {
+          this.failAt['clues']?.();
+          return false;
+        },
+      }),
       alarms: this.alarms,
+      faults: new Faults({ log, alarms: this.alarms }),
       listRuntime: () => {
         const { listing } = this;
         this.meanwhile();
         return listing instanceof Error ? Promise.reject(listing) : Promise.resolve(listing);
       },
-      resynchronize: (ids) => this.resynchronized.push(ids),
+      resynchronize: (ids) => {
+        this.failAt['resynchronize']?.();
+        this.resynchronized.push(ids);
+      },
       now,
       log,
       signal: this.stop.signal,
       observer: {
-        onDrift: ({ action }) => this.drifts.push(action),
-        onRepair: (outcome) => this.repairs.push(outcome),
-        onSwept: () => undefined,
+        onDrift: ({ action }) => {
+          this.failAt['onDrift']?.();
+          this.drifts.push(action);
+        },
+        onRepair: (outcome) => {
+          this.failAt['onRepair']?.();
+          this.repairs.push(outcome);
+        },
+        onSwept: () => this.failAt['onSwept']?.(),
       },
     });
   }
@@ -100,14 +125,21 @@ class Stage {
 }
 
 /** What was written last; before that, what was promised. */
-function cgroupsOf({ node: { model }, kernel }: Stage): Cgroups {
+function cgroupsOf(stage: Stage): Cgroups {
+  const { kernel, node } = stage;
+  const { model } = node;
+  const failAt = () => stage.failAt;
   const cpusOf = (dir: string): CpuSet => {
     const container = [...model.containers.values()].find(({ cgroupsPath }) => cgroupsPath === dir);
     const written = container && kernel.get(container.id);
     return written === undefined ? (container?.told?.cpus ?? CpuSet.empty) : parseCpuList(written);
   };
   return {
-    readCpuset: (dir: string) => ({ kind: 'found', cpus: cpusOf(dir), effectiveCpus: cpusOf(dir), mems: CpuSet.empty }),
+    readCpuset: (dir: string) => {
+      const id = [...model.containers.values()].find(({ cgroupsPath }) => cgroupsPath === dir)?.id;
+      failAt()[`read ${id}`]?.();
+      return { kind: 'found', cpus: cpusOf(dir), effectiveCpus: cpusOf(dir), mems: CpuSet.empty };
+    },
     readActive: () => undefined,
     readCpus: () => ({ kind: 'missing' }),
     readQuota: () => ({ kind: 'missing' }),
@@ -218,6 +250,77 @@ describe('where the runtime does the writing, a repair counts when it is seen', 
     stage.reconciler.noteUpdateFailed('p/a#1');
     stage.reconciler.noteUpdateFailed('q/b#1');
     expect(stage.repairs).toEqual(['failed']);
+  });
+});
+
+describe('a fault of our own', () => {
+  const fault = (): never => {
+    throw new Error('a fault of our own');
+  };
+  /** Two containers that have drifted, and what a round makes of them with this fault. */
+  async function roundWith(failAt: Stage['failAt']): Promise<void> {
+    stage = new Stage('make p/a 2; make q/b 2').has('p p/a#1 q q/b#1');
+    stage.kernel.set('p/a#1', '0').set('q/b#1', '0');
+    stage.failAt = failAt;
+    await stage.reconciler.round();
+  }
+
+  test('in looking at one container leaves the others repaired, and its own verdict says so', async () => {
+    await roundWith({ 'read p/a#1': fault });
+    expect(stage.kernel.get('q/b#1')).toBe('2,6');
+    expect(stage.verdicts.get('q/b#1')?.verdict.kind).toBe('kept');
+    expect(stage.verdicts.get('p/a#1')?.verdict).toEqual({
+      kind: 'unknown',
+      because: expect.stringContaining('a fault of our own'),
+    });
+  });
+
+  test.each(['clues', 'onDrift', 'onRepair', 'onSwept', 'resynchronize'])(
+    'in %s leaves both repaired, and ends no round',
+    async (where) => {
+      await roundWith({ [where]: fault });
+      expect([stage.kernel.get('p/a#1'), stage.kernel.get('q/b#1')]).toEqual(['1,5', '2,6']);
+      expect(stage.verdicts.get('q/b#1')?.verdict.kind).toBe('kept');
+      stage.has('p p/a#1 q q/b#1 q/x#1');
+      await stage.reconciler.round();
+      await stage.reconciler.round();
+      expect(stage.logged).toContain('a fault of cpusetd; everything else goes on');
+    },
+  );
+
+  test('in the judgement of one container leaves the others judged and repaired, once each', async () => {
+    stage = new Stage('make p/a 2; make q/b 2').has('p p/a#1 q q/b#1');
+    stage.kernel.set('p/a#1', '0').set('q/b#1', '0');
+    const { containers } = stage.node.model;
+    const broken = Object.defineProperty({ ...containers.get('p/a#1')! }, 'entitled', { get: fault });
+    (containers as Map<string, typeof broken>).set('p/a#1', broken);
+    (containers as Map<string, typeof broken>).set('q/b#1', { ...containers.get('q/b#1')! });
+    await stage.reconciler.round();
+    expect([stage.kernel.get('q/b#1'), stage.drifts]).toEqual(['2,6', ['repair']]);
+    expect(stage.verdicts.get('p/a#1')?.verdict.kind).toBe('unknown');
+  });
+
+  test('that lasts is logged once, and an alarm until it is over', async () => {
+    await roundWith({ 'read p/a#1': fault });
+    for (let i = 0; i < 9; i++) await stage.reconciler.round();
+    expect(stage.alarms.list()).toMatchObject([
+      { kind: 'internal-fault', subject: 'looking at p/a#1', because: expect.stringContaining('a fault of our own') },
+    ]);
+    expect(stage.logged).toEqual(['a fault of cpusetd; everything else goes on', 'alarm']);
+    stage.failAt = {};
+    await stage.reconciler.round();
+    expect(stage.alarms.list()).toEqual([]);
+    expect(stage.kernel.get('p/a#1')).toBe('1,5');
+  });
+
+  test('that lasts is forgotten with its container', async () => {
+    await roundWith({ 'read p/a#1': fault });
+    for (let i = 0; i < 3; i++) await stage.reconciler.round();
+    expect(stage.alarms.list()).toHaveLength(1);
+    stage.has('q q/b#1');
+    await stage.reconciler.round();
+    await stage.reconciler.round();
+    expect(stage.alarms.list()).toEqual([]);
   });
 });
 

@@ -44,37 +44,52 @@ class Stage {
   disk = '';
   diskIsFull = false;
   onDisk: 'old' | 'unknown' = 'old';
+  /** Throws where it has an effect of that name. */
+  failAt: Readonly<Record<string, () => void>> = {};
   failMove: (containerId: string) => MoveFailure | undefined = () => undefined;
   readonly model = new NodeModel(EIGHT_CPUS, settingsWith());
   readonly transactor = new Transactor({
     model: this.model,
     now: () => {
-      this.effects.push('decide');
+      this.do('decide');
       return '2026-01-01T00:00:00Z';
     },
     save: (assignments) => {
-      this.effects.push('save');
+      this.do('save');
       if (this.diskIsFull) return { because: 'no space left', onDisk: this.onDisk };
       this.disk = this.show(assignments);
       return undefined;
     },
     mover: {
       move: ({ containerId, to }) => {
-        this.effects.push(`move ${containerId}`);
+        this.do(`move ${containerId}`);
         const failure = this.failMove(containerId);
         if (!failure) this.kernel.set(containerId, to.cpus.toString());
         return failure;
       },
     },
-    makeRoom: (pod) => this.effects.push(`room for ${pod.uid}`),
-    log: pino({ level: 'info' }, { write: (line) => this.logged.push((JSON.parse(line) as { msg: string }).msg) }),
+    makeRoom: (pod) => this.do(`room for ${pod.uid}`),
+    log: pino(
+      { level: 'info' },
+      {
+        write: (line) => {
+          this.failAt['log']?.();
+          this.logged.push((JSON.parse(line) as { msg: string }).msg);
+        },
+      },
+    ),
     observer: {
       onTransaction: ({ event, notes }) => {
-        this.effects.push(`told of ${event}`);
+        this.do(`told of ${event}`);
         this.noted.push(...notes.map(({ message }) => message));
       },
     },
   });
+
+  private do(effect: string): void {
+    this.effects.push(effect);
+    this.failAt[effect]?.();
+  }
 
   handle(...events: RuntimeEvent[]): string[] {
     const answers = this.transactor.handleAll(events).map(showAnswer);
@@ -394,19 +409,73 @@ test('a decision that throws changes nothing', () => {
   expect(stage.memory).toBe('p/a 1,5');
 });
 
-test('a decision that throws takes back those before it in its batch, the later first', () => {
-  const stage = new Stage();
-  stage.handle(create('p', 'x', 0));
-  const before = [...stage.model.containers.keys()];
-  const broken = Object.defineProperty({ ...create('q', 'b', 2) }, 'container', {
-    get: () => {
-      throw new Error('a fault of our own');
-    },
+describe('a fault of our own', () => {
+  const fault = (): never => {
+    throw new Error('a fault of our own');
+  };
+  const broken: RuntimeEvent = Object.defineProperty({ ...create('q', 'b', 2) }, 'container', { get: fault });
+
+  test('in one decision is the answer to that event alone, and nothing of it remains', () => {
+    const stage = new Stage();
+    expect(stage.handle(create('p', 'a', 2), broken, create('r', 'c', 2))).toEqual(['1,5', 'refused INTERNAL', '2,6']);
+    expect({ memory: stage.memory, disk: stage.disk }).toEqual({
+      memory: 'p/a 1,5; r/c 2,6',
+      disk: 'p/a 1,5; r/c 2,6',
+    });
+    expect([...stage.model.pods.keys()]).toEqual(['sandbox-p', 'sandbox-r']);
+    expect(stage.logged).toEqual(['an event could not be decided; nothing of it remains']);
   });
-  const jobs = [create('p', 'a', 2), create('p', 'a', 2), broken];
-  expect(() => stage.transactor.handleAll(jobs)).toThrow('a fault of our own');
-  expect(stage.memory).toBe('');
-  expect([...stage.model.containers.keys()]).toEqual(before);
+
+  test('in a decision is told to nobody outside', () => {
+    expect(JSON.stringify(new Stage().transactor.handle(broken))).not.toContain('of our own');
+  });
+
+  test('in the clock refuses what is asked', () => {
+    const stage = new Stage();
+    stage.failAt = { decide: fault };
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['refused INTERNAL']);
+    expect(stage.memory).toBe('');
+  });
+
+  test('in the save is a save that failed, after which the disk may have it', () => {
+    const stage = stageWithSharedContainer();
+    stage.failAt = { save: fault };
+    expect(stage.handle(create('p', 'a', 2), create('q', 't', 0))).toEqual(['refused UNAVAILABLE', '0-7']);
+    expect({ memory: stage.memory, unsaved: stage.transactor.hasUnsavedState }).toEqual({ memory: '', unsaved: true });
+    expect(stage.kernel.get('q/s')).toBe('0-7');
+    expect(() => stage.transactor.saveAgain()).not.toThrow();
+    stage.failAt = {};
+    stage.transactor.saveAgain();
+    expect(stage.transactor.hasUnsavedState).toBe(false);
+  });
+
+  test('in one move is a move that failed: the runtime makes it, the others are made, and the answer stands', () => {
+    const stage = stageWithSharedContainer();
+    stage.handle(create('q', 't', 0));
+    stage.handle(starting('q', 't'));
+    stage.failMove = (id) => (id === 'q/s' ? fault() : undefined);
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
+    expect({ memory: stage.memory, disk: stage.disk }).toEqual({ memory: 'p/a 1,5', disk: 'p/a 1,5' });
+    expect([stage.kernel.get('q/t'), stage.model.containers.get('q/s')?.told]).toEqual(['0,2-4,6-7', undefined]);
+  });
+
+  test('in making room above one pod keeps room from no other', () => {
+    const stage = stageWithSharedContainer();
+    stage.failAt = { 'room for q': fault };
+    expect(stage.effectsOf({ kind: 'synchronize', pods: [podOf('q'), podOf('r')], containers: [] })).toEqual(
+      expect.arrayContaining(['room for q', 'room for r', 'answer']),
+    );
+  });
+
+  test.each(['told of create-container', 'log'])('after the commit (%s) changes no answer', (effect) => {
+    const stage = stageWithSharedContainer();
+    stage.failAt = { [effect]: fault };
+    stage.failMove = () => ({ kind: 'refused', because: 'EROFS' });
+    expect(stage.handle(create('p', 'a', 2), create('r', 'b', 2))).toEqual(['1,5 q/s=0,3-4,7', '2,6 q/s=0,3-4,7']);
+    expect(stage.disk).toBe('p/a 1,5; r/b 2,6');
+    stage.diskIsFull = true;
+    expect(stage.handle(create('r', 'c', 1))).toEqual(['refused UNAVAILABLE']);
+  });
 });
 
 test('the log does not say pinned of what could not be saved', () => {

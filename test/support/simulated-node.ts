@@ -7,13 +7,26 @@ import type { PodSpec } from '../../src/core/model/pod-spec';
 import { NodeModel } from '../../src/core/model/node-model';
 import type { Settings } from '../../src/core/model/settings';
 import type { Topology } from '../../src/core/topology';
-import { reconcile } from '../../src/core/transition';
-import { planMoves } from '../../src/core/plan/plan-moves';
+import { reconcile, type Draft } from '../../src/core/transition';
+import { planMoves, type Move } from '../../src/core/plan/plan-moves';
 import type { Observation } from '../../src/core/verdict/observation';
 import { decodeState, encodeState } from '../../src/state';
 
-/** Thrown where the process is killed: between any two effects on the outside. */
-class Cut extends Error {}
+/** A fault of our own, where a test wants one. */
+export class InjectedFault extends Error {}
+
+/** Where a fault of ours can strike: in a decision, before or after an effect on the outside, or when the answer stands. */
+export type FaultPlace = 'decide' | 'save' | 'saved' | 'move' | 'moved' | 'room' | 'tell';
+
+/** A model that says when a decision reads who has which CPUs. */
+class WatchedModel extends NodeModel {
+  onRead = (): void => undefined;
+
+  override get assignments(): NodeModel['assignments'] {
+    this.onRead();
+    return super.assignments;
+  }
+}
 
 interface SimulatedContainer {
   info: ContainerInfo;
@@ -38,9 +51,12 @@ export class SimulatedNode {
   /** Containers that started while nobody answered. */
   readonly unadjusted = new Set<string>();
   daemon: { model: NodeModel; transactor: Transactor } | undefined;
-  /** Effects until the process is killed; Infinity = never. */
+  /** Effects until the process is killed, between any two of them; Infinity = never. */
   effectsUntilCut = Infinity;
   diskIsFull = false;
+  /** Throws where a fault is to be. */
+  faultAt: (place: FaultPlace, containerId?: string) => void = () => undefined;
+  private isDeciding = false;
   readonly answers: string[] = [];
   /** How often state was saved. */
   saves = 0;
@@ -59,7 +75,10 @@ export class SimulatedNode {
   }
 
   start(): void {
-    const model = new NodeModel(this.topology, this.settings);
+    const model = new WatchedModel(this.topology, this.settings);
+    model.onRead = () => {
+      if (this.isDeciding) this.strike('decide');
+    };
     if (this.disk !== undefined) {
       const decoded = decodeState(this.disk);
       if (!decoded.ok)
@@ -68,11 +87,15 @@ export class SimulatedNode {
       for (const kind of ['put-spec', 'keep-spec'] as const)
         for (const spec of decoded.state.pods) model.apply({ kind, spec });
     }
+    // What a process does after its death has no effect, and nobody has its answer.
+    const isAlive = (): boolean => this.daemon?.model === model && this.outlives();
     const mover: Mover = {
       move: ({ containerId, to }) => {
-        this.effect();
+        if (!isAlive()) return undefined;
         if (!this.kernel.has(containerId)) return { kind: 'gone', because: 'gone' };
+        this.strike('move', containerId);
         this.kernel.set(containerId, to.cpus);
+        this.strike('moved', containerId);
         return undefined;
       },
     };
@@ -80,18 +103,26 @@ export class SimulatedNode {
       model,
       mover,
       save: (assignments, pods) => {
-        this.effect();
+        if (!isAlive()) return { because: 'dead', onDisk: 'old' };
         this.saves++;
+        this.strike('save');
         if (this.diskIsFull) return { because: 'ENOSPC', onDisk: 'old' };
         const text = encodeState({ writtenBy: 'test', generation: 1, assignments: [...assignments], pods });
         this.disk = text;
-        this.effect(); // saved, not yet answered
+        isAlive(); // saved, not yet answered
+        this.strike('saved');
         return undefined;
       },
-      now: () => new Date(++this.clock * 1000).toISOString(),
+      makeRoom: () => this.strike('room'),
+      now: () => {
+        this.isDeciding = true;
+        this.strike('decide');
+        return new Date(++this.clock * 1000).toISOString();
+      },
       log: pino({ level: 'silent' }),
       observer: {
         onTransaction: ({ notes }) => {
+          this.strike('tell');
           this.switches += notes.filter(({ message }) => message === 'switched').length;
         },
       },
@@ -100,29 +131,32 @@ export class SimulatedNode {
     this.synchronize();
   }
 
+  /** An answer that is an error ends the connection, and the next one begins with the same again. */
   synchronize(): void {
-    this.send(
-      {
-        kind: 'synchronize',
-        pods: [...this.pods.values()],
-        containers: [...this.containers.values()].map((container) => this.infoOf(container)),
-      },
-      new Map([...this.kernel]),
-    );
+    const tell = (): RuntimeAnswer | undefined =>
+      this.send(
+        {
+          kind: 'synchronize',
+          pods: [...this.pods.values()],
+          containers: [...this.containers.values()].map((container) => this.infoOf(container)),
+        },
+        new Map([...this.kernel]),
+      );
+    if (tell()?.kind === 'refuse') tell();
     this.unadjusted.clear();
   }
 
-  /** Sends an event; a cut kills the daemon, and the runtime goes on as if nobody had answered. */
+  /** Sends an event; a daemon that dies meanwhile has not answered, and the runtime goes on without. */
   send(event: NodeEvent, live?: ReadonlyMap<string, CpuSet>): RuntimeAnswer | undefined {
-    if (!this.daemon) return undefined;
+    const { daemon } = this;
+    if (!daemon) return undefined;
     try {
-      const answer = this.daemon.transactor.handle(event, live);
+      const answer = daemon.transactor.handle(event, live);
+      if (this.daemon !== daemon) return undefined;
       this.answers.push(`${event.kind} ${JSON.stringify(answer)}`);
       return answer;
-    } catch (error) {
-      if (!(error instanceof Cut)) throw error;
-      this.kill();
-      return undefined;
+    } finally {
+      this.isDeciding = false;
     }
   }
 
@@ -175,7 +209,13 @@ export class SimulatedNode {
     const pod = this.pods.get(container.podId)!;
     this.kernel.set(id, container.recorded === undefined ? this.topology.online : parseCpuList(container.recorded));
     container.running = true;
-    this.send({ kind: 'container-starting', pod, container: this.infoOf(container) });
+    const answer = this.send({ kind: 'container-starting', pod, container: this.infoOf(container) });
+    if (answer?.kind === 'refuse') {
+      // It has a cgroup and no process: the runtime fails the start.
+      container.running = false;
+      this.kernel.delete(id);
+      return;
+    }
     this.send({ kind: 'container-started', pod, container: this.infoOf(container) });
   }
 
@@ -211,32 +251,35 @@ export class SimulatedNode {
   /** What the reconciler does in one round. */
   sweep(): void {
     if (!this.daemon) return;
-    try {
-      this.daemon.transactor.change((draft) => {
-        const observations = new Map<string, Observation>();
-        for (const [id, cpus] of this.kernel) {
-          observations.set(id, { kind: 'seen', cpus, effective: cpus, mems: CpuSet.empty });
-        }
-        return reconcile(draft, observations).moves;
-      });
-    } catch (error) {
-      if (!(error instanceof Cut)) throw error;
-      this.kill();
-    }
+    this.change((draft) => {
+      const observations = new Map<string, Observation>();
+      for (const [id, cpus] of this.kernel) {
+        observations.set(id, { kind: 'seen', cpus, effective: cpus, mems: CpuSet.empty });
+      }
+      return reconcile(draft, observations).moves;
+    });
   }
 
   /** CPUs go offline or come back. */
   changeTopology(topology: Topology): void {
     this.topology = topology;
-    if (!this.daemon) return;
-    try {
-      this.daemon.transactor.change((draft) => {
-        draft.put({ kind: 'set-topology', topology });
-        return planMoves(draft);
-      });
-    } catch (error) {
-      if (!(error instanceof Cut)) throw error;
-      this.kill();
+    this.change((draft) => {
+      draft.put({ kind: 'set-topology', topology });
+      return planMoves(draft);
+    });
+  }
+
+  /** A change of the daemon's own making; one that a fault of ours kept from being decided is made again. */
+  private change(work: (draft: Draft) => readonly Move[]): void {
+    for (let tries = 0; this.daemon && tries < 2; tries++) {
+      try {
+        this.daemon.transactor.change(work);
+        return;
+      } catch (error) {
+        if (!(error instanceof InjectedFault)) throw error;
+      } finally {
+        this.isDeciding = false;
+      }
     }
   }
 
@@ -258,8 +301,20 @@ export class SimulatedNode {
     }
   }
 
-  private effect(): void {
-    if (--this.effectsUntilCut < 0) throw new Cut();
+  private strike(place: FaultPlace, containerId?: string): void {
+    if (place !== 'decide') this.isDeciding = false;
+    try {
+      this.faultAt(place, containerId);
+    } catch (error) {
+      this.isDeciding = false;
+      throw error;
+    }
+  }
+
+  /** One more effect; false when the process is killed before it. */
+  private outlives(): boolean {
+    if (--this.effectsUntilCut < 0) this.kill();
+    return this.daemon !== undefined;
   }
 }
 

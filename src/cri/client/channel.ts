@@ -69,7 +69,7 @@ export function openChannel(endpoint: string, service: string): Channel {
     },
     close() {
       closed = true;
-      void loading?.then((client) => client.close());
+      loading?.then((client) => client.close()).catch(() => undefined); // never opened: nothing to close
     },
   };
 }

@@ -60,7 +60,12 @@ export class CriProxy {
     };
     this.#watch = new RuntimeWatch(options.runtimePath, (isUp) => this.#onRuntimeChange(isUp));
     listener.server.maxConnections = options.maxConnections ?? 128;
-    listener.server.on('connection', (kubelet) => void this.#accept(kubelet));
+    listener.server.on('connection', (kubelet) => {
+      this.#accept(kubelet).catch((err: unknown) => {
+        kubelet.destroy();
+        this.#reportFault(err);
+      });
+    });
   }
 
   /** Begins to listen. Throws when the socket can't be had (`listenPrivately`). */
@@ -112,10 +117,14 @@ export class CriProxy {
     }
     const relay = new Relay(kubelet, runtime, this.#relayOptions, () => this.#watch.reportGone());
     this.#relays.add(relay);
-    void relay.closed.then(() => this.#relays.delete(relay));
+    relay.closed.finally(() => this.#relays.delete(relay)).catch((err: unknown) => this.#reportFault(err));
     relay.start();
     if (runtime === undefined) this.#watch.reportGone();
     else this.#watch.reportUp();
+  }
+
+  #reportFault(err: unknown): void {
+    this.options.reportFault({ what: 'a connection of the kubelet failed', err });
   }
 
   #onRuntimeChange(isUp: boolean): void {

@@ -92,7 +92,7 @@ export class FrameRouter {
       this.responses.drop(stream);
       this.requests.end(stream);
       if (stream.call !== undefined) stream.call.wasForwarded = false;
-      void stream.call?.end({
+      stream.call?.end({
         origin: 'runtime',
         status: { code: 14, message: 'not worked on: the runtime is going away' },
       });

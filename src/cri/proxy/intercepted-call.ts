@@ -74,22 +74,27 @@ export class InterceptedCall {
 
   /** The runtime ended the call with these trailers. */
   endWithTrailers(fields: readonly HeaderField[]): Promise<void> | undefined {
-    return this.end({ origin: 'runtime', status: readStatus(fields) });
+    return this.#end({ origin: 'runtime', status: readStatus(fields) });
   }
 
   /** The runtime ended the call with RST_STREAM. */
   endWithReset(http2Code: number): Promise<void> | undefined {
     const message = `stream reset by the runtime with HTTP/2 code ${http2Code}`;
-    return this.end({ origin: 'runtime', status: { code: codeOfReset(http2Code), message } });
+    return this.#end({ origin: 'runtime', status: { code: codeOfReset(http2Code), message } });
   }
 
   /** The caller is gone. */
   endByCaller(): void {
-    void this.end({ origin: 'caller', status: { code: GrpcCode.cancelled, message: 'cancelled by the caller' } });
+    this.end({ origin: 'caller', status: { code: GrpcCode.cancelled, message: 'cancelled by the caller' } });
   }
 
-  /** Runs `onEnd`, the first time. A promise when the hook gave one; it never rejects. */
-  end(end: { readonly origin: CallEnd['origin']; readonly status: GrpcStatus }): Promise<void> | undefined {
+  /** Runs `onEnd`, the first time; nobody waits for it. */
+  end(end: { readonly origin: CallEnd['origin']; readonly status: GrpcStatus }): void {
+    this.#end(end)?.catch((err: unknown) => this.#report('onEnd failed', err));
+  }
+
+  /** A promise when the hook gave one; it never rejects. */
+  #end(end: { readonly origin: CallEnd['origin']; readonly status: GrpcStatus }): Promise<void> | undefined {
     if (this.#hasEnded) return undefined;
     this.#hasEnded = true;
     if (end.origin !== 'runtime' || !this.wasForwarded) this.#abort.abort();

@@ -9,6 +9,12 @@ export const requestIsNotOneMessage: OwnError = {
   message: 'the request is not exactly one message',
 };
 
+export const decisionFailed: OwnError = {
+  code: GrpcCode.internal,
+  reason: 'INTERNAL',
+  message: 'internal error while passing on the request',
+};
+
 export const tooMuchHeld: OwnError = {
   code: GrpcCode.resourceExhausted,
   reason: 'TOO_MUCH_IN_FLIGHT',

@@ -108,7 +108,7 @@ export class Relay {
   stop(): void {
     for (const stream of [...this.#link.streams.values()]) {
       this.#responses.lose(stream, stopping);
-      void stream.call?.end({ origin: 'proxy', status: stopping });
+      stream.call?.end({ origin: 'proxy', status: stopping });
     }
     if (this.#control.hasRuntimeSpoken)
       this.#link.toKubelet.send(formatGoaway(this.#requests.lastStreamId, ErrorCode.none));

@@ -19,7 +19,7 @@ import { MAX_CONCURRENT_STREAMS } from './http2/settings';
 import { InterceptedCall } from './intercepted-call';
 import type { RequestVerdict } from './interceptor';
 import type { Link } from './link';
-import { requestIsNotOneMessage, requestIsTooLong, tooMuchHeld } from './own-errors';
+import { decisionFailed, requestIsNotOneMessage, requestIsTooLong, tooMuchHeld } from './own-errors';
 import { RequestSender } from './request-sender';
 import { sendError } from './send-error';
 import { Stream } from './stream';
@@ -184,10 +184,18 @@ export class RequestPath {
       apply(verdict);
       return;
     }
-    void verdict.then((settled) => {
-      apply(settled);
-      this.link.endTurn();
-    });
+    verdict
+      .then(apply)
+      .catch((err: unknown) => this.#endByFault(stream, err))
+      .then(() => this.link.endTurn())
+      .catch(this.link.fail);
+  }
+
+  /** A fault of ours ends its call, and no other. Of one that the runtime has a part of already nobody knows: thrown again. */
+  #endByFault(stream: Stream, err: unknown): void {
+    if (stream.hold === undefined) throw err;
+    this.link.options.reportFault({ what: 'passing a request on failed', path: stream.path, err });
+    this.#refuse(stream, decisionFailed);
   }
 
   #forward(stream: Stream, message: Uint8Array, isCompressed: boolean): void {
@@ -205,7 +213,7 @@ export class RequestPath {
     this.link.toRuntime.send(formatRstStream(stream.id, ErrorCode.cancel));
     this.end(stream);
     sendError(this.link, stream, error);
-    void stream.call?.end({ origin: 'proxy', status: { code: error.code, message: error.message } });
+    stream.call?.end({ origin: 'proxy', status: { code: error.code, message: error.message } });
     this.link.onStreamEnd();
   }
 

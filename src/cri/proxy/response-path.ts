@@ -150,7 +150,7 @@ export class ResponsePath {
   #answerLost(stream: Stream, error: OwnError): void {
     if (stream.answerBoundary.isAtBoundary) sendError(this.link, stream, error);
     else this.link.cutOff();
-    void stream.call?.end({ origin: 'proxy', status: { code: error.code, message: error.message } });
+    stream.call?.end({ origin: 'proxy', status: { code: error.code, message: error.message } });
     this.#finish(stream);
   }
 

@@ -94,22 +94,27 @@ export class EventRecorder {
     const { gatherMs = GATHER_MS } = this.parts;
     this.timer = setTimeout(() => {
       this.timer = undefined;
-      void this.flush();
+      this.flush().catch((error: unknown) => {
+        this.parts.log.error({ err: error }, 'events were not written: a fault of cpusetd');
+      });
     }, gatherMs).unref();
   }
 
   private async flush(): Promise<void> {
     if (this.sending) return;
     this.sending = true;
-    if (this.dropped > 0) this.parts.log.warn({ events: this.dropped }, 'events were not written: too many at once');
-    this.dropped = 0;
-    for (const [key, one] of [...this.waiting]) {
-      if (this.parts.signal.aborted) break;
-      this.waiting.delete(key);
-      await this.send(key, one);
+    try {
+      if (this.dropped > 0) this.parts.log.warn({ events: this.dropped }, 'events were not written: too many at once');
+      this.dropped = 0;
+      for (const [key, one] of [...this.waiting]) {
+        if (this.parts.signal.aborted) break;
+        this.waiting.delete(key);
+        await this.send(key, one);
+      }
+    } finally {
+      this.sending = false;
+      if (this.waiting.size > 0) this.schedule();
     }
-    this.sending = false;
-    if (this.waiting.size > 0) this.schedule();
   }
 
   private async send(key: string, one: Waiting): Promise<void> {

@@ -42,8 +42,15 @@ export class NodeCondition {
 
   /** Something may have changed. Never waits, never throws. */
   touch(): void {
-    if (this.lastProblem !== '' || sameState(this.last, this.parts.state())) return;
-    this.schedule(this.parts.debounceMs ?? DEBOUNCE_MS);
+    if (this.lastProblem === '' && this.hasChanged()) this.schedule(this.parts.debounceMs ?? DEBOUNCE_MS);
+  }
+
+  private hasChanged(): boolean {
+    try {
+      return !sameState(this.last, this.parts.state());
+    } catch {
+      return true; // the write tells why
+    }
   }
 
   private schedule(waitMs: number): void {
@@ -51,11 +58,23 @@ export class NodeCondition {
     if (this.parts.signal.aborted || dueMs >= this.dueMs) return;
     clearTimeout(this.timer);
     this.dueMs = dueMs;
-    this.timer = setTimeout(() => void this.write(), waitMs);
+    this.timer = setTimeout(() => {
+      this.write().then(
+        (dueMs) => this.writeAgain(dueMs),
+        (error: unknown) => this.writeAgain(this.noteProblem(error)),
+      );
+    }, waitMs);
   }
 
-  private async write(): Promise<void> {
-    const { client, nodeName, state, now, log, signal } = this.parts;
+  private writeAgain(waitMs: number): void {
+    this.dueMs = Infinity;
+    this.schedule(waitMs);
+    this.touch();
+  }
+
+  /** Resolves with the time until the next heartbeat. Rejects when the condition could not be told or written, whoever's fault it is. */
+  private async write(): Promise<number> {
+    const { client, nodeName, state, now } = this.parts;
     const current = state();
     if (this.last?.ready !== current.ready) this.since = now();
     const condition = {
@@ -67,26 +86,25 @@ export class NodeCondition {
       lastTransitionTime: this.since,
     };
     this.last = current;
-    let waitMs = HEARTBEAT_MS;
-    try {
-      await client.send({
-        method: 'PATCH',
-        path: `/api/v1/nodes/${nodeName}/status`,
-        contentType: STRATEGIC_MERGE_PATCH,
-        body: { status: { conditions: [condition] } },
-      });
-      this.lastProblem = '';
-      this.backOff.reset();
-    } catch (error) {
-      const because = explainKubeError(error);
-      if (because !== this.lastProblem && !signal.aborted)
-        log.warn({ because }, 'the condition of the node can’t be written; trying again');
-      this.lastProblem = because;
-      waitMs = this.backOff.next();
-    }
-    this.dueMs = Infinity;
-    this.schedule(waitMs);
-    this.touch();
+    await client.send({
+      method: 'PATCH',
+      path: `/api/v1/nodes/${nodeName}/status`,
+      contentType: STRATEGIC_MERGE_PATCH,
+      body: { status: { conditions: [condition] } },
+    });
+    this.lastProblem = '';
+    this.backOff.reset();
+    return HEARTBEAT_MS;
+  }
+
+  /** Logs a problem once, and says when to try again. */
+  private noteProblem(error: unknown): number {
+    const { log, signal } = this.parts;
+    const because = explainKubeError(error);
+    if (because !== this.lastProblem && !signal.aborted)
+      log.warn({ because }, 'the condition of the node can’t be written; trying again');
+    this.lastProblem = because;
+    return this.backOff.next();
   }
 }
 

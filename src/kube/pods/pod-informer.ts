@@ -97,7 +97,9 @@ export class PodInformer {
 
   private stop(): void {
     clearTimeout(this.timer);
-    void this.informer.stop();
+    this.informer
+      .stop()
+      .catch((error: unknown) => this.parts.log.debug({ err: error }, 'the watch of pods did not end'));
   }
 
   private async list(fieldSelector: string) {

@@ -59,7 +59,9 @@ export class TopologyPublisher {
     if (this.parts.signal.aborted || dueMs >= this.dueMs) return;
     clearTimeout(this.timer);
     this.dueMs = dueMs;
-    this.timer = setTimeout(() => void this.run(), waitMs);
+    this.timer = setTimeout(() => {
+      this.run().catch((error: unknown) => this.parts.log.error({ err: error }, 'node topology: a fault of cpusetd'));
+    }, waitMs);
   }
 
   private async run(): Promise<void> {

@@ -326,3 +326,13 @@ test('a compressed request is inflated for the hook; unchanged it passes as it c
   expect([answer, seen]).toEqual(['true', [plain.toString()]]);
   expect(gzipSync(plain).length).toBeLessThan(100); // so it was worth compressing
 });
+
+test('a fault in passing a decided request on ends that call, and no other of the connection', async () => {
+  await bench.startRuntime({ [path]: echo, [other]: echo });
+  const broken = Promise.resolve(undefined as unknown as Buffer); // no verdict at all: a fault of whoever decided
+  const proxy = await bench.startProxy({ [path]: { onRequest: () => broken } });
+  const client = bench.client();
+  expect((await client.run(path, [Buffer.from('x')])).code).toBe(grpc.status.INTERNAL);
+  expect((await client.run(other, [Buffer.from('y')])).messages.map(String)).toEqual(['y']);
+  expect(proxy.stats).toMatchObject({ connections: 1, heldBytes: 0, callsInFlight: 0 });
+});

@@ -111,3 +111,29 @@ test('a long message is cut, and names stay names', async () => {
   expect(message).toHaveLength(1_024);
   expect(metadata.name.length).toBeLessThanOrEqual(253);
 });
+
+test('a log that throws keeps no later event from being written', async () => {
+  const calls: KubeRequest[] = [];
+  let isBroken = true;
+  let blows = 0;
+  const recorder = new EventRecorder({
+    client: { send: async (call) => (calls.push(call), {}) },
+    nodeName: 'n1',
+    log: {
+      warn: () => {
+        if (!isBroken) return;
+        blows++;
+        throw new Error('a fault of our own');
+      },
+      error: () => undefined,
+      debug: () => undefined,
+    } as unknown as ConstructorParameters<typeof EventRecorder>[0]['log'],
+    signal: end.signal,
+    now: () => '2026-01-01T00:00:00.000Z',
+    gatherMs: 5,
+  });
+  for (let i = 0; i < 12; i++) recorder.record(news(`${i}`)); // more than a pod may have: the rest is counted in the log
+  await until(() => blows > 0, 'the log is broken');
+  isBroken = false;
+  await until(() => calls.length === 10, 'written all the same');
+});

@@ -12,10 +12,16 @@ function watch(answer: () => unknown = () => ({})) {
   const calls: KubeRequest[] = [];
   let state: NodeState = { ready: true, reason: 'Pinning', message: 'fine' };
   let second = 0;
+  let isBroken = false;
+  let asked = 0;
   const condition = new NodeCondition({
     client: { send: async (call) => (calls.push(call), answer()) },
     nodeName: 'n1',
-    state: () => state,
+    state: () => {
+      if (!isBroken) return state;
+      asked++;
+      throw new Error('a fault of our own');
+    },
     log: pino({ level: 'silent' }),
     signal: end.signal,
     now: () => new Date(Date.UTC(2026, 0, 1, 0, 0, second++)).toISOString(),
@@ -23,7 +29,14 @@ function watch(answer: () => unknown = () => ({})) {
   });
   const told = () =>
     calls.map(({ body }) => (body as { status: { conditions: Record<string, string>[] } }).status.conditions[0]!);
-  return { condition, calls, told, become: (next: NodeState) => (state = next) };
+  return {
+    condition,
+    calls,
+    told,
+    become: (next: NodeState) => (state = next),
+    breakState: (broken: boolean) => (isBroken = broken),
+    timesAsked: () => asked,
+  };
 }
 
 test('it is written by a patch of the status that leaves other conditions alone', async () => {
@@ -67,4 +80,14 @@ test('what could not be written is written later, as it is then', async () => {
   condition.touch();
   await until(() => told().length === 2, 'written');
   expect(told()[1]).toMatchObject({ status: 'False' });
+});
+
+test('a state that can’t be told is asked for again, and throws to nobody', async () => {
+  const { condition, calls, breakState, timesAsked } = watch();
+  breakState(true);
+  expect(() => condition.touch()).not.toThrow();
+  await until(() => timesAsked() > 2, 'asked again');
+  expect(calls).toEqual([]);
+  breakState(false);
+  await until(() => calls.length === 1, 'written');
 });

@@ -1,0 +1,280 @@
+import { execFileSync, fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runInProcess } from '../support/run-cli';
+import { NriRuntime } from '../support/nri-runtime';
+import { loadMachine, writeTree } from '../support/sysfs-tree';
+
+/** Long, for a machine under load: everything here is waited for by its sign. */
+const PATIENCE_MS = 60_000;
+jest.setTimeout(4 * PATIENCE_MS);
+
+let folder: string;
+let bundle: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'ports-'));
+  bundle = join(folder, 'faulty.js');
+  execFileSync(process.execPath, [join(__dirname, '../support/build-faulty-daemon.mjs'), bundle]);
+  writeTree(folder, loadMachine('1x4x2'));
+  writeFileSync(join(folder, 'kubeconfig'), KUBECONFIG);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** An API server that is not there. */
+const KUBECONFIG = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'Config',
+  'current-context': 'here',
+  contexts: [{ name: 'here', context: { cluster: 'here', user: 'us' } }],
+  clusters: [{ name: 'here', cluster: { server: 'http://127.0.0.1:1' } }],
+  users: [{ name: 'us', user: {} }],
+});
+
+/** The real daemon in a process of its own, whose ports can be broken, and a runtime that asks it. */
+class Node {
+  private readonly root = mkdtempSync(join(folder, 'node-'));
+  readonly child: ChildProcess;
+  readonly ended: Promise<number | null>;
+  runtime!: NriRuntime;
+  log = '';
+  stderr = '';
+  private readonly struck = new Map<string, number>();
+  private count = 0;
+
+  constructor({ stdout = 'pipe' as 'pipe' | number } = {}) {
+    mkdirSync(join(this.root, 'cgroup'));
+    writeFileSync(join(this.root, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
+    const options = {
+      'reserved-cpus': '0',
+      'reconcile-period': '100ms',
+      'sysfs-root': join(folder, 'sys'),
+      'cgroup-root': join(this.root, 'cgroup'),
+      'state-dir': join(this.root, 'state'),
+      'admin-socket': this.adminSocket,
+      'nri-socket': join(this.root, 'nri.sock'),
+      'cri-endpoint': join(this.root, 'cri.sock'),
+      'kubelet-root-dir': join(this.root, 'kubelet'),
+      'metrics-address': '127.0.0.1:0',
+      kubeconfig: join(folder, 'kubeconfig'),
+      'node-name': 'here',
+    };
+    const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+    this.child = fork(bundle, ['run', ...args], { stdio: ['ignore', stdout, 'pipe', 'ipc'], env: {} });
+    this.child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.log += text));
+    this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    this.child.on('message', ({ struck }: { struck: string }) =>
+      this.struck.set(struck, (this.struck.get(struck) ?? 0) + 1),
+    );
+    this.ended = once(this.child, 'close').then(([status]) => status as number | null);
+  }
+
+  get adminSocket(): string {
+    return join(this.root, 'admin.sock');
+  }
+
+  async start(): Promise<this> {
+    this.runtime = await NriRuntime.listen({ socketPath: join(this.root, 'nri.sock') });
+    await this.until('it serves', async () => (await this.ask('health')).status === 0);
+    return this;
+  }
+
+  breakPort(port: string, isBroken = true): void {
+    this.child.send({ port, isBroken });
+  }
+
+  blows(port: string): number {
+    return this.struck.get(port) ?? 0;
+  }
+
+  ask(...command: string[]) {
+    return runInProcess([...command, '--admin-socket', this.adminSocket]);
+  }
+
+  async alarms(): Promise<readonly { kind: string; subject: string; because: string }[]> {
+    const { stdout } = await this.ask('status', '-o', 'json');
+    return (JSON.parse(stdout) as { node: { alarms: never[] } }).node.alarms;
+  }
+
+  /** A pod of one container that runs; resolves with the CPUs of its answer, or the runtime's error. */
+  async run(milliCpu: number): Promise<string> {
+    const name = `c${++this.count}`;
+    try {
+      const pod = await this.runtime.runPod({ name, qos: milliCpu === 0 ? 'burstable' : 'guaranteed' });
+      const container = await this.runtime.createContainer(pod, { name, milliCpu, memoryBytes: 1 << 26 });
+      const { cpus } = this.runtime.containers.get(container.id)!.linux!.resources!.cpu!;
+      this.makeCgroup(container.linux!.cgroupsPath, cpus);
+      await this.runtime.startContainer(container);
+      return cpus;
+    } catch (error) {
+      return `refused: ${(error as Error).message}`;
+    }
+  }
+
+  /** Everybody but the first one goes. */
+  async clear(): Promise<void> {
+    for (const pod of [...this.runtime.pods.values()].slice(1)) {
+      for (const container of [...this.runtime.containers.values()].filter(
+        ({ podSandboxId }) => podSandboxId === pod.id,
+      )) {
+        await this.runtime.stopContainer(container).catch(() => undefined);
+        await this.runtime.removeContainer(container).catch(() => undefined);
+      }
+      await this.runtime.removePod(pod).catch(() => undefined);
+    }
+  }
+
+  /** The state file. */
+  state(): string {
+    return readFileSync(join(this.root, 'state/state.json'), 'utf8');
+  }
+
+  /** Files that keep what is written; the effective CPUs are those. */
+  private makeCgroup(path: string, cpus: string): void {
+    const parts = path.split('/').filter((part) => part !== '');
+    parts.forEach((_, i) => {
+      const dir = join(this.root, 'cgroup', ...parts.slice(0, i + 1));
+      mkdirSync(dir, { recursive: true });
+      if (existsSync(join(dir, 'cpuset.cpus'))) return;
+      writeFileSync(join(dir, 'cpuset.cpus'), `${i === parts.length - 1 ? cpus : '0-7'}\n`);
+      symlinkSync('cpuset.cpus', join(dir, 'cpuset.cpus.effective'));
+      for (const name of ['mems', 'mems.effective']) writeFileSync(join(dir, `cpuset.${name}`), '0\n');
+      writeFileSync(join(dir, 'cpu.max'), 'max 100000\n');
+    });
+  }
+
+  async until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+    const deadlineMs = performance.now() + PATIENCE_MS;
+    while (!(await isSo())) {
+      if (this.child.exitCode !== null)
+        throw new Error(`the daemon has ended before ${what}:\n${this.log}${this.stderr}`);
+      if (performance.now() > deadlineMs)
+        throw new Error(`not in time: ${what}:\n${this.log.slice(-3000)}${this.stderr}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  async stop(): Promise<{ status: number | null; stderr: string }> {
+    await this.runtime?.close();
+    this.child.kill('SIGTERM');
+    return { status: await this.ended, stderr: this.stderr };
+  }
+}
+
+let node: Node;
+afterEach(async () => {
+  if (node.child.exitCode === null) node.child.kill('SIGKILL'); // of a test that failed
+  await node.ended;
+  await node.runtime?.close().catch(() => undefined);
+});
+
+const PINNED = /^[1-7]$/;
+const INTERNAL = /^refused: .*a fault in cpusetd kept it from deciding/;
+
+/** What happens at the port while it is broken: to a creation, and which alarm tells of it. */
+const PORTS: readonly (readonly [port: string, creation: RegExp, alarm: RegExp | undefined])[] = [
+  ['cgroup read', PINNED, /^internal-fault looking at .* a fault of our own: cgroup read$/],
+  ['cgroup write', PINNED, undefined], // the runtime is asked to
+  ['inotify watch', PINNED, /^internal-fault watching /],
+  ['save', /^refused: .*could not be written to disk/, /^state-not-saved .*a fault of our own: save$/],
+  ['sysfs read', PINNED, /^internal-fault following the online CPUs/],
+  ['sign of life', PINNED, /^internal-fault giving a sign of life/],
+  ['kubelet file', PINNED, /^internal-fault looking at the kubelet/],
+  ['metrics', PINNED, undefined], // the log says so; what is not counted comes between
+  ['API server client', PINNED, undefined], // `kube` is not serving, as while it is away
+  ['CRI client', PINNED, undefined], // records are tried again
+  ['NRI handler', INTERNAL, undefined], // each answer says so
+  ['clock', INTERNAL, undefined],
+  ['log', PINNED, undefined], // there is nobody to tell
+];
+
+test('a port that throws, each in turn: the daemon lives, answers as it is defined, says so, and is whole again afterwards', async () => {
+  node = await new Node().start();
+  await node.run(0); // somebody who shares, and has to make room each time
+  expect(await node.run(1000)).toMatch(PINNED);
+  await node.clear();
+  for (const [port, creation, alarm] of PORTS) {
+    node.breakPort(port);
+    const answers = new Set<string>();
+    await node.until(`${port} is struck`, async () => {
+      await node.clear(); // who was made last stays, to be looked after
+      answers.add((await node.run(1000)).replace(/^[1-7]$/, '1'));
+      return node.blows(port) >= 3;
+    });
+    expect([port, [...answers]]).toEqual([port, [expect.stringMatching(creation)]]);
+    // People are served while it lasts. What they are told has times in it, so that a clock is needed for it.
+    if (port !== 'clock') expect([port, (await node.ask('health')).status]).toEqual([port, 0]);
+    if (alarm)
+      await node.until(`${port} is an alarm`, async () =>
+        (await node.alarms()).some(({ kind, because }) => alarm.test(`${kind} ${because}`)),
+      );
+    node.breakPort(port, false);
+    await node.clear();
+    await node.until(`nothing is left of ${port}`, async () =>
+      (await node.alarms()).every(({ kind }) => kind === 'api-server'),
+    );
+    expect([port, await node.run(1000)]).toEqual([port, expect.stringMatching(PINNED)]);
+    await node.clear();
+  }
+  expect(await node.stop()).toEqual({ status: 0, stderr: '' });
+  expect(node.log).not.toMatch(/"level":"fatal"|unhandled/i);
+  // What lasts is logged once, and not with every round or event.
+  const faults = node.log.split('\n').filter((line) => line.includes('a fault of cpusetd; everything else goes on'));
+  const told = faults.map((line) => (JSON.parse(line) as { part: string }).part);
+  expect(told).toEqual(expect.arrayContaining(['counting for metrics', 'counting a save', 'giving a sign of life']));
+  expect(told).toEqual([...new Set(told)]);
+});
+
+test('status that can not be told keeps no container from its CPUs', async () => {
+  node = await new Node().start();
+  node.breakPort('status');
+  expect((await node.ask('status')).status).not.toBe(0);
+  expect(await node.run(1000)).toMatch(PINNED);
+  node.breakPort('status', false);
+  expect((await node.ask('status')).status).toBe(0);
+  expect(await node.stop()).toEqual({ status: 0, stderr: '' });
+});
+
+test.each(['uncaught exception', 'unhandled rejection'])(
+  'an %s ends it with one line and status 70, and what was answered is on disk',
+  async (kind) => {
+    node = await new Node().start();
+    const cpus = await node.run(1000);
+    const lines = node.log.split('\n').length;
+    node.breakPort(kind);
+    expect(await node.ended).toBe(70);
+    const last = node.log
+      .split('\n')
+      .slice(lines - 1)
+      .filter((line) => line.includes('"fatal"'));
+    expect(last.map((line) => JSON.parse(line) as unknown)).toEqual([
+      expect.objectContaining({
+        level: 'fatal',
+        msg: 'an unexpected error ends cpusetd; its next start goes on from the state on disk',
+        err: expect.objectContaining({ message: 'nobody catches this' }),
+      }),
+    ]);
+    expect(node.stderr).toBe('');
+    expect(node.state()).toContain(`"cpus":"${cpus}"`);
+  },
+);
+
+test('a log that takes nothing more, as on a full disk, ends nothing', async () => {
+  const full = openSync('/dev/full', 'w');
+  node = await new Node({ stdout: full }).start();
+  closeSync(full);
+  expect(await node.run(1000)).toMatch(PINNED);
+  expect((await node.ask('health')).status).toBe(0);
+  expect(await node.stop()).toEqual({ status: 0, stderr: '' });
+});

@@ -1,0 +1,129 @@
+// Bundles src/main.ts with ports that throw when they are told to: node build-faulty-daemon.mjs OUT
+//
+// Everything is the real daemon but for these modules, of which some functions first ask whether they are to be broken. The
+// parent process says so over IPC ({ port, isBroken }), and is told of each blow ({ struck: port }).
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** By file: the exports that are replaced, where `real` is the module as it is. */
+const PORTS = {
+  'src/host/index.ts': `
+    export const openCgroups = (options) => {
+      const cgroups = breakMethods(real.openCgroups(options), {
+        readCpus: 'cgroup read', readCpuset: 'cgroup read', readQuota: 'cgroup read', listThreads: 'cgroup read',
+        writeCpuset: 'cgroup write', writeQuota: 'cgroup write', widen: 'cgroup write',
+      });
+      return { ...cgroups, watch: (options) => breakMethods(cgroups.watch(options), { add: 'inotify watch' }) };
+    };
+    export const readOnline = breakFunction(real.readOnline, 'sysfs read');
+  `,
+  'src/state/index.ts': `
+    export const openStateStore = (options) => {
+      const opened = real.openStateStore(options);
+      const { store } = opened;
+      const save = breakFunction((state) => store.save(state), 'save');
+      return { ...opened, store: new Proxy(store, { get: (all, key) => (key === 'save' ? save : all[key]) }) };
+    };
+  `,
+  'src/app/sign-of-life.ts': `export const giveSignOfLife = breakFunction(real.giveSignOfLife, 'sign of life');`,
+  'src/app/kubelet-manager.ts': `
+    export class KubeletManager extends real.KubeletManager {
+      look() { strike('kubelet file'); super.look(); }
+    }
+  `,
+  'src/app/node-status.ts': `
+    export const createAdminBackend = (parts) => real.createAdminBackend({ ...parts, facts: breakFunction(parts.facts, 'status') });
+  `,
+  'src/admin/metrics.ts': `
+    export class Metrics extends real.Metrics {
+      decisionTook(seconds) { strike('metrics'); super.decisionTook(seconds); }
+      stateWriteTook(seconds) { strike('metrics'); super.stateWriteTook(seconds); }
+      repaired(outcome) { strike('metrics'); super.repaired(outcome); }
+    }
+  `,
+  'src/kube/index.ts': `
+    export class KubeClient extends real.KubeClient {
+      async send(request) { strike('API server client'); return super.send(request); }
+    }
+  `,
+  'src/cri/client/index.ts': `
+    export const createCriClient = (endpoint) => breakMethods(real.createCriClient(endpoint), {
+      listContainers: 'CRI client', listPods: 'CRI client', updateContainer: 'CRI client',
+    });
+  `,
+  'src/core/transition/index.ts': `export const handle = breakFunction(real.handle, 'NRI handler');`,
+};
+
+const SWITCH = `
+  import fs from 'node:fs';
+  const broken = new Set();
+  export function strike(port) {
+    if (!broken.has(port)) return;
+    process.send?.({ struck: port });
+    throw new TypeError('a fault of our own: ' + port);
+  }
+  export const breakFunction = (work, port) => (...args) => { strike(port); return work(...args); };
+  export const breakMethods = (object, ports) => ({
+    ...object,
+    ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, breakFunction((...args) => object[name](...args), port)])),
+  });
+  process.on('message', ({ port, isBroken }) => {
+    if (isBroken && port === 'uncaught exception') setImmediate(() => { throw new Error('nobody catches this'); });
+    else if (isBroken && port === 'unhandled rejection') Promise.reject(new Error('nobody catches this'));
+    else if (isBroken) broken.add(port);
+    else broken.delete(port);
+  });
+  process.channel?.unref();
+  const { toISOString } = Date.prototype;
+  Date.prototype.toISOString = function () { strike('clock'); return toISOString.call(this); };
+  const { openSync, writeSync } = fs;
+  // A cgroup's file has what was written last; a plain file would keep the rest of what it had.
+  fs.openSync = (path, flags, ...rest) => {
+    const fd = openSync(path, flags, ...rest);
+    if (flags === 'r+' && String(path).includes('/cgroup/')) fs.ftruncateSync(fd);
+    return fd;
+  };
+  fs.writeSync = (fd, ...rest) => { if (fd === 1) strike('log'); return writeSync(fd, ...rest); };
+`;
+
+const namespace = 'port';
+const breakPorts = {
+  name: 'break-ports',
+  setup({ onResolve, onLoad, resolve }) {
+    onResolve({ filter: /^fault-switch$/ }, () => ({ path: 'fault-switch', namespace }));
+    onResolve({ filter: /^[./]/ }, async ({ path, pluginData, kind, ...args }) => {
+      if (pluginData === 'real' || kind === 'entry-point') return undefined;
+      const found = await resolve(path, { ...args, kind, pluginData: 'real' });
+      const file = found.path.slice(root.length);
+      return file in PORTS && args.namespace !== namespace ? { path: file, namespace } : undefined;
+    });
+    onLoad({ filter: /./, namespace }, ({ path }) => ({
+      resolveDir: root,
+      contents:
+        path === 'fault-switch'
+          ? SWITCH
+          : `import * as real from ${JSON.stringify(join(root, path))};
+             import { breakFunction, breakMethods, strike } from 'fault-switch';
+             export * from ${JSON.stringify(join(root, path))};
+             ${PORTS[path]}`,
+    }));
+  },
+};
+
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+await build({
+  absWorkingDir: root,
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'cjs',
+  logLevel: 'error',
+  stdin: { contents: `import 'fault-switch'; import './src/main';`, resolveDir: root, loader: 'ts' },
+  outfile: process.argv[2],
+  define: { __CPUSETD_VERSION__: JSON.stringify(version) },
+  plugins: [breakPorts],
+});
