@@ -29,6 +29,12 @@ export const runtimeLost: OwnError = {
 
 export const stopping: OwnError = { code: GrpcCode.unavailable, reason: 'STOPPING', message: 'the proxy is stopping' };
 
+export const tooManyConnections: OwnError = {
+  code: GrpcCode.unavailable,
+  reason: 'TOO_MANY_CONNECTIONS',
+  message: 'too many connections are open, and nothing has moved on this one for longest',
+};
+
 /** A request whose announced length is over the limit. */
 export function requestIsTooLong(bytes: number, maxBytes: number): OwnError {
   return {
