@@ -7,6 +7,8 @@ export interface ConnectionLimits {
   readonly maxIdle: number;
   /** Time without a call in which a connection does not count as idle: its client may be about to make one. */
   readonly minIdleMs: number;
+  /** The same for the first call: who connects is about to make one. */
+  readonly firstCallMs: number;
   /** Connections of any kind. */
   readonly max: number;
 }
@@ -64,17 +66,18 @@ export class ConnectionTable {
   addRelay(socket: Socket, relay: Relay): void {
     this.#connecting.delete(socket);
     this.#relays.add(relay);
+    const timer = setTimeout(() => this.noteUse(relay), this.limits.firstCallMs);
     void relay.closed.then(() => {
+      clearTimeout(timer);
       for (const each of [this.#relays, this.#idle, this.#leaving, this.#closing]) each.delete(relay);
     });
-    this.noteUse(relay);
   }
 
   /** A call began, or the last one ended: the relay is the least idle one now. */
   noteUse(relay: Relay): void {
     this.#idle.delete(relay);
     if (!this.#relays.has(relay) || this.#leaving.has(relay) || this.#closing.has(relay)) return;
-    if (relay.callsInFlight > 0) return;
+    if (!relay.isIdle) return;
     this.#idle.set(relay, { sinceMs: performance.now() });
     this.#evictIdle();
   }
@@ -87,7 +90,9 @@ export class ConnectionTable {
       silent.destroy();
       return true;
     }
-    const relay = findWithoutCalls(this.#leaving) ?? findWithoutCalls(this.#idle.keys());
+    const relay = [this.#leaving, this.#idle.keys(), this.#relays]
+      .map((each) => this.#findWithoutCalls(each))
+      .find((found) => found !== undefined);
     if (relay !== undefined) this.#close(relay);
     return relay !== undefined;
   }
@@ -116,6 +121,11 @@ export class ConnectionTable {
     return found;
   }
 
+  #findWithoutCalls(relays: Iterable<Relay>): Relay | undefined {
+    for (const relay of relays) if (relay.isIdle && !this.#closing.has(relay)) return relay;
+    return undefined;
+  }
+
   #evictIdle(): void {
     for (const [relay, { sinceMs }] of this.#idle) {
       if (this.#idle.size <= this.limits.maxIdle) return;
@@ -140,9 +150,4 @@ export class ConnectionTable {
     this.#closing.add(relay);
     relay.stop(tooManyConnections);
   }
-}
-
-function findWithoutCalls(relays: Iterable<Relay>): Relay | undefined {
-  for (const relay of relays) if (relay.callsInFlight === 0) return relay;
-  return undefined;
 }

@@ -36,13 +36,15 @@ export interface CriProxyOptions {
   readonly maxMessageBytes?: number;
   /** Most request data held at a time, over all calls. */
   readonly maxHeldBytes?: number;
+  /** Most memory that open calls may cost beside their messages: 0.5 KiB each, and 2 KiB and the metadata where a call is looked at. */
+  readonly maxOpenCallBytes?: number;
   /** Most connections at a time. Default: 4,096, or what a quarter of the descriptors allows; each takes two. */
   readonly maxConnections?: number;
   /** Most of them that are kept without a call in flight. Default: 256, at most half of `maxConnections`. */
   readonly maxIdleConnections?: number;
   /** Time without a call before a connection counts as idle. */
   readonly minIdleMs?: number;
-  /** Time for a client to begin to speak HTTP/2. */
+  /** Time for a client to begin to speak HTTP/2, and then to make its first call before the connection counts as idle. */
   readonly openingTimeoutMs?: number;
   /** Methods whose calls never end by themselves; a drain does not wait for them. */
   readonly endlessPaths?: readonly string[];
@@ -75,6 +77,7 @@ export class CriProxy {
       interceptors: options.interceptors,
       maxMessageBytes: options.maxMessageBytes ?? 16 * MEBIBYTE + 65_536,
       held: this.#held,
+      open: new HeldBytes(options.maxOpenCallBytes ?? 64 * MEBIBYTE),
       reportFault: options.reportFault,
       endlessPaths: new Set(options.endlessPaths ?? ['/runtime.v1.RuntimeService/GetContainerEvents']),
     };
@@ -174,7 +177,8 @@ export class CriProxy {
 function chooseLimits(options: CriProxyOptions): ConnectionLimits {
   const max = options.maxConnections ?? Math.max(1, Math.min(MAX_CONNECTIONS, Math.floor(readDescriptorLimit() / 4)));
   const maxIdle = options.maxIdleConnections ?? Math.min(MAX_IDLE_CONNECTIONS, Math.floor(max / 2));
-  return { max, maxIdle, minIdleMs: options.minIdleMs ?? MIN_IDLE_MS };
+  const firstCallMs = options.openingTimeoutMs ?? OPENING_TIMEOUT_MS;
+  return { max, maxIdle, minIdleMs: options.minIdleMs ?? MIN_IDLE_MS, firstCallMs };
 }
 
 function describeEviction(limit: 'maxIdle' | 'max', { max, maxIdle }: ConnectionLimits): string {

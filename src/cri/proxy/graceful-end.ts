@@ -72,8 +72,7 @@ export class GracefulEnd {
   /** Takes the second step: the kubelet has answered, or does not answer in time. */
   finish(): void {
     if (this.#step === 'none' || this.#step === 'final') return;
-    if (this.#step === 'announced')
-      this.link.toKubelet.send(formatGoaway(this.requests.lastStreamId, ErrorCode.none));
+    if (this.#step === 'announced') this.link.toKubelet.send(formatGoaway(this.requests.lastStreamId, ErrorCode.none));
     this.#step = 'final';
     this.requests.acceptNoMore();
     this.#endEndless();
@@ -82,9 +81,9 @@ export class GracefulEnd {
 
   #endEndless(): void {
     if (!this.#endsEndless) return;
-    const { toRuntime, streams, options } = this.link;
+    const { toRuntime, streams } = this.link;
     for (const stream of [...streams.values()]) {
-      if (!options.endlessPaths.has(stream.path)) continue;
+      if (!stream.isEndless) continue;
       toRuntime.send(formatRstStream(stream.id, ErrorCode.cancel));
       this.responses.lose(stream, stopping);
     }

@@ -15,6 +15,12 @@ export const tooMuchHeld: OwnError = {
   message: 'too much request data is waiting for a decision, try again',
 };
 
+export const tooManyCalls: OwnError = {
+  code: GrpcCode.resourceExhausted,
+  reason: 'TOO_MANY_CALLS',
+  message: 'too many calls are open at a time, try again',
+};
+
 export const runtimeUnavailable: OwnError = {
   code: GrpcCode.unavailable,
   reason: 'RUNTIME_UNAVAILABLE',

@@ -14,8 +14,10 @@ import { ResponsePath } from './response-path';
 import { SendWindow } from './send-window';
 import type { Stream } from './stream';
 
-/** Beyond this much unread by the kubelet, or waiting for hooks, nothing more is read that leads to more. */
-const MAX_BUFFERED_BYTES = 1_048_576;
+/** Beyond this much unread by the kubelet nothing more is read that leads to more. */
+const MAX_UNREAD_BYTES = 262_144;
+/** The same for what waits for hooks. */
+const MAX_PENDING_BYTES = 1_048_576;
 const CLOSE_TIMEOUT_MS = 1_000;
 /** A kubelet that does not answer the PING behind a GOAWAY in this time has its connection closed all the same, as by grpc-go. */
 const GOAWAY_TIMEOUT_MS = 5_000;
@@ -44,6 +46,8 @@ export class Relay {
   readonly #fromKubelet = new FrameReader({ expectPreface: true });
   readonly #fromRuntime = new FrameReader({ expectPreface: false });
   #offline: OfflineResponder | undefined;
+  /** What the kubelet sent before the runtime's first SETTINGS: an answer of ours must not come before those. */
+  #early: Frame[] = [];
   #movedAt = performance.now();
   #wasBusy = false;
   #lastUsedStreamId = 0;
@@ -103,6 +107,11 @@ export class Relay {
     return this.#link.streams.size;
   }
 
+  /** No call is in flight, and none waits for the runtime's first word. */
+  get isIdle(): boolean {
+    return this.callsInFlight === 0 && this.#early.length === 0;
+  }
+
   /** The runtime can be reached again: a kubelet that was told UNAVAILABLE here is to connect anew. */
   reconnect(): void {
     this.#isOutdated = this.#offline !== undefined;
@@ -157,6 +166,15 @@ export class Relay {
     this.#endTurn();
   }
 
+  /** The kubelet has SETTINGS now, of the runtime or of ours. */
+  #takeEarly(): void {
+    try {
+      for (const frame of this.#early.splice(0)) this.#takeKubeletFrame(frame);
+    } catch (err) {
+      this.#failKubelet(err);
+    }
+  }
+
   #takeFromRuntime(chunk: Buffer): void {
     this.#movedAt = performance.now();
     try {
@@ -164,10 +182,16 @@ export class Relay {
     } catch (err) {
       this.#failRuntime(err);
     }
+    if (this.#control.hasRuntimeSpoken) this.#takeEarly();
     this.#endTurn();
   }
 
   #takeKubeletFrame(frame: Frame): void {
+    const isEarly = this.#offline === undefined && !this.#control.hasRuntimeSpoken;
+    if (isEarly && (this.#early.length > 0 || frame.type !== FrameType.settings)) {
+      this.#early.push(frame);
+      return;
+    }
     if (this.#offline === undefined) this.#router.takeFromKubelet(frame);
     else if (frame.type === FrameType.rstStream) this.#router.takeKubeletReset(frame);
     else this.#offline.take(frame);
@@ -214,6 +238,7 @@ export class Relay {
     const { toKubelet, streams } = this.#link;
     this.#offline = new OfflineResponder(toKubelet, this.#requests.lastStreamId);
     this.#control.answerOpen();
+    this.#takeEarly();
     for (const stream of [...streams.values()]) {
       this.#responses.lose(stream, stream.hold === undefined ? runtimeLost : runtimeUnavailable);
     }
@@ -254,13 +279,16 @@ export class Relay {
     toRuntime.flush();
     this.#noteUse();
     if (this.#isClosing) return;
-    setReading(this.kubelet, !toRuntime.isFull && toKubelet.bufferedBytes < MAX_BUFFERED_BYTES);
+    setReading(
+      this.kubelet,
+      this.#early.length === 0 && !toRuntime.isFull && toKubelet.bufferedBytes < MAX_UNREAD_BYTES,
+    );
     if (this.runtime !== undefined)
-      setReading(this.runtime, !toKubelet.isFull && this.#responses.pendingBytes < MAX_BUFFERED_BYTES);
+      setReading(this.runtime, !toKubelet.isFull && this.#responses.pendingBytes < MAX_PENDING_BYTES);
   }
 
   #noteUse(): void {
-    const isBusy = this.callsInFlight > 0;
+    const isBusy = !this.isIdle;
     const { lastStreamId } = this.#offline ?? this.#requests;
     if (isBusy === this.#wasBusy && lastStreamId === this.#lastUsedStreamId) return;
     this.#wasBusy = isBusy;

@@ -109,7 +109,8 @@ test.each([
     let at = 0;
     const timer = setInterval(() => {
       at++;
-      for (const { socket } of silent) if (intervalMs !== undefined && at < opening.length) socket.write(opening.subarray(at - 1, at));
+      for (const { socket } of silent)
+        if (intervalMs !== undefined && at < opening.length) socket.write(opening.subarray(at - 1, at));
     }, 100);
     bench.onClose(() => clearInterval(timer));
     await until(() => proxy.stats.connections > 900, 10_000);
@@ -144,25 +145,31 @@ test('a connection with a call in flight stays, however many idle ones come and 
   await until(() => proxy.stats.connections === 5);
 });
 
-test.each([0, 1, 2])('calls that are made while their connection is asked to leave all succeed (%d may be idle)', async (maxIdle) => {
-  await openRuntime({ [quick]: echo, [create]: echo });
-  const proxy = await bench.startProxy({ [create]: { onRequest: (message) => message } }, { maxIdleConnections: maxIdle, minIdleMs: 20 });
-  const clients = Array.from({ length: 6 }, () => bench.client());
-  const codes: string[] = [];
-  await Promise.all(
-    clients.map(async (client, k) => {
-      for (let n = 0; n < 60; n++) {
-        // From no pause to longer than a round trip: some of these calls cross a GOAWAY on its way.
-        if (n % 3 > 0) await new Promise((resolve) => setTimeout(resolve, 15 + ((n * 7 + k) % 11)));
-        const { code, details } = await client.run(n % 2 === 0 ? quick : create, [Buffer.from('z')]);
-        codes.push(`${code} ${details}`);
-      }
-    }),
-  );
-  expect(codes.filter((code) => !code.startsWith('0 '))).toEqual([]);
-  await until(() => proxy.stats.connections <= maxIdle);
-  await until(() => runtimeSockets.size <= maxIdle);
-});
+test.each([0, 1, 2])(
+  'calls that are made while their connection is asked to leave all succeed (%d may be idle)',
+  async (maxIdle) => {
+    await openRuntime({ [quick]: echo, [create]: echo });
+    const proxy = await bench.startProxy(
+      { [create]: { onRequest: (message) => message } },
+      { maxIdleConnections: maxIdle, minIdleMs: 20 },
+    );
+    const clients = Array.from({ length: 6 }, () => bench.client());
+    const codes: string[] = [];
+    await Promise.all(
+      clients.map(async (client, k) => {
+        for (let n = 0; n < 60; n++) {
+          // From no pause to longer than a round trip: some of these calls cross a GOAWAY on its way.
+          if (n % 3 > 0) await new Promise((resolve) => setTimeout(resolve, 15 + ((n * 7 + k) % 11)));
+          const { code, details } = await client.run(n % 2 === 0 ? quick : create, [Buffer.from('z')]);
+          codes.push(`${code} ${details}`);
+        }
+      }),
+    );
+    expect(codes.filter((code) => !code.startsWith('0 '))).toEqual([]);
+    await until(() => proxy.stats.connections <= maxIdle);
+    await until(() => runtimeSockets.size <= maxIdle);
+  },
+);
 
 test('a request that crosses the first GOAWAY is worked on, and its connection stays until it has ended', async () => {
   const calls: grpc.ServerDuplexStream<Buffer, Buffer>[] = [];
@@ -199,7 +206,7 @@ test('an idle connection of a runtime that never speaks is closed as well', asyn
   const server = createServer((socket) => runtimeSockets.add(socket.resume().on('error', () => undefined)));
   server.listen(bench.runtimePath);
   bench.onClose(() => (server.close(), runtimeSockets.forEach((socket) => socket.destroy())));
-  const proxy = await bench.startProxy({}, { maxIdleConnections: 3, minIdleMs: 100 });
+  const proxy = await bench.startProxy({}, { maxIdleConnections: 3, minIdleMs: 0, openingTimeoutMs: 200 });
   const clients = Array.from({ length: 5 }, () => connect());
   for (const { socket } of clients) socket.write(opening);
   await until(() => proxy.stats.connections === 3);
