@@ -16,9 +16,11 @@ const CALL_TIMEOUT_MS = 20_000;
 
 let bench: Bench;
 let runtimeSockets: Set<Socket>;
+let connectionsMade: number;
 beforeEach(() => {
   bench = new Bench();
   runtimeSockets = new Set();
+  connectionsMade = 0;
 });
 afterEach(() => bench.close());
 
@@ -32,6 +34,7 @@ async function openRuntime(handlers: Handlers): Promise<void> {
   const door = createServer((near) => {
     const far = connectSocket(inner);
     runtimeSockets.add(near);
+    connectionsMade++;
     near.on('close', () => {
       runtimeSockets.delete(near);
       far.destroy();
@@ -166,6 +169,7 @@ test.each([0, 1, 2])(
       }),
     );
     expect(codes.filter((code) => !code.startsWith('0 '))).toEqual([]);
+    expect(connectionsMade).toBeGreaterThan(20); // six, had nobody been asked to leave
     await until(() => proxy.stats.connections <= maxIdle);
     await until(() => runtimeSockets.size <= maxIdle);
   },
