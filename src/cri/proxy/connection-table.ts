@@ -66,7 +66,9 @@ export class ConnectionTable {
   addRelay(socket: Socket, relay: Relay): void {
     this.#connecting.delete(socket);
     this.#relays.add(relay);
-    const timer = setTimeout(() => this.noteUse(relay), this.limits.firstCallMs);
+    const timer = setTimeout(() => {
+      if (!this.#idle.has(relay)) this.noteUse(relay);
+    }, this.limits.firstCallMs);
     void relay.closed.then(() => {
       clearTimeout(timer);
       for (const each of [this.#relays, this.#idle, this.#leaving, this.#closing]) each.delete(relay);
