@@ -1,14 +1,26 @@
 import type { Socket } from 'node:net';
-import { connectTo } from './connect';
+import { awaitOpening } from './await-opening';
+import { connectPatiently, isShortage } from './connect';
+import { ConnectionTable, type ConnectionLimits } from './connection-table';
+import { readDescriptorLimit } from './descriptor-limit';
 import { HeldBytes } from './held-bytes';
 import type { Interceptors } from './interceptor';
 import type { ReportFault } from './intercepted-call';
 import { listenOnDescriptor, listenPrivately, type Listener } from './listen';
 import type { RelayOptions } from './link';
+import { stopping } from './own-errors';
 import { Relay } from './relay';
 import { RuntimeWatch } from './runtime-watch';
 
 const MEBIBYTE = 1_048_576;
+/** More connections than any node has use for, and few enough for the memory of a node. */
+const MAX_CONNECTIONS = 4_096;
+const MAX_IDLE_CONNECTIONS = 256;
+const MIN_IDLE_MS = 1_000;
+/** A client speaks first, and at once. grpc-go waits 120 s, but a client that is up takes no second. */
+const OPENING_TIMEOUT_MS = 10_000;
+/** Faults that are consequences of one another are reported once in this time. */
+const REPORT_PAUSE_MS = 60_000;
 
 export interface CriProxyOptions {
   /** Where the kubelet connects: a path to listen on, or the number of a listening socket that was handed over. */
@@ -24,7 +36,16 @@ export interface CriProxyOptions {
   readonly maxMessageBytes?: number;
   /** Most request data held at a time, over all calls. */
   readonly maxHeldBytes?: number;
+  /** Most memory that open calls may cost beside their messages: 0.5 KiB each, and 2 KiB and the metadata where a call is looked at. */
+  readonly maxOpenCallBytes?: number;
+  /** Most connections at a time. Default: 4,096, or what a quarter of the descriptors allows; each takes two. */
   readonly maxConnections?: number;
+  /** Most of them that are kept without a call in flight. Default: 256, at most half of `maxConnections`. */
+  readonly maxIdleConnections?: number;
+  /** Time without a call before a connection counts as idle. */
+  readonly minIdleMs?: number;
+  /** Time for a client to begin to speak HTTP/2, and then to make its first call before the connection counts as idle. */
+  readonly openingTimeoutMs?: number;
   /** Methods whose calls never end by themselves; a drain does not wait for them. */
   readonly endlessPaths?: readonly string[];
 }
@@ -40,10 +61,11 @@ export interface CriProxyStats {
 
 /** A listening CRI proxy: everything passes between kubelet and runtime, intercepted methods are shown to their interceptors. */
 export class CriProxy {
-  readonly #relays = new Set<Relay>();
+  readonly #connections: ConnectionTable;
   readonly #held: HeldBytes;
   readonly #relayOptions: RelayOptions;
   readonly #watch: RuntimeWatch;
+  readonly #reportedAt = new Map<string, number>();
   #isStopping = false;
 
   private constructor(
@@ -55,17 +77,21 @@ export class CriProxy {
       interceptors: options.interceptors,
       maxMessageBytes: options.maxMessageBytes ?? 16 * MEBIBYTE + 65_536,
       held: this.#held,
+      open: new HeldBytes(options.maxOpenCallBytes ?? 64 * MEBIBYTE),
       reportFault: options.reportFault,
       endlessPaths: new Set(options.endlessPaths ?? ['/runtime.v1.RuntimeService/GetContainerEvents']),
     };
     this.#watch = new RuntimeWatch(options.runtimePath, (isUp) => this.#onRuntimeChange(isUp));
-    listener.server.maxConnections = options.maxConnections ?? 128;
+    const limits = chooseLimits(options);
+    this.#connections = new ConnectionTable(limits, (limit) => this.#reportRarely(describeEviction(limit, limits)));
     listener.server.on('connection', (kubelet) => {
       this.#accept(kubelet).catch((err: unknown) => {
         kubelet.destroy();
-        this.#reportFault(err);
+        this.#reportRarely('a connection of the kubelet failed', err);
       });
     });
+    // A connection that can't be accepted (no descriptor is left) is no reason to end: the next one may be.
+    listener.server.on('error', (err) => this.#reportRarely('a connection could not be accepted', err));
   }
 
   /** Begins to listen. Throws when the socket can't be had (`listenPrivately`). */
@@ -79,9 +105,9 @@ export class CriProxy {
 
   get stats(): CriProxyStats {
     let callsInFlight = 0;
-    for (const relay of this.#relays) callsInFlight += relay.callsInFlight;
+    for (const relay of this.#connections.relays) callsInFlight += relay.callsInFlight;
     const isRuntimeUp = this.#watch.isUp;
-    return { connections: this.#relays.size, callsInFlight, heldBytes: this.#held.used, isRuntimeUp };
+    return { connections: this.#connections.size, callsInFlight, heldBytes: this.#held.used, isRuntimeUp };
   }
 
   /**
@@ -91,16 +117,18 @@ export class CriProxy {
   async drain({ timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal }): Promise<number> {
     this.#isStopping = true;
     const closed = this.listener.close();
+    const { relays } = this.#connections;
     let unfinished = 0;
     const stop = (): void => {
       unfinished = this.stats.callsInFlight;
-      for (const relay of this.#relays) relay.stop();
+      for (const relay of relays) relay.stop(stopping);
     };
     const timer = setTimeout(stop, timeoutMs);
     signal?.addEventListener('abort', stop);
-    for (const relay of this.#relays) relay.drain();
+    this.#connections.closeSilent();
+    for (const relay of relays) relay.drain();
     if (signal?.aborted === true) stop();
-    await Promise.all([closed, ...[...this.#relays].map((relay) => relay.closed)]);
+    await Promise.all([closed, ...[...relays].map((relay) => relay.closed)]);
     clearTimeout(timer);
     signal?.removeEventListener('abort', stop);
     this.#watch.close();
@@ -109,26 +137,57 @@ export class CriProxy {
 
   async #accept(kubelet: Socket): Promise<void> {
     kubelet.on('error', () => undefined); // `close` follows
-    const runtime = await connectTo(this.options.runtimePath).catch(() => undefined);
+    this.#connections.addSilent(kubelet);
+    if (this.#isStopping) kubelet.destroy();
+    if (!(await awaitOpening(kubelet, this.options.openingTimeoutMs ?? OPENING_TIMEOUT_MS))) return;
+    this.#connections.noteSpoken(kubelet);
+    let runtime: Socket | undefined;
+    try {
+      runtime = await connectPatiently(this.options.runtimePath, () => void this.#connections.dropIdle());
+    } catch (err) {
+      if (isShortage(err)) {
+        this.#reportRarely('no connection to the runtime can be made', err);
+        kubelet.destroy();
+      }
+    }
     if (kubelet.destroyed || this.#isStopping) {
       runtime?.destroy();
       kubelet.destroy();
       return;
     }
-    const relay = new Relay(kubelet, runtime, this.#relayOptions, () => this.#watch.reportGone());
-    this.#relays.add(relay);
-    relay.closed.finally(() => this.#relays.delete(relay)).catch((err: unknown) => this.#reportFault(err));
+    const relay: Relay = new Relay(kubelet, runtime, this.#relayOptions, {
+      onRuntimeGone: () => this.#watch.reportGone(),
+      onUse: () => this.#connections.noteUse(relay),
+    });
+    this.#connections.addRelay(kubelet, relay);
     relay.start();
     if (runtime === undefined) this.#watch.reportGone();
     else this.#watch.reportUp();
   }
 
-  #reportFault(err: unknown): void {
-    this.options.reportFault({ what: 'a connection of the kubelet failed', err });
-  }
-
   #onRuntimeChange(isUp: boolean): void {
-    if (isUp) for (const relay of this.#relays) relay.reconnect();
+    if (isUp) for (const relay of this.#connections.relays) relay.reconnect();
     this.options.onRuntimeChange?.(isUp);
   }
+
+  #reportRarely(what: string, err?: unknown): void {
+    const now = performance.now();
+    if (now - (this.#reportedAt.get(what) ?? -Infinity) < REPORT_PAUSE_MS) return;
+    this.#reportedAt.set(what, now);
+    this.options.reportFault(err === undefined ? { what } : { what, err });
+  }
+}
+
+/** Half of the descriptors are left for everything else that the process does, and each connection may take two. */
+function chooseLimits(options: CriProxyOptions): ConnectionLimits {
+  const max = options.maxConnections ?? Math.max(1, Math.min(MAX_CONNECTIONS, Math.floor(readDescriptorLimit() / 4)));
+  const maxIdle = options.maxIdleConnections ?? Math.min(MAX_IDLE_CONNECTIONS, Math.floor(max / 2));
+  const firstCallMs = options.openingTimeoutMs ?? OPENING_TIMEOUT_MS;
+  return { max, maxIdle, minIdleMs: options.minIdleMs ?? MIN_IDLE_MS, firstCallMs };
+}
+
+function describeEviction(limit: 'maxIdle' | 'max', { max, maxIdle }: ConnectionLimits): string {
+  return limit === 'maxIdle'
+    ? `more than ${maxIdle} connections without a call are open, the longest idle are closed: a client leaves its connections open`
+    : `${max} connections are open, for each new one the longest silent is closed: a client leaves its connections open`;
 }

@@ -23,6 +23,7 @@ const MAX_STREAM_ID = 0x7fffffff;
  */
 export class GracefulEnd {
   #step: 'none' | 'wanted' | 'announced' | 'final' = 'none';
+  #endsEndless = false;
   readonly #ping = randomBytes(8);
 
   constructor(
@@ -40,22 +41,21 @@ export class GracefulEnd {
     return this.#step === 'final';
   }
 
-  want(): void {
+  /** `endsEndless`: calls that never end by themselves are ended, too. */
+  want({ endsEndless }: { readonly endsEndless: boolean }): void {
+    this.#endsEndless ||= endsEndless;
     if (this.#step === 'none') this.#step = 'wanted';
+    else if (this.#step !== 'wanted') this.#endEndless();
   }
 
-  /** The kubelet has the first SETTINGS, so other frames may follow. Calls that never end by themselves are ended now. */
+  /** The kubelet has the first SETTINGS, so other frames may follow. */
   announceIfWanted(): void {
     if (this.#step !== 'wanted') return;
-    const { toKubelet, toRuntime, streams, options } = this.link;
+    const { toKubelet } = this.link;
     this.#step = 'announced';
     toKubelet.send(formatGoaway(MAX_STREAM_ID, ErrorCode.none));
     toKubelet.send(formatPing(this.#ping, false));
-    for (const stream of [...streams.values()]) {
-      if (!options.endlessPaths.has(stream.path)) continue;
-      toRuntime.send(formatRstStream(stream.id, ErrorCode.cancel));
-      this.responses.lose(stream, stopping);
-    }
+    this.#endEndless();
   }
 
   /** Whether the frame was the kubelet's answer to our PING, and nobody else's business. */
@@ -65,11 +65,27 @@ export class GracefulEnd {
       frame.type === FrameType.ping &&
       hasFlag(frame, Flag.ack) &&
       readPing(frame).equals(this.#ping);
-    if (!isAnswer) return false;
+    if (isAnswer) this.finish();
+    return isAnswer;
+  }
+
+  /** Takes the second step: the kubelet has answered, or does not answer in time. */
+  finish(): void {
+    if (this.#step === 'none' || this.#step === 'final') return;
+    if (this.#step === 'announced') this.link.toKubelet.send(formatGoaway(this.requests.lastStreamId, ErrorCode.none));
     this.#step = 'final';
     this.requests.acceptNoMore();
-    this.link.toKubelet.send(formatGoaway(this.requests.lastStreamId, ErrorCode.none));
+    this.#endEndless();
     this.link.onStreamEnd();
-    return true;
+  }
+
+  #endEndless(): void {
+    if (!this.#endsEndless) return;
+    const { toRuntime, streams } = this.link;
+    for (const stream of [...streams.values()]) {
+      if (!stream.isEndless) continue;
+      toRuntime.send(formatRstStream(stream.id, ErrorCode.cancel));
+      this.responses.lose(stream, stopping);
+    }
   }
 }

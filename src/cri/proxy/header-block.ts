@@ -12,6 +12,8 @@ import {
 
 /** The largest header block accepted, over all its frames (gRPC servers stop at 8 to 64 KiB by default). */
 const MAX_BLOCK_BYTES = 262_144;
+/** And the most frames: one costs more than it has bytes. 16 carry the largest block. */
+const MAX_BLOCK_FRAMES = 64;
 
 /** A header block with the frames that carried it. */
 export interface HeaderBlock {
@@ -37,7 +39,7 @@ export class HeaderBlockReader {
       throw new ConnectionError(ErrorCode.protocol, 'a header block is interrupted');
     }
     this.#bytes += FRAME_HEAD_BYTES + payloadLength(frame);
-    if (this.#bytes > MAX_BLOCK_BYTES)
+    if (this.#bytes > MAX_BLOCK_BYTES || this.#frames.length >= MAX_BLOCK_FRAMES)
       throw new ConnectionError(ErrorCode.enhanceYourCalm, 'a header block is too long');
     this.#frames.push(frame);
     if (!hasFlag(frame, Flag.endHeaders)) return undefined;

@@ -1,4 +1,4 @@
-/** Counts what all connections together hold back of requests, so that no number of peers can grow our memory beyond a limit. */
+/** Counts what all connections together hold, of requests or of calls, so that no number of peers can grow our memory beyond a limit. */
 export class HeldBytes {
   #used = 0;
 

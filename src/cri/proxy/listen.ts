@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:net';
 import { CpusetdError } from '../../core/errors';
 import { claimSocket } from '../../wire/claim-socket';
 
-/** A listening unix socket. Connections come paused. */
+/** A listening unix socket. Connections come paused. Who takes it listens to the server's `error`, too. */
 export interface Listener {
   readonly server: Server;
   /** Accepts no more and removes the socket file, unless another process has put its own in the place. */
@@ -13,7 +13,7 @@ export interface Listener {
 export async function listenPrivately(path: string): Promise<Listener> {
   const server = createServer({ pauseOnConnect: true });
   try {
-    const removeSocket = await claimSocket(path, (bound) => listen(server, bound));
+    const removeSocket = await claimSocket(path, (bound) => listen(server, { path: bound }));
     return { server, close: () => close(server, removeSocket) };
   } catch (error) {
     server.close();
@@ -38,10 +38,13 @@ export async function listenOnDescriptor(fd: number): Promise<Listener> {
   return { server, close: () => close(server) };
 }
 
-function listen(server: Server, where: string | { fd: number }): Promise<void> {
+/** What servers in Go ask for; the kernel takes what it allows (`net.core.somaxconn`). */
+const BACKLOG = 4096;
+
+function listen(server: Server, where: { path: string } | { fd: number }): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(where, () => {
+    server.listen({ ...where, backlog: BACKLOG }, () => {
       server.off('error', reject);
       resolve();
     });

@@ -21,6 +21,12 @@ export const tooMuchHeld: OwnError = {
   message: 'too much request data is waiting for a decision, try again',
 };
 
+export const tooManyCalls: OwnError = {
+  code: GrpcCode.resourceExhausted,
+  reason: 'TOO_MANY_CALLS',
+  message: 'too many calls are open at a time, try again',
+};
+
 export const runtimeUnavailable: OwnError = {
   code: GrpcCode.unavailable,
   reason: 'RUNTIME_UNAVAILABLE',
@@ -34,6 +40,12 @@ export const runtimeLost: OwnError = {
 };
 
 export const stopping: OwnError = { code: GrpcCode.unavailable, reason: 'STOPPING', message: 'the proxy is stopping' };
+
+export const tooManyConnections: OwnError = {
+  code: GrpcCode.unavailable,
+  reason: 'TOO_MANY_CONNECTIONS',
+  message: 'too many connections are open, and nothing has moved on this one for longest',
+};
 
 /** A request whose announced length is over the limit. */
 export function requestIsTooLong(bytes: number, maxBytes: number): OwnError {

@@ -2,20 +2,32 @@ import type { Socket } from 'node:net';
 import { ControlFrames } from './control-frames';
 import { FrameRouter } from './frame-router';
 import { GracefulEnd } from './graceful-end';
+import type { OwnError } from './grpc/error-answer';
 import { CLIENT_PREFACE, ConnectionError, ErrorCode, formatGoaway, FrameType, type Frame } from './http2/frame';
 import { FrameReader } from './http2/frame-reader';
 import { Outlet } from './http2/outlet';
 import type { Link, RelayOptions } from './link';
 import { OfflineResponder } from './offline-responder';
-import { runtimeLost, runtimeUnavailable, stopping } from './own-errors';
+import { runtimeLost, runtimeUnavailable } from './own-errors';
 import { RequestPath } from './request-path';
 import { ResponsePath } from './response-path';
 import { SendWindow } from './send-window';
 import type { Stream } from './stream';
 
-/** Beyond this much unread by the kubelet, or waiting for hooks, nothing more is read that leads to more. */
-const MAX_BUFFERED_BYTES = 1_048_576;
+/** Beyond this much unread by the kubelet nothing more is read that leads to more. */
+const MAX_UNREAD_BYTES = 262_144;
+/** The same for what waits for hooks. */
+const MAX_PENDING_BYTES = 1_048_576;
 const CLOSE_TIMEOUT_MS = 1_000;
+/** A kubelet that does not answer the PING behind a GOAWAY in this time has its connection closed all the same, as by grpc-go. */
+const GOAWAY_TIMEOUT_MS = 5_000;
+
+export interface RelayEvents {
+  /** The runtime went away. */
+  readonly onRuntimeGone: () => void;
+  /** A call began, or the last one ended. */
+  readonly onUse: () => void;
+}
 
 /**
  * One connection of the kubelet, tied to one connection to the runtime.
@@ -34,7 +46,12 @@ export class Relay {
   readonly #fromKubelet = new FrameReader({ expectPreface: true });
   readonly #fromRuntime = new FrameReader({ expectPreface: false });
   #offline: OfflineResponder | undefined;
-  #hasKubeletSpoken = false;
+  /** What the kubelet sent before the runtime's first SETTINGS: an answer of ours must not come before those. */
+  #early: Frame[] = [];
+  #movedAt = performance.now();
+  #wasBusy = false;
+  #lastUsedStreamId = 0;
+  #leaveTimer: NodeJS.Timeout | undefined;
   #isCutOff = false;
   /** The runtime is back, and this connection is of no use any more. */
   #isOutdated = false;
@@ -43,12 +60,12 @@ export class Relay {
   /** Resolves when both connections are closed and every call has ended. */
   readonly closed = new Promise<void>((resolve) => (this.#onClosed = resolve));
 
-  /** `runtime` is undefined when it can't be reached. `onRuntimeGone` is called when it goes away later. */
+  /** `runtime` is undefined when it can't be reached. */
   constructor(
     readonly kubelet: Socket,
     readonly runtime: Socket | undefined,
     readonly options: RelayOptions,
-    readonly onRuntimeGone: () => void,
+    readonly events: RelayEvents,
   ) {
     this.#link = {
       options,
@@ -79,6 +96,7 @@ export class Relay {
     kubelet.on('data', (chunk: Buffer) => this.#takeFromKubelet(chunk));
     kubelet.on('drain', () => this.#endTurn());
     kubelet.on('error', () => undefined); // `close` follows
+    kubelet.on('end', () => this.#endKubelet());
     kubelet.on('close', () => this.#closeAll());
     if (runtime === undefined) this.#goOffline();
     this.#endTurn();
@@ -89,34 +107,57 @@ export class Relay {
     return this.#link.streams.size;
   }
 
+  /** No call is in flight, and none waits for the runtime's first word. */
+  get isIdle(): boolean {
+    return this.callsInFlight === 0 && this.#early.length === 0;
+  }
+
   /** The runtime can be reached again: a kubelet that was told UNAVAILABLE here is to connect anew. */
   reconnect(): void {
     this.#isOutdated = this.#offline !== undefined;
     this.#closeWhenDone();
   }
 
-  /** Takes no new calls, finishes those in flight, closes. */
-  drain(): void {
-    this.#end.want();
-    if (!this.#hasKubeletSpoken) this.kubelet.destroy();
-    else if (this.#offline === undefined && this.#control.hasRuntimeSpoken) this.#end.announceIfWanted();
-    this.#closeWhenDone();
-    this.#endTurn();
+  /** When the last bytes came from either side, on the clock of `performance.now`. */
+  get movedAt(): number {
+    return this.#movedAt;
   }
 
-  /** Ends what is still in flight with UNAVAILABLE and closes. */
-  stop(): void {
+  /** Takes no new calls, closes when those in flight have ended. */
+  leave(): void {
+    this.#retire({ endsEndless: false });
+  }
+
+  /** As `leave`, and ends the calls that would not end by themselves. */
+  drain(): void {
+    this.#retire({ endsEndless: true });
+  }
+
+  /** Ends what is still in flight with `error` and closes. */
+  stop(error: OwnError): void {
     for (const stream of [...this.#link.streams.values()]) {
-      this.#responses.lose(stream, stopping);
-      stream.call?.end({ origin: 'proxy', status: stopping });
+      this.#responses.lose(stream, error);
+      stream.call?.end({ origin: 'proxy', status: error });
     }
     if (this.#control.hasRuntimeSpoken)
       this.#link.toKubelet.send(formatGoaway(this.#requests.lastStreamId, ErrorCode.none));
     this.#closeKubelet();
   }
 
+  #retire(how: { readonly endsEndless: boolean }): void {
+    this.#end.want(how);
+    if (this.#offline === undefined && this.#control.hasRuntimeSpoken) this.#end.announceIfWanted();
+    this.#leaveTimer ??= setTimeout(() => {
+      this.#end.finish();
+      this.#endTurn();
+    }, GOAWAY_TIMEOUT_MS);
+    this.#closeWhenDone();
+    this.#endTurn();
+  }
+
   #takeFromKubelet(chunk: Buffer): void {
     if (this.#isClosing) return;
+    this.#movedAt = performance.now();
     try {
       this.#fromKubelet.feed(chunk, (frame) => this.#takeKubeletFrame(frame));
     } catch (err) {
@@ -125,17 +166,32 @@ export class Relay {
     this.#endTurn();
   }
 
+  /** The kubelet has SETTINGS now, of the runtime or of ours. */
+  #takeEarly(): void {
+    try {
+      for (const frame of this.#early.splice(0)) this.#takeKubeletFrame(frame);
+    } catch (err) {
+      this.#failKubelet(err);
+    }
+  }
+
   #takeFromRuntime(chunk: Buffer): void {
+    this.#movedAt = performance.now();
     try {
       this.#fromRuntime.feed(chunk, (frame) => this.#router.takeFromRuntime(frame));
     } catch (err) {
       this.#failRuntime(err);
     }
+    if (this.#control.hasRuntimeSpoken) this.#takeEarly();
     this.#endTurn();
   }
 
   #takeKubeletFrame(frame: Frame): void {
-    this.#hasKubeletSpoken = true;
+    const isEarly = this.#offline === undefined && !this.#control.hasRuntimeSpoken;
+    if (isEarly && (this.#early.length > 0 || frame.type !== FrameType.settings)) {
+      this.#early.push(frame);
+      return;
+    }
     if (this.#offline === undefined) this.#router.takeFromKubelet(frame);
     else if (frame.type === FrameType.rstStream) this.#router.takeKubeletReset(frame);
     else this.#offline.take(frame);
@@ -166,10 +222,15 @@ export class Relay {
     this.kubelet.once('close', () => clearTimeout(timer));
   }
 
+  /** A client that will say nothing more reads nothing more either: a gRPC server closes, and cancels what is in flight. */
+  #endKubelet(): void {
+    if (!this.#isClosing) this.kubelet.destroy();
+  }
+
   #loseRuntime(): void {
     if (this.#offline !== undefined || this.kubelet.destroyed) return;
     this.#goOffline();
-    this.onRuntimeGone();
+    this.events.onRuntimeGone();
     this.#endTurn();
   }
 
@@ -177,6 +238,7 @@ export class Relay {
     const { toKubelet, streams } = this.#link;
     this.#offline = new OfflineResponder(toKubelet, this.#requests.lastStreamId);
     this.#control.answerOpen();
+    this.#takeEarly();
     for (const stream of [...streams.values()]) {
       this.#responses.lose(stream, stream.hold === undefined ? runtimeLost : runtimeUnavailable);
     }
@@ -200,6 +262,7 @@ export class Relay {
   }
 
   #closeAll(): void {
+    clearTimeout(this.#leaveTimer);
     for (const stream of [...this.#link.streams.values()]) {
       this.#responses.drop(stream);
       this.#requests.end(stream);
@@ -214,10 +277,23 @@ export class Relay {
     this.#requests.creditKubelet();
     toKubelet.flush();
     toRuntime.flush();
+    this.#noteUse();
     if (this.#isClosing) return;
-    setReading(this.kubelet, !toRuntime.isFull && toKubelet.bufferedBytes < MAX_BUFFERED_BYTES);
+    setReading(
+      this.kubelet,
+      this.#early.length === 0 && !toRuntime.isFull && toKubelet.bufferedBytes < MAX_UNREAD_BYTES,
+    );
     if (this.runtime !== undefined)
-      setReading(this.runtime, !toKubelet.isFull && this.#responses.pendingBytes < MAX_BUFFERED_BYTES);
+      setReading(this.runtime, !toKubelet.isFull && this.#responses.pendingBytes < MAX_PENDING_BYTES);
+  }
+
+  #noteUse(): void {
+    const isBusy = !this.isIdle;
+    const { lastStreamId } = this.#offline ?? this.#requests;
+    if (isBusy === this.#wasBusy && lastStreamId === this.#lastUsedStreamId) return;
+    this.#wasBusy = isBusy;
+    this.#lastUsedStreamId = lastStreamId;
+    this.events.onUse();
   }
 }
 

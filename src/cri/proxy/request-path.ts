@@ -13,16 +13,20 @@ import {
   readContent,
   type Frame,
 } from './http2/frame';
-import { HpackDecoder } from './http2/hpack-decoder';
+import { entryBytes, HpackDecoder } from './http2/hpack-decoder';
 import type { HeaderField } from './http2/hpack-static-table';
 import { MAX_CONCURRENT_STREAMS } from './http2/settings';
 import { InterceptedCall } from './intercepted-call';
 import type { RequestVerdict } from './interceptor';
 import type { Link } from './link';
-import { decisionFailed, requestIsNotOneMessage, requestIsTooLong, tooMuchHeld } from './own-errors';
+import { decisionFailed, requestIsNotOneMessage, requestIsTooLong, tooManyCalls, tooMuchHeld } from './own-errors';
 import { RequestSender } from './request-sender';
 import { sendError } from './send-error';
 import { Stream } from './stream';
+
+/** Memory of an open call, about: one that passes unseen, and one that is looked at. */
+const OPEN_BYTES = 512;
+const OPEN_SEEN_BYTES = 2_048;
 
 /**
  * Calls on their way from the kubelet to the runtime.
@@ -87,11 +91,13 @@ export class RequestPath {
       throw new ConnectionError(ErrorCode.enhanceYourCalm, 'too many streams');
     const interceptor = options.interceptors.get(path);
     const call = interceptor === undefined ? undefined : new InterceptedCall(interceptor, path, fields, options);
-    const stream = new Stream(id, path, call, options.maxMessageBytes);
+    const stream = new Stream(id, options.endlessPaths.has(path), call, options.maxMessageBytes);
     stream.hasRequestEnded = endsRequest;
     streams.set(id, stream);
     if (call !== undefined && stream.hold === undefined) call.wasForwarded = true;
-    if (endsRequest && stream.hold !== undefined) this.#refuse(stream, requestIsNotOneMessage);
+    if (!this.#tryOpen(stream, call === undefined ? OPEN_BYTES : OPEN_SEEN_BYTES + countBytes(fields)))
+      this.#refuse(stream, tooManyCalls);
+    else if (endsRequest && stream.hold !== undefined) this.#refuse(stream, requestIsNotOneMessage);
   }
 
   /** gRPC requests have no trailers. Those of a call that passes unseen pass; otherwise the request counts as broken. */
@@ -104,6 +110,8 @@ export class RequestPath {
     const { streams, window, toRuntime } = this.link;
     const stream = streams.get(frame.streamId);
     const flowBytes = payloadLength(frame);
+    if (flowBytes > window.kubeletBytes)
+      throw new ConnectionError(ErrorCode.flowControl, 'DATA beyond the window of the connection');
     if (stream === undefined) {
       // The call is over; the runtime has no use for the rest of its request.
       window.keep(flowBytes);
@@ -135,6 +143,7 @@ export class RequestPath {
     this.link.streams.delete(stream.id);
     this.#holding.delete(stream);
     stream.hold = undefined;
+    if (!stream.isDeciding) this.#giveOpen(stream);
     this.sender.forget(stream);
   }
 
@@ -159,7 +168,7 @@ export class RequestPath {
       return;
     }
     stream.heldBytes += flowBytes;
-    hold.messages.push(...hold.assembler.push(readContent(frame)));
+    hold.messages.push(...hold.assembler.push(readAlone(frame)));
     this.#holding.add(stream);
     if (hold.tooLongBytes > 0)
       this.#refuse(stream, requestIsTooLong(hold.tooLongBytes, this.link.options.maxMessageBytes));
@@ -175,10 +184,18 @@ export class RequestPath {
       return;
     }
     const apply = (verdict: RequestVerdict): void => {
+      stream.isDeciding = false;
+      if (!this.link.streams.has(stream.id)) this.#giveOpen(stream);
       if (stream.hold === undefined) return;
       if ('refuse' in verdict) this.#refuse(stream, verdict.refuse);
       else this.#forward(stream, verdict, message.isCompressed && verdict === message.bytes);
     };
+    // A hook may go on after its call is over: what it looks at counts until then.
+    if (!this.#tryOpen(stream, message.bytes.length)) {
+      this.#refuse(stream, tooManyCalls);
+      return;
+    }
+    stream.isDeciding = true;
     const verdict = stream.call!.decide(message);
     if (!(verdict instanceof Promise)) {
       apply(verdict);
@@ -194,8 +211,19 @@ export class RequestPath {
   /** A fault of ours ends its call, and no other. Of one that the runtime has a part of already nobody knows: thrown again. */
   #endByFault(stream: Stream, err: unknown): void {
     if (stream.hold === undefined) throw err;
-    this.link.options.reportFault({ what: 'passing a request on failed', path: stream.path, err });
+    this.link.options.reportFault({ what: 'passing a request on failed', path: stream.call!.context.path, err });
     this.#refuse(stream, decisionFailed);
+  }
+
+  #tryOpen(stream: Stream, bytes: number): boolean {
+    if (!this.link.options.open.tryTake(bytes)) return false;
+    stream.openBytes += bytes;
+    return true;
+  }
+
+  #giveOpen(stream: Stream): void {
+    this.link.options.open.give(stream.openBytes);
+    stream.openBytes = 0;
   }
 
   #forward(stream: Stream, message: Uint8Array, isCompressed: boolean): void {
@@ -225,4 +253,14 @@ export class RequestPath {
     if (padding > 0) this.link.toKubelet.send(formatWindowUpdate(stream.id, padding));
     this.sender.send(stream, [content], stream.hasRequestEnded);
   }
+}
+
+function countBytes(fields: readonly HeaderField[]): number {
+  return fields.reduce((sum, field) => sum + entryBytes(field), 0);
+}
+
+/** The content of a DATA frame that will be held: copied when it would keep a much larger chunk in memory. */
+function readAlone(frame: Frame): Buffer {
+  const content = readContent(frame);
+  return content.length * 2 < frame.buffer.length ? Buffer.from(content) : content;
 }

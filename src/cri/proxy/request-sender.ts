@@ -22,6 +22,7 @@ export class RequestSender {
   send(stream: Stream, pieces: readonly Buffer[], endStream: boolean): void {
     stream.outbox ??= { pieces: [], leftBytes: 0, endStream: false };
     for (const piece of pieces) {
+      if (piece.length === 0) continue; // no window limits how many of these come
       stream.outbox.pieces.push(piece);
       stream.outbox.leftBytes += piece.length;
     }

@@ -20,6 +20,11 @@ export class SendWindow {
     return this.#availableBytes;
   }
 
+  /** What the kubelet may send now; more breaks the protocol. */
+  get kubeletBytes(): number {
+    return this.#availableBytes + this.#excessBytes;
+  }
+
   /** The kubelet's DATA passes on at once. */
   pass(bytes: number): void {
     this.#availableBytes -= bytes;

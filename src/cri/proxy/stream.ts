@@ -47,13 +47,18 @@ export class Stream {
   /** For a request that is ours: DATA sent to the runtime, and the runtime's credits for this stream. */
   sentBytes = 0;
   windowUpdates = 0;
+  /** Counted against `RelayOptions.open`. */
+  openBytes = 0;
+  /** `onRequest` has not given its verdict, whether the call goes on or not. */
+  isDeciding = false;
   isHookBusy = false;
   /** What came while a hook was busy; the first one is what the hook looks at. */
   pending: Arrival[] = [];
 
   constructor(
     readonly id: number,
-    readonly path: string,
+    /** Its call never ends by itself. */
+    readonly isEndless: boolean,
     readonly call: InterceptedCall | undefined,
     maxMessageBytes: number,
   ) {

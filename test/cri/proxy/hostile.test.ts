@@ -115,26 +115,18 @@ test.each<[string, Buffer, number]>([
   expect(bench.faults).toMatchObject([{ what: 'the kubelet side broke the protocol' }]);
 });
 
-test('peers that say nothing are held to a number', async () => {
-  startSilentRuntime();
-  const proxy = await bench.startProxy({}, { maxConnections: 10 });
-  const sockets = Array.from({ length: 30 }, () => openRaw());
-  await Promise.all(sockets.slice(10).map(({ closed }) => closed));
-  expect(proxy.stats.connections).toBe(10);
-});
-
 test('a request that never gets complete is bounded by what may be held', async () => {
   startSilentRuntime();
-  const proxy = await bench.startProxy({ [path]: { onRequest: (message) => message } }, { maxHeldBytes: 100_000 });
+  const proxy = await bench.startProxy({ [path]: { onRequest: (message) => message } }, { maxHeldBytes: 10_000 });
   const { socket, frames } = openRaw();
   socket.write(Buffer.concat([CLIENT_PREFACE, settings]));
-  const dribble = Buffer.alloc(10_000, 1);
+  const dribble = Buffer.alloc(1_000, 1);
   dribble.writeUIntBE(0x0000ffff, 0, 4);
   dribble.writeUInt32BE(0x00f00000, 1);
   for (let n = 0; n < 20; n++)
     socket.write(Buffer.concat([request(2 * n + 1), formatFrame(FrameType.data, 0, 2 * n + 1, dribble)]));
   await until(() => frames.filter((frame) => frame.type === FrameType.headers).length === 10);
-  expect(proxy.stats).toMatchObject({ heldBytes: 100_000, callsInFlight: 10 });
+  expect(proxy.stats).toMatchObject({ heldBytes: 10_000, callsInFlight: 10 });
   socket.destroy();
   await until(() => proxy.stats.connections === 0);
   expect(proxy.stats.heldBytes).toBe(0);

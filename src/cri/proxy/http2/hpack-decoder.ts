@@ -5,6 +5,8 @@ import { STATIC_TABLE, type HeaderField } from './hpack-static-table';
 /** The table every encoder starts with (RFC 9113 §6.5.2). */
 const DEFAULT_TABLE_BYTES = 4096;
 const ENTRY_OVERHEAD_BYTES = 32;
+/** The longest list of fields that a block may unfold to, counted as RFC 9113 §6.5.2 has it: one byte may stand for 4 KiB. */
+const MAX_LIST_BYTES = 2_097_152;
 
 /**
  * Decodes the header blocks of one direction of one connection (RFC 7541). Blocks must come complete and in order: the
@@ -36,12 +38,22 @@ export class HpackDecoder {
     this.#block = block;
     this.#at = 0;
     const fields: HeaderField[] = [];
+    let listBytes = 0;
     while (this.#at < block.length) {
       const first = block[this.#at]!;
-      if (first >= 0x80) fields.push(this.#entry(this.#readInteger(7)));
-      else if (first >= 0x40) fields.push(this.#insert(this.#readLiteral(6)));
-      else if (first >= 0x20) this.#resize(this.#readInteger(5), fields.length);
-      else fields.push(this.#readLiteral(4));
+      if (first >= 0x20 && first < 0x40) {
+        this.#resize(this.#readInteger(5), fields.length);
+        continue;
+      }
+      const field =
+        first >= 0x80
+          ? this.#entry(this.#readInteger(7))
+          : first >= 0x40
+            ? this.#insert(this.#readLiteral(6))
+            : this.#readLiteral(4);
+      fields.push(field);
+      listBytes += entryBytes(field);
+      if (listBytes > MAX_LIST_BYTES) throw new ConnectionError(ErrorCode.enhanceYourCalm, 'a header list is too long');
     }
     this.#block = noBytes; // it may be a small part of a large chunk
     return fields;
@@ -114,7 +126,8 @@ export class HpackDecoder {
   }
 }
 
-function entryBytes([name, value]: HeaderField): number {
+/** What a field counts, in a header list as in a header table. */
+export function entryBytes([name, value]: HeaderField): number {
   return name.length + value.length + ENTRY_OVERHEAD_BYTES;
 }
 

@@ -1,0 +1,155 @@
+import type { Socket } from 'node:net';
+import { tooManyConnections } from './own-errors';
+import type { Relay } from './relay';
+
+export interface ConnectionLimits {
+  /** Connections without a call in flight that are kept. */
+  readonly maxIdle: number;
+  /** Time without a call in which a connection does not count as idle: its client may be about to make one. */
+  readonly minIdleMs: number;
+  /** The same for the first call: who connects is about to make one. */
+  readonly firstCallMs: number;
+  /** Connections of any kind. */
+  readonly max: number;
+}
+
+/** Connections beyond the limit that are given a moment to read that they are closed. */
+const MAX_CLOSING = 64;
+
+/**
+ * All connections of clients, and who has to go for another one: a new client is always let in.
+ *
+ * Of those without a call the longest idle go, gracefully, when there are more than `maxIdle`. At `max` one goes at once: who has
+ * not yet spoken, then who is leaving or idle, then the one on which nothing has moved for longest. So a client that leaks
+ * connections, whatever it does with them, pushes out its own.
+ */
+export class ConnectionTable {
+  /** Oldest first in each. */
+  readonly #silent = new Set<Socket>();
+  readonly #connecting = new Set<Socket>();
+  readonly #relays = new Set<Relay>();
+  readonly #idle = new Map<Relay, { readonly sinceMs: number }>();
+  #idleTimer: NodeJS.Timeout | undefined;
+  readonly #leaving = new Set<Relay>();
+  readonly #closing = new Set<Relay>();
+
+  /** `onEviction` is told for which limit somebody goes. */
+  constructor(
+    readonly limits: ConnectionLimits,
+    readonly onEviction: (limit: 'maxIdle' | 'max') => void,
+  ) {}
+
+  get size(): number {
+    return this.#silent.size + this.#connecting.size + this.#relays.size;
+  }
+
+  get relays(): ReadonlySet<Relay> {
+    return this.#relays;
+  }
+
+  /** A client has connected and said nothing so far. */
+  addSilent(socket: Socket): void {
+    this.#makeRoom();
+    this.#silent.add(socket);
+    socket.once('close', () => {
+      this.#silent.delete(socket);
+      this.#connecting.delete(socket);
+    });
+  }
+
+  /** It has spoken, and is being connected to the runtime. */
+  noteSpoken(socket: Socket): void {
+    if (this.#silent.delete(socket)) this.#connecting.add(socket);
+  }
+
+  /** It is served from now on. */
+  addRelay(socket: Socket, relay: Relay): void {
+    this.#connecting.delete(socket);
+    this.#relays.add(relay);
+    const timer = setTimeout(() => {
+      if (!this.#idle.has(relay)) this.noteUse(relay);
+    }, this.limits.firstCallMs);
+    void relay.closed.then(() => {
+      clearTimeout(timer);
+      for (const each of [this.#relays, this.#idle, this.#leaving, this.#closing]) each.delete(relay);
+    });
+  }
+
+  /** A call began, or the last one ended: the relay is the least idle one now. */
+  noteUse(relay: Relay): void {
+    this.#idle.delete(relay);
+    if (!this.#relays.has(relay) || this.#leaving.has(relay) || this.#closing.has(relay)) return;
+    if (!relay.isIdle) return;
+    this.#idle.set(relay, { sinceMs: performance.now() });
+    this.#evictIdle();
+  }
+
+  /** Closes the connection without a call in flight that is missed least. False when there is none. */
+  dropIdle(): boolean {
+    const [silent] = this.#silent;
+    if (silent !== undefined) {
+      this.#silent.delete(silent);
+      silent.destroy();
+      return true;
+    }
+    const relay = [this.#leaving, this.#idle.keys(), this.#relays]
+      .map((each) => this.#findWithoutCalls(each))
+      .find((found) => found !== undefined);
+    if (relay !== undefined) this.#close(relay);
+    return relay !== undefined;
+  }
+
+  /** Closes who has not spoken. */
+  closeSilent(): void {
+    for (const socket of this.#silent) socket.destroy();
+  }
+
+  #makeRoom(): void {
+    if (this.size - this.#closing.size < this.limits.max) return;
+    this.onEviction('max');
+    if (!this.dropIdle()) {
+      const unmoved = this.#findUnmoved();
+      if (unmoved !== undefined) this.#close(unmoved);
+    }
+    if (this.#closing.size <= MAX_CLOSING) return;
+    const [oldest] = this.#closing;
+    oldest!.kubelet.destroy();
+  }
+
+  #findUnmoved(): Relay | undefined {
+    let found: Relay | undefined;
+    for (const relay of this.#relays)
+      if (!this.#closing.has(relay) && (found === undefined || relay.movedAt < found.movedAt)) found = relay;
+    return found;
+  }
+
+  #findWithoutCalls(relays: Iterable<Relay>): Relay | undefined {
+    for (const relay of relays) if (relay.isIdle && !this.#closing.has(relay)) return relay;
+    return undefined;
+  }
+
+  #evictIdle(): void {
+    for (const [relay, { sinceMs }] of this.#idle) {
+      if (this.#idle.size <= this.limits.maxIdle) return;
+      const waitMs = sinceMs + this.limits.minIdleMs - performance.now();
+      if (waitMs > 0) {
+        this.#idleTimer ??= setTimeout(() => {
+          this.#idleTimer = undefined;
+          this.#evictIdle();
+        }, waitMs).unref();
+        return;
+      }
+      this.#idle.delete(relay);
+      this.#leaving.add(relay);
+      relay.leave();
+      this.onEviction('maxIdle');
+    }
+  }
+
+  #close(relay: Relay): void {
+    this.#idle.delete(relay);
+    this.#leaving.delete(relay);
+    this.#closing.add(relay);
+    relay.stop(tooManyConnections);
+  }
+}
