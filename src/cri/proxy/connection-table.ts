@@ -69,10 +69,13 @@ export class ConnectionTable {
     const timer = setTimeout(() => {
       if (!this.#idle.has(relay)) this.noteUse(relay);
     }, this.limits.firstCallMs);
-    void relay.closed.then(() => {
-      clearTimeout(timer);
-      for (const each of [this.#relays, this.#idle, this.#leaving, this.#closing]) each.delete(relay);
-    });
+    relay.closed.then(
+      () => {
+        clearTimeout(timer);
+        for (const each of [this.#relays, this.#idle, this.#leaving, this.#closing]) each.delete(relay);
+      },
+      () => undefined,
+    ); // `closed` never rejects
   }
 
   /** A call began, or the last one ended: the relay is the least idle one now. */
