@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 
 import { runCli } from './cli/program';
+import { showLines } from './core/show-text';
 
 declare const __CPUSETD_VERSION__: string;
 
@@ -30,4 +31,7 @@ async function main(): Promise<void> {
   });
 }
 
-void main();
+main().catch((error: unknown) => {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  process.stderr.write(`${showLines(text)}\n`, () => process.exit(1));
+});

@@ -71,6 +71,7 @@ export const ALARM_KINDS = [
   'state-not-saved',
   'kubelet-reservation',
   'api-server',
+  'not-listening',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];
@@ -78,7 +79,7 @@ export type AlarmKind = (typeof ALARM_KINDS)[number];
 export interface Alarm {
   /** An `AlarmKind`, or a word of another version. */
   readonly kind: string;
-  /** Id of the container that it is about; empty for the node. */
+  /** Id of the container, or name of the option, that it is about; empty for the node. */
   readonly subject: string;
   readonly because: string;
   readonly since: string;

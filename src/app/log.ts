@@ -1,28 +1,89 @@
-import { destination, pino, stdTimeFunctions, type Logger } from 'pino';
+import { destination, pino, stdSerializers, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
+import { showLines, showText } from '../core/show-text';
 import type { Note } from '../core/transition';
 
 const STDOUT = 1;
 
-/**
- * The daemon's log on standard output: one JSON object a line, or lines for people. Written at once, so that a
- * crash loses nothing of it.
- */
-export async function openLog({
-  logLevel,
-  logFormat,
-}: {
+/** A field may quote somebody else, who may say anything at any length. */
+const LONGEST_FIELD = 2_048;
+const MOST_ITEMS = 100;
+const DEEPEST = 4;
+
+export interface LogOptions {
   readonly logLevel: string;
   readonly logFormat: 'json' | 'pretty';
-}): Promise<Logger> {
-  const options = {
-    level: logLevel,
-    base: null,
-    timestamp: stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
-  };
-  if (logFormat === 'json') return pino(options, destination({ dest: STDOUT, sync: true }));
+  /** Where lines for programs go instead of standard output, as a file descriptor. */
+  readonly fd?: number;
+}
+
+/**
+ * The daemon's log on standard output: one JSON object a line, or lines for people. Written at once, so that a
+ * crash loses nothing of it. Texts in fields are shown as to people, and bounded: whoever reads a log does it in a terminal.
+ */
+export async function openLog({ logLevel, logFormat, fd = STDOUT }: LogOptions): Promise<Logger> {
+  if (logFormat === 'json') return createLog(logLevel, destination({ dest: fd, sync: true }));
   const { PinoPretty } = await import('pino-pretty');
-  return pino(options, PinoPretty({ destination: STDOUT, sync: true, translateTime: 'SYS:HH:MM:ss.l' }));
+  return createLog(logLevel, PinoPretty({ destination: fd, sync: true, translateTime: 'SYS:HH:MM:ss.l' }));
+}
+
+function createLog(level: string, to: DestinationStream): Logger {
+  const log = pino(
+    {
+      level,
+      base: null,
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (fields) => showFields(fields),
+      },
+      serializers: { err: showError },
+      hooks: {
+        logMethod: function (args, write) {
+          write.apply(this, showMessage(args as unknown[]) as Parameters<typeof write>);
+        },
+      },
+    },
+    to,
+  );
+  // What a child logger always says passes by the formatters.
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- is called with the logger whose child is made
+  log.child = new Proxy(log.child, {
+    apply: (child, of, [fields, ...rest]: [object, ...unknown[]]) =>
+      Reflect.apply(child, of, [showFields(fields), ...rest]) as Logger,
+  });
+  return log;
+}
+
+/** An error alone would lend the line its message. */
+function showMessage([first, ...rest]: readonly unknown[]): unknown[] {
+  if (first instanceof Error && rest.length === 0) return [first, showText(first.message, LONGEST_FIELD)];
+  return [first, ...rest].map((arg) => (typeof arg === 'string' ? showText(arg, LONGEST_FIELD) : arg));
+}
+
+function showFields(fields: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, value instanceof Error ? value : showValue(value, DEEPEST)]),
+  );
+}
+
+/** What has a text of its own, such as a CPU set, is shown by it. */
+function showValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return showText(value, LONGEST_FIELD);
+  if (typeof value !== 'object' || value === null) return value;
+  if ('toJSON' in value && typeof value.toJSON === 'function')
+    return showValue((value as { toJSON(): unknown }).toJSON(), depth - 1);
+  if (depth <= 0) return '…';
+  if (Array.isArray(value)) return value.slice(0, MOST_ITEMS).map((item) => showValue(item, depth - 1));
+  const entries = Object.entries(value instanceof Error ? stdSerializers.err(value) : value).slice(0, MOST_ITEMS);
+  return Object.fromEntries(entries.map(([name, of]) => [showText(name, 100), showValue(of, depth - 1)]));
+}
+
+/** An error with its stack, whose lines stay lines. */
+function showError(error: unknown): unknown {
+  if (!(error instanceof Error)) return showValue(error, DEEPEST);
+  const { stack, ...facts } = stdSerializers.err(error);
+  const shown = showValue({ ...facts }, DEEPEST) as object;
+  return { ...shown, ...(typeof stack === 'string' && { stack: showLines(stack, { maxLines: 40 }) }) };
 }
 
 /** Writes what was noted on the way to a decision: when its answer has left, since nobody should wait for it. */

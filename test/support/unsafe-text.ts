@@ -38,9 +38,9 @@ export function* listSpecial(): Iterable<string> {
 }
 
 /** What attacks are made of, in the midst of anything. */
-const FAVOURITES = [
-  ...'\u001b\u009b\r\n\t\b\u0000\u007f\u0085\u202a\u202e\u2066\u2069\u200e\u200f\u061c\u200b\u200d\u2060\ufeff\u2028\u2029\u05d0\u0301',
-];
+const FAVOURITES = Array.from(
+  '\u001b\u009b\r\n\t\b\u0000\u007f\u0085\u202a\u202e\u2066\u2069\u200e\u200f\u061c\u200b\u200d\u2060\ufeff\u2028\u2029\u05d0\u0301',
+);
 
 /** So many characters: half of them plain, the others what attacks are made of, or any of Unicode, lone surrogates included. */
 export function randomText(random: Random, length: number): string {
