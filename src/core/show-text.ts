@@ -40,6 +40,11 @@ export function boundText(text: string, max = LONGEST_SHOWN): string {
   return `${cut(text, Math.max(0, max - note.length))}${note}`.slice(0, max);
 }
 
+/** Without halves of characters, which no encoding of Unicode can hold. */
+export function wellFormed(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, '\ufffd');
+}
+
 /** JSON with the same characters as `\uXXXX`: the same data, and harmless where it is looked at. Line ends between values stay. */
 export function escapeJson(json: string): string {
   if (!UNSHOWABLE.test(json)) return json;

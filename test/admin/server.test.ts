@@ -2,6 +2,7 @@ import * as grpc from '@grpc/grpc-js';
 import { connect } from 'node:net';
 
 import { connectAdmin } from '../../src/admin/client';
+import { startHealthServer } from '../../src/admin/server';
 import type { StatusChange } from '../../src/admin/status';
 import { parseCpuList } from '../../src/core/cpuset';
 import { callUnary, loadProtoClient, readOneByOne } from './load-proto-client';
@@ -72,28 +73,22 @@ describe('health', () => {
   });
 
   test('is answered over TCP where asked for, and nothing else is', async () => {
-    await withAdminRig(async ({ start, health }) => {
-      const { healthPort } = await start({ healthAddress: { host: '127.0.0.1', port: 0 } });
+    await withAdminRig(async ({ health, logged }) => {
+      const address = { host: '127.0.0.1', port: 0 };
+      const log = { error: (fact: unknown) => void logged.push(fact), warn: (fact: unknown) => void logged.push(fact) };
+      const server = await startHealthServer({ address, health, log });
       health.set('', 'SERVING');
-      const address = `127.0.0.1:${healthPort}`;
-      const client = loadProtoClient(...HEALTH, address);
+      const client = loadProtoClient(...HEALTH, `127.0.0.1:${server.port}`);
       expect(await callUnary(client, 'Check', {})).toEqual({ status: 'SERVING' });
       client.close();
-      const manager = loadProtoClient(...CPU_MANAGER, address);
+      const manager = loadProtoClient(...CPU_MANAGER, `127.0.0.1:${server.port}`);
       await expect(callUnary(manager, 'GetStatus', {})).rejects.toMatchObject({ code: grpc.status.UNIMPLEMENTED });
       manager.close();
-    });
-  });
 
-  test('an address that is in use is a clear error, and the socket is free again', async () => {
-    await withAdminRig(async ({ start, socketPath }) => {
-      const { healthPort } = await start({ healthAddress: { host: '127.0.0.1', port: 0 } });
-      const second = { socketPath: `${socketPath}2`, healthAddress: { host: '127.0.0.1', port: healthPort! } };
-      await expect(start(second)).rejects.toMatchObject({
-        code: 'FAILED_PRECONDITION',
-        message: expect.stringContaining('--health-address'),
-      });
-      await start({ ...second, healthAddress: undefined });
+      const second = startHealthServer({ address: { ...address, port: server.port }, health, log });
+      await expect(second).rejects.toMatchObject({ code: 'EADDRINUSE' });
+      await server.close();
+      await server.close();
     });
   });
 });

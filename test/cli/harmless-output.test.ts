@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 
 import type { ContainerStatus, Explanation, Status, TopologyStatus } from '../../src/admin/status';
 import { CpusetdError } from '../../src/core/errors';
+import { wellFormed } from '../../src/core/show-text';
 import { sampleStatus, sampleTopology } from '../admin/sample-status';
 import { withAdminRig } from '../admin/with-admin-server';
 import { createRandom, type Random } from '../support/random';
@@ -16,7 +17,7 @@ const LONGEST_LINE = 16_384;
 /** A copy in which every text of the keys is anything at all; half a million characters of it now and then. */
 function poison<T>(value: T, keys: ReadonlySet<string>, random: Random): T {
   const text = (): string => {
-    const made = randomText(random, random.int(1, 40)).toWellFormed();
+    const made = wellFormed(randomText(random, random.int(1, 40)));
     return random.chance(0.02) ? made.repeat(10_000) : made;
   };
   const walk = (at: unknown, isText: boolean): unknown => {
@@ -33,13 +34,6 @@ const FOREIGN = new Set([
   ...['id', 'podUid', 'namespace', 'pod', 'container', 'because', 'reason', 'names', 'chosenBy', 'options', 'policy'],
   ...['policyOptions', 'runtimeName', 'runtimeVersion', 'version', 'subject', 'rule', 'containerId'],
 ]);
-
-declare global {
-  interface String {
-    /** Of Node 20; the library of our TypeScript target does not have it yet. */
-    toWellFormed(): string;
-  }
-}
 
 /** Answers with these. */
 function explanationOf({ containers, idle }: Status): Explanation {
@@ -66,7 +60,7 @@ test.each(Array.from({ length: 8 }, (_, seed) => seed))(
     await withAdminRig(async ({ start, backend, health, socketPath, folder }) => {
       const status: Status = poison(sampleStatus, FOREIGN, random);
       const topology: TopologyStatus = poison(sampleTopology, FOREIGN, random);
-      const fault = randomText(random, 2_000).toWellFormed();
+      const fault = wellFormed(randomText(random, 2_000));
       backend.current = status;
       jest.spyOn(backend, 'topology').mockReturnValue(topology);
       jest.spyOn(backend, 'explain').mockImplementation(({ kind }) => {
@@ -77,7 +71,7 @@ test.each(Array.from({ length: 8 }, (_, seed) => seed))(
       await start();
       const stateFile = join(folder, 'state.json');
       writeFileSync(stateFile, JSON.stringify({ version: fault }));
-      const name = randomText(random, 30).replaceAll('/', '').toWellFormed();
+      const name = wellFormed(randomText(random, 30).replaceAll('/', ''));
 
       const commands = [
         ['status'],
