@@ -1,4 +1,5 @@
 import * as grpc from '@grpc/grpc-js';
+import { setMaxListeners } from 'node:events';
 
 import { CpuManagerDefinition } from '../../gen/cpusetd/v1/cpusetd';
 import { PodResourcesListerDefinition } from '../../gen/podresources/v1/podresources';
@@ -41,13 +42,13 @@ export interface AdminServer {
 /** Our requests are names and numbers: nobody needs to send more. */
 const LIMITS: grpc.ServerOptions = {
   'grpc.max_receive_message_length': 64 * 1024,
-  'grpc.max_concurrent_streams': 64,
+  'grpc.max_concurrent_streams': 32, // of one connection; who has more to ask waits at his side
   'grpc-node.max_session_memory': 16, // MB: of answers that a connection has not read, and of its headers
   'grpc.enable_channelz': 0,
 };
-const MOST_CONNECTIONS = 64;
+const MOST_CONNECTIONS = 32;
 /** Of those beyond, which are told so: they have to be quick. */
-const MOST_TURNED_AWAY = 32;
+const MOST_TURNED_AWAY = 16;
 const TURNED_AWAY: grpc.ServerOptions = { ...LIMITS, 'grpc.max_connection_idle_ms': 5_000 };
 /** Health alone is quick for everybody, and behind nobody: who has been there longest makes room. */
 const MOST_HEALTH_CONNECTIONS = 64;
@@ -59,6 +60,7 @@ export function startAdminServer(options: AdminServerOptions): AdminServer {
   const { doors, backend, health, log, drainMs = DRAIN_MS } = options;
   grpc.setLogVerbosity(grpc.logVerbosity.NONE); // its faults reach us as errors; standard error is not its to write
   const closing = new AbortController();
+  setMaxListeners(0, closing.signal); // one for each watcher
   const kubelet = createKubeletResources(options.kubeletResourcesSocket);
   const shared = { backend, health, kubelet, log, closing: closing.signal };
 
@@ -112,6 +114,7 @@ export async function startHealthServer({
   grpc.setLogVerbosity(grpc.logVerbosity.NONE);
   const door = await listenAt(address, (err) => log.warn({ err }, 'a connection was not accepted'));
   const closing = new AbortController();
+  setMaxListeners(0, closing.signal); // one for each watcher
   const server = new grpc.Server(LIMITS);
   addHealthService(server, { health, log, closing: closing.signal });
   const guests = new Guests(MOST_HEALTH_CONNECTIONS);
