@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 
 import { runCli } from './cli/program';
+import { showLines } from './core/show-text';
 
 declare const __CPUSETD_VERSION__: string;
 
@@ -46,6 +47,6 @@ function endBy(log: Logger, error: unknown, origin: string): void {
 }
 
 main().catch((error: unknown) => {
-  console.error('cpusetd: unexpected error:', error);
-  process.exitCode = EXIT_UNEXPECTED;
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  process.stderr.write(`cpusetd: unexpected error: ${showLines(text)}\n`, () => process.exit(EXIT_UNEXPECTED));
 });

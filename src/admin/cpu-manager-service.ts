@@ -3,47 +3,60 @@ import type * as grpc from '@grpc/grpc-js';
 import {
   CpuManagerDefinition,
   ExplainResponse,
-  GetStatusResponse,
-  ListAssignmentsResponse,
   type ExplainRequest,
   type WatchStatusRequest,
-  type WatchStatusResponse,
 } from '../../gen/cpusetd/v1/cpusetd';
 import { CpusetdError } from '../core/errors';
-import { encodeAssignment } from './codec/assignment';
+import type { AnswerQueue } from './answer-queue';
 import { decodeExplainQuery, encodeExplanation } from './codec/explain';
-import { encodeChange, encodeStatus } from './codec/status';
-import { encodeTopology } from './codec/topology';
-import { answerUnary, toGrpcService, toServiceError, type AdminLog } from './grpc-service';
+import { EncodedStatus } from './encoded-status';
+import { answerInTurn, toGrpcService, toServiceError, type AdminLog } from './grpc-service';
 import type { AdminBackend } from './status';
 import { streamLatest } from './stream-latest';
 
+export interface CpuManagerParts {
+  readonly backend: AdminBackend;
+  readonly queue: AnswerQueue;
+  readonly log: AdminLog;
+  readonly closing: AbortSignal;
+}
+
+/** Watchers at one time. */
+const MOST_WATCHERS = 64;
+
 /** Adds cpusetd.v1.CpuManager. */
-export function addCpuManagerService(
-  server: grpc.Server,
-  { backend, log, closing }: { readonly backend: AdminBackend; readonly log: AdminLog; readonly closing: AbortSignal },
-): void {
+export function addCpuManagerService(server: grpc.Server, parts: CpuManagerParts): void {
+  const { backend, queue, log, closing } = parts;
+  const encoded = new EncodedStatus(backend);
+  let watchers = 0;
   server.addService(toGrpcService(CpuManagerDefinition), {
-    getStatus: answerUnary(log, () => GetStatusResponse.create({ status: encodeStatus(backend.status()) })),
-    listAssignments: answerUnary(log, () =>
-      ListAssignmentsResponse.create({ assignments: backend.assignments().map(encodeAssignment) }),
-    ),
-    getTopology: answerUnary(log, () => encodeTopology(backend.topology())),
-    explain: answerUnary(log, (request: ExplainRequest): ExplainResponse => {
+    getStatus: answerInTurn(parts, () => encoded.status()),
+    listAssignments: answerInTurn(parts, () => encoded.assignments()),
+    getTopology: answerInTurn(parts, () => encoded.topology()),
+    explain: answerInTurn(parts, (request: ExplainRequest) => {
       const query = decodeExplainQuery(request);
-      if (query) return encodeExplanation(backend.explain(query));
+      if (query) return Buffer.from(ExplainResponse.encode(encodeExplanation(backend.explain(query))).finish());
       throw new CpusetdError('INVALID_ARGUMENT', 'nothing to explain: name a pod or a number of CPUs');
     }),
-    watchStatus: (call: grpc.ServerWritableStream<WatchStatusRequest, WatchStatusResponse>) => {
-      try {
+    watchStatus: (call: grpc.ServerWritableStream<WatchStatusRequest, Buffer>) => {
+      const fail = (error: unknown): void => void call.emit('error', toServiceError(error, log));
+      if (watchers >= MOST_WATCHERS) {
+        fail(new CpusetdError('RESOURCE_EXHAUSTED', `${MOST_WATCHERS} watch the status already; end one of them`));
+        return;
+      }
+      watchers += 1;
+      let forget = (): void => undefined;
+      call.once('cancelled', () => {
+        watchers -= 1;
+        forget();
+      });
+      forget = queue.add(() => {
         streamLatest(call, {
-          snapshot: () => encodeChange({ kind: 'full', status: backend.status() }),
-          subscribe: (listener) => backend.watch((change) => listener(encodeChange(change))),
+          snapshot: () => encoded.status(),
+          subscribe: (listener) => backend.watch((change) => listener(encoded.changeOf(change))),
           closing,
         });
-      } catch (error) {
-        call.emit('error', toServiceError(error, log));
-      }
+      }, fail);
     },
   });
 }

@@ -19,11 +19,16 @@ export function readDescriptorRegistry(): DescriptorRegistry {
   const set = fromBinary(FileDescriptorSetSchema, Buffer.from(descriptorSetBase64, 'base64'));
   const registry = createFileRegistry(set);
   const fileBySymbol = indexSymbols(registry);
+  const known = new Map<DescFile, Uint8Array[]>();
+  const serialized = (file: DescFile | undefined): Uint8Array[] | undefined => {
+    if (file && !known.has(file)) known.set(file, serialize(file));
+    return file && known.get(file);
+  };
   return {
     services: [...registry].filter((type) => type.kind === 'service').map((type) => type.typeName),
     hasMessage: (typeName) => registry.getMessage(typeName) !== undefined,
-    filesOfSymbol: (symbol) => serialize(fileBySymbol.get(symbol)),
-    filesOfFile: (name) => serialize(registry.getFile(name)),
+    filesOfSymbol: (symbol) => serialized(fileBySymbol.get(symbol)),
+    filesOfFile: (name) => serialized(registry.getFile(name)),
   };
 }
 
@@ -52,8 +57,7 @@ function membersOf(type: ReturnType<typeof nestedTypes> extends Iterable<infer T
   }
 }
 
-function serialize(file: DescFile | undefined): Uint8Array[] | undefined {
-  if (file === undefined) return undefined;
+function serialize(file: DescFile): Uint8Array[] {
   const files = new Set<DescFile>([file]);
   for (const known of files) for (const imported of known.dependencies) files.add(imported); // a Set visits what is added meanwhile
   return [...files].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));

@@ -2,6 +2,8 @@ import * as grpc from '@grpc/grpc-js';
 import type { Logger } from 'pino';
 
 import { toErrorStatus } from '../core/errors';
+import { boundText, wellFormed } from '../core/show-text';
+import type { AnswerQueue } from './answer-queue';
 
 /** The log that the admin server needs. */
 export type AdminLog = Pick<Logger, 'error' | 'warn'>;
@@ -28,7 +30,7 @@ interface GenericDefinition {
   >;
 }
 
-/** The same service as grpc-js wants it, under its own or under another name. */
+/** The same service as grpc-js wants it, under its own or under another name. A response may be a message, or its bytes as a Buffer. */
 export function toGrpcService(definition: GenericDefinition, fullName = definition.fullName): grpc.ServiceDefinition {
   return Object.fromEntries(
     Object.entries(definition.methods).map(([key, method]) => [
@@ -39,7 +41,8 @@ export function toGrpcService(definition: GenericDefinition, fullName = definiti
         responseStream: method.responseStream,
         requestSerialize: (message: unknown) => Buffer.from(method.requestType.encode(message).finish()),
         requestDeserialize: (bytes: Buffer) => method.requestType.decode(bytes),
-        responseSerialize: (message: unknown) => Buffer.from(method.responseType.encode(message).finish()),
+        responseSerialize: (message: unknown) =>
+          Buffer.isBuffer(message) ? message : Buffer.from(method.responseType.encode(message).finish()),
         responseDeserialize: (bytes: Buffer) => method.responseType.decode(bytes),
       },
     ]),
@@ -61,9 +64,40 @@ export function answerUnary<Request, Response>(
   };
 }
 
+/**
+ * The handler of a unary method whose answers are long, or cost something: it waits for its turn, and its bytes are counted until they
+ * have been read.
+ */
+export function answerInTurn<Request>(
+  { log, queue }: { readonly log: AdminLog; readonly queue: AnswerQueue },
+  answer: (request: Request) => Buffer,
+): grpc.handleUnaryCall<Request, Buffer> {
+  return (call, callback) => {
+    const forget = queue.add(
+      () => sendCounted(call, callback, { queue, bytes: answer(call.request) }),
+      (error) => callback(toServiceError(error, log)),
+    );
+    call.once('cancelled', forget);
+  };
+}
+
+/** Sends an answer whose bytes count as unread until the call has ended. */
+export function sendCounted<Request>(
+  call: grpc.ServerUnaryCall<Request, Buffer>,
+  callback: grpc.sendUnaryData<Buffer>,
+  { queue, bytes }: { readonly queue: AnswerQueue; readonly bytes: Buffer },
+): void {
+  if (call.cancelled) return;
+  call.once('cancelled', queue.holdUnread(bytes.length)); // also when all of it was sent
+  callback(null, bytes);
+}
+
+/** A status travels in a header, which is not to be long. */
+const LONGEST_DETAILS = 2_048;
+
 /** The status of an error as grpc-js sends it. What the peer must not see goes to the log instead. */
 export function toServiceError(error: unknown, log: AdminLog): { code: grpc.status; details: string } {
   const { code, message } = toErrorStatus(error);
   if (code === 'INTERNAL') log.error({ err: error }, 'admin call failed');
-  return { code: grpc.status[code], details: message };
+  return { code: grpc.status[code], details: wellFormed(boundText(message, LONGEST_DETAILS)) };
 }

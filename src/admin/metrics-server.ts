@@ -1,9 +1,9 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { CpusetdError } from '../core/errors';
+import { Guests } from './door';
 import type { AdminLog } from './grpc-service';
-import { formatHostPort, type HostPort } from './host-port';
+import type { HostPort } from './host-port';
 import type { Metrics } from './metrics';
 
 export interface MetricsServer {
@@ -12,10 +12,23 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
+/** A scrape is a few hundred bytes, sent at once, and its answer is read at once. */
+const LIMITS = {
+  requestTimeout: 5_000,
+  headersTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
+  keepAliveTimeout: 65_000, // scrapes come once a minute at most
+  maxHeaderSize: 8 * 1024,
+};
+/** A connection on which nothing moves: its answer is not read. */
+const SILENCE_MS = 75_000;
+/** Who has been there longest makes room for a newcomer. */
+const MOST_CONNECTIONS = 32;
+
 /**
- * Serves `GET /metrics` over HTTP, figures of the process itself included.
+ * Serves `GET /metrics` over HTTP, figures of the process itself included. Scrapes at one time share an answer.
  *
- * Throws CpusetdError FAILED_PRECONDITION when the address can't be had.
+ * Throws what the system says (EADDRINUSE, EADDRNOTAVAIL) when the address can't be had.
  */
 export async function startMetricsServer({
   address,
@@ -26,11 +39,16 @@ export async function startMetricsServer({
   readonly metrics: Metrics;
   readonly log: AdminLog;
 }): Promise<MetricsServer> {
-  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, response) => {
+  let exposing: Promise<string> | undefined;
+  const expose = (): Promise<string> =>
+    (exposing ??= metrics.expose().finally(() => {
+      exposing = undefined;
+    }));
+  const server = createServer(LIMITS, (request, response) => {
     const [path] = (request.url ?? '').split('?');
-    if (path !== '/metrics') return void response.writeHead(404).end('not found; metrics are at /metrics\n');
-    if (request.method !== 'GET') return void response.writeHead(405, { allow: 'GET' }).end();
-    metrics.expose().then(
+    if (path !== '/metrics') { refuse(response, 404, 'not found; metrics are at /metrics\n'); return; }
+    if (request.method !== 'GET') { refuse(response, 405, '', { allow: 'GET' }); return; }
+    expose().then(
       (text) => response.writeHead(200, { 'content-type': metrics.contentType }).end(text),
       (error: unknown) => {
         log.error({ err: error }, 'metrics could not be read');
@@ -38,13 +56,11 @@ export async function startMetricsServer({
       },
     );
   });
-  server.maxConnections = 32;
-  try {
-    await listen(server, address);
-  } catch (error) {
-    const message = `can't listen on ${formatHostPort(address)} for metrics: it is in use, or no address of this machine; choose another --metrics-address`;
-    throw new CpusetdError('FAILED_PRECONDITION', message, { cause: error });
-  }
+  server.timeout = SILENCE_MS;
+  const guests = new Guests(MOST_CONNECTIONS);
+  server.on('connection', (socket) => guests.add(socket));
+  await listen(server, address);
+  server.on('error', (err) => log.warn({ err }, 'a connection was not accepted'));
   metrics.addProcessFigures();
   return {
     port: (server.address() as AddressInfo).port,
@@ -56,9 +72,17 @@ export async function startMetricsServer({
   };
 }
 
+/** Of a request that has no place here nothing more is read. */
+function refuse(response: ServerResponse, status: number, text: string, headers = {}): void {
+  response.writeHead(status, { connection: 'close', ...headers }).end(text);
+}
+
 function listen(server: Server, { host, port }: HostPort): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, resolve);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
   });
 }

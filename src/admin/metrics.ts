@@ -140,7 +140,7 @@ export class Metrics {
     this.cgroupWriteSeconds.observe(seconds);
   }
 
-  /** Adds memory, CPU time, files and the event loop of the process. They cost a little all the time: only when somebody scrapes. */
+  /** Adds memory, CPU time, files and the event loop of the process, once. They cost a little all the time: only when somebody scrapes. */
   addProcessFigures(): void {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 100 });
   }

@@ -10,11 +10,14 @@ import { toGrpcService, toServiceError, type AdminLog } from './grpc-service';
 
 type ReflectionCall = grpc.ServerDuplexStream<ServerReflectionRequest, ServerReflectionResponse>;
 
-/** Adds grpc.reflection under its present and its older name. Descriptors are read at the first question. */
+/** Adds grpc.reflection under its present and its older name. Descriptors are read once, at the first question. */
 export function addReflectionService(server: grpc.Server, { log }: { readonly log: AdminLog }): void {
+  let registry: Promise<DescriptorRegistry> | undefined;
+  const readOnce = (): Promise<DescriptorRegistry> =>
+    (registry ??= import('./descriptor-registry').then(({ readDescriptorRegistry }) => readDescriptorRegistry()));
   const serverReflectionInfo = (call: ReflectionCall): void => {
-    import('./descriptor-registry')
-      .then(({ readDescriptorRegistry }) => answerAll(call, readDescriptorRegistry()))
+    readOnce()
+      .then((read) => answerAll(call, read))
       .catch((error: unknown) => call.emit('error', toServiceError(error, log)));
   };
   for (const name of ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection']) {

@@ -72,6 +72,7 @@ export const ALARM_KINDS = [
   'kubelet-reservation',
   'api-server',
   'internal-fault',
+  'not-listening',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];
@@ -79,7 +80,7 @@ export type AlarmKind = (typeof ALARM_KINDS)[number];
 export interface Alarm {
   /** An `AlarmKind`, or a word of another version. */
   readonly kind: string;
-  /** Id of the container, or name of the part of cpusetd, that it is about; empty for the node. */
+  /** Id of the container, name of the option, or name of the part of cpusetd, that it is about; empty for the node. */
   readonly subject: string;
   readonly because: string;
   readonly since: string;

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Alarm, AlarmKind } from '../admin/status';
+import { boundText } from '../core/show-text';
 
 /** What an operator has to look at, as long as it lasts: in status, health, metrics, and once in the log. */
 export class Alarms {
@@ -9,8 +10,9 @@ export class Alarms {
     private readonly parts: { readonly log: Logger; readonly now: () => string; readonly onChange: () => void },
   ) {}
 
-  /** Raises an alarm about a subject (a container, or the empty text for the node); no news when it is raised already. */
-  raise(kind: AlarmKind, subject: string, because: string): void {
+  /** Raises an alarm about a subject (a container, an option, or the empty text for the node); no news when it is raised already. */
+  raise(kind: AlarmKind, subject: string, reason: string): void {
+    const because = boundText(reason);
     const key = `${kind}/${subject}`;
     if (this.raised.has(key)) return;
     this.raised.set(key, { kind, subject, because, since: this.parts.now() });
@@ -19,12 +21,12 @@ export class Alarms {
   }
 
   /** What there is to say of a subject now; undefined = nothing. An alarm that goes on for another reason is not over in between. */
-  tell(kind: AlarmKind, subject: string, because: string | undefined): void {
+  tell(kind: AlarmKind, subject: string, reason: string | undefined): void {
     const key = `${kind}/${subject}`;
-    if (because === undefined) this.clear(kind, subject);
-    else if (this.raised.get(key)?.because !== because) {
+    if (reason === undefined) this.clear(kind, subject);
+    else if (this.raised.get(key)?.because !== boundText(reason)) {
       this.raised.delete(key);
-      this.raise(kind, subject, because);
+      this.raise(kind, subject, reason);
     }
   }
 

@@ -2,9 +2,10 @@ import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { HealthState } from '../admin/health-state';
-import type { PodSource } from '../admin/status';
+import type { AlarmKind, PodSource } from '../admin/status';
 import { countNodeResources } from '../core/node-resources';
 import type { NodeView } from '../core/model/node-model';
+import { showText } from '../core/show-text';
 import {
   communityTopology,
   craneTopology,
@@ -187,6 +188,9 @@ function listCounted({ pods }: NodeView, { pods: watched = [] }: PodInformer) {
     .map(({ spec }) => spec);
 }
 
+/** Alarms about what does not keep containers from their CPUs. */
+const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>(['api-server', 'not-listening']);
+
 /** As the Node's condition says it. */
 function stateOf({ mode }: Config, health: HealthState, alarms: Alarms): NodeState {
   if (health.get(mode === 'nri' ? 'nri' : 'cri') !== 'SERVING')
@@ -195,7 +199,7 @@ function stateOf({ mode }: Config, health: HealthState, alarms: Alarms): NodeSta
       reason: 'RuntimeNotConnected',
       message: 'not connected to the container runtime: new containers are not pinned',
     };
-  const alarm = alarms.list().find(({ kind }) => kind !== 'api-server');
-  if (alarm) return { ready: false, reason: 'Alarm', message: alarm.because };
+  const alarm = alarms.list().find(({ kind }) => !BESIDE_PINNING.has(kind));
+  if (alarm) return { ready: false, reason: 'Alarm', message: showText(alarm.because) };
   return { ready: true, reason: 'Pinning', message: 'containers get their CPUs as promised' };
 }

@@ -1,4 +1,5 @@
 import type { NodeView } from '../core/model/node-model';
+import { showText } from '../core/show-text';
 import type { Note } from '../core/transition';
 import type { PodNews } from '../kube';
 
@@ -46,6 +47,6 @@ function newsOf(view: NodeView, { podUid, container, type, reason, because }: To
     ...(container !== undefined && { container }),
     type,
     reason,
-    message: container === undefined ? because : `${container}: ${because}`,
+    message: showText(container === undefined ? because : `${container}: ${because}`),
   };
 }

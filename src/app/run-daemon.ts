@@ -29,7 +29,7 @@ import { OnlineCpus } from './online-cpus';
 import { openGround } from './open-ground';
 import { Reconciler } from './reconciler';
 import { RuntimeLink } from './runtime-link';
-import { loadMetrics, servePeople } from './serve-people';
+import { loadMetrics, openDoors, servePeople } from './serve-people';
 import { Transactor } from './transactor';
 import { VerdictBook } from './verdict-book';
 import { watchSaves } from './watch-saves';
@@ -56,6 +56,7 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
     const now = (): string => new Date().toISOString();
     const ground = await openGround({ config: given, placeOf, version, log, onClose });
     const { config, kubeletConfig, model, memory, cgroups, writes, lockPath, aliveMs } = ground;
+    const doors = await openDoors(config, { log, onClose });
     const verdicts = new VerdictBook();
     const allocations = new AllocationBook(model);
     const health = new HealthState();
@@ -202,7 +203,7 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
       attachment.firstContact,
       delay(FIRST_CONTACT_MS, undefined, { ref: false, signal }).catch(() => undefined),
     ]);
-    await servePeople({ config, backend, health, metrics, log, onClose });
+    await servePeople({ config, doors, backend, health, metrics, alarms, log, onClose });
     log.info({ adminSocket: config.adminSocket, topology: describe(model) }, 'started');
 
     const learnKubeletConfig = (found: KubeletConfig): void => {

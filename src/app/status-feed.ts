@@ -1,24 +1,25 @@
 import type { ContainerStatus, Status, StatusChange } from '../admin/status';
+import { CpuSet } from '../core/cpuset';
 
 type Listener = (change: StatusChange) => void;
 
 /**
  * Tells watchers what changed. Costs nothing while nobody watches; with watchers, everything that happens within one
- * turn of the event loop is told once.
+ * turn of the event loop is told once, and only what is another object than before is compared at all.
  */
 export class StatusFeed {
   private readonly listeners = new Set<Listener>();
-  private shown: { node: string; idle: string; containers: Map<string, string> } | undefined;
+  private told: Told | undefined;
   private scheduled = false;
 
   constructor(private readonly status: () => Status) {}
 
   watch(listener: Listener): () => void {
     this.listeners.add(listener);
-    this.shown ??= remember(this.status());
+    this.told ??= index(this.status());
     return () => {
       this.listeners.delete(listener);
-      if (this.listeners.size === 0) this.shown = undefined;
+      if (this.listeners.size === 0) this.told = undefined;
     };
   }
 
@@ -33,19 +34,20 @@ export class StatusFeed {
   }
 
   private tell(): void {
-    if (!this.shown) return;
-    const status = this.status();
-    const next = remember(status);
-    const before = this.shown;
-    this.shown = next;
-    if (next.node !== before.node) this.emit({ kind: 'node', node: status.node });
-    for (const container of status.containers) {
-      if (next.containers.get(container.id) !== before.containers.get(container.id))
-        this.emit({ kind: 'container', container });
+    const before = this.told;
+    if (!before) return;
+    const { status: then } = before;
+    const now = this.status();
+    const next = now.containers === then.containers ? { ...before, status: now } : index(now);
+    this.told = next;
+    if (!same(now.node, then.node)) this.emit({ kind: 'node', node: now.node });
+    if (next.containers !== before.containers) {
+      for (const container of now.containers)
+        if (!sameButTime(before.containers.get(container.id), container)) this.emit({ kind: 'container', container });
+      for (const id of before.containers.keys())
+        if (!next.containers.has(id)) this.emit({ kind: 'container-removed', id });
     }
-    for (const id of before.containers.keys())
-      if (!next.containers.has(id)) this.emit({ kind: 'container-removed', id });
-    if (next.idle !== before.idle) this.emit({ kind: 'idle', idle: status.idle });
+    if (!same(now.idle, then.idle)) this.emit({ kind: 'idle', idle: now.idle });
   }
 
   private emit(change: StatusChange): void {
@@ -53,23 +55,31 @@ export class StatusFeed {
   }
 }
 
-function remember({ node, containers, idle }: Status) {
-  return {
-    node: JSON.stringify(node),
-    idle: JSON.stringify(idle),
-    containers: new Map(containers.map((container) => [container.id, fingerprint(container)])),
-  };
+interface Told {
+  readonly status: Status;
+  readonly containers: ReadonlyMap<string, ContainerStatus>;
+}
+
+function index(status: Status): Told {
+  return { status, containers: new Map(status.containers.map((container) => [container.id, container])) };
 }
 
 /** All of it but the time of the last look, which is no change. */
-function fingerprint({ observation, ...container }: ContainerStatus): string {
-  return JSON.stringify([
-    container,
-    observation?.cpus,
-    observation?.effectiveCpus,
-    observation?.mems,
-    observation?.quotaUs,
-    observation?.podQuotaUs,
-    observation?.threads,
-  ]);
+function sameButTime(a: ContainerStatus | undefined, b: ContainerStatus): boolean {
+  if (a === b) return true;
+  if (a === undefined) return false;
+  const [{ observation: seen, ...rest }, { observation: seenNow, ...restNow }] = [a, b];
+  return same(rest, restNow) && same(seen && { ...seen, at: '' }, seenNow && { ...seenNow, at: '' });
+}
+
+/** Equal in all their parts; CPU sets by what is in them. */
+function same(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (a instanceof CpuSet || b instanceof CpuSet) return a instanceof CpuSet && b instanceof CpuSet && a.equals(b);
+  const [keys, others] = [Object.keys(a), Object.keys(b)];
+  return (
+    keys.length === others.length &&
+    keys.every((key) => same((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]))
+  );
 }

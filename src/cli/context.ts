@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 
 import type { Config, PlaceOf } from '../app/config';
+import { showText } from '../core/show-text';
 
 /** What a command works with. */
 export interface CliContext {
@@ -24,6 +25,20 @@ export type ExitStatus = 0 | 1 | 2;
 /** A command was used wrongly. The message names the input, the rule and the remedy, a line for each fault. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
+  readonly faults: readonly string[];
+
+  constructor(...faults: readonly string[]) {
+    super(faults.join('\n'));
+    this.faults = faults;
+  }
+}
+
+/** What is wrong may quote a whole value of somebody else. */
+const LONGEST_COMPLAINT = 4_096;
+
+/** Says what is wrong, a line for each fault. */
+export function complain(stderr: Writable, ...faults: readonly string[]): void {
+  for (const fault of faults) stderr.write(`cpusetd: ${showText(fault, LONGEST_COMPLAINT)}\n`);
 }
 
 /** Writes, and waits when the reader is slower than we are. */

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 
 import { CpusetdError } from '../core/errors';
+import { showLines } from '../core/show-text';
 import { addAllocateCommand } from './commands/allocate';
 import { addExplainCommand } from './commands/explain';
 import { addHealthCommand } from './commands/health';
@@ -8,7 +9,7 @@ import { addRunCommand } from './commands/run';
 import { addStateCommand } from './commands/state';
 import { addStatusCommand } from './commands/status';
 import { addTopologyCommand } from './commands/topology';
-import { UsageError, type CliContext, type ExitStatus } from './context';
+import { complain, UsageError, type CliContext, type ExitStatus } from './context';
 
 /** Carries out one command line (without interpreter and script) and tells the exit status. */
 export async function runCli(args: readonly string[], context: CliContext): Promise<ExitStatus> {
@@ -20,7 +21,7 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
   } catch (error) {
     if (error instanceof CommanderError) return isHelp(error, args) ? 0 : 2; // it has printed its message
     if (error instanceof UsageError || error instanceof CpusetdError) {
-      context.stderr.write(`cpusetd: ${error.message}\n`);
+      complain(context.stderr, ...(error instanceof UsageError ? error.faults : [error.message]));
       return error instanceof UsageError || error.code === 'INVALID_ARGUMENT' ? 2 : 1;
     }
     throw error;
@@ -38,7 +39,7 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
     .configureOutput({
       writeOut: (text) => void context.stdout.write(text),
       writeErr: (text) => void context.stderr.write(text),
-      outputError: (text, print) => print(text.replace(/^error: /, 'cpusetd: ')),
+      outputError: (text, print) => print(showLines(text.replace(/^error: /, 'cpusetd: '))),
     });
   // Subcommands inherit what is set above only when they are made by `program.command`.
   addRunCommand(program, context);

@@ -6,11 +6,16 @@ import { join } from 'node:path';
 const PROTO_ROOT = join(__dirname, '../../proto');
 
 /** A client made from the proto files by a second implementation, which knows nothing of our generated code. */
-export function loadProtoClient(file: string, service: string, address: string): grpc.Client & Record<string, any> {
+export function loadProtoClient(
+  file: string,
+  service: string,
+  address: string,
+  options: grpc.ClientOptions = {},
+): grpc.Client & Record<string, any> {
   const definition = loadSync(file, { includeDirs: [PROTO_ROOT], longs: Number, enums: String, oneofs: true });
   const root = grpc.loadPackageDefinition(definition);
   const Client = service.split('.').reduce<any>((at, name) => at[name], root);
-  return new Client(address, grpc.credentials.createInsecure());
+  return new Client(address, grpc.credentials.createInsecure(), options);
 }
 
 export function callUnary(client: grpc.Client & Record<string, any>, method: string, request: object): Promise<any> {

@@ -1,7 +1,11 @@
 import { Metrics } from '../../src/admin/metrics';
 import { startMetricsServer } from '../../src/admin/metrics-server';
+import type { Status } from '../../src/admin/status';
 import { parseCpuList } from '../../src/core/cpuset';
+import { wellFormed } from '../../src/core/show-text';
 import { buildTopology } from '../../src/core/topology';
+import { createRandom } from '../support/random';
+import { randomText, unsafeIn } from '../support/unsafe-text';
 import { sampleStatus } from './sample-status';
 
 const topology = buildTopology({
@@ -38,6 +42,25 @@ test.each`
   ${'cpusetd_build_info{version="0.1.0"}'}                    | ${1}
 `('$sample is read from the status: $value', async ({ sample, value }) => {
   expect((await samplesOf(createMetrics())).get(sample)).toBe(value);
+});
+
+test('whatever names and reasons are, the exposition has no line of theirs', async () => {
+  const random = createRandom(5);
+  const text = () => wellFormed(randomText(random, 50));
+  const status: Status = {
+    ...sampleStatus,
+    node: {
+      ...sampleStatus.node,
+      nri: { ...sampleStatus.node.nri, reason: text() },
+      alarms: [{ kind: text(), subject: text(), because: text(), since: text() }],
+    },
+    containers: sampleStatus.containers.map((of) => ({ ...of, pod: text(), because: text(), id: text() })),
+  };
+  const lines = (await new Metrics({ status: () => status, topology: () => topology }).expose()).split('\n');
+  const plain = (await createMetrics().expose()).split('\n');
+  const nameOf = (line: string): string => line.replace(/ \S+$/, '');
+  expect(lines.map(nameOf)).toEqual(plain.map(nameOf));
+  expect(lines.map(unsafeIn).filter(Boolean)).toEqual([]);
 });
 
 test('what happens is counted', async () => {
@@ -99,14 +122,13 @@ test('a source that fails is answered with 500, without its words', async () => 
   }
 });
 
-test('an address in use is a clear error', async () => {
+test('an address in use is told with the code of the system', async () => {
   const metrics = createMetrics();
   const first = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
   try {
     const address = { host: '127.0.0.1', port: first.port };
     await expect(startMetricsServer({ address, metrics: createMetrics(), log })).rejects.toMatchObject({
-      code: 'FAILED_PRECONDITION',
-      message: expect.stringContaining('--metrics-address'),
+      code: 'EADDRINUSE',
     });
   } finally {
     await first.close();

@@ -20,11 +20,15 @@ async function ask(socketPath: string, method: string, request: object = {}): Pr
 }
 
 /** A kubelet that answers with these on its own socket, or with an error. */
-async function startKubelet(socketPath: string, answers: Readonly<Record<string, object>>): Promise<grpc.Server> {
+async function startKubelet(
+  socketPath: string,
+  answers: Readonly<Record<string, object>>,
+  onAsked: () => void = () => undefined,
+): Promise<grpc.Server> {
   const definition = loadSync(FILE, { includeDirs: [join(__dirname, '../../proto')], keepCase: true });
   const server = new grpc.Server();
   server.addService(definition[SERVICE] as grpc.ServiceDefinition, {
-    List: answerWith(answers['List']),
+    List: answerWith(answers['List'], onAsked),
     GetAllocatableResources: answerWith(answers['GetAllocatableResources']),
   });
   await new Promise<void>((resolve, reject) =>
@@ -36,8 +40,12 @@ async function startKubelet(socketPath: string, answers: Readonly<Record<string,
   return server;
 }
 
-function answerWith(answer: object | undefined): grpc.handleUnaryCall<unknown, unknown> {
+function answerWith(
+  answer: object | undefined,
+  onAsked: () => void = () => undefined,
+): grpc.handleUnaryCall<unknown, unknown> {
   return (_call, callback) => {
+    onAsked();
     if (answer) callback(null, answer);
     else callback({ code: grpc.status.RESOURCE_EXHAUSTED, details: 'rejected by rate limit' });
   };
@@ -182,6 +190,30 @@ describe('beside a kubelet', () => {
         details: 'the kubelet does not answer for devices on its own PodResources socket',
       });
       kubelet?.forceShutdown();
+    });
+  });
+});
+
+describe('many who ask at one time', () => {
+  test('share a question to the kubelet that goes out after they asked', async () => {
+    await withAdminRig(async ({ start, socketPath, folder }) => {
+      let asked = 0;
+      const counting = await startKubelet(
+        join(folder, 'kubelet.sock'),
+        { List: { pod_resources: [] } },
+        () => (asked += 1),
+      );
+      await start();
+      const client = loadProtoClient(FILE, SERVICE, `unix:${socketPath}`);
+      const ask = () => callUnary(client, 'List', {});
+      const answers = await Promise.all(Array.from({ length: 200 }, ask));
+      for (const answer of answers) expect(answer.podResources).toHaveLength(2);
+      expect(asked).toBeLessThan(50);
+      const before = asked;
+      await ask();
+      expect(asked).toBe(before + 1); // who comes later is not told what was true before
+      client.close();
+      counting.forceShutdown();
     });
   });
 });

@@ -1,9 +1,12 @@
 import * as grpc from '@grpc/grpc-js';
+import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 
 import { connectAdmin } from '../../src/admin/client';
+import { startHealthServer } from '../../src/admin/server';
 import type { StatusChange } from '../../src/admin/status';
 import { parseCpuList } from '../../src/core/cpuset';
+import { CpusetdError } from '../../src/core/errors';
 import { callUnary, loadProtoClient, readOneByOne } from './load-proto-client';
 import { container, sampleStatus, sampleTopology } from './sample-status';
 import { withAdminRig } from './with-admin-server';
@@ -72,28 +75,22 @@ describe('health', () => {
   });
 
   test('is answered over TCP where asked for, and nothing else is', async () => {
-    await withAdminRig(async ({ start, health }) => {
-      const { healthPort } = await start({ healthAddress: { host: '127.0.0.1', port: 0 } });
+    await withAdminRig(async ({ health, logged }) => {
+      const address = { host: '127.0.0.1', port: 0 };
+      const log = { error: (fact: unknown) => void logged.push(fact), warn: (fact: unknown) => void logged.push(fact) };
+      const server = await startHealthServer({ address, health, log });
       health.set('', 'SERVING');
-      const address = `127.0.0.1:${healthPort}`;
-      const client = loadProtoClient(...HEALTH, address);
+      const client = loadProtoClient(...HEALTH, `127.0.0.1:${server.port}`);
       expect(await callUnary(client, 'Check', {})).toEqual({ status: 'SERVING' });
       client.close();
-      const manager = loadProtoClient(...CPU_MANAGER, address);
+      const manager = loadProtoClient(...CPU_MANAGER, `127.0.0.1:${server.port}`);
       await expect(callUnary(manager, 'GetStatus', {})).rejects.toMatchObject({ code: grpc.status.UNIMPLEMENTED });
       manager.close();
-    });
-  });
 
-  test('an address that is in use is a clear error, and the socket is free again', async () => {
-    await withAdminRig(async ({ start, socketPath }) => {
-      const { healthPort } = await start({ healthAddress: { host: '127.0.0.1', port: 0 } });
-      const second = { socketPath: `${socketPath}2`, healthAddress: { host: '127.0.0.1', port: healthPort! } };
-      await expect(start(second)).rejects.toMatchObject({
-        code: 'FAILED_PRECONDITION',
-        message: expect.stringContaining('--health-address'),
-      });
-      await start({ ...second, healthAddress: undefined });
+      const second = startHealthServer({ address: { ...address, port: server.port }, health, log });
+      await expect(second).rejects.toMatchObject({ code: 'EADDRINUSE' });
+      await server.close();
+      await server.close();
     });
   });
 });
@@ -293,6 +290,50 @@ describe('cpusetd.v1.CpuManager', () => {
 });
 
 describe('the server as a whole', () => {
+  test('an error that quotes a long text of the peer reaches it, bounded', async () => {
+    await withAdminRig(async ({ start, socketPath, backend }) => {
+      jest.spyOn(backend, 'explain').mockImplementation((query) => {
+        throw new CpusetdError('NOT_FOUND', `no pod ${query.kind === 'pod' ? query.pod : ''}\ud800`);
+      });
+      await start();
+      const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
+      const failed = callUnary(client, 'Explain', { pod: { name: '\u{1f600}'.repeat(15_000) } });
+      await expect(failed).rejects.toMatchObject({
+        code: grpc.status.NOT_FOUND,
+        details: expect.stringMatching(/^no pod .*… \(\d+ characters\)$/u),
+      });
+      await callUnary(client, 'GetStatus', {});
+      client.close();
+    });
+  });
+
+  test.each([
+    ['an unknown method of a long name', { ':path': `/x/${'%'.repeat(30_000)}` }],
+    ['a long header', { 'x-long': 'y'.repeat(60_000) }],
+    ['many headers', Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`x-${i}`, 'y']))],
+    ['a deadline that is none', { 'grpc-timeout': 'soon' }],
+    ['an encoding that is none', { 'grpc-encoding': 'y'.repeat(1_000) }],
+  ])('%s ends its own call at most', async (_what, headers) => {
+    await withAdminRig(async ({ start, socketPath }) => {
+      await start();
+      const session = connectHttp2('http://localhost', { createConnection: () => connect(socketPath) });
+      session.on('error', () => undefined);
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': '/cpusetd.v1.CpuManager/GetStatus',
+        'content-type': 'application/grpc',
+        ...headers,
+      });
+      const closed = new Promise((resolve) => stream.on('error', () => undefined).once('close', resolve));
+      stream.resume().end(Buffer.from([1, 0, 0, 0, 1, 0]));
+      await closed;
+      session.destroy();
+      const client = await connectAdmin(socketPath);
+      expect((await client.status()).node.version).toBe('0.1.0');
+      client.close();
+    });
+  });
+
   test('bytes that are no HTTP/2 end their connection and nothing else', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { HealthState } from '../../src/admin/health-state';
+import { listenAt } from '../../src/admin/door';
 import { startAdminServer, type AdminServer, type AdminServerOptions } from '../../src/admin/server';
 import { SampleBackend } from './sample-status';
 
@@ -12,7 +13,9 @@ export interface AdminRig {
   readonly backend: SampleBackend;
   readonly health: HealthState;
   readonly logged: unknown[];
-  readonly start: (options?: Partial<AdminServerOptions>) => Promise<AdminServer>;
+  readonly start: (
+    options?: Partial<AdminServerOptions> & { readonly socketPath?: string; readonly podResourcesSocket?: string },
+  ) => Promise<AdminServer>;
 }
 
 /** Gives a folder of its own and whatever is started in it; closes all of it. */
@@ -31,9 +34,17 @@ export async function withAdminRig(use: (rig: AdminRig) => Promise<void>): Promi
       backend,
       health,
       logged,
-      start: async (options) => {
-        const server = await startAdminServer({
-          socketPath,
+      start: async ({ socketPath: path = socketPath, podResourcesSocket, ...options } = {}) => {
+        const admin = await listenAt(path, (fault) => logged.push(fault));
+        const podResources =
+          podResourcesSocket === undefined
+            ? undefined
+            : await listenAt(podResourcesSocket, (fault) => logged.push(fault)).catch((error: unknown) => {
+                admin.close();
+                throw error;
+              });
+        const server = startAdminServer({
+          doors: { admin, ...(podResources && { podResources }) },
           kubeletResourcesSocket: join(folder, 'kubelet.sock'),
           backend,
           health,

@@ -278,7 +278,7 @@ describe('status', () => {
       backend.current = { ...sampleStatus, containers: [evil], idle: [] };
       await start();
       const { stdout } = await cpusetd(['status', '--admin-socket', socketPath]);
-      expect(stdout).toContain('default/a?[2Jb?c');
+      expect(stdout).toContain('default/a\\u001b[2Jb\\u000ac');
       expect(stdout).not.toContain('\u001b');
     });
   });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 
 import { HealthState } from '../../src/admin/health-state';
+import { listenAt } from '../../src/admin/door';
 import { startAdminServer } from '../../src/admin/server';
 import { AllocationBook } from '../../src/app/allocation-book';
 import { createAdminBackend } from '../../src/app/node-status';
@@ -81,8 +82,9 @@ export async function showSession({ commands, without = [] }: Session): Promise<
   const socketPath = join(folder, 's');
   const health = new HealthState();
   const log = { error: () => undefined, warn: () => undefined };
-  const server = await startAdminServer({
-    socketPath,
+  const admin = await listenAt(socketPath, () => undefined);
+  const server = startAdminServer({
+    doors: { admin },
     kubeletResourcesSocket: join(folder, 'kubelet.sock'),
     backend: await playNode(),
     health,

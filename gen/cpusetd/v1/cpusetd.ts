@@ -264,7 +264,7 @@ export interface PodSource {
 export interface Alarm {
   /** A fixed word, e.g. `repairs-stopped`. */
   kind: string;
-  /** Id of the container that it is about; empty for the node. */
+  /** Id of the container, or name of the option, that it is about; empty for the node. */
   subject: string;
   because: string;
   since: Date | undefined;

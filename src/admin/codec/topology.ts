@@ -1,22 +1,18 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
-import { parseCpuList } from '../../core/cpuset';
+import { parseCpuList, type CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
-import { buildTopology } from '../../core/topology';
+import { buildTopology, type Topology } from '../../core/topology';
 import type { TopologyStatus } from '../status';
-import { decodeAssignment, encodeAssignment } from './assignment';
-import { decodeNode, encodeNode } from './node';
+import { decodeAssignment } from './assignment';
+import { decodeNode } from './node';
 
-export function encodeTopology({ topology, offline, node, assignments }: TopologyStatus): pb.GetTopologyResponse {
-  return pb.GetTopologyResponse.create({
-    machine: {
-      cpus: topology.cpus.map((cpu) => pb.Cpu.create(cpu)),
-      offline: offline.toString(),
-      memoryNodes: topology.memoryNodes.map(({ id, memoryBytes }) =>
-        pb.MemoryNode.create({ id, memoryBytes: BigInt(memoryBytes) }),
-      ),
-    },
-    node: encodeNode(node),
-    assignments: assignments.map(encodeAssignment),
+export function encodeMachine(topology: Topology, offline: CpuSet): pb.Machine {
+  return pb.Machine.create({
+    cpus: topology.cpus.map((cpu) => pb.Cpu.create(cpu)),
+    offline: offline.toString(),
+    memoryNodes: topology.memoryNodes.map(({ id, memoryBytes }) =>
+      pb.MemoryNode.create({ id, memoryBytes: BigInt(memoryBytes) }),
+    ),
   });
 }
 

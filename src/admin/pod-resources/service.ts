@@ -1,15 +1,16 @@
 import type * as grpc from '@grpc/grpc-js';
 
 import {
+  AllocatableResourcesResponse,
   GetPodResourcesResponse,
   ListPodResourcesResponse,
   PodResourcesListerDefinition,
   type GetPodResourcesRequest,
-  type PodResources,
 } from '../../../gen/podresources/v1/podresources';
 import { CpusetdError } from '../../core/errors';
-import { answerUnary, toGrpcService, type AdminLog } from '../grpc-service';
-import type { AdminBackend } from '../status';
+import type { AnswerQueue } from '../answer-queue';
+import { sendCounted, toGrpcService, toServiceError, type AdminLog } from '../grpc-service';
+import type { AdminBackend, NodeResources } from '../status';
 import type { KubeletResources } from './ask-kubelet';
 import { encodeAllocatable, encodePods } from './encode';
 import { mergeAllocatable, mergePods } from './merge';
@@ -17,26 +18,89 @@ import { mergeAllocatable, mergePods } from './merge';
 export interface PodResourcesParts {
   readonly backend: Pick<AdminBackend, 'podResources'>;
   readonly kubelet: KubeletResources;
+  readonly queue: AnswerQueue;
   readonly log: AdminLog;
 }
 
+/** Calls that wait for the kubelet. */
+const MOST_ASKING = 1_024;
+
 /** Adds v1.PodResourcesLister. */
-export function addPodResourcesService(server: grpc.Server, { backend, kubelet, log }: PodResourcesParts): void {
-  const listPods = async (): Promise<PodResources[]> => {
-    const theirs = await kubelet.list();
-    return mergePods(theirs?.podResources ?? [], encodePods(backend.podResources()));
-  };
+export function addPodResourcesService(server: grpc.Server, { backend, kubelet, queue, log }: PodResourcesParts): void {
+  let asking = 0;
+  /** Asks the kubelet, then waits for a turn: what is ours is as of that turn. */
+  const answer =
+    <Request>(
+      ask: () => Promise<Buffer | undefined>,
+      encode: (theirs: Buffer | undefined, request: Request) => Buffer,
+    ): grpc.handleUnaryCall<Request, Buffer> =>
+    (call, callback) => {
+      const fail = (error: unknown): void => callback(toServiceError(error, log));
+      if (asking >= MOST_ASKING) {
+        fail(new CpusetdError('RESOURCE_EXHAUSTED', 'too many calls at once wait for the kubelet; try again later'));
+        return;
+      }
+      asking += 1;
+      ask()
+        .finally(() => (asking -= 1))
+        .then((theirs) => {
+          if (call.cancelled) return;
+          const bytesOf = (): Buffer => encode(theirs, call.request);
+          call.once(
+            'cancelled',
+            queue.add(() => sendCounted(call, callback, { queue, bytes: bytesOf() }), fail),
+          );
+        })
+        .catch(fail);
+    };
+
+  const pods = mergeOnce((theirs, ours) => {
+    const before = theirs ? ListPodResourcesResponse.decode(theirs).podResources : [];
+    return mergePods(before, encodePods(ours));
+  });
+  const encodeList = once(pods, (podResources) =>
+    ListPodResourcesResponse.encode(ListPodResourcesResponse.create({ podResources })),
+  );
+  const allocatable = mergeOnce((theirs, resources) => {
+    const ours = encodeAllocatable(resources);
+    return theirs ? mergeAllocatable(AllocatableResourcesResponse.decode(theirs), ours) : ours;
+  });
+  const encodeAll = once(allocatable, (response) => AllocatableResourcesResponse.encode(response));
+
   server.addService(toGrpcService(PodResourcesListerDefinition), {
-    list: answerUnary(log, async () => ListPodResourcesResponse.create({ podResources: await listPods() })),
-    getAllocatableResources: answerUnary(log, async () => {
-      const theirs = await kubelet.allocatable();
-      const ours = encodeAllocatable(backend.podResources());
-      return theirs ? mergeAllocatable(theirs, ours) : ours;
-    }),
-    get: answerUnary(log, async ({ podName, podNamespace }: GetPodResourcesRequest) => {
-      const found = (await listPods()).find(({ name, namespace }) => name === podName && namespace === podNamespace);
-      if (found) return GetPodResourcesResponse.create({ podResources: found });
-      throw new CpusetdError('NOT_FOUND', `pod ${podName} in namespace ${podNamespace} not found`);
+    list: answer(kubelet.list, (theirs) => encodeList(theirs, backend.podResources())),
+    getAllocatableResources: answer(kubelet.allocatable, (theirs) => encodeAll(theirs, backend.podResources())),
+    get: answer(kubelet.list, (theirs, { podName, podNamespace }: GetPodResourcesRequest) => {
+      const all = pods(theirs, backend.podResources());
+      const found = all.find(({ name, namespace }) => name === podName && namespace === podNamespace);
+      if (!found) throw new CpusetdError('NOT_FOUND', `pod ${podName} in namespace ${podNamespace} not found`);
+      return Buffer.from(GetPodResourcesResponse.encode({ podResources: found }).finish());
     }),
   });
+}
+
+type Merge<T> = (theirs: Buffer | undefined, ours: NodeResources) => T;
+
+/** Merges again only when the kubelet answers otherwise than before, or ours are another object. */
+function mergeOnce<T>(merge: Merge<T>): Merge<T> {
+  let last: { readonly theirs: Buffer | undefined; readonly ours: NodeResources; readonly merged: T } | undefined;
+  return (theirs, ours) => {
+    if (!last || last.ours !== ours || !sameBytes(last.theirs, theirs))
+      last = { theirs, ours, merged: merge(theirs, ours) };
+    return last.merged;
+  };
+}
+
+/** Encodes each merged object once. */
+function once<T extends object>(merge: Merge<T>, encode: (merged: T) => { finish(): Uint8Array }): Merge<Buffer> {
+  let last: { readonly merged: T; readonly bytes: Buffer } | undefined;
+  return (theirs, ours) => {
+    const merged = merge(theirs, ours);
+    if (last?.merged !== merged) last = { merged, bytes: Buffer.from(encode(merged).finish()) };
+    return last.bytes;
+  };
+}
+
+function sameBytes(a: Buffer | undefined, b: Buffer | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.equals(b));
 }

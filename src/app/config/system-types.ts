@@ -56,11 +56,11 @@ export const listenSocket: ValueType<{ readonly path: string } | { readonly fd: 
   },
 };
 
-/** Where to listen: `127.0.0.1:9100`, `[::1]:9100`, `localhost:9100`; the host must be named. */
+/** Where to listen: `127.0.0.1:14709`, `[::1]:14709`, `localhost:14709`; the host must be named. */
 export const hostPort: ValueType<HostPort> = {
   placeholder: 'host:port',
   parse: (text) => {
-    const remedy = 'write it like 127.0.0.1:9100 or [::1]:9100';
+    const remedy = 'write it like 127.0.0.1:14709 or [::1]:14709';
     const [, v6, name, port] = /^(?:\[([0-9A-Fa-f:.%\w]+)\]|([\w.-]+)):(\d{1,5})$/.exec(text) ?? [];
     const host = v6 ?? name;
     if (host === undefined) return reject('is not an address with a port', remedy);

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 
+import { escapeJson } from '../../core/show-text';
 import { UsageError, write, type CliContext, type ExitStatus } from '../context';
 
 interface AllocateOptions {
@@ -40,7 +41,7 @@ export function addAllocateCommand(program: Command, context: CliContext, exit: 
         if (line.trim() === '') continue;
         const { answered, answer } = answerLine(line, lineNumber, ground);
         if (!answered) exit(1);
-        await write(context.stdout, `${JSON.stringify(answer)}\n`);
+        await write(context.stdout, `${escapeJson(JSON.stringify(answer))}\n`);
       }
     });
 }

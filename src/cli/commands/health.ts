@@ -3,9 +3,10 @@ import type { Command } from 'commander';
 import type { AdminClient } from '../../admin/client';
 import { HEALTH_SERVICES } from '../../admin/health-state';
 import { CpusetdError } from '../../core/errors';
+import { showText } from '../../core/show-text';
 import { createAdminSocketOption } from '../admin-socket-option';
 import { UsageError, write, type CliContext, type ExitStatus } from '../context';
-import { clean, formatTable } from '../format/table';
+import { formatTable } from '../format/table';
 
 interface HealthOptions {
   readonly adminSocket: string;
@@ -48,7 +49,7 @@ async function printHealth(
   const rows = services.map((name, i) => [name || '(all)', answers[i] ?? 'UNKNOWN SERVICE']);
   stdout.write(formatTable(['SERVICE', 'STATUS'], rows));
   const { alarms } = (await client.status()).node;
-  for (const { kind, because } of alarms) stdout.write(`ALARM ${kind}: ${clean(because)}\n`);
+  for (const { kind, because } of alarms) stdout.write(`${showText(`ALARM ${kind}: ${because}`)}\n`);
   return answers[0] === 'SERVING' ? 0 : 1;
 }
 

@@ -27,7 +27,7 @@ export function addRunCommand(program: Command, context: CliContext): void {
       }),
     );
     const loaded = await loadConfig({ flags, env: context.env });
-    if (!loaded.ok) throw new UsageError(loaded.problems.join('\ncpusetd: '));
+    if (!loaded.ok) throw new UsageError(...loaded.problems);
     await context.runDaemon(loaded, context.signal);
   });
 }

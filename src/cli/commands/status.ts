@@ -3,6 +3,7 @@ import { Option, type Command } from 'commander';
 import type { AdminClient } from '../../admin/client';
 import type { Status } from '../../admin/status';
 import { CpusetdError } from '../../core/errors';
+import { escapeJson } from '../../core/show-text';
 import { createAdminSocketOption } from '../admin-socket-option';
 import { applyChange } from '../apply-change';
 import { write, type CliContext } from '../context';
@@ -42,7 +43,7 @@ async function printChanges(client: AdminClient, output: Format, { stdout, signa
   for await (const change of client.watch(signal)) {
     status = applyChange(status, change);
     if (!status) continue;
-    if (output === 'json') await write(stdout, `${JSON.stringify(status)}\n`);
+    if (output === 'json') await write(stdout, `${escapeJson(JSON.stringify(status))}\n`);
     else if (output === 'yaml') await write(stdout, `---\n${await format(status, output)}`);
     else await write(stdout, `${stdout.isTTY ? CLEAR_SCREEN : '\n'}${await format(status, output)}`);
   }

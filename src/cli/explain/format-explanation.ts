@@ -1,8 +1,9 @@
 import type { ContainerExplanation, ContainerStatus, Explanation, IdleAssignment } from '../../admin/status';
 import type { AllocationStep } from '../../core/allocation/take';
 import type { Rules } from '../../core/model/assignment';
+import { showText } from '../../core/show-text';
 import type { Topology } from '../../core/topology';
-import { clean, formatTime } from '../format/table';
+import { formatTime } from '../format/table';
 import { describeWhere } from './describe-where';
 
 /** The answer as people read it. `count` is what was asked for, where a number was. */
@@ -69,6 +70,6 @@ function formatRules({ policy, chosenBy, options, reserved }: Rules): string {
 function formatFacts(title: string, facts: readonly Fact[]): string {
   const lines = facts
     .filter(([, text]) => text !== '')
-    .map(([name, text]) => `  ${(name && `${name}:`).padEnd(9)}${clean(text)}\n`);
-  return `${clean(title)}\n${lines.join('')}`;
+    .map(([name, text]) => `  ${(name && `${name}:`).padEnd(9)}${showText(text)}\n`);
+  return `${showText(title)}\n${lines.join('')}`;
 }

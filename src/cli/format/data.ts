@@ -1,8 +1,20 @@
+import { escapeJson, escapeYaml, isUnshowable } from '../../core/show-text';
+
 /** The formats for programs. */
 export type DataFormat = 'json' | 'yaml';
 
-/** A value as one document, the same in both formats: CPU sets are lists as the kernel writes them. */
+/**
+ * A value as one document, the same in both formats: CPU sets are lists as the kernel writes them. What a terminal would obey is an
+ * escape of the format: the same data, and harmless where somebody looks at it.
+ */
 export async function formatData(value: object, format: DataFormat): Promise<string> {
-  if (format === 'json') return `${JSON.stringify(value, null, 2)}\n`;
-  return (await import('yaml')).stringify(JSON.parse(JSON.stringify(value)), { lineWidth: 0 });
+  if (format === 'json') return `${escapeJson(JSON.stringify(value, null, 2))}\n`;
+  const { Document, visit } = await import('yaml');
+  const document = new Document(JSON.parse(JSON.stringify(value)));
+  visit(document, {
+    Scalar: (_key, node) => {
+      if (typeof node.value === 'string' && isUnshowable(node.value)) node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return escapeYaml(document.toString({ lineWidth: 0 }));
 }

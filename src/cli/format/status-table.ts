@@ -1,6 +1,7 @@
 import type { Connection, ContainerStatus, NodeStatus, Observation, PodSource, Status } from '../../admin/status';
 import type { Rules } from '../../core/model/assignment';
-import { clean, formatTable, formatTime } from './table';
+import { showText } from '../../core/show-text';
+import { formatTable, formatTime } from './table';
 
 /** The status as people read it: the node, its containers, and CPUs that wait in their pods. */
 export function formatStatusTable({ node, containers, idle }: Status): string {
@@ -25,6 +26,9 @@ export function formatStatusTable({ node, containers, idle }: Status): string {
   }
   return sections.join('\n');
 }
+
+/** A gap names containers; alarms and reasons explain themselves. */
+const LONGEST_FACT = 8_192;
 
 function formatNode(node: NodeStatus): string {
   const { gap } = node;
@@ -53,7 +57,7 @@ function formatNode(node: NodeStatus): string {
   ];
   return facts
     .filter(([, text]) => text !== '')
-    .map(([name, text]) => `${`${name}:`.padEnd(13)}${clean(text)}\n`)
+    .map(([name, text]) => `${`${name}:`.padEnd(13)}${showText(text, LONGEST_FACT)}\n`)
     .join('');
 }
 

@@ -1,10 +1,12 @@
+import { showText } from '../../core/show-text';
+
 /**
  * Columns that line up, two spaces between them, each line ended. Columns without any value are left out, empty cells
- * show as `-`, and control characters as `?`: some texts come from pods, and a terminal would obey them.
+ * show as `-`, and what a terminal would obey as an escape: some texts come from pods.
  */
 export function formatTable(headers: readonly string[], rows: readonly (readonly string[])[]): string {
   const used = headers.map((_, column) => rows.length === 0 || rows.some((row) => row[column]));
-  const lines = [headers, ...rows.map((row) => row.map((cell) => clean(cell) || '-'))].map((cells) =>
+  const lines = [headers, ...rows.map((row) => row.map((cell) => showText(cell) || '-'))].map((cells) =>
     cells.filter((_, column) => used[column]),
   );
   const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
@@ -17,11 +19,6 @@ export function formatTable(headers: readonly string[], rows: readonly (readonly
           .trimEnd()}\n`,
     )
     .join('');
-}
-
-/** The text in one line that a terminal only shows. */
-export function clean(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
 }
 
 /** A time of the wire, to the second. */

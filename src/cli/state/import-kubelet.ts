@@ -4,6 +4,7 @@ import { demand } from '../../app/demand';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError, toErrorStatus } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
+import { escapeJson } from '../../core/show-text';
 import { acquireHostLock } from '../../host';
 import { inspectState, openStateStore } from '../../state';
 import {
@@ -16,7 +17,7 @@ import {
   type NotTaken,
   type ParsedKubeletState,
 } from '../../state/kubelet-checkpoint';
-import { UsageError, write, type CliContext, type ExitStatus } from '../context';
+import { complain, UsageError, write, type CliContext, type ExitStatus } from '../context';
 import { formatTable } from '../format/table';
 
 interface ImportOptions {
@@ -40,7 +41,7 @@ export async function importKubelet(
 ): Promise<ExitStatus> {
   const parsed = parseKubeletState(read(file));
   if (!parsed.ok) {
-    stderr.write(`cpusetd: ${file}: ${parsed.because}; the kubelet refuses this file too\n`);
+    complain(stderr, `${file}: ${parsed.because}; the kubelet refuses this file too`);
     return 1;
   }
   const { taken, notTaken } =
@@ -50,7 +51,10 @@ export async function importKubelet(
         ? leaveUnnamed(parsed.state)
         : takeOver(await nameThem(parsed.state, { file, criEndpoint }));
   if (!dryRun) save(taken, { stateDir, version });
-  await write(stdout, output === 'json' ? `${formatContent(parsed)}\n` : formatOutcome({ taken, notTaken }));
+  await write(
+    stdout,
+    output === 'json' ? `${escapeJson(formatContent(parsed))}\n` : formatOutcome({ taken, notTaken }),
+  );
   return 0;
 }
 

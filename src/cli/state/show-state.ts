@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 
+import { showText } from '../../core/show-text';
 import { inspectState, type InspectedState, type State } from '../../state';
-import { write, type CliContext, type ExitStatus } from '../context';
+import { complain, write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
-import { clean, formatTable, formatTime } from '../format/table';
+import { formatTable, formatTime } from '../format/table';
 
 /** Prints what is remembered. A file that can't be used is no answer: the reason goes to standard error. */
 export async function showState(
@@ -13,7 +14,7 @@ export async function showState(
   const found = inspectState({ dir: stateDir });
   const problem = problemOf(found, stateDir);
   if (problem !== undefined) {
-    stderr.write(`cpusetd: ${problem}\n`);
+    complain(stderr, problem);
     return 1;
   }
   const state = 'state' in found ? found.state : { writtenBy: '', generation: 0, assignments: [], pods: [] };
@@ -27,10 +28,10 @@ export function verifyState({ stateDir }: { readonly stateDir: string }, { stdou
   const found = inspectState({ dir: stateDir });
   const problem = problemOf(found, stateDir);
   if (problem !== undefined) {
-    stderr.write(`cpusetd: ${problem}\n`);
+    complain(stderr, problem);
     return 1;
   }
-  stdout.write(`${fileIn(stateDir)}: ${describe(found)}\n`);
+  stdout.write(`${showText(`${fileIn(stateDir)}: ${describe(found)}`)}\n`);
   return 0;
 }
 
@@ -66,7 +67,7 @@ function formatState({ assignments }: State): string {
       of.mems.toString(),
       of.containerId?.slice(0, 13) ?? 'idle',
       formatTime(of.since),
-      clean(of.because),
+      of.because,
       of.podUid,
     ]),
   );

@@ -25,6 +25,8 @@ export type Change =
 
 /** What everyone but the owner of the model sees. */
 export interface NodeView {
+  /** Goes up with every change: what was made of an older one may be out of date. */
+  readonly revision: number;
   readonly topology: Topology;
   readonly settings: Settings;
   readonly assignments: ReadonlyMap<AssignmentKey, Assignment>;
@@ -58,12 +60,17 @@ export class NodeModel implements NodeView {
   private readonly specByUid = new SpecBook();
   private readonly keptSpecByUid = new SpecBook();
   private wasSynchronized = false;
+  private changes = 0;
   private derived: DerivedSets | undefined;
 
   constructor(
     private currentTopology: Topology,
     private currentSettings: Settings,
   ) {}
+
+  get revision(): number {
+    return this.changes;
+  }
 
   get topology(): Topology {
     return this.currentTopology;
@@ -125,6 +132,7 @@ export class NodeModel implements NodeView {
 
   /** Carries the change out and returns its inverse. */
   apply(change: Change): Change {
+    this.changes++;
     switch (change.kind) {
       case 'put-assignment': {
         const key = keyOf(change.assignment);

@@ -185,7 +185,7 @@ describe('wrong values name input, rule and remedy', () => {
     ${'cri-endpoint'}               | ${'tcp://127.0.0.1:1'}   | ${'is not an absolute path'}
     ${'nri-plugin-index'}           | ${'5'}                   | ${'--nri-plugin-index: "5" is not a plugin index; write two digits, 00 to 99'}
     ${'nri-plugin-name'}            | ${'a b'}                 | ${'is not a plugin name'}
-    ${'health-address'}             | ${'9100'}                | ${'is not an address with a port; write it like 127.0.0.1:9100 or [::1]:9100'}
+    ${'health-address'}             | ${'9100'}                | ${'is not an address with a port; write it like 127.0.0.1:14709 or [::1]:14709'}
     ${'health-address'}             | ${':9100'}               | ${'is not an address with a port'}
     ${'health-address'}             | ${'::1:9100'}            | ${'is not an address with a port'}
     ${'metrics-address'}            | ${'localhost:65536'}     | ${'has a port above 65535'}

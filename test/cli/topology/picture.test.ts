@@ -40,7 +40,7 @@ test('the machine alone has no legend and no marks', () => {
 
 test('names that would drive a terminal are shown harmless', () => {
   const status = statusOf({ topology: build(1, 1, 1, 2, 1), owners: ['a\u001b[2Jb/c 1'] });
-  expect(formatPicture(viewStatus(status))).toContain('default/a?[2Jb c');
+  expect(formatPicture(viewStatus(status))).toContain('default/a\\u001b[2Jb c');
 });
 
 test('the table has a row for each CPU, offline ones without a place', () => {

@@ -1,0 +1,90 @@
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+
+import { openLog } from '../../src/app/log';
+import { parseCpuList } from '../../src/core/cpuset';
+import { createRandom } from '../support/random';
+import { randomText, unsafeIn } from '../support/unsafe-text';
+
+let folder: string;
+beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'log-'))));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The lines that were logged. */
+async function logged(logFormat: 'json' | 'pretty', write: (log: Logger) => void): Promise<string[]> {
+  const path = join(folder, 'log');
+  const fd = openSync(path, 'w');
+  try {
+    write(await openLog({ logLevel: 'debug', logFormat, fd }));
+    return readFileSync(path, 'utf8').trimEnd().split('\n');
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A line has a handful of fields. */
+const LONGEST_LINE = 16_384;
+/** What pino-pretty itself colours lines with, where it does. */
+const COLOURS = /\u001b\[\d+m/g;
+
+describe.each(['json', 'pretty'] as const)('in the format %s', (format) => {
+  test('no field of any text moves the cursor, hides or reorders text, or is too long', async () => {
+    const random = createRandom(3);
+    const lines = await logged(format, (log) => {
+      for (let i = 0; i < 200; i++) {
+        const text = randomText(random, random.int(0, 300));
+        const err = new Error(text, { cause: new Error(text) });
+        log.child({ pod: text }).warn({ reason: text, names: [text], nested: { [text]: text }, err }, 'not connected');
+        log.error(err);
+        log.info(text);
+      }
+    });
+    expect(lines.length).toBeGreaterThanOrEqual(600);
+    expect(
+      lines
+        .map((line) => unsafeIn(line.replace(COLOURS, '')))
+        .filter(Boolean)
+        .slice(0, 3),
+    ).toEqual([]);
+  });
+
+  test('the error of a peer of a mebibyte is a line of bounded length', async () => {
+    const text = 'x'.repeat(2 ** 20);
+    const lines = await logged(format, (log) => {
+      log.warn({ reason: text, err: new Error(text), list: Array(5_000).fill('y') }, 'not connected');
+    });
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(LONGEST_LINE);
+    expect(lines.length).toBeLessThan(500);
+  });
+
+  test('a field cannot pass for a line of its own', async () => {
+    const reason = 'gone\n{"level":"info","msg":"all is well"}\n[10:00:00.000] INFO: all is well';
+    const lines = await logged(format, (log) => log.warn({ reason }, 'not connected'));
+    expect(lines.filter((line) => /^(\{"level":"info"|\[10:00:00)/.test(line))).toEqual([]);
+  });
+});
+
+test('what is harmless is logged as it is', async () => {
+  const [line] = await logged('json', (log) =>
+    log.info({ cpus: parseCpuList('0-3'), count: 3, on: true, none: null, list: ['a', { b: 'ü' }] }, 'pinned'),
+  );
+  const { time: _time, ...rest } = JSON.parse(line!) as Record<string, unknown>;
+  expect(rest).toEqual({
+    level: 'info',
+    cpus: '0-3',
+    count: 3,
+    on: true,
+    none: null,
+    list: ['a', { b: 'ü' }],
+    msg: 'pinned',
+  });
+});
+
+test('an error keeps its type, its message and the lines of its stack', async () => {
+  const [line] = await logged('json', (log) => log.error({ err: new TypeError('bad') }, 'failed'));
+  const { err } = JSON.parse(line!) as { err: { type: string; message: string; stack: string } };
+  expect(err).toMatchObject({ type: 'TypeError', message: 'bad' });
+  expect(err.stack.split('\n').length).toBeGreaterThan(2);
+});

@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+import { builtBundle } from '../support/built-bundle';
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'taken-'))));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A daemon of the bundle, without a runtime; the facts that it logs one by one, and how it ends. */
+function startDaemon(...args: string[]) {
+  const child = spawn(
+    process.execPath,
+    [
+      ...[builtBundle(), 'run', '--reserved-cpus', '0', '--cgroup-writes', 'off', '--cri-endpoint', 'off'],
+      ...['--state-dir', join(folder, `state${args.length}`), '--nri-socket', join(folder, 'nri.sock'), ...args],
+    ],
+    { env: {}, stdio: 'pipe' },
+  );
+  let stderr = '';
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const seen: string[] = [];
+  const until = async (msg: string): Promise<Record<string, unknown>> => {
+    for (;;) {
+      const { value, done } = await lines.next();
+      if (done) throw new Error(`it ended before "${msg}": ${stderr}`);
+      const facts = JSON.parse(value) as Record<string, unknown>;
+      seen.push(String(facts['msg']));
+      if (facts['msg'] === msg) return facts;
+    }
+  };
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { child, until, seen, ended, stderr: () => stderr };
+}
+
+test('a port for metrics that is taken is an alarm of a daemon that goes on, and is over when it is free', async () => {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  const { port } = other.address() as { port: number };
+  const admin = join(folder, 'a.sock');
+  const daemon = startDaemon('--admin-socket', admin, '--metrics-address', `127.0.0.1:${port}`);
+  expect(await daemon.until('alarm')).toMatchObject({ alarm: 'not-listening', subject: '--metrics-address' });
+  await daemon.until('started');
+  other.close();
+  expect(await daemon.until('alarm is over')).toMatchObject({ alarm: 'not-listening' });
+  expect(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()).toContain('cpusetd_build_info');
+  daemon.child.kill('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+});
+
+test('an admin socket that is taken ends the start before the runtime is looked for', async () => {
+  const admin = join(folder, 'a.sock');
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(admin, resolve));
+  const daemon = startDaemon('--admin-socket', admin);
+  await expect(daemon.until('started')).rejects.toThrow('another process answers there');
+  expect(await daemon.ended).toBe(1);
+  expect(daemon.seen).not.toContain('not connected to the runtime: new containers are not pinned');
+  other.close();
+});

@@ -1,0 +1,75 @@
+// Clients as light as can be, in processes of their own: what is measured is the server. They speak gRPC over node:http2 by hand.
+//   flood SOCKET PATH CALLS CONNECTIONS   makes all calls at once; prints how they ended
+//   probe SOCKET PATH                     one call after the other until standard input ends; prints how long they took, in ms
+'use strict';
+const http2 = require('node:http2');
+
+const [mode, socketPath, path, calls, connections] = process.argv.slice(2);
+const EMPTY = Buffer.from([0, 0, 0, 0, 0]);
+
+function connect() {
+  return new Promise((resolve, reject) => {
+    const session = http2.connect('http://localhost', { path: socketPath, settings: { initialWindowSize: 4 << 20 } });
+    session.once('error', reject);
+    session.once('remoteSettings', () => {
+      session.setLocalWindowSize(64 << 20);
+      resolve(session);
+    });
+  });
+}
+
+/** gRPC's status, and how many bytes were answered. */
+function call(session) {
+  return new Promise((resolve) => {
+    let status;
+    let bytes = 0;
+    const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' };
+    const stream = session.request(headers);
+    const note = (told) => (status = told['grpc-status'] ?? status);
+    stream.on('response', note).on('trailers', note);
+    stream.on('data', (chunk) => (bytes += chunk.length));
+    stream.on('error', () => undefined);
+    stream.on('close', () => resolve({ status: status ?? `reset ${stream.rstCode}`, bytes }));
+    stream.end(EMPTY);
+  });
+}
+
+async function flood() {
+  const sessions = await Promise.all(Array.from({ length: Number(connections) }, () => connect()));
+  console.log('connected');
+  const startMs = performance.now();
+  const answers = await Promise.all(
+    Array.from({ length: Number(calls) }, (_, i) => call(sessions[i % sessions.length])),
+  );
+  const statuses = {};
+  for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
+  const bytes = answers.reduce((sum, answer) => sum + answer.bytes, 0);
+  console.log(JSON.stringify({ statuses, bytes, tookMs: performance.now() - startMs }));
+  for (const session of sessions) session.destroy();
+}
+
+async function probe() {
+  const session = await connect();
+  let ended = false;
+  process.stdin.on('end', () => (ended = true)).resume();
+  const waits = [];
+  const statuses = {};
+  await call(session);
+  console.log('connected');
+  while (!ended) {
+    const askedMs = performance.now();
+    const { status } = await call(session);
+    waits.push(performance.now() - askedMs);
+    statuses[status] = (statuses[status] ?? 0) + 1;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  waits.sort((a, b) => a - b);
+  const at = (share) => waits[Math.min(waits.length - 1, Math.floor(waits.length * share))];
+  console.log(JSON.stringify({ statuses, asked: waits.length, p50: at(0.5), p99: at(0.99), max: waits.at(-1) }));
+  session.destroy();
+}
+
+(mode === 'flood' ? flood() : probe()).catch((error) => {
+  console.error(error);
+  process.exit(1);
+});
