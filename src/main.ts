@@ -25,7 +25,9 @@ async function main(): Promise<void> {
       setFlagsFromString('--semi-space-growth-factor=1');
       const { openLog } = await import('./app/log');
       const { runDaemon } = await import('./app/run-daemon');
-      await runDaemon({ config, placeOf, version: __CPUSETD_VERSION__, log: await openLog(config), signal });
+      const notifySocket = process.env['NOTIFY_SOCKET'];
+      const log = await openLog(config);
+      await runDaemon({ config, placeOf, version: __CPUSETD_VERSION__, log, notifySocket, signal });
     },
   });
 }
