@@ -1,6 +1,7 @@
 // npm run install:check: runs the README's own install commands, word for word, in a copy of the tracked files, with npm 10 and
 // npm 11; then the build stage of the Dockerfile, as far as that goes without docker, with the npm of its image. The first
 // command that fails ends it with status 1.
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   cpSync,
