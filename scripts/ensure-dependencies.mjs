@@ -1,7 +1,6 @@
-// Installs the dependencies of package-lock.json when they are missing or older than it; needs nothing but Node and npm.
+// Installs the dependencies of package-lock.json when something else is installed; needs nothing but Node and npm.
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** @param {string} root the project's folder */
@@ -11,28 +10,41 @@ export function ensureDependencies(root) {
     console.error(`Node ${process.versions.node} is too old: cpusetd needs Node 20 or later`);
     process.exit(1);
   }
-  const stamp = join(root, 'node_modules/.cpusetd-lock');
-  const wanted = createHash('sha256')
-    .update(readFileSync(join(root, 'package-lock.json')))
-    .digest('hex');
-  if (readIfThere(stamp) === wanted) return;
+  if (isInstalled(root)) return;
   console.error('Installing dependencies ...');
-  // Not `npm ci`: it insists on entries for the optional packages of every platform, which not every registry mirror has.
-  const npm = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'], {
+  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: root,
     stdio: ['ignore', 2, 2],
   });
   if (npm.status !== 0) {
-    console.error('npm install failed; see its message above');
+    console.error('npm ci failed; see its message above');
     process.exit(npm.status ?? 1);
   }
-  writeFileSync(stamp, wanted);
 }
 
-function readIfThere(path) {
+/**
+ * Compares the lock with the copy that npm leaves in node_modules when an installation is complete. Only optional packages
+ * may be missing there: those of other platforms.
+ *
+ * @param {string} root the project's folder
+ */
+export function isInstalled(root) {
+  const wanted = readPackages(join(root, 'package-lock.json'));
+  const installed = readPackages(join(root, 'node_modules/.package-lock.json'));
+  if (!wanted || !installed) return false;
+  const isSame = (path) => wanted[path]?.integrity === installed[path]?.integrity;
+  const mayBeMissing = (path) => path === '' || wanted[path].optional || wanted[path].devOptional;
+  return (
+    Object.keys(installed).every((path) => path in wanted && isSame(path)) &&
+    Object.keys(wanted).every((path) => isSame(path) || (mayBeMissing(path) && !(path in installed)))
+  );
+}
+
+function readPackages(path) {
   try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
+    return JSON.parse(readFileSync(path, 'utf8')).packages;
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
   }
 }

@@ -32,7 +32,8 @@ async function main(): Promise<void> {
       const log = await openLog(config);
       process.on('uncaughtException', (error, origin) => endBy(log, error, origin)); // of rejections too
       const { runDaemon } = await import('./app/run-daemon');
-      await runDaemon({ config, placeOf, version: __CPUSETD_VERSION__, log, signal });
+      const notifySocket = process.env['NOTIFY_SOCKET'];
+      await runDaemon({ config, placeOf, version: __CPUSETD_VERSION__, log, notifySocket, signal });
     },
   });
 }

@@ -2,14 +2,16 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Container, PodSandbox } from '../../gen/nri/v1alpha1/nri';
+import { type Daemon, startDaemon } from '../../test/e2e/rig';
 import { projectRoot } from '../../test/e2e/rig/project-root';
 import { NriRuntime } from '../../test/support/nri-runtime';
-import type { Actor, Stage } from './stage';
+import { endDaemon, listThere, watchDaemon } from './cpusetd';
+import type { Beginning, Stage } from './stage';
 
 /**
  * A runtime in this process that speaks the real NRI wire protocol over a real unix socket, for machines where no
  * containerd can be had. Its cgroups are plain files in a folder, laid out as on cgroup v2; its containers are entries
- * in a table, so a first process can only say what its cgroup would allow.
+ * in a table without processes. What it can see is its own table and these files.
  */
 export async function openEmbeddedStage(): Promise<Stage> {
   const folder = mkdtempSync(join(tmpdir(), 'cpusetd-demo-'));
@@ -20,23 +22,43 @@ export async function openEmbeddedStage(): Promise<Stage> {
   const socketPath = join(folder, 'nri.sock');
   const runtime = await NriRuntime.listen({ socketPath, onlineCpus: machine });
   const pods = new Map<string, { pod: PodSandbox; container: Container; folder: string }>();
+  let daemon: Daemon | undefined;
   return {
-    what: 'an embedded runtime: real NRI messages over a real socket, no real containers',
+    what: 'an embedded runtime: real NRI messages over a real socket; no containers, and plain files as cgroups',
     machine,
-    daemonArgs: ['--nri-socket', socketPath, '--cri-endpoint', 'off', '--cgroup-root', cgroupRoot],
-    daemonEnv: {
-      NODE_OPTIONS: `--require ${JSON.stringify(join(projectRoot(), 'scripts/demo/plain-file-cgroups.cjs'))}`,
+    words: {
+      cpuset: 'the file cpuset.cpus',
+      own: 'the runtime was to start it with cpuset',
+      neighbour: (name) => `when the runtime was to start it, the file cpuset.cpus of ${name}`,
     },
-    async run(name, cpus) {
+    startDaemon(reserved) {
+      const sockets = ['--nri-socket', socketPath, '--cri-endpoint', 'off', '--cgroup-root', cgroupRoot];
+      const plainFiles = join(projectRoot(), 'scripts/demo/plain-file-cgroups.cjs');
+      daemon = startDaemon({
+        args: [...sockets, '--reserved-cpus', reserved, '--reconcile-period', '2s'],
+        env: { NODE_OPTIONS: `--require ${JSON.stringify(plainFiles)}` },
+      });
+      return watchDaemon(daemon);
+    },
+    async run(name, cpus, beside) {
       const pod = await runtime.runPod({ name, qos: cpus === 0 ? 'burstable' : 'guaranteed' });
       const milliCpu = cpus === 0 ? 100 : cpus * 1000;
       const container = await runtime.createContainer(pod, { name, milliCpu, memoryBytes: 1 << 26 });
       const cgroup = join(cgroupRoot, container.linux?.cgroupsPath ?? '');
+      // A cgroup without a cpuset of its own has its parent's: here, the machine's.
       makeCgroup(cgroup, runtime.cpusOf(container) || machine);
-      await runtime.startContainer(container);
-      const first = readFileSync(join(cgroup, 'cpuset.cpus'), 'utf8').trim();
+      let beginning: Beginning | undefined;
+      const begin = (): void => {
+        beginning = { own: readCpuset(cgroup), ...(beside && { neighbour: readCpuset(beside.folder) }) };
+      };
+      await runtime.startContainer(container, begin);
       pods.set(name, { pod, container, folder: cgroup });
-      return actorOf(cgroup, first);
+      return {
+        folder: cgroup,
+        beginning: () => Promise.resolve(beginning!),
+        cpuset: () => readCpuset(cgroup),
+        tamper: (list) => overwriteCpuset(cgroup, list),
+      };
     },
     async remove(name) {
       const known = pods.get(name);
@@ -45,8 +67,10 @@ export async function openEmbeddedStage(): Promise<Stage> {
       await runtime.removePod(known.pod);
     },
     async close() {
+      const left = await endDaemon(daemon);
       await runtime.close();
       rmSync(folder, { recursive: true, force: true });
+      return [...left, ...listThere(folder)];
     },
   };
 }
@@ -57,11 +81,11 @@ function makeCgroup(folder: string, cpus: string): void {
   for (const file of ['cpuset.mems', 'cpuset.mems.effective']) writeFileSync(join(folder, file), '0\n');
 }
 
-function actorOf(folder: string, first: string): Actor {
-  const file = join(folder, 'cpuset.cpus');
-  return {
-    firstWords: () => Promise.resolve(first),
-    cpusOfKernel: () => readFileSync(file, 'utf8').trim(),
-    tamper: (cpus) => writeFileSync(file, `${cpus}\n`),
-  };
+const readCpuset = (folder: string): string => readFileSync(join(folder, 'cpuset.cpus'), 'utf8').trim();
+
+/** In one write, as into a kernel file: nobody ever reads it empty. */
+function overwriteCpuset(folder: string, cpus: string): void {
+  const path = join(folder, 'cpuset.cpus');
+  const text = `${cpus}\n`.padEnd(readFileSync(path).length, '\n');
+  writeFileSync(path, text, { flag: 'r+' });
 }

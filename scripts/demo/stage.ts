@@ -1,11 +1,36 @@
 /** A container of the story, and what the outside world says of it. */
 export interface Actor {
-  /** What its own first process printed: the CPUs that it may run on. */
-  firstWords(): Promise<string>;
-  /** `cpuset.cpus` of its cgroup. */
-  cpusOfKernel(): string;
+  /** Where the files of its cgroup are. */
+  readonly folder: string;
+  /** How it began, as far as that can be seen on this stage. */
+  beginning(): Promise<Beginning>;
+  /** `cpuset.cpus` of its cgroup, read now. */
+  cpuset(): string;
   /** Writes `cpuset.cpus` by hand, as someone does who knows nothing of cpusetd. */
   tamper(cpus: string): void;
+}
+
+export interface Beginning {
+  /** The CPUs that it had then. */
+  readonly own: string;
+  /** `cpuset.cpus` of the container it was run beside, read then. */
+  readonly neighbour?: string;
+}
+
+/** The daemon, as those see it who ask it, read its log or kill it. */
+export interface Cpusetd {
+  /** The answer of gRPC health, or why there is none. */
+  health(service: string): Promise<string>;
+  /** What its log says of pinning a container. */
+  decision(container: string): Promise<{ readonly cpus: string; readonly because: string }>;
+  /** What its log says of a cpuset that somebody else wrote. */
+  drift(): Promise<string>;
+  /** What `cpusetd topology` prints. */
+  topology(): Promise<string>;
+  /** SIGKILL. Gives what ended the process: an exit status or a signal. */
+  kill(): Promise<string>;
+  /** Starts it on the state that it left. Gives how many assignments its log says it read back. */
+  startAgain(): Promise<string>;
 }
 
 /** Where the story is played: on a real containerd, or on an embedded runtime. */
@@ -14,13 +39,18 @@ export interface Stage {
   readonly what: string;
   /** The CPUs of the machine, in the kernel's list format. */
   readonly machine: string;
-  /** Options of `cpusetd run` that lead it here. */
-  readonly daemonArgs: readonly string[];
-  /** What its environment has besides. */
-  readonly daemonEnv?: Readonly<Record<string, string>>;
+  /** What is looked at here, in the words of a claim. */
+  readonly words: {
+    readonly cpuset: string;
+    /** {@link Beginning.own} */
+    readonly own: string;
+    /** {@link Beginning.neighbour} */
+    readonly neighbour: (name: string) => string;
+  };
+  startDaemon(reserved: string): Cpusetd;
   /** Runs a pod of one container: `cpus` whole CPUs of its own (Guaranteed), or 0 for one of the shared pool. */
-  run(name: string, cpus: number): Promise<Actor>;
+  run(name: string, cpus: number, beside?: Actor): Promise<Actor>;
   remove(name: string): Promise<void>;
-  /** Removes everything that it made. */
-  close(): Promise<void>;
+  /** Ends and removes everything that it made. Gives what is still there after that. */
+  close(): Promise<readonly string[]>;
 }

@@ -22,7 +22,7 @@ const MAX_DELAY_MS = 3_000;
 /** A call is held so long for a synchronization. */
 const GATE_TIMEOUT_MS = 10_000;
 /** Calls in flight get so long to end when we stop; systemd's own patience is 90 s. */
-const DRAIN_TIMEOUT_MS = 20_000;
+export const DRAIN_TIMEOUT_MS = 20_000;
 
 /**
  * Listens only when the runtime has told of everything that runs, and decides nothing while it does not know that:

@@ -25,6 +25,7 @@ import { makeRounds } from './make-rounds';
 import { createAdminBackend } from './node-status';
 import { writeNotes } from './log';
 import { makeRoom } from './make-room';
+import { notifyServiceManager } from './notify-service-manager';
 import { OnlineCpus } from './online-cpus';
 import { openGround } from './open-ground';
 import { Reconciler } from './reconciler';
@@ -40,6 +41,8 @@ export interface DaemonOptions {
   readonly placeOf?: PlaceOf;
   readonly version: string;
   readonly log: Logger;
+  /** `$NOTIFY_SOCKET` of systemd. */
+  readonly notifySocket?: string | undefined;
   /** Ends the daemon: the runtime's socket is closed first, then everything else in the order of its opening, reversed. */
   readonly signal: AbortSignal;
 }
@@ -48,7 +51,8 @@ export interface DaemonOptions {
 const FIRST_CONTACT_MS = 1_000;
 
 /** Runs until the signal is aborted. Throws CpusetdError when it can't start. */
-export async function runDaemon({ config: given, placeOf, version, log, signal: told }: DaemonOptions): Promise<void> {
+export async function runDaemon(options: DaemonOptions): Promise<void> {
+  const { config: given, placeOf, version, log, signal: told, notifySocket } = options;
   const fault = new AbortController();
   const signal = AbortSignal.any([told, fault.signal]);
   await withClosers(async (onClose) => {
@@ -60,6 +64,7 @@ export async function runDaemon({ config: given, placeOf, version, log, signal: 
     const verdicts = new VerdictBook();
     const allocations = new AllocationBook(model);
     const health = new HealthState();
+    notifyServiceManager({ notifySocket, health, service: given.mode === 'nri' ? 'nri' : 'cri', log, signal });
 
     // Outlives the signal: calls that pass through us while we stop may need it to the end.
     const linkEnd = new AbortController();

@@ -59,3 +59,14 @@ test('the end of the daemon leaves no timer', () => {
   other.abort();
   expect(jest.getTimerCount()).toBe(before);
 });
+
+test('one that is back within the minute is no alarm, and its next absence has a minute of its own', () => {
+  const { connection, told } = start();
+  for (let round = 0; round < 3; round++) {
+    connection.become('connecting', 'refused');
+    jest.advanceTimersByTime(59_999);
+    connection.become('ready', '');
+  }
+  jest.advanceTimersByTime(60_000);
+  expect(told()).toEqual([]);
+});

@@ -8,7 +8,10 @@ import { makeRounds, type RoundsParts } from '../../src/app/make-rounds';
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'rounds-'))));
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => {
+  jest.useRealTimers();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 const ROUNDS = 4;
 const log = pino({ level: 'silent' });
@@ -75,4 +78,35 @@ test('a clock that is broken ends no round either', async () => {
   } finally {
     jest.restoreAllMocks();
   }
+});
+
+test('the online CPUs are looked at every second, whatever the period of the rounds, and every container after a change', async () => {
+  jest.useFakeTimers();
+  writeFileSync(join(folder, 'lock'), '');
+  const looks = { online: 0, rounds: 0, checked: [] as (readonly string[])[] };
+  let hasChanged = false;
+  const stop = new AbortController();
+  const parts = {
+    model: { containers: new Map([['db', {}], ['web', {}]]) }, // prettier-ignore
+    onlineCpus: { check: () => (looks.online++, hasChanged) },
+    kubelet: { look: () => undefined },
+    reconciler: {
+      round: () => (looks.rounds++, Promise.resolve()),
+      check: (ids: readonly string[]) => void looks.checked.push(ids),
+    },
+    faults: new Faults({ log, alarms: new Alarms({ log, now: () => '', onChange: () => undefined }) }),
+    lockPath: join(folder, 'lock'),
+    periodMs: 3_600_000,
+    signal: stop.signal,
+  } as unknown as RoundsParts;
+  const ended = makeRounds(parts);
+  await jest.advanceTimersByTimeAsync(0);
+  expect(looks).toEqual({ online: 2, rounds: 1, checked: [] }); // one in the round, one beside it
+  await jest.advanceTimersByTimeAsync(10_000);
+  expect(looks).toEqual({ online: 12, rounds: 1, checked: [] });
+  hasChanged = true;
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(looks.checked).toEqual([['db', 'web']]);
+  stop.abort();
+  await ended;
 });

@@ -48,3 +48,28 @@ test.each`
     .get('running') as Seen;
   expect(seen.active?.toString()).toBe(active);
 });
+
+test('a sweep looks at the threads of eight containers, the next one at those of the next eight, and then it begins again', () => {
+  const sampled: string[] = [];
+  const cpus = parseCpuList('0-3');
+  const cgroups = {
+    readCpuset: () => ({ kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty }),
+    listThreads: (dir: string) => (sampled.push(dir), { kind: 'found', threads: [{ allowed: cpus }] }),
+  } as unknown as Cgroups;
+  const containers = Array.from({ length: 20 }, (_, n) => ({
+    ...containerIn('running'),
+    id: String(n),
+    cgroupsPath: `/kubepods/pod1/${n}`,
+    placement: 'shared',
+    promise: { cpus, mems: CpuSet.empty },
+  })) as unknown as Container[];
+  const onlooker = new Onlooker(cgroups);
+  const sweep = (sample = true): number[] => {
+    sampled.length = 0;
+    onlooker.look(containers, { before: () => undefined, sample });
+    return sampled.map((dir) => Number(dir.split('/').pop()));
+  };
+  const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
+  expect([sweep(), sweep(), sweep(), sweep()]).toEqual([range(0, 8), range(8, 16), range(16, 20), range(0, 8)]);
+  expect(sweep(false)).toEqual([]);
+});

@@ -1,10 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 
 import { HEALTH_SERVICES } from '../../src/admin/health-state';
-import { listOffered, loadConfig, nameOf, OPTIONS, type Config } from '../../src/app/config';
+import { DRAIN_TIMEOUT_MS } from '../../src/app/attach-proxy';
+import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, type Config } from '../../src/app/config';
 import { readPage, ROOT } from './markdown';
 
 const readDeploy = (name: string): string => readFileSync(join(ROOT, 'deploy', name), 'utf8');
@@ -26,7 +27,7 @@ async function configOf(args: readonly string[]): Promise<Config> {
 }
 
 describe('the example of a config file', () => {
-  const lines = readDeploy('cpusetd.yaml').split('\n');
+  const lines = readDeploy('etc/cpusetd.yaml').split('\n');
   const rows = new Map(
     lines.flatMap((line, i) => {
       const [, name, value] = /^(?:# )?([a-z][a-z-]*): (.+)$/.exec(line) ?? [];
@@ -64,25 +65,97 @@ describe('the example of a config file', () => {
   });
 });
 
-describe('the DaemonSet', () => {
-  const [namespace, daemonSet] = parseAllDocuments(readDeploy('daemonset.yaml')).map((document) => {
+/** The documents of a manifest; each parses. */
+function readManifest(name: string) {
+  return parseAllDocuments(readDeploy(name)).map((document) => {
     expect(document.errors).toEqual([]);
     return document.toJS();
   });
+}
+
+describe('deploy/ as `kubectl apply -f deploy/` takes it: the manifests in it, by name', () => {
+  const manifests = readdirSync(join(ROOT, 'deploy'))
+    .filter((name) => /\.(ya?ml|json)$/.test(name))
+    .sort();
+  const objects = manifests.flatMap((name) => readManifest(name).map((object) => ({ name, ...object })));
+
+  test('all are objects of Kubernetes, and nothing comes before its namespace', () => {
+    const namespaces = new Set<string>();
+    for (const { name, apiVersion, kind, metadata } of objects) {
+      expect([name, apiVersion, kind, metadata?.name]).toEqual([
+        name,
+        expect.any(String),
+        expect.any(String),
+        expect.any(String),
+      ]);
+      if (kind === 'Namespace') namespaces.add(metadata.name as string);
+      if (metadata.namespace !== undefined) expect([name, [...namespaces]]).toEqual([name, [metadata.namespace]]);
+    }
+    expect(objects.map(({ kind }) => kind as string)).toEqual(
+      expect.arrayContaining(['Namespace', 'DaemonSet', 'ServiceAccount', 'ClusterRole', 'ClusterRoleBinding']),
+    );
+  });
+
+  test.each(['operations.md', 'scheduling.md'])('%s applies what is there, the namespace first', (page) => {
+    const [commands] = [[...readPage(page).matchAll(/kubectl apply ((?:-f deploy\/\S+\.yaml ?)+)/g)]];
+    const applied = commands.map(([, files]) => [...files!.matchAll(/deploy\/(\S+)/g)].map(([, file]) => file!));
+    expect(applied.length).toBeGreaterThan(0);
+    for (const files of applied) {
+      const documents = files.flatMap(readManifest);
+      const needsNamespace = documents.some(({ metadata }) => metadata.namespace !== undefined);
+      expect([files, documents[0].kind === 'Namespace']).toEqual([files, needsNamespace]);
+    }
+  });
+
+  test('the binding gives the role to the service account of the DaemonSet', () => {
+    const the = (kind: string) => objects.find((object) => object.kind === kind)!;
+    const { name, namespace } = the('ServiceAccount').metadata;
+    expect(the('ClusterRoleBinding')).toMatchObject({
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: the('ClusterRole').metadata.name },
+      subjects: [{ kind: 'ServiceAccount', name, namespace }],
+    });
+    expect(readDeploy('daemonset.yaml')).toContain(`# serviceAccountName: ${name} `);
+    expect(the('DaemonSet').metadata.namespace).toBe(namespace);
+  });
+});
+
+describe('the DaemonSet', () => {
+  const [daemonSet] = readManifest('daemonset.yaml');
   const pod = daemonSet.spec.template.spec;
   const [container] = pod.containers;
   const hostPathOf = (name: string): string => pod.volumes.find((volume: any) => volume.name === name).hostPath.path; // eslint-disable-line @typescript-eslint/no-explicit-any
   const mounts: { name: string; mountPath: string; readOnly?: true }[] = container.volumeMounts;
 
   test('is one, in the namespace that allows it what it needs', () => {
-    expect([namespace.kind, daemonSet.kind]).toEqual(['Namespace', 'DaemonSet']);
+    const [namespace, ...others] = readManifest('00-namespace.yaml');
+    expect([namespace.kind, daemonSet.kind, others]).toEqual(['Namespace', 'DaemonSet', []]);
+    expect(namespace.metadata.labels).toEqual({ 'pod-security.kubernetes.io/enforce': 'privileged' });
     expect(daemonSet.metadata.namespace).toBe(namespace.metadata.name);
     expect(daemonSet.spec.selector.matchLabels).toEqual(daemonSet.spec.template.metadata.labels);
     expect(pod.containers).toHaveLength(1);
   });
 
   test('never has two of them on a node', () => {
-    expect(daemonSet.spec.updateStrategy.rollingUpdate).toEqual({ maxUnavailable: 1, maxSurge: 0 });
+    expect(daemonSet.spec.updateStrategy).toEqual({
+      type: 'RollingUpdate',
+      rollingUpdate: { maxUnavailable: 1, maxSurge: 0 },
+    });
+  });
+
+  test.each([
+    ['sees the threads of all of the node', 'hostPID', true],
+    ['reaches the API server before there is a network of pods', 'hostNetwork', true],
+    ['is not evicted and goes before other pods', 'priorityClassName', 'system-node-critical'],
+    ['runs on every node, whatever its taints', 'tolerations', [{ operator: 'Exists' }]],
+    ['has the pauses of Kubernetes to end in: 30 s', 'terminationGracePeriodSeconds', undefined],
+  ])('%s: %s', (_why, field, value) => expect(pod[field]).toEqual(value));
+
+  test('may write the cgroups of others, and has memory enough but no more', () => {
+    expect(container.securityContext).toEqual({ privileged: true });
+    expect(container.resources).toEqual({ requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '256Mi' } });
+    expect(container.env).toEqual([
+      { name: envNameOf('nodeName'), valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+    ]);
   });
 
   test('starts it with arguments that it takes', async () => {
@@ -91,42 +164,142 @@ describe('the DaemonSet', () => {
     expect((await configOf(args)).reservedCpus?.toString()).toBe('0-1');
   });
 
-  test('mounts every folder of the node that its options name, at the same place, and sockets by their folders', async () => {
+  test('mounts every folder of the node that its options or the code name, at the same place, sockets by their folders, and no other', async () => {
     const { stateDir, cgroupRoot, kubeletRootDir, nriSocket, criEndpoint, adminSocket } = await configOf(
       (container.args as string[]).slice(1),
     );
-    const needed = [stateDir, cgroupRoot, kubeletRootDir, ...[nriSocket, criEndpoint!, adminSocket].map(dirname)];
-    expect(mounts.map(({ mountPath }) => mountPath).sort()).toEqual(needed.sort());
+    const read = [kubeletRootDir, ...listPathsInCode().map(dirname)];
+    const written = [stateDir, cgroupRoot, ...[nriSocket, criEndpoint!, adminSocket].map(dirname)];
+    expect(mounts.map(({ mountPath }) => mountPath).sort()).toEqual([...read, ...written].sort());
     expect(mounts.map(({ name }) => hostPathOf(name))).toEqual(mounts.map(({ mountPath }) => mountPath));
-    expect(mounts.filter(({ readOnly }) => readOnly).map(({ name }) => name)).toEqual(['kubelet']);
+    expect(pod.volumes.map(({ name }: { name: string }) => name)).toEqual(mounts.map(({ name }) => name));
+    const readOnly = mounts.filter((mount) => mount.readOnly).map(({ mountPath }) => mountPath);
+    expect(readOnly.sort()).toEqual(read.sort());
   });
 
-  test.each(['readinessProbe', 'livenessProbe'])('asks for a health that exists: %s', (probe) => {
-    const [program, command, service = ''] = container[probe].exec.command as string[];
-    expect([program, command]).toEqual([expect.stringMatching(/\/cpusetd$/), 'health']);
+  test.each([
+    ['readinessProbe', 'nri', 5],
+    ['livenessProbe', '', 10],
+  ])('asks for a health that exists: %s', (probe, service, periodSeconds) => {
     expect(HEALTH_SERVICES).toContain(service);
+    const words = service === '' ? [] : [service];
+    expect(container[probe].exec.command).toEqual(['/usr/local/bin/cpusetd', 'health', ...words]);
+    expect(container[probe].periodSeconds).toBe(periodSeconds);
   });
 });
 
+/** Files of the node that the code names itself, beside what every container has: /proc, /sys, its service account. */
+function listPathsInCode(): string[] {
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !name.startsWith('app/config/'))
+    .map((name) => readFileSync(join(ROOT, 'src', name), 'utf8').replaceAll(/^\s*(?:\/?\*|\/\/).*$/gm, ''));
+  const literals = sources.flatMap((text) => [...text.matchAll(/['"`](\/(?:run|var|etc|usr|opt|lib)\/[^'"`$\s]*)/g)]);
+  const defaults = new Set(Object.values(OPTIONS).map((option) => option.default));
+  return [...new Set(literals.map(([, path]) => path!))]
+    .filter((path) => !defaults.has(path) && !path.startsWith('/var/run/secrets/kubernetes.io/'))
+    .sort();
+}
+
+/** The directives of a unit: `Section.Key` and its values in their order. */
+function readUnit(name: string): Map<string, string[]> {
+  const directives = new Map<string, string[]>();
+  let section = '';
+  for (const line of readDeploy(name).split('\n')) {
+    const [, opened] = /^\[(\w+)\]$/.exec(line) ?? [];
+    const [, key, value] = /^(\w+)=(.*)$/.exec(line) ?? [];
+    section = opened ?? section;
+    if (key !== undefined)
+      directives.set(`${section}.${key}`, [...(directives.get(`${section}.${key}`) ?? []), value!]);
+  }
+  return directives;
+}
+
 describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => {
-  const unit = readDeploy(name);
+  const unit = readUnit(name);
+  const isProxy = name === 'cpusetd-cri-proxy.service';
+  const one = (key: string): string => {
+    const values = unit.get(key) ?? [];
+    expect([key, values]).toEqual([key, [expect.any(String)]]);
+    return values[0]!;
+  };
 
   test('starts what the page installs, with options that exist', async () => {
-    const [, program = '', line = ''] = /^ExecStart=(\S+) run (.+)$/m.exec(unit) ?? [];
+    const [, program = '', line = ''] = /^(\S+) run (.+)$/.exec(one('Service.ExecStart')) ?? [];
     const args = line.replaceAll(/(--\S+) /g, '$1=').split(' ');
     const path = args.find((arg) => arg.startsWith('--config='))!.slice('--config='.length);
     const rest = args.filter((arg) => !arg.startsWith('--config='));
     await expect(configOf([...rest, '--reserved-cpus=0'])).resolves.toBeDefined();
-    const installs = [readPage('operations.md'), readPage('cri-proxy.md')].join('\n');
+    const installs = readPage(isProxy ? 'cri-proxy.md' : 'operations.md');
     expect(installs).toContain(program);
-    expect(installs).toContain(`deploy/cpusetd.yaml ${path}`);
+    expect(installs).toContain(`deploy/etc/cpusetd.yaml ${path}`);
+    expect(installs).toContain(`deploy/${name}`);
   });
 
   test('may write its state, its sockets and cgroups, and nothing else', async () => {
     const { stateDir, adminSocket, cgroupRoot } = await configOf(['--reserved-cpus=0']);
-    expect(unit).toContain('\nProtectSystem=strict\n');
-    expect(`/var/lib/${/^StateDirectory=(.+)$/m.exec(unit)?.[1]}`).toBe(stateDir);
-    expect(`/run/${/^RuntimeDirectory=(.+)$/m.exec(unit)?.[1]}`).toBe(dirname(adminSocket));
-    expect(/^ReadWritePaths=(.+)$/m.exec(unit)?.[1]).toBe(cgroupRoot);
+    expect(one('Service.ProtectSystem')).toBe('strict');
+    expect(`/var/lib/${one('Service.StateDirectory')}`).toBe(stateDir);
+    expect(`/run/${one('Service.RuntimeDirectory')}`).toBe(dirname(adminSocket));
+    expect(one('Service.ReadWritePaths')).toBe(cgroupRoot);
   });
+
+  test.each([
+    ['the kubelet starts when it is ready', 'Unit.Before', 'kubelet.service'],
+    ['ready is what it says, not that it was forked', 'Service.Type', 'notify'],
+    ['and a child of it says so', 'Service.NotifyAccess', 'all'],
+    ['it comes back whatever ended it', 'Service.Restart', 'always'],
+    ['nothing that it starts gets more rights', 'Service.NoNewPrivileges', 'yes'],
+    ['homes are none of its business', 'Service.ProtectHome', 'yes'],
+    ['it has temporary files of its own', 'Service.PrivateTmp', 'yes'],
+    ['its state is root’s', 'Service.StateDirectoryMode', '0700'],
+    ['its sockets are root’s', 'Service.RuntimeDirectoryMode', '0700'],
+    ['the host starts it', 'Install.WantedBy', 'multi-user.target'],
+    [
+      'freed memory goes back to the kernel',
+      'Service.Environment',
+      'MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072',
+    ],
+  ])('%s: %s=%s', (_why, key, value) => expect(one(key)).toBe(value));
+
+  test('it starts after the runtime, and is away for a second at most between two lives', () => {
+    expect(one('Unit.After').split(' ')).toContain('containerd.service');
+    expect(one('Service.RestartSec')).toBe(isProxy ? '100ms' : '1');
+  });
+});
+
+describe('cpusetd-cri-proxy.service and its socket', () => {
+  const unit = readUnit('cpusetd-cri-proxy.service');
+  const socket = readUnit('cpusetd-cri-proxy.socket');
+
+  test('the socket is there before the service, is root’s, and stays when it stops', async () => {
+    const { criListen } = await configOf(['--reserved-cpus=0', '--mode=cri-proxy']);
+    expect(socket.get('Socket.ListenStream')).toEqual([(criListen as { path: string }).path]);
+    expect(socket.get('Socket.SocketMode')).toEqual(['0600']);
+    expect(socket.get('Socket.DirectoryMode')).toEqual(['0700']);
+    expect(socket.get('Install.WantedBy')).toEqual(['sockets.target']);
+    expect(unit.get('Unit.Requires')).toEqual(['cpusetd-cri-proxy.socket']);
+    expect(unit.get('Unit.After')![0]!.split(' ')).toContain('cpusetd-cri-proxy.socket');
+    expect(unit.get('Unit.Conflicts')).toEqual(['cpusetd.service']);
+    expect(unit.get('Service.RuntimeDirectoryPreserve')).toEqual(['yes']);
+    expect(unit.get('Service.ExecStart')![0]).toMatch(/ --cri-listen fd:3$/);
+  });
+
+  test('systemd waits for longer than calls in flight are let end, and as long as the page says they are', () => {
+    const drainS = DRAIN_TIMEOUT_MS / 1_000;
+    expect(Number(unit.get('Service.TimeoutStopSec')![0])).toBeGreaterThanOrEqual(drainS + 5);
+    expect(readDeploy('cpusetd-cri-proxy.service')).toContain(`# Calls in flight get ${drainS} s to end.`);
+    expect(readPage('cri-proxy.md')).toContain(`ends as usual, within ${drainS} s; then UNAVAILABLE`);
+  });
+
+  test('the kernel spares it', () => expect(unit.get('Service.OOMScoreAdjust')).toEqual(['-999']));
+});
+
+test('the image is built from what the README installs, and is asked for the health that counts', () => {
+  const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
+  const [, probe] = /^HEALTHCHECK .*CMD (\[.*\])$/m.exec(dockerfile) ?? [];
+  expect(JSON.parse(probe!)).toEqual(['/usr/local/bin/cpusetd', 'health', 'nri']);
+  expect(dockerfile).toContain('\nENTRYPOINT ["/usr/local/bin/cpusetd"]\nCMD ["run"]\n');
+  expect(dockerfile).toContain('COPY --from=build /src/dist/cpusetd.js /usr/local/bin/cpusetd\n');
+  for (const unit of ['cpusetd.service', 'cpusetd-cri-proxy.service'])
+    expect(dockerfile).toContain(`\nENV ${readUnit(unit).get('Service.Environment')![0]}\n`);
 });

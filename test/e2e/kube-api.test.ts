@@ -11,6 +11,7 @@ import { craneTopology } from '../../src/kube/topology/crane';
 import { hasSameMeaning } from '../../src/kube/topology/same-meaning';
 import type { NodeIdentity, TopologyKind } from '../../src/kube/topology/topology-kind';
 import { TopologyPublisher } from '../../src/kube/topology/topology-publisher';
+import { percentile } from '../support/percentile';
 import { waitUntil } from './rig';
 import { requireApiServer, startApiServer, type ApiServer } from './rig/api-server';
 
@@ -123,6 +124,14 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
   const published = (times = 1): Promise<void> =>
     waitUntil('published', () => said('node topology is published').length >= times);
 
+  /** How long a patch takes that is not ours. */
+  const timePatch = async (name: string, round: string): Promise<number> => {
+    const begunMs = performance.now();
+    const path = `${communityTopology.path}/${name}`;
+    await admin.send({ method: 'PATCH', path, contentType: MERGE_PATCH, body: { metadata: { labels: { round } } } });
+    return performance.now() - begunMs;
+  };
+
   test('without its definition the reason is said once, and all is well once it is applied', async () => {
     publish(communityTopology, 'early');
     await waitUntil('the reason', () => said('node topology can’t be published; trying again').length > 0);
@@ -205,10 +214,15 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
 
   test('a change is there within a tenth of a second or so, written once', async () => {
     await define('community');
+    publish(communityTopology, 'plain');
+    await published();
+    logged = [];
     const publisher = publish(communityTopology, 'soon');
     await published();
     const tookMs: number[] = [];
-    for (let round = 1; round <= 5; round++) {
+    const plainMs: number[] = [];
+    for (let round = 1; round <= 20; round++) {
+      plainMs.push(await timePatch('plain', String(round)));
       available = round % 4;
       const begunMs = performance.now();
       publisher.touch();
@@ -218,9 +232,9 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       const { zones } = await read(communityTopology, 'soon');
       expect(zones[0]?.resources[0]).toMatchObject({ available: String(available) });
     }
-    expect(said('node topology is published')).toHaveLength(6);
-    // The quickest: what else the machine has to do is not ours.
-    expect(Math.min(...tookMs)).toBeLessThan(1_000);
+    expect(said('node topology is published')).toHaveLength(21);
+    // Beside what a patch costs on this machine at this time: the debounce, and how often the log is looked at.
+    for (const p of [50, 90]) expect(percentile(tookMs, p)).toBeLessThan(150 + 3 * percentile(plainMs, p));
   });
 
   test('somebody else’s write in between is a conflict, after which ours stands on theirs', async () => {

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseCpuList } from '../../src/core/cpuset';
+import { percentile } from '../support/percentile';
 import { statusOf } from './faults/daemon-view';
 import { FakeApiServer, type Json } from '../support/kube/api-server';
 import {
@@ -145,12 +146,13 @@ requireRuntime('trixie')('With an API server, on the real containerd of Debian t
       },
     ]);
 
-    // The quickest of some: whatever else the machine has to do, none of it is a period of ours.
-    for (let round = 0; round < 5; round++) {
+    // The machine has other things to do, but waiting for a period of ours would be in more than one of ten.
+    for (let round = 0; round < 10; round++) {
       tookMs.push(await switchTo('none', machine, machine));
       tookMs.push(await switchTo('exclusive', list, '0'));
     }
-    expect(Math.min(...tookMs)).toBeLessThan(1_000);
+    expect(percentile(tookMs, 50)).toBeLessThan(250);
+    expect(percentile(tookMs, 90)).toBeLessThan(1_000);
   });
 
   test('quota and memory nodes go with a switch: in the kernel, and in what the runtime writes there later', async () => {
@@ -198,11 +200,11 @@ requireRuntime('trixie')('With an API server, on the real containerd of Debian t
       pods = pods.filter((one) => one !== pod);
       return tookMs;
     };
-    /** The quickest of some: a slow disk is no delay of ours, and what we waited for would be in each. */
+    /** The median: a slow disk is no delay of ours, and what is waited for now and then is in more than half of them. */
     const timeCreations = async (name: string): Promise<number> => {
       const tookMs: number[] = [];
-      for (let n = 0; n < 3; n++) tookMs.push(await timeCreation(`${name}-${n}`));
-      return Math.min(...tookMs);
+      for (let n = 0; n < 7; n++) tookMs.push(await timeCreation(`${name}-${n}`));
+      return percentile(tookMs, 50);
     };
     const awayMs = await timeCreations('away');
     api.trouble = () => ({ hang: true });
@@ -213,7 +215,8 @@ requireRuntime('trixie')('With an API server, on the real containerd of Debian t
     api.cutConnections();
     await connected();
     const thereMs = await timeCreations('there');
-    for (const tookMs of [awayMs, silentMs]) expect(tookMs).toBeLessThan(thereMs + 1_000);
+    // The shortest that could be waited for is the first pause before asking again: half a second.
+    for (const tookMs of [awayMs, silentMs]) expect(tookMs).toBeLessThan(1.5 * thereMs + 250);
   });
 
   test('a refusal and a repair are told to the pod, and the Node says that pinning goes on', async () => {

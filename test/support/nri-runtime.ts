@@ -140,8 +140,11 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
     });
   }
 
-  /** Rejects when the cpuset does not fit the machine: then plugins hear nothing, as with runc. */
-  async startContainer(container: Container): Promise<void> {
+  /**
+   * Rejects when the cpuset does not fit the machine: then plugins hear nothing, as with runc. `begin` is called where a
+   * runtime lets the first process go.
+   */
+  async startContainer(container: Container, begin?: () => void): Promise<void> {
     return this.inTurn(async () => {
       this.checkCpuset(container);
       const subject = this.subjectOf(container);
@@ -151,6 +154,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
         await this.endContainer(container);
         throw error;
       }
+      begin?.();
       container.state = ContainerState.CONTAINER_RUNNING;
       container.pid = 4242;
       await this.tellIgnoringErrors(Event.POST_START_CONTAINER, 'PostStartContainer', subject);

@@ -85,7 +85,12 @@ export class RunningContainer {
 
   /** What it printed first: with `printMaskThenSleep` the CPUs that its first instruction could run on. */
   async firstLine(): Promise<string> {
-    return (await waitForLogLines(this.logFile, 1))[0]!;
+    return (await this.firstLines(1))[0]!;
+  }
+
+  /** At least so many lines, from the first. */
+  firstLines(count: number): Promise<string[]> {
+    return waitForLogLines(this.logFile, count);
   }
 
   /** Waits for its end. No event of CRI is reliable for that on every runtime, so its status is asked. */

@@ -16,6 +16,8 @@ export interface ContainerSpec extends ResourceSpec {
   readonly command?: readonly string[];
   /** The kubelet's own CPU manager may fill it; empty text is what it sends otherwise. */
   readonly cpusetCpus?: string;
+  /** Folders of the host that it sees, and may not write. */
+  readonly mounts?: readonly { readonly hostPath: string; readonly containerPath: string }[];
 }
 
 export interface PodSpec {

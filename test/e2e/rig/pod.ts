@@ -3,6 +3,7 @@ import {
   ContainerConfig,
   CreateContainerRequest,
   LinuxContainerResources,
+  Mount,
   NamespaceMode,
   type PodSandboxConfig,
   RuntimeServiceDefinition,
@@ -94,6 +95,7 @@ export class RunningPod {
     return ContainerConfig.create({
       metadata: { name: spec.name, attempt },
       image: { image: this.image },
+      mounts: (spec.mounts ?? []).map((mount) => Mount.create({ ...mount, readonly: true })),
       command: [...(spec.command ?? ['sleep', '2147483647'])],
       labels: {
         'io.kubernetes.container.name': spec.name,

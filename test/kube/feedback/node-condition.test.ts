@@ -91,3 +91,24 @@ test('a state that can’t be told is asked for again, and throws to nobody', as
   breakState(false);
   await until(() => calls.length === 1, 'written');
 });
+
+test('it is written again every five minutes, as a sign of life', async () => {
+  jest.useFakeTimers();
+  try {
+    const { condition, told } = watch();
+    condition.touch();
+    await jest.advanceTimersByTimeAsync(10);
+    expect(told()).toHaveLength(1);
+    await jest.advanceTimersByTimeAsync(5 * 60_000 - 10);
+    expect(told()).toHaveLength(1);
+    await jest.advanceTimersByTimeAsync(10);
+    expect(told()).toHaveLength(2);
+    await jest.advanceTimersByTimeAsync(60 * 60_000);
+    expect(told()).toHaveLength(14);
+    const [first, second] = told();
+    expect(second!['lastHeartbeatTime']).not.toBe(first!['lastHeartbeatTime']);
+    expect(second!['lastTransitionTime']).toBe(first!['lastTransitionTime']);
+  } finally {
+    jest.useRealTimers();
+  }
+});

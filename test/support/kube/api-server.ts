@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { readRequest, readRights, rightOf } from './rbac';
 
 // A stand-in for the API server where the real one can't be had: pods, nodes and events, which the server that is built in
 // scripts/apiserver does not serve. It speaks the documented protocol of lists, watches (resource versions, bookmarks, 410
@@ -51,6 +52,8 @@ export class FakeApiServer {
   trouble: (request: SeenRequest) => Trouble | undefined = () => undefined;
   /** How far its clock is from ours. */
   clockOffsetMs = 0;
+  /** Everybody has the rights of deploy/rbac.yaml, and no other. */
+  private readonly rights = readRights({ withOptional: true });
   private readonly objects = new Map<string, Stored>();
   private readonly watchers = new Set<Watcher>();
   private readonly sockets = new Set<Socket>();
@@ -191,6 +194,8 @@ export class FakeApiServer {
       if (trouble.retryAfterS !== undefined) response.setHeader('retry-after', String(trouble.retryAfterS));
       return reply(response, trouble.status, statusOf(trouble.status, trouble.reason ?? ''));
     }
+    const asked = readRequest(seen.method, seen.path, seen.query);
+    if (asked && !this.rights.has(rightOf(asked))) return reply(response, 403, statusOf(403, 'Forbidden'));
     this.serve(seen, response);
   }
 

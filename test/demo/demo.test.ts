@@ -1,0 +1,83 @@
+import { REAL_WORDS } from '../../scripts/demo/real-stage';
+import { runDemo } from '../../scripts/demo/run-demo';
+import { readPage } from '../docs/markdown';
+import { asItShouldBe, openModelStage, type Sights } from './model-stage';
+
+/** Plays the demo where these things are to be seen. */
+async function play(sights: Sights): Promise<{ status: number; lines: string[]; failed: string[] }> {
+  const lines: string[] = [];
+  const say = (text: string): void => void lines.push(...text.split('\n'));
+  const status = await runDemo({ stage: openModelStage(sights, REAL_WORDS), say, patienceMs: 5 });
+  return { status, lines, failed: claimsOf(lines, 'FAIL') };
+}
+
+const claimsOf = (lines: readonly string[], verdict: 'ok' | 'FAIL'): string[] =>
+  lines.flatMap((line) => {
+    const [, found, claim] = /^ {3}(ok|FAIL) +(.*?): [^:]*(?:, but it should be .*)?$/.exec(line) ?? [];
+    return found === verdict ? [claim!] : [];
+  });
+
+/** For each claim, the one thing to be seen that makes it wrong. */
+const MUTATIONS: Readonly<Record<string, (sights: Sights) => void>> = {
+  'gRPC health of "nri"': (sights) => (sights.health[0] = 'NOT_SERVING'),
+  'web: its first process printed Cpus_allowed_list': ({ web }) => (web.own = '0'),
+  'CPUs that db gets, without those of the system': makeReservedPromise,
+  'db: cpuset.cpus': ({ db }) => (db.cpusets.pinned = '0-1'),
+  'db: its first process, before anything else, read cpuset.cpus of web': ({ db }) => (db.neighbour = '0-1'),
+  'db: its first process printed Cpus_allowed_list': ({ db }) => (db.own = '0-1'),
+  'cpusetd topology draws it': (sights) =>
+    (sights.topology = sights.topology.replace('A  static    1', 'A  static    0')),
+  'cpusetd noticed': (sights) => (sights.drift = 'nothing'),
+  'repaired: cpuset.cpus': ({ db }) => (db.cpusets.repaired = '0'),
+  'its process was ended by': (sights) => (sights.outcome = '0'),
+  'without it, db: cpuset.cpus': ({ db }) => (db.cpusets.killed = '0-1'),
+  'without it, web: cpuset.cpus': ({ web }) => (web.cpusets.killed = '0-1'),
+  'assignments read back from disk': (sights) => (sights.assignments = '0'),
+  'gRPC health of "nri", again': (sights) => (sights.health[1] = 'nobody answers'),
+  'with it again, db: cpuset.cpus': ({ db }) => (db.cpusets.back = '0-1'),
+  'with it again, web: cpuset.cpus': ({ web }) => (web.cpusets.back = '0-1'),
+  'web: cpuset.cpus': ({ web }) => (web.cpusets.alone = '0'),
+  'left of all that was made': ({ leftovers }) => leftovers.push('a cgroup'),
+};
+
+/** The daemon gives away the CPU of the system, and everything else follows from that. */
+function makeReservedPromise(sights: Sights): void {
+  sights.promise = '0';
+  sights.drift = 'promised 0, the kernel has cpuset.cpus 0';
+  sights.topology = sights.topology.replace('A  static    1', 'A  static    0');
+  Object.assign(sights.db, { own: '0', neighbour: '1' });
+  Object.assign(sights.db.cpusets, { pinned: '0', repaired: '0', killed: '0', back: '0' });
+  Object.assign(sights.web.cpusets, { killed: '1', back: '1' });
+}
+
+test('every claim holds where everything is as it should be, and each has a mutation below', async () => {
+  const { status, lines, failed } = await play(asItShouldBe());
+  expect({ status, failed }).toEqual({ status: 0, failed: [] });
+  expect(claimsOf(lines, 'ok')).toEqual(Object.keys(MUTATIONS));
+  expect(lines.filter((line) => /^ *ok\b/.test(line))).toHaveLength(Object.keys(MUTATIONS).length);
+  expect(lines.at(-1)).toBe('Every check held.');
+});
+
+test.each(Object.entries(MUTATIONS))('fails with this one line when it is wrong: %s', async (claim, mutate) => {
+  const sights = asItShouldBe();
+  mutate(sights);
+  expect(await play(sights)).toMatchObject({ status: 1, failed: [claim] });
+});
+
+test('what it made is removed also when the story breaks off', async () => {
+  const stage = openModelStage(asItShouldBe(), REAL_WORDS);
+  let closed = false;
+  const close = (): Promise<string[]> => ((closed = true), Promise.resolve([]));
+  const run = (): Promise<never> => Promise.reject(new Error('no pod today'));
+  await expect(runDemo({ stage: { ...stage, run, close }, say: () => undefined, patienceMs: 5 })).rejects.toThrow(
+    'no pod',
+  );
+  expect(closed).toBe(true);
+});
+
+test('the README shows what it prints on a real containerd', async () => {
+  const [, shown = ''] = /\n## See it work\n[^]*?\n```\n([^]*?)```/.exec(readPage('../README.md')) ?? [];
+  const { lines } = await play(asItShouldBe());
+  const timeless = (text: string): string => text.replaceAll(/after \d+ ms/g, 'after some ms');
+  expect(timeless(shown.trimEnd())).toBe(timeless(lines.slice(2).join('\n')));
+});

@@ -1,0 +1,34 @@
+import { watchDaemon } from '../../scripts/demo/cpusetd';
+import { openEmbeddedStage } from '../../scripts/demo/embedded-stage';
+import { runDemo } from '../../scripts/demo/run-demo';
+import { patienceMs, startDaemon } from '../e2e/rig';
+import { builtBundle } from '../support/built-bundle';
+
+// The daemon is the real one, in a process of its own.
+jest.setTimeout(300_000);
+beforeAll(() => void builtBundle());
+
+test('on the embedded stage every claim holds, and none is of a process or a kernel', async () => {
+  const lines: string[] = [];
+  const say = (text: string): void => void lines.push(...text.split('\n'));
+  const status = await runDemo({ stage: await openEmbeddedStage(), say, patienceMs });
+  expect({ status, failed: lines.filter((line) => line.startsWith('   FAIL ')) }).toEqual({ status: 0, failed: [] });
+  const claims = lines.filter((line) => /^ {3}(ok|FAIL) /.test(line));
+  expect(claims.length).toBeGreaterThan(10);
+  for (const claim of claims) expect(claim).not.toMatch(/Cpus_allowed_list|first process|FAIL/);
+});
+
+test('health is asked of the daemon: one that reaches no runtime does not serve', async () => {
+  const daemon = startDaemon({
+    args: ['--reserved-cpus', '0', '--nri-socket', '/nobody/nri.sock', '--cri-endpoint', 'off'],
+  });
+  try {
+    const seen = watchDaemon(daemon);
+    expect(await seen.health('nri')).toMatch(/cpusetd\.sock|admin\.sock/); // nobody answers yet
+    await daemon.waitForLog('started');
+    expect(await seen.health('nri')).toBe('NOT_SERVING');
+    expect(await seen.health('nrj')).toBe('a service that it does not know');
+  } finally {
+    await daemon.dispose();
+  }
+});

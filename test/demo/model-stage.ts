@@ -1,0 +1,86 @@
+import type { Actor, Cpusetd, Stage } from '../../scripts/demo/stage';
+
+/** What there is to see on a machine of two CPUs, each observation by itself, so that a test can make any one of them wrong. */
+export interface Sights {
+  /** One for each start of the daemon. */
+  health: [string, string];
+  promise: string;
+  drift: string;
+  topology: string;
+  outcome: string;
+  assignments: string;
+  leftovers: string[];
+  web: { own: string; cpusets: CpusetsOfWeb };
+  db: { own: string; neighbour: string; cpusets: CpusetsOfDb };
+}
+
+interface CpusetsOfWeb {
+  killed: string;
+  back: string;
+  alone: string;
+}
+
+interface CpusetsOfDb {
+  pinned: string;
+  repaired: string;
+  killed: string;
+  back: string;
+}
+
+/** As it should be. */
+export const asItShouldBe = (): Sights => ({
+  health: ['SERVING', 'SERVING'],
+  promise: '1',
+  drift: 'promised 1, the kernel has cpuset.cpus 0; likely cause: unknown writer: someone wrote its cgroup directly',
+  topology: PICTURE,
+  outcome: 'SIGKILL',
+  assignments: '1',
+  leftovers: [],
+  web: { own: '0-1', cpusets: { killed: '0', back: '0', alone: '0-1' } },
+  db: { own: '1', neighbour: '0', cpusets: { pinned: '1', repaired: '1', killed: '1', back: '1' } },
+});
+
+const PICTURE = `2 CPUs online in 1 socket, 1 NUMA node, 1 uncore cache, 2 cores; 0 free
+
+socket 0, NUMA node 0, 16 GiB
+0# 1A
+
+   USE       CPUS  WHO
+A  static    1     default/db db
+#  reserved  0     the system; shared containers run here too
+`;
+
+type Act = 'pinned' | 'repaired' | 'killed' | 'back' | 'alone';
+
+/** A stage in this process, where nothing runs and everything is seen at once. Its words are those of a real one. */
+export function openModelStage(sights: Sights, words: Stage['words']): Stage {
+  let act: Act = 'pinned';
+  const actor = (own: string, neighbour: string | undefined, cpusets: Partial<Record<Act, string>>): Actor => ({
+    folder: '/nowhere',
+    beginning: () => Promise.resolve({ own, ...(neighbour !== undefined && { neighbour }) }),
+    cpuset: () => cpusets[act] ?? `nothing was to be looked at now (${act})`,
+    tamper: () => void (act = 'repaired'),
+  });
+  const daemon: Cpusetd = {
+    health: () => Promise.resolve(sights.health[act === 'pinned' ? 0 : 1]),
+    decision: () => Promise.resolve({ cpus: sights.promise, because: '1 exclusive CPU, free on the node' }),
+    drift: () => Promise.resolve(sights.drift),
+    topology: () => Promise.resolve(sights.topology),
+    kill: () => ((act = 'killed'), Promise.resolve(sights.outcome)),
+    startAgain: () => ((act = 'back'), Promise.resolve(sights.assignments)),
+  };
+  return {
+    what: 'containerd 0 and runc 0',
+    machine: '0-1',
+    words,
+    startDaemon: () => daemon,
+    run: (name) =>
+      Promise.resolve(
+        name === 'web'
+          ? actor(sights.web.own, undefined, { ...sights.web.cpusets })
+          : actor(sights.db.own, sights.db.neighbour, { ...sights.db.cpusets }),
+      ),
+    remove: (name) => (name === 'db' && (act = 'alone'), Promise.resolve()),
+    close: () => Promise.resolve(sights.leftovers),
+  };
+}

@@ -1,0 +1,99 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startDaemon, waitUntil } from '../e2e/rig';
+import { builtBundle } from '../support/built-bundle';
+import { FakeApiServer } from '../support/kube/api-server';
+import { readRequest, readRights, rightOf } from '../support/kube/rbac';
+import { NriRuntime } from '../support/nri-runtime';
+
+// deploy/rbac.yaml against what the daemon really asks for: the built daemon, a runtime that speaks NRI, and an API server that
+// enforces the rights of the file.
+jest.setTimeout(300_000);
+
+const NODES = '/api/v1/nodes';
+const EVENTS = '/api/v1/events';
+
+let folder: string;
+beforeAll(() => {
+  builtBundle();
+  folder = mkdtempSync(join(tmpdir(), 'cpusetd-rbac-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test.each`
+  method     | path                                                               | query                | want
+  ${'GET'}   | ${'/api/v1/pods'}                                                  | ${{}}                | ${'/pods list'}
+  ${'GET'}   | ${'/api/v1/pods'}                                                  | ${{ watch: 'true' }} | ${'/pods watch'}
+  ${'GET'}   | ${'/api/v1/nodes/n1'}                                              | ${{}}                | ${'/nodes get'}
+  ${'GET'}   | ${'/api/v1/nodes/n1/proxy/configz'}                                | ${{}}                | ${'/nodes/proxy get'}
+  ${'PATCH'} | ${'/api/v1/nodes/n1/status'}                                       | ${{}}                | ${'/nodes/status patch'}
+  ${'POST'}  | ${'/api/v1/namespaces/default/events'}                             | ${{}}                | ${'/events create'}
+  ${'PATCH'} | ${'/api/v1/namespaces/default/events/e1'}                          | ${{}}                | ${'/events patch'}
+  ${'PATCH'} | ${'/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies/n1'} | ${{}}                | ${'topology.node.k8s.io/noderesourcetopologies patch'}
+`(
+  '$method $path needs: $want',
+  ({ method, path, query, want }: Record<'method' | 'path' | 'want', string> & { query: Record<string, string> }) => {
+    expect(rightOf(readRequest(method, path, query)!)).toBe(want);
+  },
+);
+
+test('with every option on, the daemon asks for each right of the file, and for no other', async () => {
+  const api = new FakeApiServer();
+  await api.start();
+  writeFileSync(join(folder, 'kubeconfig'), api.kubeconfig);
+  api.put(NODES, { metadata: { name: 'n1', uid: 'uid-n1', labels: {} }, status: { conditions: [] } });
+  api.put('configz', {
+    metadata: { name: 'n1' },
+    kubeletconfig: { cpuManagerPolicy: 'none', reservedSystemCPUs: '0' },
+  });
+  const runtime = await NriRuntime.listen({ socketPath: join(folder, 'nri.sock') });
+  const cgroups = join(folder, 'cgroup');
+  mkdirSync(cgroups);
+  writeFileSync(join(cgroups, 'cgroup.controllers'), 'cpuset cpu\n');
+  const options = {
+    'nri-socket': join(folder, 'nri.sock'),
+    'cri-endpoint': 'off',
+    'cgroup-root': cgroups,
+    'reserved-cpus': '0',
+    kubeconfig: join(folder, 'kubeconfig'),
+    'node-name': 'n1',
+    'node-resource-topology': 'both',
+    'kube-events': 'on',
+    'node-condition': 'on',
+    'kubelet-config': 'configz',
+  };
+  const daemon = startDaemon({ args: Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]) });
+  const asked = (): Set<string> =>
+    new Set(api.requests.map(({ method, path, query }) => rightOf(readRequest(method, path, query)!)));
+  const hasAsked = (right: string): Promise<void> => waitUntil(right, () => asked().has(right));
+  const kinds = ['topology.node.k8s.io', 'topology.crane.io'].map((group) => `${group}/noderesourcetopologies`);
+  try {
+    await daemon.ready();
+    for (const kind of kinds) await hasAsked(`${kind} create`);
+    await hasAsked('/pods watch');
+    await hasAsked('/nodes/status patch');
+    // A container takes a CPU: what is published changes. One that asks for too many is refused, and again: an event, counted up.
+    const pod = await runtime.runPod({ name: 'db', qos: 'guaranteed' });
+    await runtime.createContainer(pod, { name: 'db', milliCpu: 1_000, memoryBytes: 1 << 26 });
+    for (const kind of kinds) await hasAsked(`${kind} patch`);
+    const greedy = await runtime.runPod({ name: 'greedy', qos: 'guaranteed' });
+    const tooMany = { name: 'greedy', milliCpu: 1_000_000, memoryBytes: 1 << 26 };
+    await expect(runtime.createContainer(greedy, tooMany)).rejects.toThrow(/exclusive CPU/);
+    await waitUntil('the event', () => api.listAll(EVENTS).length > 0);
+    await expect(runtime.createContainer(greedy, tooMany)).rejects.toThrow(/exclusive CPU/);
+    await hasAsked('/events patch');
+    await hasAsked('/nodes/proxy get');
+  } finally {
+    await daemon.dispose();
+    await runtime.close();
+    await api.stop();
+  }
+  const pods = api.requests.filter(({ path }) => path === '/api/v1/pods');
+  for (const { query } of pods) expect(query['fieldSelector']).toBe('spec.nodeName=n1'); // RBAC can't say so
+  expect([...asked()].sort()).toEqual([...readRights({ withOptional: true })].sort());
+  const optional = [...readRights({ withOptional: true })].filter(
+    (right) => !readRights({ withOptional: false }).has(right),
+  );
+  expect(optional).toEqual(['/nodes/proxy get']);
+});

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+
+/** What a request asks of RBAC: `group/resource`, as in `/pods` or `/nodes/status`, and a verb. */
+export interface Asked {
+  readonly resource: string;
+  readonly verb: string;
+}
+
+interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+const VERBS: Readonly<Record<string, string>> = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
+
+/** How the API server reads a request (k8s.io/apiserver, RequestInfo). Undefined for what is no resource. */
+export function readRequest(
+  method: string,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+): Asked | undefined {
+  const match =
+    /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)(?:\/namespaces\/[^/]+(?=\/))?\/([^/]+)(?:\/([^/]+)(?:\/([^/]+).*)?)?$/.exec(
+      path,
+    );
+  if (!match) return undefined;
+  const [, group = '', plural = '', name, sub] = match;
+  const read = name !== undefined ? 'get' : query['watch'] === 'true' ? 'watch' : 'list';
+  return { resource: `${group}/${plural}${sub === undefined ? '' : `/${sub}`}`, verb: VERBS[method] ?? read };
+}
+
+/**
+ * Every right of the ClusterRole in deploy/rbac.yaml, as `group/resource verb`. `withOptional`: also of the rule that is there as
+ * a comment, for who wants it.
+ */
+export function readRights({ withOptional }: { readonly withOptional: boolean }): Set<string> {
+  const text = readFileSync(join(__dirname, '../../../deploy/rbac.yaml'), 'utf8');
+  const whole = withOptional ? text.replaceAll(/^ {2}# (?=- apiGroups| {2}(?:resources|verbs):)/gm, '  ') : text;
+  const objects = parseAllDocuments(whole).map((document) => document.toJS() as { kind: string; rules?: Rule[] });
+  const rules = objects.flatMap(({ kind, rules = [] }) => (kind === 'ClusterRole' ? rules : []));
+  return new Set(
+    rules.flatMap(({ apiGroups, resources, verbs }) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) => verbs.map((verb) => rightOf({ resource: `${group}/${resource}`, verb }))),
+      ),
+    ),
+  );
+}
+
+export const rightOf = ({ resource, verb }: Asked): string => `${resource} ${verb}`;
