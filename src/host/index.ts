@@ -7,6 +7,7 @@ export type { ThreadsReading } from './cgroup/threads';
 export type { CpusetWatch } from './cgroup/watch-cpusets';
 export { readOffline } from './sysfs/read-offline';
 export { listProcessNames } from './process-names';
+export { readBounded, type BoundedRead } from './read-bounded';
 export { readOnline } from './sysfs/read-online';
 export { readTopology } from './sysfs/read-topology';
 export { SysfsError } from './sysfs/sysfs-error';

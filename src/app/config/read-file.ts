@@ -1,44 +1,37 @@
-import { readFileSync, statSync } from 'node:fs';
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Node } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node } from 'yaml';
 
+import { readBounded } from '../../host';
+import { parseYaml } from '../parse-yaml';
 import { listOffered, nameOf } from './options';
 import type { Setting, Source } from './setting';
 
-const MAX_BYTES = 1 << 20;
+const MAX_BYTES = 64 * 1024;
 
 /**
  * The settings of a YAML or JSON file: one mapping from option names to values. Lists are joined with commas, mappings
  * become `k=v`, and a scalar is taken as it is written, so that `05` and `1e3` stay what they are.
  */
 export function readConfigFile(path: string): Source {
-  const text = readText(path);
-  return typeof text === 'string' ? readSettings(path, text) : { settings: [], problems: [text.problem] };
+  const read = readBounded(path, MAX_BYTES);
+  if (read.ok) return readSettings(path, read.text);
+  const remedy = read.kind === 'too-large' ? 'is it the right one?' : 'check the path';
+  return { settings: [], problems: [`--config ${path}: ${read.because}; ${remedy}`] };
 }
 
-function readText(path: string): string | { problem: string } {
-  try {
-    if (statSync(path).size <= MAX_BYTES) return readFileSync(path, 'utf8');
-    return { problem: `--config ${path}: the file is larger than 1 MiB; is it the right one?` };
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    return { problem: `--config ${path}: ${UNREADABLE[code] ?? `can't be read (${code})`}; check the path` };
-  }
-}
-
-const UNREADABLE: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file',
-  EACCES: 'permission denied',
-  EISDIR: 'is a folder, not a file',
-};
+/** A file that is no YAML at all has a problem at every character. */
+const MAX_PROBLEMS = 20;
 
 function readSettings(path: string, text: string): Source {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const parsed = parseYaml(text, lines);
+  if (!parsed.ok)
+    return { settings: [], problems: [`${path}:1: ${parsed.because}; write lines like reserved-cpus: 0-1`] };
+  const { document } = parsed;
   const lineAt = (offset: number | undefined): number => lines.linePos(offset ?? 0).line;
 
-  const broken = document.errors.map(
-    ({ code, message, pos }) => `${path}:${lineAt(pos[0])}: ${REASONS[code] ?? message}; correct the file`,
-  );
+  const broken = document.errors
+    .slice(0, MAX_PROBLEMS)
+    .map(({ code, message, pos }) => `${path}:${lineAt(pos[0])}: ${REASONS[code] ?? message}; correct the file`);
   if (broken.length > 0) return { settings: [], problems: broken };
   if (document.contents === null) return { settings: [], problems: [] };
   if (!isMap(document.contents)) {
