@@ -1,159 +1,19 @@
 // CPU time of one decision of the static policy over a grid of machines, options, requests and wear: node bench/run.mjs decisions [nodes [every nth case]]
 // Least of three runs per case; printed are the median, the 99th of a hundred, and the worst case with its name.
-import { CpuSet } from '../src/core/cpuset';
-import { NO_OPTIONS, type Settings, type StaticPolicyOptions } from '../src/core/model/settings';
-import { checkStaticPolicyOptions } from '../src/core/options';
 import { staticPolicy } from '../src/core/policy/static';
-import type { PinRequest, Snapshot } from '../src/core/policy';
-import { buildTopology, type CpuInfo, type Topology } from '../src/core/topology';
-import { makeRandom } from '../test/core/topology/arbitrary-machine';
+import { listDecisions } from '../test/core/policy/decision-grid';
+import { leastCpuMs } from '../test/support/cpu-time';
 
-const GiB = 1024 ** 3;
 const only = process.argv[2]?.split(',').map(Number);
 const stride = Number(process.argv[3] ?? 1);
-
-const pick = (...keys: (keyof StaticPolicyOptions)[]): StaticPolicyOptions => ({
-  ...NO_OPTIONS,
-  ...Object.fromEntries(keys.map((key) => [key, true])),
-});
-const OPTIONS: readonly StaticPolicyOptions[] = [
-  NO_OPTIONS,
-  pick('fullPcpusOnly'),
-  pick('alignBySocket'),
-  pick('distributeCpusAcrossNuma'),
-  pick('distributeCpusAcrossNuma', 'alignBySocket'),
-  pick('distributeCpusAcrossNuma', 'fullPcpusOnly', 'alignBySocket'),
-  pick('preferAlignCpusByUncorecache', 'fullPcpusOnly'),
-  pick('preferAlignCpusByUncorecache', 'alignBySocket'),
-  pick('distributeCpusAcrossCores', 'alignBySocket'),
-];
-
-function machine(nodes: number, sockets: number, cpuCount: number, threads: number): Topology {
-  const cores = cpuCount / threads;
-  const cpus: CpuInfo[] = [];
-  for (let id = 0; id < cpuCount; id++) {
-    const core = id % cores;
-    cpus.push({
-      id,
-      core,
-      socket: Math.floor((core * sockets) / cores),
-      numaNode: Math.floor((core * nodes) / cores),
-      uncoreCache: Math.floor(core / 4),
-    });
-  }
-  const ids = Array.from({ length: nodes }, (_, id) => id);
-  return buildTopology({
-    cpus,
-    memoryNodes: ids.map((id) => ({
-      id,
-      memoryBytes: 64 * GiB,
-      distances: new Map(ids.map((to) => [to, to === id ? 10 : 11 + ((id ^ to) % 5)])),
-    })),
-  });
-}
-
-const WEAR: Readonly<Record<string, (topology: Topology) => CpuSet>> = {
-  fresh: ({ online }) => online,
-  'half at random': (topology) => wear(topology, () => 0.5),
-  'uneven nodes': (topology) => {
-    const random = makeRandom(7);
-    const levels = topology.numaNodes.map(() => random());
-    return wear(topology, (cpu) => levels[cpu.numaNode]!);
-  },
-  'one thread a core': ({ cpus, cores }) => CpuSet.of(cpus.filter(({ id }) => id < cores.length).map(({ id }) => id)),
-  'half full nodes': (topology) => wear(topology, (cpu) => (cpu.numaNode % 2 === 0 ? 0.1 : 0.9)),
-};
-
-function wear({ cpus }: Topology, shareOf: (cpu: CpuInfo) => number): CpuSet {
-  const random = makeRandom(3);
-  return CpuSet.of(cpus.filter((cpu) => random() < shareOf(cpu)).map(({ id }) => id));
-}
-
-interface Case {
-  readonly name: string;
-  readonly snapshot: Snapshot;
-  readonly request: PinRequest;
-}
-
-function* cases(nodes: number): Generator<Case> {
-  const shapes = [
-    [nodes, 1024, 2],
-    [Math.max(1, nodes / 4), 1024, 2],
-    [Math.max(1, nodes / 2), 128, 1],
-    [nodes * 2, 1024, 4],
-  ] as const;
-  for (const [sockets, cpuCount, threads] of shapes) {
-    const topology = machine(nodes, sockets, cpuCount, threads);
-    for (const options of OPTIONS)
-      for (const policy of ['none', 'best-effort', 'restricted', 'single-numa-node'] as const) {
-        if (!checkStaticPolicyOptions(options, { topology, topologyManagerPolicy: policy }).ok) continue;
-        for (const scope of policy === 'none' ? (['container'] as const) : (['container', 'pod'] as const))
-          for (const closest of policy === 'none' ? [false] : [false, true])
-            for (const [wearName, wearOf] of Object.entries(WEAR))
-              for (const held of ['nothing', 'some']) {
-                const reserved = CpuSet.of([0]);
-                const open = wearOf(topology).minus(reserved);
-                const idle = held === 'some' ? CpuSet.of(open.toArray().filter((_, i) => i % 9 === 4)) : CpuSet.empty;
-                const free = open.minus(idle);
-                const settings: Settings = {
-                  cpuManagerPolicy: 'static',
-                  options,
-                  reserved,
-                  minSharedCpus: 1,
-                  onInsufficientCpu: 'refuse',
-                  liftCpuQuota: false,
-                  memoryNodes: 'follow',
-                  topologyManager: {
-                    policy,
-                    scope,
-                    options: { preferClosestNumaNodes: closest, maxAllowableNumaNodes: 16 },
-                  },
-                };
-                for (const count of countsOf(open.size, cpuCount / nodes)) {
-                  const promised = topology.numaNodes.map(({ id }) => [id, ((id * 37) % 64) * GiB] as const);
-                  yield {
-                    name: `${nodes} nodes, ${sockets} sockets, ${cpuCount} CPUs, ${JSON.stringify(Object.keys(options).filter((key) => options[key as keyof StaticPolicyOptions]))}, ${policy}, ${scope}, ${closest ? 'closest' : ''}, ${wearName}, holds ${held}, ${count} CPUs`,
-                    request: { count, podCount: count, memoryBytes: Math.ceil((count / cpuCount) * nodes * 64) * GiB },
-                    snapshot: {
-                      topology,
-                      settings,
-                      own: CpuSet.empty,
-                      idleInPod: idle,
-                      ownedByPod: idle,
-                      podSet: { cpus: CpuSet.empty, inUse: false },
-                      free,
-                      sharedPool: free.union(reserved),
-                      followers: { sets: [], demand: new Map(), ownNodes: CpuSet.empty, nodesOfPod: CpuSet.empty },
-                      promisedMemory: new Map(promised),
-                    },
-                  };
-                }
-              }
-      }
-  }
-}
-
-function countsOf(free: number, perNode: number): readonly number[] {
-  const counts = [2, 12, perNode, perNode + 2, perNode * 3 - 14, free >> 1, free - 4];
-  return [...new Set(counts.map((count) => Math.max(2, Math.min(free, count & ~1))))];
-}
-
-function cpuMs(run: () => unknown): number {
-  const before = process.cpuUsage();
-  run();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1000;
-}
 
 for (const nodes of only ?? [1, 2, 4, 8, 16]) {
   const times: { readonly ms: number; readonly name: string }[] = [];
   let place = 0;
-  for (const { name, snapshot, request } of cases(nodes)) {
+  for (const { name, snapshot, request } of listDecisions(nodes)) {
     if (place++ % stride !== 0) continue;
     const decide = (): unknown => staticPolicy(snapshot, request);
-    let ms = cpuMs(decide);
-    for (let i = 0; i < 2 && ms > 0.5; i++) ms = Math.min(ms, cpuMs(decide));
-    times.push({ ms, name });
+    times.push({ ms: leastCpuMs(decide), name });
   }
   times.sort((a, b) => a.ms - b.ms);
   const at = (share: number): string => times[Math.floor((times.length - 1) * share)]!.ms.toFixed(2);

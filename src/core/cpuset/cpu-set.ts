@@ -49,9 +49,10 @@ export class CpuSet implements Iterable<number> {
   }
 
   static unionOf(sets: Iterable<CpuSet>): CpuSet {
-    let result = CpuSet.empty;
-    for (const set of sets) result = result.union(set);
-    return result;
+    const list = [...sets];
+    const words = new Uint32Array(list.reduce((longest, set) => Math.max(longest, set.words.length), 0));
+    for (const set of list) for (let i = 0; i < set.words.length; i++) words[i]! |= set.words[i]!;
+    return words.length === 0 ? CpuSet.empty : new CpuSet(words);
   }
 
   get size(): number {
