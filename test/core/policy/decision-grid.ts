@@ -81,53 +81,62 @@ export function* listDecisions(nodes: number): Generator<DecisionCase> {
   ] as const;
   for (const [sockets, cpuCount, threads] of shapes) {
     const topology = machine(nodes, sockets, cpuCount, threads);
+    const states = listStates(topology);
     for (const options of OPTIONS)
       for (const policy of ['none', 'best-effort', 'restricted', 'single-numa-node'] as const) {
         if (!checkStaticPolicyOptions(options, { topology, topologyManagerPolicy: policy }).ok) continue;
         for (const scope of policy === 'none' ? (['container'] as const) : (['container', 'pod'] as const))
           for (const closest of policy === 'none' ? [false] : [false, true])
-            for (const [wearName, wearOf] of Object.entries(WEAR))
-              for (const held of ['nothing', 'some']) {
-                const reserved = CpuSet.of([0]);
-                const open = wearOf(topology).minus(reserved);
-                const idle = held === 'some' ? CpuSet.of(open.toArray().filter((_, i) => i % 9 === 4)) : CpuSet.empty;
-                const free = open.minus(idle);
-                const settings: Settings = {
-                  cpuManagerPolicy: 'static',
-                  options,
-                  reserved,
-                  minSharedCpus: 1,
-                  onInsufficientCpu: 'refuse',
-                  liftCpuQuota: false,
-                  memoryNodes: 'follow',
-                  topologyManager: {
-                    policy,
-                    scope,
-                    options: { preferClosestNumaNodes: closest, maxAllowableNumaNodes: 16 },
+            for (const { wearName, held, open, idle, free } of states) {
+              const settings: Settings = {
+                cpuManagerPolicy: 'static',
+                options,
+                reserved,
+                minSharedCpus: 1,
+                onInsufficientCpu: 'refuse',
+                liftCpuQuota: false,
+                memoryNodes: 'follow',
+                topologyManager: {
+                  policy,
+                  scope,
+                  options: { preferClosestNumaNodes: closest, maxAllowableNumaNodes: 16 },
+                },
+              };
+              for (const count of countsOf(open.size, cpuCount / nodes)) {
+                const promised = topology.numaNodes.map(({ id }) => [id, ((id * 37) % 64) * GiB] as const);
+                yield {
+                  name: `${nodes} nodes, ${sockets} sockets, ${cpuCount} CPUs, ${JSON.stringify(Object.keys(options).filter((key) => options[key as keyof StaticPolicyOptions]))}, ${policy}, ${scope}, ${closest ? 'closest' : ''}, ${wearName}, holds ${held}, ${count} CPUs`,
+                  request: { count, podCount: count, memoryBytes: Math.ceil((count / cpuCount) * nodes * 64) * GiB },
+                  snapshot: {
+                    topology,
+                    settings,
+                    own: CpuSet.empty,
+                    idleInPod: idle,
+                    ownedByPod: idle,
+                    podSet: { cpus: CpuSet.empty, inUse: false },
+                    free,
+                    sharedPool: free.union(reserved),
+                    followers: { sets: [], demand: new Map(), ownNodes: CpuSet.empty, nodesOfPod: CpuSet.empty },
+                    promisedMemory: new Map(promised),
                   },
                 };
-                for (const count of countsOf(open.size, cpuCount / nodes)) {
-                  const promised = topology.numaNodes.map(({ id }) => [id, ((id * 37) % 64) * GiB] as const);
-                  yield {
-                    name: `${nodes} nodes, ${sockets} sockets, ${cpuCount} CPUs, ${JSON.stringify(Object.keys(options).filter((key) => options[key as keyof StaticPolicyOptions]))}, ${policy}, ${scope}, ${closest ? 'closest' : ''}, ${wearName}, holds ${held}, ${count} CPUs`,
-                    request: { count, podCount: count, memoryBytes: Math.ceil((count / cpuCount) * nodes * 64) * GiB },
-                    snapshot: {
-                      topology,
-                      settings,
-                      own: CpuSet.empty,
-                      idleInPod: idle,
-                      ownedByPod: idle,
-                      podSet: { cpus: CpuSet.empty, inUse: false },
-                      free,
-                      sharedPool: free.union(reserved),
-                      followers: { sets: [], demand: new Map(), ownNodes: CpuSet.empty, nodesOfPod: CpuSet.empty },
-                      promisedMemory: new Map(promised),
-                    },
-                  };
-                }
               }
+            }
       }
   }
+}
+
+const reserved = CpuSet.of([0]);
+
+/** What is free, and what lies idle in the pod of who asks. */
+function listStates(topology: Topology) {
+  return Object.entries(WEAR).flatMap(([wearName, wearOf]) =>
+    ['nothing', 'some'].map((held) => {
+      const open = wearOf(topology).minus(reserved);
+      const idle = held === 'some' ? CpuSet.of(open.toArray().filter((_, i) => i % 9 === 4)) : CpuSet.empty;
+      return { wearName, held, open, idle, free: open.minus(idle) };
+    }),
+  );
 }
 
 function countsOf(free: number, perNode: number): readonly number[] {
