@@ -46,8 +46,14 @@ export async function startMetricsServer({
     }));
   const server = createServer(LIMITS, (request, response) => {
     const [path] = (request.url ?? '').split('?');
-    if (path !== '/metrics') { refuse(response, 404, 'not found; metrics are at /metrics\n'); return; }
-    if (request.method !== 'GET') { refuse(response, 405, '', { allow: 'GET' }); return; }
+    if (path !== '/metrics') {
+      refuse(response, 404, 'not found; metrics are at /metrics\n');
+      return;
+    }
+    if (request.method !== 'GET') {
+      refuse(response, 405, '', { allow: 'GET' });
+      return;
+    }
     expose().then(
       (text) => response.writeHead(200, { 'content-type': metrics.contentType }).end(text),
       (error: unknown) => {

@@ -1,9 +1,8 @@
-import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseKubeletState } from '../state/kubelet-checkpoint';
+import { readBounded } from '../state';
+import { MAX_KUBELET_STATE_BYTES, parseKubeletState } from '../state/kubelet-checkpoint';
 import type { Alarms } from './alarms';
 
-const MAX_BYTES = 16 * 1024 * 1024;
 const REMEDY =
   "set the kubelet's cpuManagerPolicy to none, delete its cpu_manager_state and restart it: running containers stay where they are";
 
@@ -28,25 +27,33 @@ export class KubeletManager {
     return this.active || this.configSays !== undefined;
   }
 
-  /** Reads the file; an alarm is raised as long as it says static. */
+  /** Reads the file; an alarm is raised as long as it says static, or can't be understood. Never throws, and takes bounded time. */
   look(): void {
-    const text = readIfSmall(this.path);
+    const read = readBounded(this.path, MAX_KUBELET_STATE_BYTES);
+    const found = read.ok ? read.text : read.kind === 'missing' ? undefined : read;
+    const text = typeof found === 'string' ? found : found?.because;
     const changed = this.hasLooked && text !== this.lastText;
     this.hasLooked = true;
     if (text === this.lastText) return;
     this.lastText = text;
-    if (text === undefined || !saysStatic(text)) {
-      this.active = false;
-      this.fileSays = undefined;
-      this.tell();
-      return;
-    }
-    this.active = changed;
-    const what = changed
-      ? "has just been written by a kubelet whose CPU manager policy is static: two managers fight over every container's CPUs"
-      : 'says that the CPU manager policy of the kubelet is, or was, static: if it still is, two managers will fight over CPUs';
-    this.fileSays = `${this.path} ${what}; ${REMEDY}`;
+    const says = typeof found === 'string' ? readPolicy(found) : { static: false, problem: found?.because };
+    this.active = says.static && changed;
+    this.fileSays = this.describe(says, changed);
     this.tell();
+  }
+
+  private describe(says: FileSays, changed: boolean): string | undefined {
+    if (says.static) {
+      const what = changed
+        ? "has just been written by a kubelet whose CPU manager policy is static: two managers fight over every container's CPUs"
+        : 'says that the CPU manager policy of the kubelet is, or was, static: if it still is, two managers will fight over CPUs';
+      return `${this.path} ${what}; ${REMEDY}`;
+    }
+    if (says.problem === undefined) return undefined;
+    return (
+      `${this.path}: ${says.problem}; the kubelet's CPU manager keeps a small file there, and whether that one gives out CPUs too ` +
+      "can't be told: find out what made this, and remove it if the kubelet's cpuManagerPolicy is none"
+    );
   }
 
   /** What the kubelet's configuration says, where it can be read. */
@@ -65,17 +72,16 @@ export class KubeletManager {
   }
 }
 
-function saysStatic(text: string): boolean {
-  const parsed = parseKubeletState(text);
-  // The kubelet's own word counts even where its checksum would not.
-  return parsed.ok ? parsed.state.policyName === 'static' : /"policyName"\s*:\s*"static"/i.test(text);
+interface FileSays {
+  readonly static: boolean;
+  /** It is nothing that a kubelet writes. */
+  readonly problem: string | undefined;
 }
 
-function readIfSmall(path: string): string | undefined {
-  try {
-    const stat = statSync(path, { throwIfNoEntry: false });
-    return stat?.isFile() && stat.size <= MAX_BYTES ? readFileSync(path, 'utf8') : undefined;
-  } catch {
-    return undefined; // being replaced, or not for us to read
-  }
+function readPolicy(text: string): FileSays {
+  const parsed = parseKubeletState(text);
+  if (parsed.ok) return { static: parsed.state.policyName === 'static', problem: undefined };
+  // The kubelet's own word counts even where its checksum would not.
+  const isStatic = /"policyName"\s*:\s*"static"/i.test(text);
+  return { static: isStatic, problem: parsed.problem === 'too-large' ? parsed.because : undefined };
 }

@@ -5,17 +5,17 @@ import type { Settings } from '../core/model/settings';
 import { readKubeletConfig, type KubeletConfig } from '../kube/kubelet/kubelet-config';
 import type { Logger } from 'pino';
 import type { NodeView } from '../core/model/node-model';
-import { nodeFsOps, readRegularFile, replaceDurably } from '../state';
 import { planMoves } from '../core/plan/plan-moves';
 import { servePending } from '../core/transition';
 import type { Alarms } from './alarms';
 import type { Config } from './config';
+import { nodeFsOps, readBounded, replaceDurably } from '../state';
 import { settingsOf } from './settings-of';
 import type { Transactor } from './transactor';
 
 const REMEMBERED = 'kubelet-config.json';
-/** A KubeletConfiguration has a few kilobytes. */
-const MAX_BYTES = 2 ** 20;
+/** Files of real nodes have some kilobytes. */
+const MAX_BYTES = 64 * 1024;
 
 /**
  * The kubelet's configuration as far as it is known at the start: of the file, or what it said last time through the API
@@ -26,15 +26,26 @@ export async function loadKubeletConfig(config: Config): Promise<KubeletConfig |
   if (source === undefined) return undefined;
   if (source.kind === 'configz') return readRemembered(join(stateDir, REMEMBERED));
   try {
-    const { parse } = await import('yaml');
-    const found = readKubeletConfig(parse(readText(source.path, { own: false })));
-    if (found) return found;
-    throw new Error('it is not a KubeletConfiguration');
+    return await readConfigFile(source.path);
   } catch (error) {
     const because = `--kubelet-config ${source.path}: ${(error as Error).message}`;
     if (hasOwn(config) || config.cpuManagerPolicy === 'none') return undefined;
     throw new CpusetdError('INVALID_ARGUMENT', `${because}; no CPU is reserved without it`, { cause: error });
   }
+}
+
+/** Throws Error that says what is wrong with the file. */
+async function readConfigFile(path: string): Promise<KubeletConfig> {
+  const read = readBounded(path, MAX_BYTES);
+  if (!read.ok) throw new Error(read.because, { cause: read.cause });
+  const { parseYaml } = await import('./parse-yaml');
+  const parsed = parseYaml(read.text);
+  if (!parsed.ok) throw new Error(parsed.because);
+  const { document } = parsed;
+  if (document.errors[0]) throw document.errors[0];
+  const found = readKubeletConfig(document.toJS()); // throws for aliases that grow without end
+  if (!found) throw new Error('it is not a KubeletConfiguration');
+  return found;
 }
 
 /** For the next start, which may come before the API server. What can't be kept is asked for again then. */
@@ -59,7 +70,7 @@ export function withReservation(config: Config, kubelet: KubeletConfig | undefin
       if (!(error instanceof CpuListError)) throw error;
       throw new CpusetdError(
         'INVALID_ARGUMENT',
-        `the kubelet's reservedSystemCPUs ${kubelet.reservedSystemCpus} is no list of CPUs`,
+        `the kubelet's reservedSystemCPUs can't be used: ${error.message}; correct it there`,
       );
     }
   }
@@ -123,18 +134,11 @@ function tryParse(list: string) {
   }
 }
 
-/** Never waits, whatever is at the path. */
-function readText(path: string, { own }: { readonly own: boolean }): string {
-  const read = readRegularFile(path, { maxBytes: MAX_BYTES, own });
-  if (read.kind === 'text') return read.text;
-  throw new Error(`it ${read.because}`);
-}
-
 function readRemembered(path: string): KubeletConfig | undefined {
   try {
-    const { cpuManagerPolicy, reservedSystemCpus, reservedMilliCpu } = JSON.parse(
-      readText(path, { own: true }),
-    ) as Record<string, unknown>;
+    const read = readBounded(path, MAX_BYTES, { own: true });
+    if (!read.ok) return undefined;
+    const { cpuManagerPolicy, reservedSystemCpus, reservedMilliCpu } = JSON.parse(read.text) as Record<string, unknown>;
     return {
       cpuManagerPolicy: cpuManagerPolicy === 'static' ? 'static' : 'none',
       ...(typeof reservedSystemCpus === 'string' && { reservedSystemCpus }),

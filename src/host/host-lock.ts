@@ -14,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { readRegularFile } from '../state/read-regular-file';
+import { readBounded } from '../state';
 import { identifySocket } from './identify-socket';
 import { HostLockError, openOwnDirectory } from './own-directory';
 
@@ -246,13 +246,9 @@ function tryToWriteNote(fd: number): void {
 
 /** Undefined when nobody has left one that can be read, or the process in it does not run. */
 function readNote(path: string): number | undefined {
-  try {
-    const read = readRegularFile(path, { maxBytes: 1024, own: true });
-    const pid = read.kind === 'text' && /^\d{1,10}\n$/.test(read.text) ? Number(read.text) : undefined;
-    return pid !== undefined && existsSync(`/proc/${pid}`) ? pid : undefined;
-  } catch {
-    return undefined;
-  }
+  const read = readBounded(path, 1024, { own: true });
+  const pid = read.ok && /^\d{1,10}\n$/.test(read.text) ? Number(read.text) : undefined;
+  return pid !== undefined && existsSync(`/proc/${pid}`) ? pid : undefined;
 }
 
 function describe(holderPid: number | undefined): string {

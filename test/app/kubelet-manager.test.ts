@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { Alarms } from '../../src/app/alarms';
 import { KubeletManager } from '../../src/app/kubelet-manager';
+import { leastCpuMs } from '../support/cpu-time';
 import { formatKubeletState } from '../../src/state/kubelet-checkpoint';
 
 let dir: string;
@@ -67,3 +69,36 @@ test.each([['torn'], [''], ['{"policyName":"statical"}']])('%j is no sign of a s
   write(text);
   expect(look()).toEqual(QUIET);
 });
+
+describe('a file that no kubelet writes is told of, and the round goes on', () => {
+  const WHOLE = Array.from({ length: 1500 }, (_, i) => `"${i}":{"cpuSet":"0-65535"}`).join(',');
+  const HEAD = '"policyName":"none","defaultCpuSet":"","checksum":1';
+
+  test.each([
+    ['pods that have all CPU numbers', () => write(`{${HEAD},"podEntries":{${WHOLE}}}`), /name more than 65,536 CPUs/],
+    ['too many entries', () => write(`{${HEAD},"entries":{${entries(10_000)}}}`), /more than 10,000 entries/],
+    ['more than 1 MiB', () => write(`{${HEAD}}${' '.repeat(1 << 20)}`), /is larger than 1 MiB/],
+    ['a FIFO', () => spawnSync('mkfifo', [join(dir, 'cpu_manager_state')]), /is not a regular file/],
+    ['a folder', () => mkdirSync(join(dir, 'cpu_manager_state')), /is a folder, not a file/],
+    ['a device', () => symlinkSync('/dev/zero', join(dir, 'cpu_manager_state')), /is not a regular file/],
+  ])('%s', (_name, make, because) => {
+    make();
+    expect(look()).toEqual({ alarms: 1, isActive: false });
+    const [alarm] = alarms.list();
+    expect(alarm!.because).toMatch(because);
+    expect(alarm!.because).toMatch(/^\/.*cpu_manager_state: .*remove it/);
+    expect(leastCpuMs(() => new KubeletManager(dir, alarms).look())).toBeLessThan(500);
+    rmSync(join(dir, 'cpu_manager_state'), { recursive: true });
+    expect(look()).toEqual(QUIET);
+  });
+
+  test('it may still say that the policy is static', () => {
+    write(`{${HEAD.replace('none', 'static')},"podEntries":{${WHOLE}}}`);
+    expect(look().alarms).toBe(1);
+    expect(alarms.list()[0]!.because).toMatch(/is, or was, static/);
+  });
+});
+
+function entries(count: number): string {
+  return Array.from({ length: count }, (_, i) => `"${i}":{}`).join(',');
+}

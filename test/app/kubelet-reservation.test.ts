@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,6 +25,11 @@ async function configOf(options: Record<string, string> = {}): Promise<Config> {
   return loaded.config;
 }
 const write = (text: string): void => writeFileSync(join(dir, 'config.yaml'), text);
+/** Nine aliases of nine aliases, and so on. */
+function aliasBomb(): string {
+  const levels = Array.from({ length: 30 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`).join(', ')}]`);
+  return `kind: KubeletConfiguration\na0: &a0 [x]\n${levels.join('\n')}\n`;
+}
 const reservedBy = (config: Config, kubelet?: KubeletConfig): string =>
   settingsOf(withReservation(config, kubelet), machineOf(4, 2)).reserved.toString();
 
@@ -48,13 +54,24 @@ test('a reservation of our own wins', async () => {
 });
 
 test.each([
-  ['it is missing', undefined, /ENOENT.*no CPU is reserved without it/],
+  ['it is missing', undefined, /no such file; no CPU is reserved without it/],
   ['it is something else', 'kind: Pod', /it is not a KubeletConfiguration/],
   ['it is no YAML', '{{{', /kubelet-config/],
+  ['it is too large', `kind: KubeletConfiguration\n#${' '.repeat(1 << 16)}`, /is larger than 64 KiB/],
+  ['its aliases grow without end', aliasBomb(), /[Aa]lias/],
+  // These ended the process: the YAML library goes down by calls, and V8 can't compile an expression at the end of the stack.
+  ['lists are nested too deep', `kind: KubeletConfiguration\na: ${'['.repeat(60_000)}`, /nested deeper than 32 levels/],
+  ['dashes are nested too deep', '- '.repeat(30_000), /nested deeper than 32 levels/],
+  ['keys are nested too deep', '? '.repeat(30_000), /nested deeper than 32 levels/],
 ])('without a reservation of our own a file that can’t be used ends the start: %s', async (_name, text, problem) => {
   if (text !== undefined) write(text);
   await expect(loadKubeletConfig(await configOf())).rejects.toThrow(problem);
   expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }))).toBeUndefined();
+});
+
+test('a FIFO in its place does not hang the start', async () => {
+  spawnSync('mkfifo', [join(dir, 'config.yaml')]);
+  await expect(loadKubeletConfig(await configOf())).rejects.toThrow(/is not a regular file/);
 });
 
 test('a list that is none ends the start', async () => {
@@ -62,7 +79,7 @@ test('a list that is none ends the start', async () => {
   const config = await configOf();
   expect(() =>
     reservedBy(config, { cpuManagerPolicy: 'none', reservedSystemCpus: 'all', reservedMilliCpu: 0 }),
-  ).toThrow(/no list of CPUs/);
+  ).toThrow(/"all" is not a CPU list/);
 });
 
 describe('asked through the API server', () => {

@@ -52,7 +52,7 @@ describe('usage', () => {
     ${['status', '--watch=1']}                               | ${'cpusetd: '}
     ${['health', 'a', 'b']}                                  | ${'too many arguments'}
     ${['allocate', '--batch', '-']}                          | ${'cpusetd: no machine is given; name a file of machines with --topologies'}
-    ${['allocate', '--batch', '-', '--topologies', '/no']}   | ${"cpusetd: --topologies /no: can't be read (ENOENT); check the path"}
+    ${['allocate', '--batch', '-', '--topologies', '/no']}   | ${'cpusetd: --topologies /no: no such file; check the path'}
   `('cpusetd $args is wrong usage: exit 2 and a message', async ({ args, message }) => {
     const ended = await cpusetd(args);
     expect(ended).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(message) });
@@ -340,7 +340,7 @@ describe('topology', () => {
 
   test.each([
     [['topology', '-o', 'yaml'], "argument 'yaml' is invalid. Allowed choices are map, table, json."],
-    [['topology', '--topology', '/nope'], "--topology /nope: can't be read (ENOENT); check the path"],
+    [['topology', '--topology', '/nope'], '--topology /nope: no such file; check the path'],
   ])('cpusetd %j is wrong usage', async (args, message) => {
     expect(await cpusetd(args)).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(message) });
   });

@@ -1,8 +1,8 @@
 /**
- * Milliseconds of processor time that the work takes: the least of several tries, since the first ones are slow, and others use
- * the machine too. `prepare` is not counted.
+ * Milliseconds of processor time that the work takes: the least of several tries, since the first ones are slow, and a compiler
+ * or a collector may be at work beside one. Other processes on the machine do not count. `prepare` is not counted.
  */
-export function leastCpuMs<T>(prepare: () => T, work: (prepared: T) => void, tries = 7): number {
+export function leastCpuMsOf<T>(prepare: () => T, work: (prepared: T) => void, tries = 7): number {
   let least = Infinity;
   for (let i = 0; i < tries; i++) {
     const prepared = prepare();
@@ -12,4 +12,9 @@ export function leastCpuMs<T>(prepare: () => T, work: (prepared: T) => void, tri
     least = Math.min(least, (user + system) / 1000);
   }
   return least;
+}
+
+/** The same for work that needs no preparation. */
+export function leastCpuMs(work: () => unknown, tries = 3): number {
+  return leastCpuMsOf(() => undefined, work, tries);
 }

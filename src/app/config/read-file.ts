@@ -1,55 +1,38 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, type Node } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node } from 'yaml';
 
-import { readRegularFile } from '../../state/read-regular-file';
+import { readBounded } from '../../state';
+import { parseYaml } from '../parse-yaml';
 import { listOffered, nameOf } from './options';
 import type { Setting, Source } from './setting';
 import { excerpt } from './value-type';
 
-const MAX_BYTES = 1 << 20;
-/** So many faults of one file are told; nobody reads the hundredth. */
-const MAX_PROBLEMS = 20;
+const MAX_BYTES = 64 * 1024;
 
 /**
  * The settings of a YAML or JSON file: one mapping from option names to values. Lists are joined with commas, mappings
  * become `k=v`, and a scalar is taken as it is written, so that `05` and `1e3` stay what they are.
  */
 export function readConfigFile(path: string): Source {
-  const text = readText(path);
-  if (typeof text !== 'string') return { settings: [], problems: [text.problem] };
-  const { settings, problems } = readSettings(path, text);
-  const [shown, rest] = [problems.slice(0, MAX_PROBLEMS), problems.length - MAX_PROBLEMS];
-  return { settings, problems: rest > 0 ? [...shown, `${path}: ${rest} more faults; correct the file`] : shown };
+  const read = readBounded(path, MAX_BYTES);
+  if (read.ok) return readSettings(path, read.text);
+  const remedy = read.kind === 'too-large' ? 'is it the right one?' : 'check the path';
+  return { settings: [], problems: [`--config ${path}: ${read.because}; ${remedy}`] };
 }
 
-function readText(path: string): string | { problem: string } {
-  try {
-    const read = readRegularFile(path, { maxBytes: MAX_BYTES, own: false });
-    return read.kind === 'text' ? read.text : { problem: `--config ${path}: ${read.because}; check the path` };
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    return { problem: `--config ${path}: ${UNREADABLE[code] ?? `can't be read (${code})`}; check the path` };
-  }
-}
-
-const UNREADABLE: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file',
-  EACCES: 'permission denied',
-  EISDIR: 'is a folder, not a file',
-  ENXIO: 'is not a regular file',
-  ELOOP: 'is a symbolic link that goes round in circles',
-};
+/** A file that is no YAML at all has a problem at every character. */
+const MAX_PROBLEMS = 20;
 
 function readSettings(path: string, text: string): Source {
   const lines = new LineCounter();
-  // Looking for keys that are there twice is left to us: the parser compares each with each.
-  const document = parse(text, lines);
-  if (document === undefined)
-    return { settings: [], problems: [`${path}:1: is nested too deep; write lines like reserved-cpus: 0-1`] };
+  const parsed = parseYaml(text, lines);
+  if (!parsed.ok)
+    return { settings: [], problems: [`${path}:1: ${parsed.because}; write lines like reserved-cpus: 0-1`] };
+  const { document } = parsed;
   const lineAt = (offset: number | undefined): number => lines.linePos(offset ?? 0).line;
 
-  const broken = document.errors.map(
-    ({ code, message, pos }) => `${path}:${lineAt(pos[0])}: ${REASONS[code] ?? message}; correct the file`,
-  );
+  const broken = document.errors
+    .slice(0, MAX_PROBLEMS)
+    .map(({ code, message, pos }) => `${path}:${lineAt(pos[0])}: ${REASONS[code] ?? message}; correct the file`);
   if (broken.length > 0) return { settings: [], problems: broken };
   if (document.contents === null) return { settings: [], problems: [] };
   if (!isMap(document.contents)) {
@@ -75,28 +58,6 @@ function readSettings(path: string, text: string): Source {
     seen.add(name);
   }
   return { settings, problems };
-}
-
-/**
- * Undefined for what is nested deeper than anything of ours. The parser calls itself for each level: at the end of the stack
- * an expression that is compiled there ends the process, and no error comes of it.
- */
-function parse(text: string, lineCounter: LineCounter) {
-  return isDeep(text) ? undefined : parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false });
-}
-
-const MAX_DEPTH = 100;
-
-/** Never less than what the parser makes of it: brackets that are open, and indents and marks of one line. */
-function isDeep(text: string): boolean {
-  let open = 0;
-  for (const [bracket] of text.matchAll(/[[\]{}]/g)) {
-    open = bracket === '[' || bracket === '{' ? open + 1 : Math.max(0, open - 1);
-    if (open > MAX_DEPTH) return true;
-  }
-  return text
-    .split(/[\r\n]/)
-    .some((line) => line.search(/[^ \t]|$/) > MAX_DEPTH || (line.match(/[-?:](?=\s)/g)?.length ?? 0) > MAX_DEPTH);
 }
 
 const REASONS: Readonly<Record<string, string>> = {

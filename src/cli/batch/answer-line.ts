@@ -1,5 +1,5 @@
 import { take, threadsPerCore, type TakeRequest, type TakeResult } from '../../core/allocation';
-import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
+import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import type { StaticPolicyOptions } from '../../core/model/settings';
 import type { Topology } from '../../core/topology';
 import { explainFault, parseBatchLine, type AssignmentLine, type BatchLine, type SequenceLine } from './schema';
@@ -70,10 +70,11 @@ function reasonOf({ steps }: TakeResult): { readonly because?: string } {
 
 function answerSequence(line: SequenceLine, topology: Topology, ground: BatchGround): LineAnswer {
   const { id } = line;
-  const free = topology.online.minus(ground.reserved);
+  let free = topology.online.minus(ground.reserved);
   const reserved = take(requestOf(line, topology, free, line.numReserved, ground));
   if (!reserved.ok) return { answered: true, answer: { id, error: `numReserved: ${reserved.error}` } };
 
+  free = free.minus(reserved.cpus);
   const held = new Map<string, CpuSet>();
   let answered = true;
   const misuse = (error: string): StepAnswer => {
@@ -85,13 +86,14 @@ function answerSequence(line: SequenceLine, topology: Topology, ground: BatchGro
     if (step.op === 'free') {
       if (!holds) return misuse(`${step.name} holds no CPUs`);
       held.delete(step.name);
+      free = free.union(holds);
       return { freed: holds.toString() };
     }
     if (holds) return misuse(`${step.name} holds CPUs already; free them first`);
-    const available = free.minus(reserved.cpus).minus(CpuSet.unionOf(held.values()));
-    const result = take(requestOf(line, topology, available, step.numCPUs, ground));
+    const result = take(requestOf(line, topology, free, step.numCPUs, ground));
     if (!result.ok) return { error: result.error, ...reasonOf(result) };
     held.set(step.name, result.cpus);
+    free = free.minus(result.cpus);
     return { result: result.cpus.toString(), ...reasonOf(result) };
   });
   return { answered, answer: { id, reserved: reserved.cpus, steps } };

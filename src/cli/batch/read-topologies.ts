@@ -1,8 +1,10 @@
-import { readFileSync } from 'node:fs';
-
 import { buildTopology, type Topology } from '../../core/topology';
+import { readBounded } from '../../state';
 import { UsageError } from '../context';
 import { explainFault, topologyLine } from './schema';
+
+/** A machine of 1,024 CPUs has some 30 KB. */
+const MAX_BYTES = 16 * 1024 * 1024;
 
 /** Machines by name from a file of JSON lines. Throws UsageError that names the option and the line at fault. */
 export function readTopologies(path: string, option = '--topologies'): ReadonlyMap<string, Topology> {
@@ -34,11 +36,7 @@ export function readTopologies(path: string, option = '--topologies'): ReadonlyM
 }
 
 function readText(path: string, option: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new UsageError(
-      `${option} ${path}: can't be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}); check the path`,
-    );
-  }
+  const read = readBounded(path, MAX_BYTES);
+  if (read.ok) return read.text;
+  throw new UsageError(`${option} ${path}: ${read.because}; check the path`);
 }

@@ -37,10 +37,13 @@ export function parseBatchLine(value: unknown): z.core.util.SafeParseResult<Batc
 
 const id = z.int().check(z.minimum(0));
 
+/** As many as Linux is built for at most. */
+const MAX_CPUS = 8192;
+
 /** A machine: its online CPUs as `[cpu, core, socket, NUMA node, uncore cache]`. */
 export const topologyLine = z.object({
   name: z.string(),
-  cpus: z.array(z.tuple([id, id, id, id, id])).check(z.minLength(1)),
+  cpus: z.array(z.tuple([id, id, id, id, id])).check(z.minLength(1), z.maxLength(MAX_CPUS)),
 });
 
 export type AssignmentLine = z.infer<typeof assignmentLine>;
@@ -61,6 +64,8 @@ function describeIssue(issue: z.core.$ZodIssue): string {
       return `expected ${issue.values.join(' or ')}`;
     case 'too_small':
       return `expected at least ${String(issue.minimum)}`;
+    case 'too_big':
+      return `expected at most ${String(issue.maximum)}`;
     default:
       return 'not a value of this format';
   }

@@ -1,15 +1,14 @@
-import { readFileSync } from 'node:fs';
-
 import { demand } from '../../app/demand';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError, toErrorStatus } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
 import { escapeJson } from '../../core/show-text';
 import { acquireHostLock } from '../../host';
-import { inspectState, openStateStore } from '../../state';
+import { inspectState, openStateStore, readBounded } from '../../state';
 import {
   assignmentsFromKubelet,
   formatKubeletContent,
+  MAX_KUBELET_STATE_BYTES,
   parseKubeletState,
   nameContainers,
   type KubeletState,
@@ -41,7 +40,8 @@ export async function importKubelet(
 ): Promise<ExitStatus> {
   const parsed = parseKubeletState(read(file));
   if (!parsed.ok) {
-    complain(stderr, `${file}: ${parsed.because}; the kubelet refuses this file too`);
+    const refused = parsed.problem === 'too-large' ? '' : '; the kubelet refuses this file too';
+    complain(stderr, `${file}: ${parsed.because}${refused}`);
     return 1;
   }
   const { taken, notTaken } =
@@ -64,12 +64,9 @@ interface Outcome {
 }
 
 function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw new UsageError(`${file}: can't be read (${code}); check the path`);
-  }
+  const found = readBounded(file, MAX_KUBELET_STATE_BYTES);
+  if (found.ok) return found.text;
+  throw new UsageError(`${file}: ${found.because}; name the cpu_manager_state of a kubelet`);
 }
 
 /** A dry run only reads the file: it asks no runtime. */

@@ -1,6 +1,9 @@
 /** The highest CPU id that a set may hold. Linux is built for at most 8,192 CPUs; the rest is room, and a bound. */
 export const MAX_CPU_ID = 65_535;
 
+/** Ids from the first to the last, both included. */
+export type CpuRange = readonly [first: number, last: number];
+
 /**
  * An immutable set of CPU ids, as a bit set: one bit a CPU, 32 a word, no trailing zero words.
  *
@@ -25,17 +28,31 @@ export class CpuSet implements Iterable<number> {
     return new CpuSet(words);
   }
 
-  /** The set of all ids from first to last, both included. */
+  /** The set of all ids from first to last, both included. Throws RangeError as `of` does. */
   static range(first: number, last: number): CpuSet {
-    const ids: number[] = [];
-    for (let id = first; id <= last; id++) ids.push(id);
-    return CpuSet.of(ids);
+    return CpuSet.ofRanges([[first, last]]);
+  }
+
+  /** The set of all ids in the ranges, first and last included; overlaps are fine. Throws RangeError as `of` does. */
+  static ofRanges(ranges: Iterable<CpuRange>): CpuSet {
+    const list = [...ranges].filter(([first, last]) => first <= last);
+    if (list.length === 0) return CpuSet.empty;
+    let max = 0;
+    for (const [first, last] of list) {
+      for (const id of [first, last])
+        if (!Number.isInteger(id) || id < 0 || id > MAX_CPU_ID) throw new RangeError(`not a CPU id: ${id}`);
+      if (last > max) max = last;
+    }
+    const words = new Uint32Array((max >>> 5) + 1);
+    for (const [first, last] of list) fill(words, first, last);
+    return new CpuSet(words);
   }
 
   static unionOf(sets: Iterable<CpuSet>): CpuSet {
-    let result = CpuSet.empty;
-    for (const set of sets) result = result.union(set);
-    return result;
+    const list = [...sets];
+    const words = new Uint32Array(list.reduce((longest, set) => Math.max(longest, set.words.length), 0));
+    for (const set of list) for (let i = 0; i < set.words.length; i++) words[i]! |= set.words[i]!;
+    return words.length === 0 ? CpuSet.empty : new CpuSet(words);
   }
 
   get size(): number {
@@ -160,6 +177,20 @@ export class CpuSet implements Iterable<number> {
     if (length === 0) return CpuSet.empty;
     return new CpuSet(length === words.length ? words : words.slice(0, length));
   }
+}
+
+/** Sets the bits from first to last, a word at a time. */
+function fill(words: Uint32Array, first: number, last: number): void {
+  const [from, to] = [first >>> 5, last >>> 5];
+  const head = -1 << (first & 31);
+  const tail = -1 >>> (31 - (last & 31));
+  if (from === to) {
+    words[from]! |= head & tail;
+    return;
+  }
+  words[from]! |= head;
+  words.fill(0xffffffff, from + 1, to);
+  words[to]! |= tail;
 }
 
 function isList(ids: Iterable<number>): ids is readonly number[] | Int32Array {

@@ -1,2 +1,2 @@
-export { CpuSet, MAX_CPU_ID } from './cpu-set';
-export { CpuListError, parseCpuList } from './parse-cpu-list';
+export { CpuSet, MAX_CPU_ID, type CpuRange } from './cpu-set';
+export { CpuListError, parseCpuList, parseCpuRanges } from './parse-cpu-list';

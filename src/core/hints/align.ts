@@ -1,9 +1,16 @@
 import type { CpuSet } from '../cpuset';
 import type { TopologyManagerOptions, TopologyManagerPolicy } from '../model/settings';
 import type { Topology } from '../topology';
-import { compareMasksBy } from './compare-masks';
-import { collectHints, mergeHints, type ProviderHints } from './merge-hints';
-import { countNodes, maskOfAll, nodesOfMask, type NodeMask, type TopologyHint } from './topology-hint';
+import {
+  collectHints,
+  hasMasks,
+  mergeHints,
+  mergePreferredHints,
+  type ProviderHints,
+  type ResourceHints,
+} from './merge-hints';
+import { fewestFirst, pickMask, type Distances } from './pick-mask';
+import { nodesOfMask, PREFERRED, UNFIT, type HintTable, type NodeMask } from './topology-hint';
 
 /** What the topology manager makes of the hints. */
 export type Alignment =
@@ -32,16 +39,18 @@ export function align({ topology, policy, options, providers }: AlignInput): Ali
   const distances = options.preferClosestNumaNodes ? distancesOf(topology) : undefined;
   const input = { nodeCount, providers, ...(distances && { distances }) };
 
-  const merged = mergeHints({ ...input, policy });
-  if (merged.preferred || policy === 'best-effort') {
+  const merged =
+    policy === 'best-effort' ? mergeHints({ ...input, policy }) : mergePreferredHints({ ...input, policy });
+  if (merged) {
     const nodes = merged.mask === null ? undefined : nodesOfMask(topology, merged.mask);
     const where = nodes ? nameNodes(nodes) : 'any NUMA nodes';
     const how = merged.preferred ? 'as narrow as can be' : 'the best there is, though not preferred';
     return { kind: 'accept', ...(nodes && { nodes }), preferred: merged.preferred, because: `${where}: ${how}` };
   }
-  const constraint = findConstraint(policy, providers);
+  const resources = collectHints(providers, nodeCount);
+  const constraint = findConstraint(policy, resources);
   const enough = findEnough(
-    collectHints(providers).map(({ hints }) => hints),
+    resources.map(({ hints }) => hints),
     nodeCount,
     distances,
   );
@@ -69,47 +78,51 @@ export function align({ topology, policy, options, providers }: AlignInput): Ali
 
 /** The best combination of nodes in which every resource has a hint; undefined when there is none. */
 function findEnough(
-  lists: readonly (readonly TopologyHint[])[],
+  tables: readonly HintTable[],
   nodeCount: number,
-  distances: number[][] | undefined,
+  distances: Distances | undefined,
 ): NodeMask | undefined {
-  const all = maskOfAll(nodeCount);
-  const held = new Int32Array(all + 1);
-  for (const hints of lists) {
-    const holds = new Uint8Array(all + 1);
-    // What holds a request in some nodes holds it in more of them.
-    for (const { mask, preferred } of hints) if (mask !== null || preferred) holds[mask ?? 0] = 1;
-    for (let bit = 1; bit <= all; bit *= 2) {
-      for (let mask = 1; mask <= all; mask++) if ((mask & bit) !== 0) holds[mask]! |= holds[mask ^ bit]!;
+  const holdsAll = new Uint8Array(2 ** nodeCount).fill(1);
+  for (const hints of tables) {
+    const holds = hints.slice();
+    holds[0] = hints[0] === PREFERRED ? PREFERRED : UNFIT;
+    spreadToSupersets(holds);
+    for (let mask = 0; mask < holds.length; mask++) if (holds[mask] === UNFIT) holdsAll[mask] = 0;
+  }
+  return pickMask(holdsAll, fewestFirst(nodeCount), distances);
+}
+
+/** What holds a request in some nodes holds it in more of them. */
+function spreadToSupersets(holds: Uint8Array): void {
+  for (let bit = 1; bit < holds.length; bit *= 2) {
+    for (let block = 0; block < holds.length; block += 2 * bit) {
+      for (let mask = block; mask < block + bit; mask++) holds[mask + bit]! |= holds[mask]!;
     }
-    for (let mask = 1; mask <= all; mask++) held[mask]! += holds[mask]!;
   }
-  const compare = compareMasksBy(distances);
-  let best: NodeMask | undefined;
-  for (let mask = 1; mask <= all; mask++) {
-    if (held[mask] === lists.length && (best === undefined || compare(mask, best) < 0)) best = mask;
-  }
-  return best;
 }
 
 /** The first thing that no combination can meet, in the words of the operator. */
-function findConstraint(policy: TopologyManagerPolicy, providers: readonly ProviderHints[]): string {
-  const lists = collectHints(providers);
-  const impossible = lists.find(({ hints }) => hints.every(({ mask, preferred }) => mask === null && !preferred));
+function findConstraint(policy: TopologyManagerPolicy, resources: readonly ResourceHints[]): string {
+  const impossible = resources.find(({ hints }) => hints[0] !== PREFERRED && !hasMasks(hints));
   if (impossible) return `no NUMA nodes together have enough ${impossible.resource}`;
 
-  const suits = ({ mask, preferred }: TopologyHint): boolean =>
-    preferred && (policy === 'restricted' || mask === null || countNodes(mask) === 1);
   const where = policy === 'single-numa-node' ? 'one NUMA node' : 'the few NUMA nodes that an idle machine would need';
-  const tooWide = lists.find(({ hints }) => !hints.some(suits));
+  const tooWide = resources.find(({ hints }) => !suits(policy, hints));
   if (tooWide) return `${tooWide.resource} does not fit into ${where}`;
-  return `${lists.map(({ resource }) => resource).join(' and ')} do not fit into the same ${
+  return `${resources.map(({ resource }) => resource).join(' and ')} do not fit into the same ${
     policy === 'single-numa-node' ? 'NUMA node' : 'NUMA nodes'
   }`;
 }
 
+/** Some hint of the resource is one that the policy accepts. */
+function suits(policy: TopologyManagerPolicy, hints: HintTable): boolean {
+  if (policy === 'restricted' || hints[0] === PREFERRED) return hints.includes(PREFERRED);
+  for (let mask = 1; mask < hints.length; mask *= 2) if (hints[mask] === PREFERRED) return true;
+  return false;
+}
+
 /** The kernel's distances by place; undefined when they are not known of every node. */
-function distancesOf({ numaNodes, memoryNodes }: Topology): number[][] | undefined {
+function distancesOf({ numaNodes, memoryNodes }: Topology): Distances | undefined {
   const byId = new Map(memoryNodes.map(({ id, distances }) => [id, distances]));
   const rows = numaNodes.map(({ id }) => numaNodes.map((to) => byId.get(id)?.get(to.id)));
   return rows.every((row) => row.every((distance) => distance !== undefined)) ? rows : undefined;

@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { StaticPolicyOptions } from '../model/settings';
-import type { Topology } from '../topology';
-import { enumerateMasks } from './enumerate-masks';
+import type { Topology, Unit } from '../topology';
+import { enumerateMasks, type SocketsOfNodes } from './enumerate-masks';
 import type { Hints, NodeMask } from './topology-hint';
 
 export interface CpuHintRequest {
@@ -23,7 +23,7 @@ export interface CpuHintRequest {
  */
 export function hintCpus({ topology, options, count, available, reusable, assigned }: CpuHintRequest): Hints {
   if (count < 1) return null;
-  if (!assigned.isEmpty && assigned.size !== count) return [];
+  if (!assigned.isEmpty && assigned.size !== count) return new Uint8Array(2 ** topology.numaNodes.length);
   const [free, takenOver] = assigned.isEmpty ? [available, reusable] : [assigned, CpuSet.empty];
   const usable = free.union(takenOver);
   const nodes = topology.numaNodes;
@@ -34,19 +34,15 @@ export function hintCpus({ topology, options, count, available, reusable, assign
   return enumerateMasks(
     { total: nodes.map(({ cpus }) => cpus.size), usable: nodes.map(({ cpus }) => cpus.countIn(usable)) },
     count,
-    { within, ...(options.alignBySocket && { alsoPreferred: alignedBySocket(topology) }) },
+    { within, ...(options.alignBySocket && socketsOf(topology)) },
   );
 }
 
-/** Accepts nodes that lie in as few sockets as the fewest nodes would need. */
-function alignedBySocket({ numaNodes, sockets }: Topology): (mask: NodeMask, fewest: number) => boolean {
+/** Nothing where a node has several sockets: align-by-socket prefers nothing there. */
+function socketsOf({ numaNodes, sockets }: Topology): { readonly sockets?: SocketsOfNodes } {
   const nodesPerSocket = Math.floor(numaNodes.length / sockets.length);
-  const socketsOfNode = numaNodes.map((node) =>
-    sockets.flatMap((socket, i) => (socket.cpus.overlaps(node.cpus) ? [i] : [])),
-  );
-  return (mask, fewest) => {
-    if (nodesPerSocket === 0) return false;
-    const touched = new Set(socketsOfNode.flatMap((places, i) => ((mask & (1 << i)) === 0 ? [] : places)));
-    return touched.size === Math.ceil(fewest / nodesPerSocket);
-  };
+  if (nodesPerSocket === 0) return {};
+  const maskOf = (node: Unit): number =>
+    sockets.reduce((mask, socket, i) => (socket.cpus.overlaps(node.cpus) ? mask | (1 << i) : mask), 0);
+  return { sockets: { socketsOf: numaNodes.map(maskOf), nodesPerSocket } };
 }

@@ -4,4 +4,4 @@ export { hintCpus } from './cpu-hints';
 export { hintMemory } from './memory-hints';
 export { mergeHints } from './merge-hints';
 export type { MergeInput, ProviderHints } from './merge-hints';
-export type { NodeMask, TopologyHint } from './topology-hint';
+export { FITS, PREFERRED, type HintTable, type NodeMask, type TopologyHint } from './topology-hint';

@@ -1,36 +1,49 @@
 import type { TopologyManagerPolicy } from '../model/settings';
-import { compareMasksBy, type CompareMasks } from './compare-masks';
+import { fewestFirst, pickMask, type Distances } from './pick-mask';
 import { reachableMasks } from './reachable-masks';
-import { countNodes, maskOfAll, type NodeMask, type TopologyHint } from './topology-hint';
+import {
+  countNodes,
+  FITS,
+  maskOfAll,
+  PREFERRED,
+  UNFIT,
+  type Hints,
+  type HintTable,
+  type NodeMask,
+  type TopologyHint,
+} from './topology-hint';
 
 /** What one provider says: hints by resource, or nothing at all. */
-export type ProviderHints = Readonly<Record<string, readonly TopologyHint[] | null>> | null;
+export type ProviderHints = Readonly<Record<string, Hints>> | null;
 
 export interface MergeInput {
   readonly policy: TopologyManagerPolicy;
+  /** At most 16. */
   readonly nodeCount: number;
   readonly providers: readonly ProviderHints[];
-  /** Kernel distances between nodes, by place; given when nearer nodes shall win among as many. */
-  readonly distances?: readonly (readonly number[])[];
+  /** Given when nearer nodes shall win among as many. */
+  readonly distances?: Distances;
 }
 
-/** Hints of one resource as they enter the merge: no list is empty but by the policy. */
+/** Hints of one resource as they enter the merge: no table is without hints but by the policy. */
 export interface ResourceHints {
   readonly resource: string;
-  readonly hints: readonly TopologyHint[];
+  readonly hints: HintTable;
 }
 
-const ANYWHERE: TopologyHint = { mask: null, preferred: true };
-const NOWHERE: TopologyHint = { mask: null, preferred: false };
-
-/** One list per resource: no opinion becomes "anywhere"; a request that cannot be met "anywhere, but not preferred". */
-export function collectHints(providers: readonly ProviderHints[]): ResourceHints[] {
+/** One table per resource: no opinion becomes "anywhere"; a request that cannot be met "anywhere, but not preferred". */
+export function collectHints(providers: readonly ProviderHints[], nodeCount: number): ResourceHints[] {
+  const only = (hint: number): HintTable => {
+    const table = new Uint8Array(2 ** nodeCount);
+    table[0] = hint;
+    return table;
+  };
   return providers.flatMap((provider, i) => {
     if (provider === null || Object.keys(provider).length === 0)
-      return [{ resource: `provider ${i}`, hints: [ANYWHERE] }];
+      return [{ resource: `provider ${i}`, hints: only(PREFERRED) }];
     return Object.entries(provider).map(([resource, hints]) => ({
       resource,
-      hints: hints === null ? [ANYWHERE] : hints.length === 0 ? [NOWHERE] : hints,
+      hints: hints === null ? only(PREFERRED) : isEmpty(hints) ? only(FITS) : hints,
     }));
   });
 }
@@ -40,65 +53,86 @@ export function collectHints(providers: readonly ProviderHints[]): ResourceHints
  * before not preferred, then as few nodes as possible, then near ones (if distances are given), then the lowest nodes.
  * Combinations that are not preferred come nearest to the count of nodes that the most demanding resource needs.
  */
-export function mergeHints({ policy, nodeCount, providers, distances }: MergeInput): TopologyHint {
-  const all = maskOfAll(nodeCount);
-  const lists = collectHints(providers).map(({ hints }) =>
-    policy === 'single-numa-node' ? hints.filter(fitsOneNode) : hints,
-  );
-  const compare = compareMasksBy(policy === 'single-numa-node' ? undefined : distances);
-
-  const merged = mergePreferred(lists, all, compare) ??
-    mergeOthers(lists, nodeCount, compare) ?? { mask: all, preferred: false };
-  return policy === 'single-numa-node' && merged.mask === all ? { ...merged, mask: null } : merged;
+export function mergeHints(input: MergeInput): TopologyHint {
+  const preferred = mergePreferredHints(input);
+  if (preferred) return preferred;
+  const mask = mergeOthers(tablesOf(input), input.nodeCount, distancesOf(input)) ?? maskOfAll(input.nodeCount);
+  return toHint(input, mask, false);
 }
 
-function fitsOneNode({ mask, preferred }: TopologyHint): boolean {
-  return preferred && (mask === null || countNodes(mask) === 1);
+/** As mergeHints, where only a preferred combination is of use. */
+export function mergePreferredHints(input: MergeInput): TopologyHint | undefined {
+  const mask = mergePreferred(tablesOf(input), input.nodeCount, distancesOf(input));
+  return mask === undefined ? undefined : toHint(input, mask, true);
 }
 
-type Lists = readonly (readonly TopologyHint[])[];
+function toHint({ policy, nodeCount }: MergeInput, mask: NodeMask, preferred: boolean): TopologyHint {
+  return { mask: policy === 'single-numa-node' && mask === maskOfAll(nodeCount) ? null : mask, preferred };
+}
+
+function tablesOf({ policy, nodeCount, providers }: MergeInput): HintTable[] {
+  const tables = collectHints(providers, nodeCount).map(({ hints }) => hints);
+  return policy === 'single-numa-node' ? tables.map(keepOneNode) : tables;
+}
+
+function distancesOf({ policy, distances }: MergeInput): Distances | undefined {
+  return policy === 'single-numa-node' ? undefined : distances;
+}
+
+function keepOneNode(hints: HintTable): HintTable {
+  const kept = new Uint8Array(hints.length);
+  if (hints[0] === PREFERRED) kept[0] = PREFERRED;
+  for (let mask = 1; mask < hints.length; mask *= 2) if (hints[mask] === PREFERRED) kept[mask] = PREFERRED;
+  return kept;
+}
 
 /** All preferred and all the same mask, save for those without one. */
-function mergePreferred(lists: Lists, all: NodeMask, compare: CompareMasks): TopologyHint | undefined {
-  const demanded: Set<NodeMask>[] = [];
-  const optional = new Set([all]);
-  for (const hints of lists) {
-    const preferred = hints.filter((hint) => hint.preferred);
-    const masks = preferred.flatMap(({ mask }) => mask ?? []);
-    if (!preferred.some(({ mask }) => mask === null)) demanded.push(new Set(masks));
-    else for (const mask of masks) optional.add(mask);
+function mergePreferred(
+  tables: readonly HintTable[],
+  nodeCount: number,
+  distances: Distances | undefined,
+): NodeMask | undefined {
+  const all = maskOfAll(nodeCount);
+  const demanding = tables.filter((hints) => hints[0] !== PREFERRED);
+  const suited = new Uint8Array(all + 1);
+  if (demanding.length > 0) {
+    suited.fill(1);
+    for (const hints of demanding) for (let mask = 1; mask <= all; mask++) suited[mask]! &= hints[mask]! >> 1;
+  } else {
+    suited[all] = 1;
+    for (const hints of tables) for (let mask = 1; mask <= all; mask++) suited[mask]! |= hints[mask]! >> 1;
   }
-  const [first, ...others] = demanded;
-  const common = first ? [...first].filter((mask) => others.every((masks) => masks.has(mask))) : [...optional];
-  const best = common.sort(compare)[0];
-  return best === undefined ? undefined : { mask: best, preferred: true };
+  return pickMask(suited, fewestFirst(nodeCount), distances);
 }
 
 /** What remains when hints disagree or are not preferred themselves. */
-function mergeOthers(lists: Lists, nodeCount: number, compare: CompareMasks): TopologyHint | undefined {
-  if (lists.some((hints) => hints.length === 0)) return undefined;
-  const all = maskOfAll(nodeCount);
-  // The node count that the most demanding resource has at its narrowest.
-  const demanded = lists.reduce((most, hints) => {
-    const counts = hints.flatMap(({ mask }) => (mask === null ? [] : [countNodes(mask)]));
-    return counts.length === 0 ? most : Math.max(most, Math.min(...counts));
-  }, 0);
-  const classOf = (count: number): number => (count === demanded ? 0 : count < demanded ? 1 : 2);
+function mergeOthers(
+  tables: readonly HintTable[],
+  nodeCount: number,
+  distances: Distances | undefined,
+): NodeMask | undefined {
+  if (tables.some(isEmpty)) return undefined;
+  const demanded = Math.max(0, ...tables.map(countNarrowest));
+  // First as many nodes as the most demanding resource has at its narrowest, then fewer, then more.
+  const fewer = fewestFirst(demanded).reverse();
+  const more = fewestFirst(nodeCount).filter((size) => size > demanded);
+  return pickMask(reachableMasks(tables.filter(hasMasks), nodeCount), [...fewer, ...more], distances);
+}
 
-  const reachable = reachableMasks(
-    lists.map((hints) => hints.map(({ mask }) => mask ?? all)),
-    nodeCount,
-  );
-  let best: NodeMask | undefined;
-  for (const mask of reachable) {
-    if (best === undefined || compareOthers(mask, best) < 0) best = mask;
+/** The fewest nodes of any mask; 0 when no hint has one. */
+function countNarrowest(hints: HintTable): number {
+  let fewest = 0;
+  for (let mask = 1; mask < hints.length; mask++) {
+    if (hints[mask] !== UNFIT && (fewest === 0 || countNodes(mask) < fewest)) fewest = countNodes(mask);
   }
-  return best === undefined ? undefined : { mask: best, preferred: false };
+  return fewest;
+}
 
-  function compareOthers(a: NodeMask, b: NodeMask): number {
-    const [u, v] = [countNodes(a), countNodes(b)];
-    const byClass = classOf(u) - classOf(v);
-    if (byClass !== 0) return byClass;
-    return classOf(u) === 1 && u !== v ? v - u : compare(a, b);
-  }
+function isEmpty(hints: HintTable): boolean {
+  return !hints.includes(FITS) && !hints.includes(PREFERRED);
+}
+
+/** Some hint names nodes. */
+export function hasMasks(hints: HintTable): boolean {
+  return hints.includes(FITS, 1) || hints.includes(PREFERRED, 1);
 }

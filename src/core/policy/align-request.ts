@@ -1,5 +1,7 @@
 import { CpuSet } from '../cpuset';
 import { align, hintCpus, hintMemory, type Alignment } from '../hints';
+import { MAX_ALLOWABLE_NUMA_NODES } from '../options';
+import type { TopologyManagerPolicy } from '../model/settings';
 import type { PinRequest, Snapshot } from './policy';
 
 export type { Alignment };
@@ -22,6 +24,9 @@ export function alignRequest(
   if (!topologyManager || topologyManager.policy === 'none') {
     return { kind: 'accept', preferred: true, because: 'topology-manager-policy is none' };
   }
+  // No start gets here with more: they came by hotplug.
+  if (topology.numaNodes.length > MAX_ALLOWABLE_NUMA_NODES)
+    return alignNothing(topologyManager.policy, topology.numaNodes.length);
   const forPod = topologyManager.scope === 'pod';
   const wanted = forPod ? Math.max(podCount, ownedByPod.size) : count;
   const held = forPod ? ownedByPod : own.union(idleInPod).intersect(usable);
@@ -58,4 +63,12 @@ export function alignRequest(
     );
     return { memory: hintMemory({ topology, bytes: memoryBytes, freeBytes }) };
   }
+}
+
+/** The combinations of so many nodes can't be weighed: nothing is preferred, and who insists on that is refused. */
+function alignNothing(policy: TopologyManagerPolicy, nodes: number): Alignment {
+  const constraint = `the machine has ${nodes} NUMA nodes by now, and at most ${MAX_ALLOWABLE_NUMA_NODES} can be aligned`;
+  if (policy === 'best-effort') return { kind: 'accept', preferred: false, because: constraint };
+  const because = `topology-manager-policy ${policy}: ${constraint}; set topology-manager-policy to none`;
+  return { kind: 'refuse', constraint, because };
 }

@@ -16,17 +16,28 @@ export function chooseWithinFloors(snapshot: Snapshot, reach: CpuSet, choose: (r
 
 /** What may be taken of the CPUs in any combination without taking any follower's last one. */
 export function leaveForFollowers({ followers, topology }: Snapshot, reach: CpuSet): CpuSet {
+  if (followers.sets.length === 0) return reach;
+  const { placeOf, core } = topology.index;
+  /** CPUs of each core that are out of reach. */
+  const tornOf = topology.cores.map(({ cpus }) => cpus.size - cpus.countIn(reach));
   let rest = reach;
   for (const set of [...followers.sets].sort((a, b) => a.size - b.size)) {
     if (set.isEmpty || !set.isSubsetOf(rest)) continue;
-    rest = rest.minus(CpuSet.of([leastUseful(set)]));
+    const cpu = leastUseful(set);
+    rest = rest.minus(CpuSet.of([cpu]));
+    tornOf[core.of[placeOf[cpu]!]!]!++;
   }
   return rest;
 
   /** The one whose core has the most CPUs out of reach already, so that no whole core is torn; of these the highest. */
   function leastUseful(set: CpuSet): number {
-    const torn = (cpu: number): number => topology.cores.find(({ cpus }) => cpus.has(cpu))?.cpus.minus(rest).size ?? 0;
-    return set.toArray().reduce((best, cpu) => (torn(cpu) >= torn(best) ? cpu : best));
+    let most = -1;
+    let best = -1;
+    set.forEach((cpu) => {
+      const torn = tornOf[core.of[placeOf[cpu]!]!]!;
+      if (torn >= most) [most, best] = [torn, cpu];
+    });
+    return best;
   }
 }
 

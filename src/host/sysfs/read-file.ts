@@ -1,21 +1,17 @@
-import { readFileSync } from 'node:fs';
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
+import { readBounded } from '../../state';
 import { quote, SysfsError } from './sysfs-error';
+
+/** Every second CPU of 8,192 makes a list of 20 KB. */
+const MAX_BYTES = 64 * 1024;
 
 /** The text of a sysfs file without the white space around it, or undefined when there is no such file. Throws SysfsError. */
 export function readOptional(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8').trim();
-  } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    // ENODEV: the device went away after its file was opened.
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENODEV') return undefined;
-    throw new SysfsError(
-      path,
-      { found: `reading failed with ${code}`, rule: 'this file must be readable' },
-      { cause: error },
-    );
-  }
+  const read = readBounded(path, MAX_BYTES);
+  if (read.ok) return read.text.trim();
+  if (read.kind === 'missing') return undefined;
+  const rule = read.kind === 'unreadable' ? 'this file must be readable' : 'a small file is expected here';
+  throw new SysfsError(path, { found: read.because, rule }, { cause: read.cause });
 }
 
 /** As readOptional, for a file that every machine has: its absence is a SysfsError. */

@@ -35,7 +35,9 @@ export function readUncoreCaches(
     const index = findL3(cacheFolder, indexHint);
     if (index === undefined) {
       const socket = socketOf.get(cpu)!;
-      withoutL3.set(socket, [...(withoutL3.get(socket) ?? []), cpu]);
+      const others = withoutL3.get(socket);
+      if (others) others.push(cpu);
+      else withoutL3.set(socket, [cpu]);
       continue;
     }
     indexHint = index;

@@ -68,8 +68,13 @@ function toMap<T>(
   if (value === null) return null;
   if (!isRecord(value)) throw new GoShapeError(`${what} is not an object`);
   return new Map(
-    Object.entries(value).map(([key, item]) => [key, read(toGoValue(item), `${what}, key ${JSON.stringify(key)}`)]),
+    Object.entries(value).map(([key, item]) => [key, read(toGoValue(item), `${what}, key ${quoteKey(key)}`)]),
   );
+}
+
+/** Messages stay short, whatever is in the file. */
+function quoteKey(key: string): string {
+  return JSON.stringify(key.length <= 80 ? key : `${key.slice(0, 77)}...`);
 }
 
 /** Go folds ASCII letters and the two characters outside ASCII whose lower case is an ASCII letter. */

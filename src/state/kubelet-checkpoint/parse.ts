@@ -1,11 +1,18 @@
-import { CpuListError, parseCpuList } from '../../core/cpuset';
+import { CpuListError, MAX_CPU_ID, parseCpuRanges, type CpuRange } from '../../core/cpuset';
 import { hashFnv1a } from './fnv1a';
 import { GoShapeError, readGoObject, type GoObject } from './go-json';
 import { printData, printV1, printV2, printV3, type GoCheckpoint } from './printed-form';
 import type { KubeletState, KubeletStateV1 } from './state';
 
-/** Files of real nodes have a few kilobytes. */
-const MAX_TEXT_LENGTH = 16 * 1024 * 1024;
+/**
+ * Files of real nodes have a few kilobytes. There is room here for 4,096 CPUs with a container on each; a file made to be slow
+ * takes less than 0.1 s within these bounds, and the daemon does nothing else meanwhile.
+ */
+export const MAX_KUBELET_STATE_BYTES = 1024 * 1024;
+const MAX_FIELDS = 10_000;
+/** CPUs that the lists together name: containers of one pod may have the same CPUs, one after the other; pods may not. */
+const MAX_NAMED_CPUS = 4 * (MAX_CPU_ID + 1);
+const MAX_POD_CPUS = MAX_CPU_ID + 1;
 
 export type ParsedKubeletState =
   | { readonly ok: true; readonly format: 'v1'; readonly state: KubeletStateV1 }
@@ -15,6 +22,8 @@ export type ParsedKubeletState =
 /** Why the kubelet would stop at this file. */
 export type KubeletProblem =
   | 'not-json'
+  /** It has more of something than any kubelet writes. */
+  | 'too-large'
   /** JSON, but no state of a CPU manager. */
   | 'shape'
   /** The checksum fits no format. */
@@ -24,10 +33,14 @@ export type KubeletProblem =
 
 /**
  * Reads a `cpu_manager_state`, checks its checksum and all its CPU lists. Formats are tried newest first; a file with `data` or
- * `dataChecksum` is v4 and nothing else. Never throws, whatever the text.
+ * `dataChecksum` is v4 and nothing else. Never throws, whatever the text; takes time in proportion to its length, which is bounded.
  */
 export function parseKubeletState(text: string): ParsedKubeletState {
-  if (text.length > MAX_TEXT_LENGTH) return refuse('shape', 'the file is too long for a CPU manager state');
+  if (text.length > MAX_KUBELET_STATE_BYTES)
+    return refuse(
+      'too-large',
+      `the file is longer than ${MAX_KUBELET_STATE_BYTES >> 20} MiB, a CPU manager's state never is; look what wrote it`,
+    );
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -39,11 +52,18 @@ export function parseKubeletState(text: string): ParsedKubeletState {
   } catch (error) {
     if (error instanceof GoShapeError) return refuse('shape', error.message);
     if (error instanceof CpuListError) return refuse('cpu-list', error.message);
+    if (error instanceof TooLargeError) return refuse('too-large', error.message);
     throw error;
   }
 }
 
+/** Told before the work is done that would be too much. */
+class TooLargeError extends Error {
+  override readonly name = 'TooLargeError';
+}
+
 function parseValue(value: unknown): ParsedKubeletState {
+  checkFields(value);
   const file = readGoObject(value, 'the file');
   if (file.has('data') || file.has('dataChecksum')) return parseV4(file);
   const checksum = file.count('checksum');
@@ -78,6 +98,7 @@ function parseV4(file: GoObject): ParsedKubeletState {
   } catch (error) {
     return refuse('not-json', `"data" is not JSON: ${(error as Error).message}`);
   }
+  checkFields(value);
   return accept('v4', toCheckpoint(readGoObject(value, '"data"'), true));
 }
 
@@ -85,7 +106,7 @@ function parseV3(file: GoObject, checksum: number): ParsedKubeletState | undefin
   const checkpoint = toCheckpoint(file, true);
   for (const list of checkpoint.podEntries?.values() ?? []) {
     // The kubelet parses these lists while it decodes: one that is none makes it try the next format.
-    if (list !== null && !isCpuList(list)) throw new GoShapeError(`"podEntries": "${list}" is not a CPU list`);
+    if (list !== null && !isCpuList(list)) throw new GoShapeError(`"podEntries": ${quote(list)} is not a CPU list`);
   }
   const fits = TYPE_NAMES_V3.some((typeName) => hashFnv1a(printV3(checkpoint, typeName)) === checksum);
   return fits && checksum !== 0 ? accept('v3', checkpoint) : undefined;
@@ -100,9 +121,10 @@ function parseV2(file: GoObject, checksum: number): ParsedKubeletState | undefin
 function parseV1(file: GoObject, checksum: number): ParsedKubeletState | undefined {
   const { policyName, defaultCpuSet } = toHead(file);
   const entries = file.map('entries', (list, what) => list.asText(what));
+  checkNamedCpus([defaultCpuSet, ...(entries?.values() ?? [])], MAX_NAMED_CPUS);
   if (checksum !== 0 && hashFnv1a(printV1({ policyName, defaultCpuSet, entries })) !== checksum) return undefined;
   checkList(defaultCpuSet, 'default cpu set');
-  for (const [id, list] of entries ?? []) checkList(list, `cpuset of container id ${id}`);
+  for (const [id, list] of entries ?? []) checkList(list, `cpuset of container id ${shorten(id)}`);
   return { ok: true, format: 'v1', state: { policyName, defaultCpuSet, entries: entries ?? new Map() } };
 }
 
@@ -111,11 +133,49 @@ const TYPE_NAMES_V2 = ['CPUManagerCheckpoint', 'CPUManagerCheckpointV2'];
 const TYPE_NAMES_V3 = ['CPUManagerCheckpoint', 'CPUManagerCheckpointV3'];
 
 function toCheckpoint(file: GoObject, withPods: boolean): GoCheckpoint {
-  return {
+  const checkpoint = {
     ...toHead(file),
     entries: file.map('entries', (pod, what) => pod.asMap(what, (list, where) => list.asText(where))),
-    podEntries: withPods ? file.map('podEntries', (pod, what) => pod.asObject(what).textOrNull('cpuSet')) : new Map(),
+    podEntries: withPods
+      ? file.map('podEntries', (pod, what) => pod.asObject(what).textOrNull('cpuSet'))
+      : new Map<string, string>(),
   };
+  checkNamedCpus(listsOf(checkpoint), MAX_NAMED_CPUS);
+  checkNamedCpus(checkpoint.podEntries?.values() ?? [], MAX_POD_CPUS);
+  return checkpoint;
+}
+
+function* listsOf({ defaultCpuSet, entries }: GoCheckpoint): Generator<string> {
+  yield defaultCpuSet;
+  for (const pod of entries?.values() ?? []) yield* pod?.values() ?? [];
+}
+
+/** Throws TooLargeError. Counts as deep as anything is read: the file, its maps, pods, and a pod's set. */
+function checkFields(value: unknown): void {
+  let count = 0;
+  const visit = (node: unknown, depth: number): void => {
+    if (typeof node !== 'object' || node === null || Array.isArray(node)) return;
+    const fields: unknown[] = Object.values(node);
+    count += fields.length;
+    if (count > MAX_FIELDS)
+      throw new TooLargeError(
+        `it has more than ${MAX_FIELDS.toLocaleString('en')} entries, and no node has so many containers; look what wrote it`,
+      );
+    if (depth > 1) for (const field of fields) visit(field, depth - 1);
+  };
+  visit(value, 4);
+}
+
+/** Throws TooLargeError. A list that is none names no CPUs: that is told elsewhere. */
+function checkNamedCpus(lists: Iterable<string | null>, most: number): void {
+  let named = 0;
+  for (const list of lists) {
+    for (const [first, last] of rangesOf(list ?? '') ?? []) named += last - first + 1;
+    if (named > most)
+      throw new TooLargeError(
+        `its lists name more than ${most.toLocaleString('en')} CPUs in all, and no node has so many; look what wrote it`,
+      );
+  }
 }
 
 function toHead(file: GoObject): { policyName: string; defaultCpuSet: string } {
@@ -129,12 +189,13 @@ function accept(format: 'v2' | 'v3' | 'v4', checkpoint: GoCheckpoint): ParsedKub
   checkList(defaultCpuSet, 'default cpu set');
   const entries = new Map<string, ReadonlyMap<string, string>>();
   for (const [podUid, pod] of checkpoint.entries ?? []) {
-    for (const [name, list] of pod ?? []) checkList(list, `cpuset of container ${name} in pod ${podUid}`);
+    for (const [name, list] of pod ?? [])
+      checkList(list, `cpuset of container ${shorten(name)} in pod ${shorten(podUid)}`);
     entries.set(podUid, pod ?? new Map<string, string>());
   }
   const podEntries = new Map<string, string>();
   for (const [podUid, list] of checkpoint.podEntries ?? []) {
-    checkList(list ?? '', `cpuset of pod ${podUid}`);
+    checkList(list ?? '', `cpuset of pod ${shorten(podUid)}`);
     podEntries.set(podUid, list ?? '');
   }
   return { ok: true, format, state: { policyName, defaultCpuSet, entries, podEntries } };
@@ -142,17 +203,31 @@ function accept(format: 'v2' | 'v3' | 'v4', checkpoint: GoCheckpoint): ParsedKub
 
 /** The kubelet's lists have no white space, unlike the kernel's. Throws CpuListError. */
 function checkList(list: string, what: string): void {
-  if (!isCpuList(list)) throw new CpuListError(`could not parse ${what}: "${list}" is not a CPU list like 0-3,8`);
+  if (!isCpuList(list)) throw new CpuListError(`could not parse ${what}: ${quote(list)} is not a CPU list like 0-3,8`);
 }
 
 function isCpuList(list: string): boolean {
-  if (/\s/.test(list)) return false;
+  return rangesOf(list) !== undefined;
+}
+
+/** Undefined for what is no list. */
+function rangesOf(list: string): readonly CpuRange[] | undefined {
+  if (/\s/.test(list)) return undefined;
   try {
-    parseCpuList(list);
-    return true;
-  } catch {
-    return false;
+    return parseCpuRanges(list);
+  } catch (error) {
+    if (error instanceof CpuListError) return undefined;
+    throw error;
   }
+}
+
+function quote(text: string): string {
+  return `"${shorten(text)}"`;
+}
+
+/** Messages stay short, whatever is in the file. */
+function shorten(text: string): string {
+  return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
 }
 
 function refuse(problem: KubeletProblem, because: string): ParsedKubeletState {

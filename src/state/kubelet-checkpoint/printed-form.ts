@@ -21,54 +21,80 @@ export interface GoCheckpointV1 {
 
 type GoMap<T> = ReadonlyMap<string, T> | null;
 
+/** A printed form, piece by piece: it can be many times as long as the file, and is hashed without being put together. */
+export type Printed = Iterable<string>;
+
 /**
  * The text whose hash is the checksum: what go-spew prints with `%#v`, keys sorted, checksum field 0.
  * Strings stand raw, without quotes or escapes. `typeName` is `CPUManagerCheckpoint` in what releases write.
  */
-export function printV1({ policyName, defaultCpuSet, entries }: GoCheckpointV1): string {
-  const map = printMap(entries, (list) => list);
-  return printStruct('CPUManagerCheckpoint', policyName, defaultCpuSet, `(map[string]string)${map}`);
+export function* printV1(checkpoint: GoCheckpointV1): Printed {
+  yield printHead('CPUManagerCheckpoint', checkpoint);
+  yield '(map[string]string)';
+  yield* printMap(checkpoint.entries, printText);
+  yield TAIL;
 }
 
 /** See `printV1`. */
-export function printV2(checkpoint: GoCheckpoint, typeName = 'CPUManagerCheckpoint'): string {
-  return printStruct(typeName, checkpoint.policyName, checkpoint.defaultCpuSet, printEntries(checkpoint));
+export function* printV2(checkpoint: GoCheckpoint, typeName = 'CPUManagerCheckpoint'): Printed {
+  yield printHead(typeName, checkpoint);
+  yield* printEntries(checkpoint);
+  yield TAIL;
 }
 
 /** See `printV1`. Throws CpuListError for a pod-level list that is none: its CPUs are printed one by one. */
-export function printV3(checkpoint: GoCheckpoint, typeName = 'CPUManagerCheckpoint'): string {
-  const pods = printMap(
-    checkpoint.podEntries,
-    (list) => `{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})${printCpus(list)}}}`,
-  );
-  const entries = `${printEntries(checkpoint)} PodEntries:(state.PodCPUAssignments)${pods}`;
-  return printStruct(typeName, checkpoint.policyName, checkpoint.defaultCpuSet, entries);
+export function* printV3(checkpoint: GoCheckpoint, typeName = 'CPUManagerCheckpoint'): Printed {
+  yield printHead(typeName, checkpoint);
+  yield* printEntries(checkpoint);
+  yield ' PodEntries:(state.PodCPUAssignments)';
+  yield* printMap(checkpoint.podEntries, printPodSet);
+  yield TAIL;
 }
 
 /** Format v4 hashes the text of its `data` as it stands. */
-export function printData(data: string): string {
-  return `(string)${data}`;
+export function printData(data: string): Printed {
+  return ['(string)', data];
 }
 
-function printStruct(typeName: string, policyName: string, defaultCpuSet: string, entries: string): string {
-  const names = `PolicyName:(string)${policyName} DefaultCPUSet:(string)${defaultCpuSet}`;
-  return `(*state.${typeName}){${names} Entries:${entries} Checksum:(checksum.Checksum)0}`;
+const TAIL = ' Checksum:(checksum.Checksum)0}';
+
+function printHead(typeName: string, { policyName, defaultCpuSet }: GoCheckpoint | GoCheckpointV1): string {
+  return `(*state.${typeName}){PolicyName:(string)${policyName} DefaultCPUSet:(string)${defaultCpuSet} Entries:`;
 }
 
-function printEntries({ entries }: GoCheckpoint): string {
-  return `(map[string]map[string]string)${printMap(entries, (pod) => printMap(pod, (list) => list))}`;
+function* printEntries({ entries }: GoCheckpoint): Printed {
+  yield '(map[string]map[string]string)';
+  yield* printMap(entries, (pod) => printMap(pod, printText));
 }
 
-function printCpus(list: string | null): string {
-  if (list === null) return '<nil>';
-  return `map[${parseCpuList(list)
-    .toArray()
-    .map((cpu) => `${cpu}:{}`)
-    .join(' ')}]`;
+function printText(text: string): Printed {
+  return [text];
 }
 
-function printMap<T>(map: GoMap<T>, printValue: (value: T) => string): string {
-  if (map === null) return '<nil>';
-  const pairs = sortByBytes(map).map(([key, value]) => `${key}:${printValue(value)}`);
-  return `map[${pairs.join(' ')}]`;
+function* printPodSet(list: string | null): Printed {
+  yield '{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})';
+  if (list === null) yield '<nil>';
+  else {
+    let separator = 'map[';
+    for (const cpu of parseCpuList(list)) {
+      yield `${separator}${cpu}:{}`;
+      separator = ' ';
+    }
+    yield separator === ' ' ? ']' : 'map[]';
+  }
+  yield '}}';
+}
+
+function* printMap<T>(map: GoMap<T>, printValue: (value: T) => Printed): Printed {
+  if (map === null) {
+    yield '<nil>';
+    return;
+  }
+  let separator = 'map[';
+  for (const [key, value] of sortByBytes(map)) {
+    yield `${separator}${key}:`;
+    yield* printValue(value);
+    separator = ' ';
+  }
+  yield separator === ' ' ? ']' : 'map[]';
 }

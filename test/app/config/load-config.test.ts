@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -218,12 +219,25 @@ describe('wrong values name input, rule and remedy', () => {
     ${'a key that is a list'}         | ${{ file: '? [a]\n: b' }}                                                               | ${'no such option'}
     ${'an alias of nothing'}          | ${{ file: 'log-level: *nope' }}                                                         | ${'/cpusetd.yaml:1:'}
     ${'binary rubbish'}               | ${{ file: '\u0000\u0001{{{' }}                                                          | ${'/cpusetd.yaml:1:'}
-    ${'a file that is too large'}     | ${{ file: `# ${'x'.repeat(1 << 20)}` }}                                                 | ${'larger than 1 MiB'}
+    ${'a file that is too large'}     | ${{ file: `# ${'x'.repeat(1 << 16)}` }}                                                 | ${'larger than 64 KiB'}
+    ${'lists nested too deep'}        | ${{ file: `log-level: ${'['.repeat(60_000)}` }}                                         | ${'/cpusetd.yaml:1: is nested deeper than 32 levels'}
+    ${'dashes nested too deep'}       | ${{ file: '- '.repeat(30_000) }}                                                        | ${'/cpusetd.yaml:1: is nested deeper than 32 levels'}
     ${'a value of another kind'}      | ${{ file: 'log-level: {a: b}' }}                                                        | ${'log-level: "a=b" is not a known value'}
     ${'options with policy numa'}     | ${{ flags: { 'cpu-manager-policy': ['numa'], 'cpu-manager-policy-options': ['a=1'] } }} | ${'--cpu-manager-policy-options: the policy numa has no options'}
     ${'options with policy none'}     | ${{ flags: { 'cpu-manager-policy': ['none'], 'cpu-manager-policy-options': ['a=1'] } }} | ${'--cpu-manager-policy-options: the policy none has no options'}
   `('$what', async ({ given, message }: { given: Given; message: string }) => {
     expect((await loadWrong(reserved(given)))[0]).toContain(message);
+  });
+
+  test('a FIFO does not hang the start', async () => {
+    spawnSync('mkfifo', [join(folder, 'f')]);
+    expect(await loadWrong(reserved({ flags: { config: [join(folder, 'f')] } }))).toEqual([
+      '--config /f: is not a regular file; check the path',
+    ]);
+  });
+
+  test('a file that is no YAML at every character names the first faults only', async () => {
+    expect(await loadWrong(reserved({ file: '}'.repeat(1000) }))).toHaveLength(20);
   });
 
   test('a folder is not a file', async () => {

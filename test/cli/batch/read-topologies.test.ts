@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,6 +19,17 @@ function read(text: string) {
   writeFileSync(path, text);
   return readTopologies(path);
 }
+
+test('a FIFO in place of the file does not hang', () => {
+  const path = join(folder, 'fifo');
+  spawnSync('mkfifo', [path]);
+  expect(() => readTopologies(path)).toThrow(/fifo: is not a regular file/);
+});
+
+test('more CPUs than Linux has are refused before a machine is built of them', () => {
+  const cpus = Array.from({ length: 8193 }, (_, id) => [id, id, 0, 0, 0]);
+  expect(() => read(JSON.stringify({ name: 'm', cpus }))).toThrow(/m\.jsonl:1: cpus: expected at most 8192/);
+});
 
 test('machines are found by name', () => {
   const topologies = read(`${machine}\n${machine.replace('"m"', '"n"')}`);
@@ -42,5 +54,5 @@ test.each`
 });
 
 test('a file that is not there is wrong usage', () => {
-  expect(() => readTopologies(join(folder, 'nope'))).toThrow(/--topologies .*nope: can't be read \(ENOENT\)/);
+  expect(() => readTopologies(join(folder, 'nope'))).toThrow(/--topologies .*nope: no such file; check the path/);
 });

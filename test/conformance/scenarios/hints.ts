@@ -1,4 +1,5 @@
 import { hintCpus, mergeHints, type NodeMask, type ProviderHints, type TopologyHint } from '../../../src/core/hints';
+import { listHints, tableOf } from '../../core/hints/as-list';
 import { parseCpuList } from '../../../src/core/cpuset';
 import { optionsOf } from './assignment';
 import type { Runner } from './scenario';
@@ -29,9 +30,8 @@ export const runHints: Runner = ({ given, steps = [], expect: want }, machines) 
     assigned: parseCpuList(given.state.assignments[pod]?.[container] ?? ''),
   });
   const byNodes = (a: HintRow, b: HintRow) => String(a.numaNodes).localeCompare(String(b.numaNodes));
-  expect(hints?.map((hint) => rowOf(nodeIds, hint)).sort(byNodes) ?? null).toEqual(
-    want.hints === null ? null : [...want.hints].sort(byNodes),
-  );
+  const rows = hints === null ? null : listHints(hints).map((hint) => rowOf(nodeIds, hint));
+  expect(rows?.sort(byNodes) ?? null).toEqual(want.hints === null ? null : [...want.hints].sort(byNodes));
 };
 
 export const runMerge: Runner = ({ given, expect: want }) => {
@@ -43,7 +43,9 @@ export const runMerge: Runner = ({ given, expect: want }) => {
   const providers: ProviderHints[] = given.providers.map((provider: Record<string, HintRow[] | null> | null) =>
     provider === null
       ? null
-      : Object.fromEntries(Object.entries(provider).map(([name, rows]) => [name, rows?.map(readHint) ?? null])),
+      : Object.fromEntries(
+          Object.entries(provider).map(([name, rows]) => [name, rows && tableOf(rows.map(readHint), nodeIds.length)]),
+        ),
   );
   const merged = mergeHints({
     policy: given.policy,

@@ -1,8 +1,10 @@
-import { align, hintCpus, hintMemory, type ProviderHints } from '../../../src/core/hints';
+import { align, hintCpus, hintMemory } from '../../../src/core/hints';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { NO_OPTIONS } from '../../../src/core/model/settings';
 import { NO_TOPOLOGY_MANAGER_OPTIONS } from '../../../src/core/options';
 import { buildTopology } from '../../../src/core/topology';
+import { listHints, tablesOf } from './as-list';
+import type { ProviderHints } from './one-by-one';
 import { cpusOf } from '../topology/arbitrary-machine';
 
 const GiB = 1024 ** 3;
@@ -32,11 +34,16 @@ function hintsOf(
     reusable: parseCpuList(reusable),
     assigned: parseCpuList(assigned),
   });
-  return hints?.map(({ mask, preferred }) => `${mask!.toString(2).padStart(4, '0')}${preferred ? '!' : ''}`).join(' ');
+  return (
+    hints &&
+    listHints(hints)
+      .map(({ mask, preferred }) => `${mask!.toString(2).padStart(4, '0')}${preferred ? '!' : ''}`)
+      .join(' ')
+  );
 }
 
 test.each([
-  ['a container of the shared pool has no opinion', 0, '0-15', {}, undefined],
+  ['a container of the shared pool has no opinion', 0, '0-15', {}, null],
   ['one node holds four CPUs', 4, '0-3', {}, '0001! 0011 0101 0111 1001 1011 1101 1111'],
   ['a fragmented machine prefers nothing', 3, '0-1,4-5', {}, '0011 0111 1011 1111'],
   ['too few CPUs fit nowhere', 5, '0-3', {}, ''],
@@ -69,7 +76,8 @@ test.each([
   ['more free than a node has counts as what it has', 17 * GiB, new Map([[0, 64 * GiB]]), []],
 ])('memory: %s', (_name, bytes, freeBytes, preferred) => {
   const hints = hintMemory({ topology: fourNodes, bytes, ...(freeBytes && { freeBytes }) });
-  expect(hints?.filter((hint) => hint.preferred).map(({ mask }) => mask) ?? null).toEqual(preferred);
+  const masks = hints && listHints(hints).flatMap((hint) => (hint.preferred ? [hint.mask] : []));
+  expect(masks).toEqual(preferred);
 });
 
 test('memory that is not known gives no opinion', () => {
@@ -82,7 +90,7 @@ function alignWith(
   closest = false,
 ) {
   const options = { ...NO_TOPOLOGY_MANAGER_OPTIONS, preferClosestNumaNodes: closest };
-  return align({ topology: fourNodes, policy, options, providers });
+  return align({ topology: fourNodes, policy, options, providers: providers.map((provider) => tablesOf(provider, 4)) });
 }
 
 const node = (mask: number, preferred = true) => ({ mask, preferred });

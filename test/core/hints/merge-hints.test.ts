@@ -1,5 +1,7 @@
 import fc from 'fast-check';
-import { mergeHints, type MergeInput, type ProviderHints, type TopologyHint } from '../../../src/core/hints';
+import { mergeHints } from '../../../src/core/hints';
+import { tablesOf } from './as-list';
+import type { MergeInput, ProviderHints, TopologyHint } from './one-by-one';
 
 const POLICIES = ['best-effort', 'restricted', 'single-numa-node'] as const;
 
@@ -62,6 +64,11 @@ function mergeByBruteForce({ policy, nodeCount, providers, distances }: MergeInp
   return policy === 'single-numa-node' && merged.mask === all ? { ...merged, mask: null } : merged;
 }
 
+function merge(input: MergeInput): TopologyHint {
+  const { providers, nodeCount } = input;
+  return mergeHints({ ...input, providers: providers.map((provider) => tablesOf(provider, nodeCount)) });
+}
+
 function bits(mask: number): number {
   return mask.toString(2).replaceAll('0', '').length;
 }
@@ -91,7 +98,7 @@ const arbitraryInput: fc.Arbitrary<MergeInput> = fc.integer({ min: 1, max: 4 }).
 test('the merge finds what going through all combinations finds', () => {
   fc.assert(
     fc.property(arbitraryInput, (input) => {
-      expect(mergeHints(input)).toEqual(mergeByBruteForce(input));
+      expect(merge(input)).toEqual(mergeByBruteForce(input));
     }),
     { seed: 11, numRuns: 3000 },
   );
@@ -102,6 +109,6 @@ test('sixteen nodes and four resources with every combination of nodes are merge
   const without = (node: number) => everywhere.filter(({ mask }) => (mask & (1 << node)) !== 0);
   const providers = [{ cpu: without(3) }, { memory: without(9) }, { gpu: without(15) }, { nic: everywhere }];
   for (const policy of ['best-effort', 'restricted'] as const) {
-    expect(mergeHints({ policy, nodeCount: 16, providers })).toEqual({ mask: 1, preferred: false });
+    expect(merge({ policy, nodeCount: 16, providers })).toEqual({ mask: 1, preferred: false });
   }
 });

@@ -28,6 +28,22 @@ test.each`
   expect(nodeWith(policy).run(history).reply).toBe(reply);
 }); // prettier-ignore
 
+describe('more NUMA nodes than can be aligned, by hotplug', () => {
+  const many = buildTopology({
+    cpus: Array.from({ length: 80 }, (_, id) => ({ id, core: id, socket: 0, numaNode: id >> 1, uncoreCache: 0 })),
+  });
+  const nodeOf = (policy: TopologyManagerPolicy): NodeDriver => {
+    const options = { preferClosestNumaNodes: true, maxAllowableNumaNodes: 16 };
+    return new NodeDriver(many, { topologyManager: { policy, scope: 'container', options } });
+  };
+  test('best-effort gives CPUs as without alignment', () => {
+    expect(nodeOf('best-effort').run('ask p/app 3').reply).toMatch(/^cpus /);
+  });
+  test.each(['restricted', 'single-numa-node'] as const)('%s refuses', (policy) => {
+    expect(nodeOf(policy).run('ask p/app 3').reply).toBe('refused RESOURCE_EXHAUSTED');
+  });
+});
+
 describe('scope pod', () => {
   test('what the pod has counts, where it does not tell its sum: an init container over two nodes does not refuse the app', () => {
     expect(nodeWith('restricted', 'pod').run('make p/init 6; end p/init; ask p/app 2').reply).toMatch(/^cpus /);

@@ -1,4 +1,4 @@
-import { leastCpuMs } from '../../support/cpu-time';
+import { leastCpuMsOf } from '../../support/cpu-time';
 import { costlyAnnotations, manyAnnotations } from '../../support/hostile-annotations';
 import { toWatchedPod } from '../../../src/kube/pods/to-pod-spec';
 
@@ -139,7 +139,7 @@ test.each`
   const containers = containerNames.map((name) => ({ name, resources: { requests: { cpu: '1m' } } }));
   const containerStatuses = containerNames.map((name) => ({ name, state: { running: {} } }));
   const pod = { metadata: { uid: 'u', name: 'p', annotations }, spec: { containers }, status: { containerStatuses } };
-  expect(leastCpuMs(() => pod, toWatchedPod)).toBeLessThan(20);
+  expect(leastCpuMsOf(() => pod, toWatchedPod)).toBeLessThan(20);
   expect(toWatchedPod(pod)?.spec.containers).toHaveLength(1000);
 });
 

@@ -72,7 +72,7 @@ describe('refused', () => {
     ${'v4 whose data is not JSON'}          | ${v4('{"policyName"')}                                                | ${'not-json'}  | ${'"data" is not JSON'}
     ${'v4 whose data is a list'}            | ${v4('[]')}                                                           | ${'shape'}     | ${'"data" is not a JSON object'}
     ${'v4 whose pod list is none'}          | ${v4(`{${HEAD},"podEntries":{"p":{"cpuSet":"a"}}}`)}                  | ${'cpu-list'}  | ${'could not parse cpuset of pod p'}
-    ${'a file of 16 MiB and more'}          | ${' '.repeat(16 * 1024 * 1024 + 1)}                                   | ${'shape'}     | ${'too long'}
+    ${'a file of more than 1 MiB'}          | ${' '.repeat(1024 * 1024 + 1)}                                        | ${'too-large'} | ${'longer than 1 MiB'}
   `('$name', ({ text, problem, because }: Record<string, string>) => {
     expect(parseKubeletState(text!)).toEqual({ ok: false, problem, because: expect.stringContaining(because!) });
   });

@@ -1,0 +1,35 @@
+import { Parser, parseDocument, type CST, type Document, type LineCounter } from 'yaml';
+
+/** No file of options is nested deeper. The library goes down by calls, and some hundred levels more end the process. */
+const MAX_DEPTH = 32;
+
+export type ParsedYaml =
+  { readonly ok: true; readonly document: Document.Parsed } | { readonly ok: false; readonly because: string };
+
+/**
+ * Reads one YAML or JSON document that others wrote. What is wrong in it stands in `document.errors`; a key that is there
+ * twice is not, since the library would compare each with each. The text must be of bounded length: an error costs as much as ten lines.
+ */
+export function parseYaml(text: string, lineCounter?: LineCounter): ParsedYaml {
+  for (const token of new Parser().parse(text)) {
+    if (isTooDeep(token)) return { ok: false, because: `is nested deeper than ${MAX_DEPTH} levels` };
+  }
+  const options = { ...(lineCounter && { lineCounter }), prettyErrors: false, uniqueKeys: false };
+  return { ok: true, document: parseDocument(text, options) };
+}
+
+/** Goes down level by level, without calls. */
+function isTooDeep(token: CST.Token): boolean {
+  let level: CST.Token[] = [token];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) return true;
+    level = level.flatMap((each) => listParts(each));
+  }
+  return false;
+}
+
+function listParts(token: CST.Token): CST.Token[] {
+  if (token.type === 'document') return token.value ? [token.value] : [];
+  if (!('items' in token)) return [];
+  return token.items.flatMap(({ key, value }) => [key, value].filter((part) => part !== undefined && part !== null));
+}

@@ -1,0 +1,75 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+
+export type BoundedRead =
+  | { readonly ok: true; readonly text: string }
+  | {
+      readonly ok: false;
+      readonly kind: 'missing' | 'not-a-file' | 'too-large' | 'unreadable';
+      /** To follow the path in a sentence: `is larger than 1 MiB`. */
+      readonly because: string;
+      readonly cause?: unknown;
+    };
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  ELOOP: 'is a symbolic link, or one that goes round in circles',
+};
+
+/** The kernel says 4 KiB of its own files, whatever is in them. */
+const LEAST_BUFFER_BYTES = 4096;
+
+/**
+ * The text of a file, UTF-8, if it is a regular file of at most `maxBytes`. Never waits, as opening a FIFO without a writer
+ * does, and never throws: who writes the file does not decide how long we stand still, nor whether we go on.
+ *
+ * @param own the file is one that we wrote: a link is not followed, and a file of another user than root or us is refused
+ */
+export function readBounded(
+  path: string,
+  maxBytes: number,
+  { own = false }: { readonly own?: boolean } = {},
+): BoundedRead {
+  let fd: number | undefined;
+  try {
+    const { O_RDONLY, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants;
+    fd = openSync(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | (own ? O_NOFOLLOW : 0));
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) {
+      const what = stat.isDirectory() ? 'is a folder, not a file' : 'is not a regular file';
+      return { ok: false, kind: 'not-a-file', because: what };
+    }
+    if (own && stat.uid !== 0 && stat.uid !== process.geteuid?.())
+      return { ok: false, kind: 'unreadable', because: `belongs to user ${stat.uid}` };
+    const bytes = stat.size > maxBytes ? undefined : readAll(fd, stat.size, maxBytes);
+    return bytes === undefined
+      ? { ok: false, kind: 'too-large', because: `is larger than ${nameSize(maxBytes)}` }
+      : { ok: true, text: bytes.toString('utf8') };
+  } catch (cause) {
+    const { code = 'unknown error' } = cause as NodeJS.ErrnoException;
+    // ENODEV: the device went away after its file was opened. ENXIO: a socket, or a device that is not there.
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENODEV')
+      return { ok: false, kind: 'missing', because: 'no such file', cause };
+    if (code === 'ENXIO') return { ok: false, kind: 'not-a-file', because: 'is not a regular file', cause };
+    const because = REASONS[code] ?? `can't be read (${code})`;
+    return { ok: false, kind: 'unreadable', because, cause };
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** Undefined for more than `maxBytes`. A file may be longer than it says, and grow meanwhile. */
+function readAll(fd: number, saidBytes: number, maxBytes: number): Buffer | undefined {
+  let buffer = Buffer.allocUnsafe(Math.max(LEAST_BUFFER_BYTES, saidBytes + 1));
+  let length = 0;
+  for (;;) {
+    const count = readSync(fd, buffer, length, buffer.length - length, null);
+    length += count;
+    if (length > maxBytes) return undefined;
+    if (count === 0) return buffer.subarray(0, length);
+    if (length === buffer.length) buffer = Buffer.concat([buffer], buffer.length * 2);
+  }
+}
+
+function nameSize(bytes: number): string {
+  return bytes >= 1 << 20 ? `${bytes >> 20} MiB` : `${bytes >> 10} KiB`;
+}

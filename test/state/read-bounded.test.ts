@@ -1,0 +1,49 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readBounded } from '../../src/state';
+
+let dir: string;
+let path: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'bounded-'));
+  path = join(dir, 'f');
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+test.each([0, 1, 4095, 4096, 4097, 65536])('a file of %i bytes is read whole up to the bound', (size) => {
+  writeFileSync(path, 'x'.repeat(size));
+  expect(readBounded(path, 65536)).toEqual({ ok: true, text: 'x'.repeat(size) });
+});
+
+test('a file above the bound is not read', () => {
+  writeFileSync(path, 'x'.repeat(65537));
+  expect(readBounded(path, 65536)).toEqual({ ok: false, kind: 'too-large', because: 'is larger than 64 KiB' });
+});
+
+test('a file that is longer than it says is read as far as it is within the bound', () => {
+  const all = readBounded('/proc/self/maps', 1 << 24);
+  expect(all).toMatchObject({ ok: true, text: expect.stringMatching(/^[\da-f]+-[\da-f]+ /) });
+  expect(readBounded('/proc/self/maps', 1024)).toMatchObject({ ok: false, kind: 'too-large' });
+});
+
+test.each([
+  ['nothing', () => undefined, 'missing', 'no such file'],
+  ['a FIFO without a writer', () => spawnSync('mkfifo', [path]), 'not-a-file', 'is not a regular file'],
+  ['a folder', () => spawnSync('mkdir', [path]), 'not-a-file', 'is a folder, not a file'],
+  ['a link to a device without end', () => spawnSync('ln', ['-s', '/dev/zero', path]), 'not-a-file', 'is not a regular file'],
+  ['a link to itself', () => spawnSync('ln', ['-s', path, path]), 'unreadable', "can't be read (ELOOP)"],
+])('%s is told, not waited for', (_name, make, kind, because) => {
+  make();
+  expect(readBounded(path, 1024)).toMatchObject({ ok: false, kind, because });
+}); // prettier-ignore
+
+test('a socket is no file', async () => {
+  const server = createServer().listen(path);
+  await once(server, 'listening');
+  expect(readBounded(path, 1024)).toMatchObject({ ok: false, kind: 'not-a-file' });
+  await new Promise((resolve) => server.close(resolve));
+});
