@@ -29,6 +29,31 @@ export default tseslint.config(
       '@typescript-eslint/require-await': 'off',
     },
   },
+  {
+    files: ['test/**'],
+    ignores: ['test/support/not-run.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        ...['describe', 'test', 'it'].flatMap((object) =>
+          ['skip', 'only', 'todo', 'failing'].map((property) => ({
+            object,
+            property,
+            message: 'A test that is not run has a reason: see test/support/not-run.ts.',
+          })),
+        ),
+      ],
+      'no-restricted-syntax': [
+        'error',
+        {
+          // The test's own function, not one inside of it.
+          selector:
+            'CallExpression[callee.name=/^(test|it)$/] > :function > BlockStatement > IfStatement ReturnStatement[argument=null]',
+          message: 'A test that returns early passes without its assertions: see test/support/not-run.ts.',
+        },
+      ],
+    },
+  },
   // Standard output belongs to the commands: only they print.
   { files: ['src/cli/**', 'src/main.ts'], rules: { 'no-console': 'off' } },
 );

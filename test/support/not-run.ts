@@ -1,10 +1,7 @@
 /**
- * Tests that can't run everywhere. The reason goes into their title, where the last table of `npm test` finds it
+ * Tests that can't run everywhere. The reason goes into the title of a group around them, where the last table of `npm test` finds it
  * (scripts/test-run/count-jest.mjs); a skip without a reason is counted there as a failure, and lint forbids it.
  */
-
-/** The title of what does not run here. */
-export const titleNotRun = (title: string, why: string): string => `${title} [not run: ${why}]`.trimStart();
 
 /**
  * Defines tests for a certain kind of machine or runtime, of which there are several. On another kind, in CI too, they are
@@ -13,7 +10,7 @@ export const titleNotRun = (title: string, why: string): string => `${title} [no
  */
 export function defineUnless(obstacle: string | undefined, define: () => void): void {
   if (obstacle === undefined) define();
-  else describe.skip(titleNotRun('', obstacle), define);
+  else describe.skip(`[not run: ${obstacle}]`, define);
 }
 
 /**
