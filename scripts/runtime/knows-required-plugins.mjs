@@ -3,11 +3,16 @@
 //   node scripts/runtime/knows-required-plugins.mjs sid     ends with 0 when it can; with 3, and why on stderr, when it can't
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { ensureRoot, readPackageVersions } from './debian-root.mjs';
+import { ensureRoot, findMissingPrerequisite, readPackageVersions } from './debian-root.mjs';
 import { findOwnContainerd, parseContainerdVersion } from './own-containerd.mjs';
 
 const suite = process.argv[2] ?? 'sid';
-const root = ensureRoot(suite, { log: (line) => console.error(line) });
+const missing = findMissingPrerequisite(suite);
+if (missing !== undefined) {
+  console.error(missing);
+  process.exit(3);
+}
+const root = ensureRoot(suite);
 const own = findOwnContainerd(suite);
 const ask = (...args) =>
   own === undefined
