@@ -52,11 +52,14 @@ function count(counts, results, root) {
 }
 
 /** The result of a step that was not started, since one that it needs did not succeed. */
-export function judgeBlocked({ name }, needed, tests = 1) {
-  const base = { name, seconds: 0, passed: 0, failed: 0, problems: [], notRun: [] };
-  if (needed.outcome === 'not run') {
-    const why = needed.notRun.map((each) => each.why).join('; ');
-    return { ...base, outcome: 'not run', notRun: [{ what: name, tests, why }] };
-  }
-  return { ...base, outcome: 'failed', failed: 1, problems: [`did not run, since this failed: ${needed.name}`] };
+export function judgeBlocked(step, needed) {
+  if (needed.outcome !== 'not run') return judgeStopped(step, `this failed: ${needed.name}`);
+  const notRun = [{ what: step.name, tests: 1, why: needed.notRun.map(({ why }) => why).join('; ') }];
+  return { name: step.name, outcome: 'not run', seconds: 0, passed: 0, failed: 0, problems: [], notRun };
+}
+
+/** The result of a step that was not started, for a reason that is a failure. */
+export function judgeStopped({ name }, why) {
+  const problems = [`did not run: ${why}`];
+  return { name, outcome: 'failed', seconds: 0, passed: 0, failed: 1, problems, notRun: [] };
 }

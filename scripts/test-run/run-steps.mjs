@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
-import { judgeBlocked, judgeStep } from './judge-step.mjs';
+import { judgeBlocked, judgeStep, judgeStopped } from './judge-step.mjs';
 import { readResults, resultsVariable } from './results.mjs';
 
 /** Output of somebody who outlived the step is not waited for any longer. */
@@ -39,10 +39,8 @@ export async function runSteps(steps, { root, folder, cpus, isCi, signal, print 
       const failed = needs.find((need) => need !== undefined && need.outcome !== 'ok');
       if (failed !== undefined || signal.aborted) {
         waiting = waiting.filter((each) => each !== step);
-        const result = judgeBlocked(step, failed ?? { name: String(signal.reason), outcome: 'failed' });
-        print(
-          `\n=== ${result.outcome}: ${step.name}, since ${(failed ?? { name: signal.reason }).name} did not succeed\n`,
-        );
+        const result = failed === undefined ? judgeStopped(step, signal.reason) : judgeBlocked(step, failed);
+        print(`\n=== ${result.outcome}: ${step.name}\n`);
         done.set(step.name, [result]);
         return startWhatCan(); // who needs this one
       }
@@ -100,11 +98,12 @@ const nothing = { passed: 0, failed: 0, problems: [], notRun: [] };
 async function end(child, { limitMinutes, graceSeconds, signal }) {
   let why;
   let killTimer;
+  /** @returns {boolean} whether there was anybody left */
   const kill = (signalName) => {
     try {
-      process.kill(-child.pid, signalName);
+      return process.kill(-child.pid, signalName);
     } catch {
-      // it has ended by itself
+      return false;
     }
   };
   const stop = (reason) => {
@@ -122,7 +121,12 @@ async function end(child, { limitMinutes, graceSeconds, signal }) {
     closed.catch(() => {});
     const [status, signalName] = await once(child, 'exit');
     await Promise.race([closed, delay(lateOutputMs, undefined, { ref: false })]);
-    if (why !== undefined) return { trouble: why };
+    if (why !== undefined) {
+      // The first process of npm does not wait for what it started.
+      const deadline = performance.now() + graceSeconds * 1000 + lateOutputMs;
+      while (kill(0) && performance.now() < deadline) await delay(20);
+      return { trouble: why };
+    }
     if (status === null) return { trouble: `ended by ${signalName}` };
     return { status, ...(status !== 0 && { trouble: `exit status ${status}` }) };
   } catch (error) {
