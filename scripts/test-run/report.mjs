@@ -54,7 +54,7 @@ function formatSteps(steps, seconds) {
 
 const formatNotRun = (notRun) =>
   formatGrid(
-    [['tests', 'what', 'why'], ...notRun.map(({ tests, what, why }) => [tests, oneLine(what), oneLine(why)])],
+    [['tests', 'why', 'what'], ...notRun.map(({ tests, what, why }) => [tests, oneLine(why), oneLine(what)])],
     [0],
   );
 

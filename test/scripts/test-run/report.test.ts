@@ -33,9 +33,9 @@ test('a table of steps, what failed, what was not run and why, and one last line
     '  e2e: c.test.ts: e',
     '',
     'not run here, and why',
-    '  tests  what           why',
-    '     11  a.test.ts › b  cgroup version 1 / is needed',
-    '      1  soak           root is needed',
+    '  tests  why                           what',
+    '     11  cgroup version 1 / is needed  a.test.ts › b',
+    '      1  root is needed                soak',
     '',
     'tests: 3843 passed, 2 failed, 12 skipped',
   ]);
