@@ -1,5 +1,13 @@
 import tseslint from 'typescript-eslint';
 
+/** Calls whose function is a test or a group of tests, made from a table or not. */
+const testsAndGroups = `CallExpression:matches(${[
+  '[callee.name=/^(test|it|describe|onEachRuntime|defineUnless|defineWithPrerequisite)$/]',
+  '[callee.callee.name=/^require(Runtime|ApiServer)$/]',
+  '[callee.callee.object.name=/^(test|it|describe)$/]',
+  '[callee.tag.object.name=/^(test|it|describe)$/]',
+].join()})`;
+
 export default tseslint.config(
   { ignores: ['dist/', 'gen/', 'node_modules/', 'test/fixtures/', '**/*.js', '**/*.mjs', '**/*.cjs'] },
   ...tseslint.configs.strictTypeChecked,
@@ -45,12 +53,10 @@ export default tseslint.config(
       ],
       'no-restricted-syntax': [
         'error',
-        {
-          // The test's own function, not one inside of it.
-          selector:
-            'CallExpression[callee.name=/^(test|it)$/] > :function > BlockStatement > IfStatement ReturnStatement[argument=null]',
-          message: 'A test that returns early passes without its assertions: see test/support/not-run.ts.',
-        },
+        ...['ReturnStatement', 'BlockStatement[body.length=1] > ReturnStatement'].map((bareReturn) => ({
+          selector: `${testsAndGroups} > :function > BlockStatement > IfStatement > ${bareReturn}[argument=null]`,
+          message: 'What returns early passes without its assertions: see test/support/not-run.ts.',
+        })),
       ],
     },
   },
