@@ -1,5 +1,13 @@
 import tseslint from 'typescript-eslint';
 
+/** Calls whose function is a test or a group of tests, made from a table or not. */
+const testsAndGroups = `CallExpression:matches(${[
+  '[callee.name=/^(test|it|describe|onEachRuntime|defineUnless|defineWithPrerequisite)$/]',
+  '[callee.callee.name=/^require(Runtime|ApiServer)$/]',
+  '[callee.callee.object.name=/^(test|it|describe)$/]',
+  '[callee.tag.object.name=/^(test|it|describe)$/]',
+].join()})`;
+
 export default tseslint.config(
   { ignores: ['dist/', 'gen/', 'node_modules/', 'test/fixtures/', '**/*.js', '**/*.mjs', '**/*.cjs'] },
   ...tseslint.configs.strictTypeChecked,
@@ -30,6 +38,29 @@ export default tseslint.config(
       '@typescript-eslint/no-unsafe-call': 'off',
       '@typescript-eslint/no-unsafe-return': 'off',
       '@typescript-eslint/require-await': 'off',
+    },
+  },
+  {
+    files: ['test/**'],
+    ignores: ['test/support/not-run.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        ...['describe', 'test', 'it'].flatMap((object) =>
+          ['skip', 'only', 'todo', 'failing'].map((property) => ({
+            object,
+            property,
+            message: 'A test that is not run has a reason: see test/support/not-run.ts.',
+          })),
+        ),
+      ],
+      'no-restricted-syntax': [
+        'error',
+        ...['ReturnStatement', 'BlockStatement[body.length=1] > ReturnStatement'].map((bareReturn) => ({
+          selector: `${testsAndGroups} > :function > BlockStatement > IfStatement > ${bareReturn}[argument=null]`,
+          message: 'What returns early passes without its assertions: see test/support/not-run.ts.',
+        })),
+      ],
     },
   },
   // Standard output belongs to the commands: only they print.

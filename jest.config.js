@@ -12,6 +12,8 @@ const common = {
 };
 
 module.exports = {
+  // By default one worker for two CPUs.
+  maxWorkers: '100%',
   projects: [
     {
       ...common,

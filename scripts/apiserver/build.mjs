@@ -9,7 +9,12 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, r
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { unpackPackages } from '../machines/debian.mjs';
-import { cacheDir, findMissingPrerequisite as findMissing, installHostPackages } from '../runtime/debian-root.mjs';
+import {
+  cacheDir,
+  findMissingPrerequisite as findMissing,
+  installHostPackages,
+  installPackages,
+} from '../runtime/debian-root.mjs';
 
 /** Raise it when what the folder contains changes: older folders are then left aside. */
 const recipe = 1;
@@ -61,9 +66,7 @@ export function ensureApiServer({ env = process.env, log = () => {} } = {}) {
 /** Its certificates are made with it. */
 function installOpenssl(log) {
   if (spawnSync('openssl', ['version']).status === 0) return;
-  log('installing openssl with apt-get');
-  const options = { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
-  execFileSync('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', 'openssl'], options);
+  installPackages(['openssl'], log);
 }
 
 /** The build itself, by one process at a time. */

@@ -1,7 +1,8 @@
 // Packages of a Debian suite, unpacked into a folder; the host's own packages are not touched.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { installPackages, updatePackageLists } from '../runtime/debian-root.mjs';
 
 /** Commands of the host that are needed, and the Debian or Ubuntu package that brings each. */
 const hostCommands = {
@@ -28,10 +29,7 @@ export function installHostPackages(log) {
   const packages = missingCommands().map((command) => hostCommands[command]);
   if (!existsSync(debianKeyring)) packages.push('debian-archive-keyring'); // Ubuntu does not trust Debian by itself
   if (packages.length === 0) return;
-  log(`installing ${packages.join(', ')} with apt-get`);
-  const options = { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
-  execFileSync('apt-get', ['-qq', 'update'], options);
-  execFileSync('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', ...packages], options);
+  installPackages(packages, log);
 }
 
 /**
@@ -88,6 +86,6 @@ function findDebianMirror() {
       .find(([origin, label, component]) => origin === 'Debian' && label === 'Debian' && component === 'main')?.[3];
   const known = list();
   if (known !== undefined) return known;
-  spawnSync('apt-get', ['-qq', 'update']); // origins are known only after an update
+  updatePackageLists();
   return list();
 }

@@ -20,6 +20,24 @@ export function formatOutcome({ machine, versions, booted, claims, error, retrie
   ].join('\n');
 }
 
+/** Counts for the run of all tests: each claim on each machine is one; so is a machine that failed. */
+export function countClaims(runs) {
+  const all = runs.flatMap(({ machine, claims }) => claims.map((claim) => ({ ...claim, on: machine.name })));
+  const problems = [
+    ...all
+      .filter(({ outcome }) => outcome === 'broken')
+      .map(({ claim, on, error }) => `${claim} on ${on}: ${error?.split('\n')[0]}`),
+    ...runs.filter(({ error }) => error !== undefined).map(({ machine, error }) => `${machine.name}: ${error}`),
+  ];
+  const later = all.filter(({ outcome }) => outcome === 'later');
+  return {
+    passed: all.filter(({ outcome }) => outcome === 'holds' || outcome === 'holds-already').length,
+    failed: problems.length,
+    problems,
+    notRun: later.map(({ claim, on }) => ({ what: `${claim} on ${on}`, tests: 1, why: 'it is known not to hold yet' })),
+  };
+}
+
 /** Machines by claims: a Markdown table with one sign in each place. */
 export function formatTable(runs) {
   const names = [...new Set(runs.flatMap(({ claims }) => claims.map(({ claim }) => claim)))];

@@ -1,9 +1,10 @@
 // Proves the claims of test/machines in emulated machines, with the bundle dist/cpusetd.js.
 //
-//   node scripts/machines/run.mjs [--only MACHINE,...] [--claim NAME,...] [--all] [--bundle FILE] [--jobs 2] [--docs] [--list]
+//   node scripts/machines/run.mjs [--only MACHINE,...] [--claim NAME,...] [--all] [--bundle FILE] [--jobs 2] [--docs] [--list] [--prepare]
 //
 // Prints a line per claim as machines finish, then a table. Ends with 0 when every claim held, 1 when one did not, 2 when no
-// machine can be had here. --all takes in the slow machines; --docs keeps the table in docs/machines.md.
+// machine can be had here. --all takes in the slow machines; --docs keeps the table in docs/machines.md; --prepare only builds what
+// machines are made of, where the cache has it not.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -15,8 +16,9 @@ import { findMissingPrerequisite, installHostPackages } from './debian.mjs';
 import { ensureGuestDisk } from './guest-disk.mjs';
 import { ensureKernel } from './kernel.mjs';
 import { readMachines } from './machine.mjs';
+import { endNotRun, writeResults } from '../test-run/results.mjs';
 import { ensureQemu } from './qemu.mjs';
-import { formatOutcome, formatTable, updateDocument } from './report.mjs';
+import { countClaims, formatOutcome, formatTable, updateDocument } from './report.mjs';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const { values } = parseArgs({
@@ -28,6 +30,7 @@ const { values } = parseArgs({
     jobs: { type: 'string', default: '2' },
     docs: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
+    prepare: { type: 'boolean', default: false },
   },
 });
 const split = (lists) => lists.flatMap((list) => list.split(',')).filter((name) => name !== '');
@@ -45,14 +48,12 @@ async function main() {
     return 0;
   }
   const missing = findMissingPrerequisite();
-  if (missing !== undefined) {
-    log(`no machines: ${missing}`);
-    return 2;
-  }
+  if (missing !== undefined) endNotRun('claims in emulated machines', missing);
   removeAbandonedFolders();
   const startedAt = Date.now();
   const parts = await prepare(machines);
   log(`ready after ${seconds(Date.now() - startedAt)}: ${machines.length} machines`);
+  if (values.prepare) return 0;
 
   const runs = [];
   const waiting = [...machines];
@@ -64,6 +65,8 @@ async function main() {
     }
   };
   await Promise.all(Array.from({ length: Number(values.jobs) }, work));
+  const counts = countClaims(runs);
+  writeResults({ ...counts, notRun: [...counts.notRun, ...listLeftOut(machines)] });
   if (stop.signal.aborted) return 1;
 
   runs.sort((a, b) => machines.indexOf(a.machine) - machines.indexOf(b.machine));
@@ -81,9 +84,12 @@ async function main() {
     const page = join(repository, 'docs/machines.md');
     writeFileSync(page, updateDocument(readFileSync(page, 'utf8'), { runs, wallMs, version: parts.version }));
   }
-  return runs.every(({ error, claims }) => error === undefined && claims.every(({ outcome }) => outcome !== 'broken'))
-    ? 0
-    : 1;
+  return counts.failed === 0 ? 0 : 1;
+}
+
+function listLeftOut(machines) {
+  const leftOut = readMachines().filter(({ name }) => !machines.some((machine) => machine.name === name));
+  return leftOut.map(({ name }) => ({ what: `machine ${name}`, tests: 1, why: '--only or --all would choose it' }));
 }
 
 function chooseMachines(only) {

@@ -82,14 +82,32 @@ export function installHostPackages(log) {
   // Ubuntu does not trust Debian's signatures out of the box.
   if (hasCommand('apt-get') && !existsSync(debianKeyring)) missing.push('debian-archive-keyring');
   if (missing.length === 0) return;
-  log(`installing ${missing.join(', ')} with apt-get`);
-  const options = { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
-  execFileSync('apt-get', ['-qq', '-o', 'Acquire::Retries=5', 'update'], options);
-  execFileSync(
-    'apt-get',
-    ['-qq', '-o', 'Acquire::Retries=5', 'install', '-y', '--no-install-recommends', ...missing],
-    options,
-  );
+  installPackages(missing, log);
+}
+
+/** Installs packages on the host. @throws {Error} with apt's complaint */
+export function installPackages(packages, log) {
+  log(`installing ${packages.join(', ')} with apt-get`);
+  runAptGet('update');
+  runAptGet('install', '-y', '--no-install-recommends', ...packages);
+}
+
+/** Origins of packages are known only after an update. That it fails is no fault: there may be lists already. */
+export function updatePackageLists() {
+  try {
+    runAptGet('update');
+  } catch {
+    // whoever needs a list says what it lacks
+  }
+}
+
+/** One at a time: two of it at once fail on apt's own locks. */
+function runAptGet(...args) {
+  mkdirSync(cacheDir(), { recursive: true });
+  execFileSync('flock', [join(cacheDir(), 'apt.lock'), 'apt-get', '-qq', '-o', 'Acquire::Retries=5', ...args], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  });
 }
 
 /**
@@ -108,7 +126,7 @@ function findDebianMirror() {
 }
 
 function runMmdebstrap(suite, target) {
-  if (findDebianMirror() === undefined) spawnSync('apt-get', ['-qq', 'update']); // origins are known only after an update
+  if (findDebianMirror() === undefined) updatePackageLists();
   const mirror = findDebianMirror();
   const done = spawnSync(
     'mmdebstrap',

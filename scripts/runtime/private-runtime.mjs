@@ -129,8 +129,6 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
 
   try {
     if (ownContainerd !== undefined) facts.packages.containerd = parseContainerdVersion(await ask('--version'));
-    if (requiredPlugin !== undefined)
-      facts.knowsRequiredPlugins = (await ask('config', 'default')).includes('default_validator');
     facts.containerdPid = await runtime.start();
     facts.startedInMs = Date.now() - startedAt;
     return runtime;

@@ -63,7 +63,7 @@ test('a sweep looks at the threads of eight containers, the next one at those of
     placement: 'shared',
     promise: { cpus, mems: CpuSet.empty },
   })) as unknown as Container[];
-  const onlooker = new Onlooker(cgroups);
+  const onlooker = new Onlooker(cgroups, silentFaults());
   const sweep = (sample = true): number[] => {
     sampled.length = 0;
     onlooker.look(containers, { before: () => undefined, sample });

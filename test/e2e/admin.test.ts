@@ -6,7 +6,7 @@ import { callUnary, loadProtoClient } from '../admin/load-proto-client';
 import {
   bundle,
   type Daemon,
-  requireRuntime,
+  onEachRuntime,
   type RunningContainer,
   type Runtime,
   startDaemon,
@@ -28,7 +28,7 @@ interface Told {
 }
 
 /** What the daemon tells of real containers is what the kernel has. */
-requireRuntime('trixie')('what the admin socket tells', () => {
+onEachRuntime('what the admin socket tells', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
   let db: RunningContainer;
@@ -36,7 +36,7 @@ requireRuntime('trixie')('what the admin socket tells', () => {
   let namespace: string;
 
   beforeAll(async () => {
-    runtime = await startRuntime({ suite: 'trixie', nri: true });
+    runtime = await startRuntime({ suite, nri: true });
     daemon = startDaemon({ runtime, args: ['--reserved-cpus', reserved, '--kubelet-root-dir', '/nonexistent'] });
     await daemon.ready();
     const pod = await runtime.kubelet.runPod({

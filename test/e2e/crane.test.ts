@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { defineUnless } from '../support/not-run';
 import {
   type ContainerSpec,
   type Daemon,
@@ -100,8 +101,6 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(await none.firstLine()).toBe(machine);
     });
 
-    if (suite !== 'trixie') return;
-
     test('an exclusive container never takes the last shared CPU of a numa one', async () => {
       await start();
       await run('numa', { [POLICY]: 'numa' });
@@ -147,17 +146,19 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       },
     );
 
-    // Of a set of one CPU nothing can be taken: see the greedy one above. Emulated machines prove it with 16 CPUs, everywhere:
-    // test/machines/claims/crane.ts.
-    (count < 2 ? test.skip : test)('an exclusive one makes a numa set smaller, and gives it back', async () => {
-      await start();
-      const numa = await run('numa', { [POLICY]: 'numa' }, [whole('numa', 1)]);
-      expect(await numa.firstLine()).toBe(list);
-      const db = await run('db', { [POLICY]: 'exclusive' }, [whole('db', 1)]);
-      expect(numa.cpuset().cpus).not.toContain(await db.firstLine());
-      await remove();
-      await waitUntil('the numa set to grow again', () => numa.cpuset().cpus === list);
-    });
+    // Of a set of one CPU nothing can be taken: see the greedy one above.
+    const tooSmall = `3 CPUs are needed; emulated machine 2x4x2-2numa proves it: claim "Crane's policies"`;
+    defineUnless(count < 2 ? tooSmall : undefined, () =>
+      test('an exclusive one makes a numa set smaller, and gives it back', async () => {
+        await start();
+        const numa = await run('numa', { [POLICY]: 'numa' }, [whole('numa', 1)]);
+        expect(await numa.firstLine()).toBe(list);
+        const db = await run('db', { [POLICY]: 'exclusive' }, [whole('db', 1)]);
+        expect(numa.cpuset().cpus).not.toContain(await db.firstLine());
+        await remove();
+        await waitUntil('the numa set to grow again', () => numa.cpuset().cpus === list);
+      }),
+    );
 
     test("Crane's policy as that of the node: for pods that choose nothing, and kept when it changes", async () => {
       await start(['--reserved-cpus', '0', '--cpu-manager-policy', 'exclusive']);

@@ -12,7 +12,7 @@ import {
   type LogLine,
   poll,
   replaceFile,
-  requireRuntime,
+  onEachRuntime,
   type Runtime,
   type RunningContainer,
   startDaemon,
@@ -79,11 +79,11 @@ function fight(container: RunningContainer, cpus: string): { readonly writes: ()
   return { writes: () => writes, stop: () => clearInterval(timer) };
 }
 
-requireRuntime('trixie')('drift on a real containerd', () => {
+onEachRuntime('drift', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
   beforeAll(async () => {
-    runtime = await startRuntime({ suite: 'trixie', nri: true });
+    runtime = await startRuntime({ suite, nri: true });
   });
   afterAll(() => runtime?.stop());
   afterEach(() => daemon?.dispose());

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { writeTree } from '../support/sysfs-tree';
-import { bundle, type Daemon, poll, replaceFile, requireRuntime, type Runtime, startDaemon, startRuntime } from './rig';
+import { bundle, type Daemon, poll, replaceFile, onEachRuntime, type Runtime, startDaemon, startRuntime } from './rig';
 
 jest.setTimeout(300_000);
 
@@ -35,12 +35,12 @@ function describeMachine(): Record<string, string> {
 }
 
 /** What the kernel itself does to cgroups when a CPU goes is proven on machines of their own: test/machines. */
-requireRuntime('trixie')('a CPU goes offline and comes back', () => {
+onEachRuntime('a CPU goes offline and comes back', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
   let folder: string;
   beforeAll(async () => {
-    runtime = await startRuntime({ suite: 'trixie', nri: true });
+    runtime = await startRuntime({ suite, nri: true });
     folder = mkdtempSync(join(tmpdir(), 'sysfs-'));
     writeTree(folder, describeMachine());
   });

@@ -8,9 +8,9 @@ import { FakeApiServer, type Json } from '../support/kube/api-server';
 import {
   type ContainerSpec,
   type Daemon,
+  onEachRuntime,
   printMaskThenSleep,
   readQuotaUs,
-  requireRuntime,
   type Runtime,
   type RunningContainer,
   type RunningPod,
@@ -51,7 +51,7 @@ function nodesOf(first: number, last: number): string {
   return parseCpuList([...nodes].join(',') || '0').toString();
 }
 
-requireRuntime('trixie')('With an API server, on the real containerd of Debian trixie', () => {
+onEachRuntime('With an API server', (suite) => {
   let runtime: Runtime;
   let api: FakeApiServer;
   let daemon: Daemon;
@@ -59,7 +59,7 @@ requireRuntime('trixie')('With an API server, on the real containerd of Debian t
   let pods: RunningPod[] = [];
 
   beforeAll(async () => {
-    runtime = await startRuntime({ suite: 'trixie', nri: true });
+    runtime = await startRuntime({ suite, nri: true });
   });
   afterAll(() => runtime?.stop());
   beforeEach(async () => {

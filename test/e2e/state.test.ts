@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { formatKubeletState, parseKubeletState } from '../../src/state/kubelet-checkpoint';
-import { bundle, type Daemon, requireRuntime, type Runtime, startDaemon, startRuntime } from './rig';
+import { bundle, type Daemon, onEachRuntime, type Runtime, startDaemon, startRuntime } from './rig';
 
 jest.setTimeout(300_000);
 
@@ -13,12 +13,12 @@ const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
 const lastCpu = Number(machine.split(/[-,]/).pop());
 
 /** A node whose kubelet had the static policy moves over to cpusetd and back, with its containers running. */
-requireRuntime('trixie')('moving over from the kubelet', () => {
+onEachRuntime('moving over from the kubelet', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon | undefined;
   let dir: string;
   beforeAll(async () => {
-    runtime = await startRuntime({ suite: 'trixie', nri: true });
+    runtime = await startRuntime({ suite, nri: true });
     dir = mkdtempSync(join(tmpdir(), 'state-'));
   });
   afterEach(async () => {

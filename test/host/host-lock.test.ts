@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { giveSignOfLife, readSignOfLife } from '../../src/app/sign-of-life';
 import { acquireHostLock, HostLockError } from '../../src/host';
+import { defineWithPrerequisite } from '../support/not-run';
 import { bundleModule } from './bundle-module';
 
 let folder: string;
@@ -223,27 +224,29 @@ test.each`
   expect(() => acquireHostLock(join(place(), 'lock'))).toThrow(/cannot be opened \((EEXIST|ENOTDIR|ENOENT)\)/);
 });
 
-describe('on a file system that is read-only', () => {
-  const mount = (...args: string[]) => spawnSync('mount', args, { encoding: 'utf8' });
-  beforeEach(() => {
-    if (isRoot) expect(mount('-t', 'tmpfs', 'cpusetd-test', folder).stderr).toBe('');
-  });
-  afterEach(() => {
-    if (isRoot) spawnSync('umount', ['--lazy', folder]);
-  });
-
-  asRoot.each`
-    name                               | prepare
-    ${'there is no note'}              | ${() => undefined}
-    ${'an earlier daemon left a note'} | ${() => acquire().release()}
-  `('$name: the lock is taken, and keeps others off also when it is writable again', ({ prepare }) => {
-    prepare();
-    expect(mount('-o', 'remount,ro', folder).stderr).toBe('');
-    const lock = acquire();
-    expect(acquireHostLock(path)).toMatchObject({ kind: 'held' });
-    expect(mount('-o', 'remount,rw', folder).stderr).toBe('');
-    expect(acquireHostLock(path)).toMatchObject({ kind: 'held' });
-    lock.release();
-    acquire().release();
-  });
-});
+const obstacle = process.getuid?.() === 0 ? undefined : 'root is needed to mount a file system';
+defineWithPrerequisite(obstacle, () =>
+  describe('on a file system that is read-only', () => {
+    const mount = (...args: string[]) => spawnSync('mount', args, { encoding: 'utf8' });
+    beforeEach(() => {
+      expect(mount('-t', 'tmpfs', 'cpusetd-test', folder).stderr).toBe('');
+    });
+    afterEach(() => {
+      spawnSync('umount', ['--lazy', folder]);
+    });
+    test.each`
+      name                               | prepare
+      ${'there is no note'}              | ${() => undefined}
+      ${'an earlier daemon left a note'} | ${() => acquire().release()}
+    `('$name: the lock is taken, and keeps others off also when it is writable again', ({ prepare }) => {
+      prepare();
+      expect(mount('-o', 'remount,ro', folder).stderr).toBe('');
+      const lock = acquire();
+      expect(acquireHostLock(path)).toMatchObject({ kind: 'held' });
+      expect(mount('-o', 'remount,rw', folder).stderr).toBe('');
+      expect(acquireHostLock(path)).toMatchObject({ kind: 'held' });
+      lock.release();
+      acquire().release();
+    });
+  }),
+);

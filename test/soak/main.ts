@@ -1,8 +1,9 @@
-// Bounded churn on a real containerd. `node scripts/soak.mjs --minutes 3 [--seed 1]`; exit status 1 when anything is wrong.
+// Bounded churn on a real containerd. `node scripts/soak.mjs --minutes 3 [--seed 1] [--suite sid]`; exit
+// status 1 when anything is wrong.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createRandom } from '../support/random';
-import { startDaemon, startRuntime } from '../e2e/rig';
+import { startDaemon, startRuntime, type Suite } from '../e2e/rig';
 import { Churn } from './churn';
 import { environmentOf, Footprint } from './footprint';
 
@@ -12,11 +13,15 @@ const ROUNDS_PER_KILL = 40;
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
-    options: { minutes: { type: 'string', default: '3' }, seed: { type: 'string', default: '1' } },
+    options: {
+      minutes: { type: 'string', default: '3' },
+      seed: { type: 'string', default: '1' },
+      suite: { type: 'string', default: 'trixie' },
+    },
   });
   const endMs = Date.now() + Number(values.minutes) * 60_000;
   const random = createRandom(Number(values.seed));
-  const runtime = await startRuntime({ suite: 'trixie', nri: true });
+  const runtime = await startRuntime({ suite: values.suite as Suite, nri: true });
   const memoryFile = join(runtime.work, 'memory.json');
   const args = ['--reserved-cpus', '0', '--reconcile-period', '1s'];
   const daemon = startDaemon({ runtime, args, env: environmentOf(memoryFile) });

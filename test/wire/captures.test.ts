@@ -95,6 +95,6 @@ test.each(streams)('$name reads the same, split at every byte', ({ bytes }) => {
   for (const size of [1, 13, 997]) {
     for (let first = 1; first <= size; first++) expectSame(bytes, size, first, expected);
   }
-  if (bytes.length > 1 << 15) return;
-  for (let first = 1; first < bytes.length; first++) expectSame(bytes, bytes.length, first, expected);
+  const lastSplit = bytes.length > 1 << 15 ? 0 : bytes.length - 1;
+  for (let first = 1; first <= lastSplit; first++) expectSame(bytes, bytes.length, first, expected);
 });

@@ -210,6 +210,7 @@ export class RequestPath {
 
   /** A fault of ours ends its call, and no other. Of one that the runtime has a part of already nobody knows: thrown again. */
   #endByFault(stream: Stream, err: unknown): void {
+    stream.isDeciding = false;
     if (stream.hold === undefined) throw err;
     this.link.options.reportFault({ what: 'passing a request on failed', path: stream.call!.context.path, err });
     this.#refuse(stream, decisionFailed);

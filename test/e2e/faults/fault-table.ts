@@ -26,11 +26,6 @@ export class FaultTable {
     });
   }
 
-  /** A fault that is not made, and why. */
-  skip(fault: string, because: string): void {
-    this.rows.push({ fault, expected: {}, seen: `not made: ${because}` });
-  }
-
   toString(): string {
     const lines = this.rows.map(({ fault, expected, seen }) =>
       [fault, words(expected), words(seen) === words(expected) ? 'as expected' : words(seen)].join(' | '),

@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { defineUnless } from '../../support/not-run';
 import {
   cpusetDirOf,
   type Daemon,
   type DaemonOptions,
+  onEachRuntime,
   printMaskThenSleep,
-  requireRuntime,
   type Runtime,
   type RunningContainer,
   type RunningPod,
@@ -28,17 +29,16 @@ const own = lastCpu === 1 ? '1' : `1-${lastCpu}`;
 const shared = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
 const pinned = { name: 'db', cpus: lastCpu, command: printMaskThenSleep };
 
-const table = new FaultTable();
-
-requireRuntime('trixie')('faults on a real containerd', () => {
+onEachRuntime('faults', (suite) => {
+  const table = new FaultTable();
   let runtime: Runtime;
   let daemon: Daemon;
   let pods: RunningPod[] = [];
   beforeAll(async () => {
-    runtime = await startRuntime({ suite: 'trixie', nri: true });
+    runtime = await startRuntime({ suite, nri: true });
   });
   afterAll(async () => {
-    process.stderr.write(`\n${table.toString()}\n\n`);
+    process.stderr.write(`\ncontainerd of Debian ${suite}\n\n${table.toString()}\n\n`);
     await runtime?.stop();
   });
   afterEach(async () => {
@@ -450,9 +450,9 @@ requireRuntime('trixie')('faults on a real containerd', () => {
     },
   );
 
+  // Only version 1 has a way to make it fail.
   const isVersion1 = !existsSync('/sys/fs/cgroup/cgroup.controllers');
-  if (!isVersion1) table.skip('runtime fails the update of one container', 'only cgroup v1 has a way to make it fail');
-  else
+  defineUnless(isVersion1 ? undefined : 'cgroup version 1 is needed', () =>
     table.row(
       'runtime fails the update of one container',
       {
@@ -487,7 +487,8 @@ requireRuntime('trixie')('faults on a real containerd', () => {
           if (existsSync(child)) rmdirSync(child);
         }
       },
-    );
+    ),
+  );
 
   /** Runs with a state directory on a file system of its own. */
   async function onSmallDisk(act: (disk: SmallDisk) => Promise<Facts>): Promise<Facts> {

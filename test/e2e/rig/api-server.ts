@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { LineLog } from './line-log';
-import { missing } from './missing';
+import { type Define, missing } from './missing';
 import { projectRoot } from './project-root';
 
 const scripts = join(projectRoot(), 'scripts/apiserver');
@@ -35,7 +35,7 @@ const startDeadlineMs = 180_000;
  * `describe` for tests that need the real API server. Where it can't be had, one loud line says why and they are skipped;
  * with CI=true they fail. The first call on a machine compiles it (about five minutes).
  */
-export function requireApiServer(): jest.Describe {
+export function requireApiServer(): Define {
   const built = spawnSync(process.execPath, [join(scripts, 'build.mjs')], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,6 +1,11 @@
-/** `describe` for tests whose prerequisite can't be had: skipped after one loud line, or an error with CI=true. */
-export function missing(what: string, why: string): jest.Describe {
+import { defineUnless } from '../../support/not-run';
+
+/** Defines a group of tests. */
+export type Define = (title: string, tests: () => void) => void;
+
+/** For tests whose prerequisite can't be had: they are listed as not run, after one loud line; with CI=true an error. */
+export function missing(what: string, why: string): Define {
   if (process.env.CI === 'true') throw new Error(`these tests need ${what}: ${why}`);
   process.stderr.write(`\n*** SKIPPED: tests against ${what}: ${why}\n\n`);
-  return describe.skip;
+  return (title, tests) => defineUnless(why, () => describe(title, tests));
 }

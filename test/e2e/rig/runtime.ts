@@ -15,8 +15,6 @@ export interface RuntimeFacts {
   readonly nri: boolean;
   /** Debian's versions, by package: `containerd`, `runc`, …; that of CPUSETD_CONTAINERD where it is used. */
   readonly packages: Readonly<Record<string, string>>;
-  /** Whether this containerd has the setting `requiredPlugin`; told only when that was asked for. */
-  readonly knowsRequiredPlugins?: boolean;
   readonly work: string;
   readonly criSocket: string;
   readonly nriSocket: string;

@@ -16,7 +16,7 @@ const whole = (name: string, cpus: number): ContainerSpec => ({
 
 /**
  * Crane's policies, chosen by annotation, where there is more than one NUMA node: `immovable` has fixed CPUs that others may
- * use too, `numa` runs on what is shared on one node and makes way there, `exclusive` has its CPUs alone.
+ * use too, `numa` runs on what is shared on one node, makes way there and gets back what was taken, `exclusive` has its CPUs alone.
  */
 export const cranePolicies: Claim = {
   name: "Crane's policies",
@@ -38,7 +38,9 @@ export const cranePolicies: Claim = {
     const node = numaNodes.find(({ cpus }) => before.isSubsetOf(cpus));
     assert.ok(node, `${before.toString()} is not within a node`);
 
-    const exclusive = await startAs('exclusive', 10); // more than a node has: it has to take from numa's
+    const annotations = { 'topology.crane.io/cpu-policy': 'exclusive' };
+    const pod = await context.runPod({ annotations, containers: [whole('exclusive', 10)] });
+    const exclusive = await pod.startContainer('exclusive'); // more than a node has: it has to take from numa's
     const own = parseCpuList(await exclusive.firstLine());
     assert.equal(own.size, 10);
     assert.ok(!own.overlaps(fixed), `${own.toString()} overlaps the fixed ${fixed.toString()}`);
@@ -47,9 +49,13 @@ export const cranePolicies: Claim = {
     assert.deepEqual(context.masksOf(numa), [after.toString()]);
     assert.deepEqual(context.masksOf(web), [online.minus(own).toString()]);
     assert.deepEqual(context.masksOf(immovable), [fixed.toString()]);
+
+    await pod.remove();
+    await context.untilOn(numa, before.toString());
+    await context.untilOn(web, online.toString());
     context.note(
       `immovable ${fixed.toString()}, exclusive ${own.toString()}, ` +
-        `numa ${before.toString()} on node ${node.id} and then ${after.toString()}`,
+        `numa ${before.toString()} on node ${node.id}, then ${after.toString()}, then all of it again`,
     );
   },
 };

@@ -1,0 +1,60 @@
+// Counts of one run of jest, from what it writes with --json.
+import { relative } from 'node:path';
+
+/** The group that test/support/not-run.ts puts around tests. */
+const notRunTitle = /^\[not run: (.*)\]$/s;
+
+/**
+ * @param {object} results jest's JSON results
+ * @param {string} root what file names are told relative to
+ * @returns {{ passed: number, failed: number, problems: string[], notRun: { what: string, tests: number, why: string }[] }}
+ *   A suite that failed without a failed test, such as one that could not start, counts as one failed test. So does a test that is
+ *   skipped without a reason.
+ */
+export function countJest({ testResults, wasInterrupted = false }, root) {
+  const counts = { passed: 0, failed: 0, problems: [] };
+  const groups = new Map();
+  const fail = (problem) => {
+    counts.failed++;
+    counts.problems.push(problem);
+  };
+
+  for (const { name, status, message, assertionResults } of testResults) {
+    const file = relative(root, name);
+    if (status === 'failed' && !assertionResults.some((test) => test.status === 'failed'))
+      fail(`${file}: the suite failed: ${firstWords(message)}`);
+    for (const test of assertionResults) {
+      if (test.status === 'passed') counts.passed++;
+      else if (test.status === 'failed') fail(`${file}: ${nameTest(test)}`);
+      else if (!addNotRun(groups, file, test))
+        fail(`${file}: ${nameTest(test)}: ${test.status}, and no reason is given`);
+    }
+  }
+  if (wasInterrupted) fail('jest was interrupted');
+  return { ...counts, notRun: [...groups.values()].map(describeGroup) };
+}
+
+/** Tests of one file that are not run for one reason belong together. @returns {boolean} whether a reason is given */
+function addNotRun(groups, file, { ancestorTitles, title }) {
+  const why = ancestorTitles.map((each) => notRunTitle.exec(each)?.[1]).find((each) => each !== undefined);
+  if (why === undefined) return false;
+  const titles = [...ancestorTitles, title].filter((each) => !notRunTitle.test(each));
+  const key = JSON.stringify([file, why]);
+  groups.set(key, { file, why, tests: [...(groups.get(key)?.tests ?? []), titles] });
+  return true;
+}
+
+function describeGroup({ file, why, tests }) {
+  const [first] = tests;
+  const differs = first.findIndex((title, depth) => tests.some((titles) => titles[depth] !== title));
+  const shared = differs < 0 ? first : first.slice(0, differs);
+  return { what: [file, ...shared].join(' › '), tests: tests.length, why };
+}
+
+const nameTest = ({ ancestorTitles, title }) => [...ancestorTitles, title].join(' › ');
+
+/** The first line of jest's message that says something. */
+function firstWords(message) {
+  const lines = (message ?? '').split('\n').map((line) => line.trim());
+  return lines.find((line) => line !== '' && !line.startsWith('●')) ?? 'it says nothing';
+}

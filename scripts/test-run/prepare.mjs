@@ -1,0 +1,22 @@
+// Builds what end-to-end tests stand on, once, into the cache:
+//
+//   node scripts/test-run/prepare.mjs trixie|sid|apiserver...
+//
+// Outside CI it is no failure when something can't be had: the tests that need it say that they are not run.
+import { ensureApiServer } from '../apiserver/build.mjs';
+import { ensureRoot, readPackageVersions } from '../runtime/debian-root.mjs';
+
+const log = (line) => console.log(line);
+for (const name of process.argv.slice(2)) {
+  try {
+    if (name === 'apiserver') log(`apiserver: ${ensureApiServer({ log })}`);
+    else log(`${name}: ${describe(readPackageVersions(ensureRoot(name, { log })))}`);
+  } catch (error) {
+    log(`${name} can't be had: ${error.message}`);
+    if (process.env.CI === 'true') process.exitCode = 1;
+  }
+}
+
+function describe({ containerd, runc }) {
+  return `containerd ${containerd}, runc ${runc}`;
+}

@@ -1,0 +1,69 @@
+// What is printed at the end of all tests.
+
+/** @param {import('./judge-step.mjs').StepResult[]} steps */
+export function sumSteps(steps) {
+  const sum = (of) => steps.reduce((total, step) => total + of(step), 0);
+  return {
+    passed: sum(({ passed }) => passed),
+    failed: sum(({ failed }) => failed),
+    skipped: sum(({ notRun }) => notRun.reduce((total, { tests }) => total + tests, 0)),
+  };
+}
+
+/** The last line of the output. Others read it: its form is fixed. */
+export const formatTotals = ({ passed, failed, skipped }) =>
+  `tests: ${passed} passed, ${failed} failed, ${skipped} skipped`;
+
+/**
+ * The table of steps, what failed, what was not run and why, and the totals.
+ * @param {import('./judge-step.mjs').StepResult[]} steps
+ * @param {number} seconds of all, by the clock: steps run side by side
+ */
+export function formatReport(steps, seconds) {
+  const totals = sumSteps(steps);
+  const failed = steps.flatMap(({ name, problems }) => problems.map((problem) => `  ${name}: ${problem}`));
+  const notRun = steps.flatMap((step) => step.notRun);
+  return [
+    '',
+    ...formatSteps(steps, seconds),
+    ...(failed.length === 0 ? [] : ['', 'FAILED', ...failed]),
+    ...(notRun.length === 0 ? [] : ['', 'not run here, and why', ...formatNotRun(notRun)]),
+    '',
+    formatTotals(totals),
+  ].join('\n');
+}
+
+function formatSteps(steps, seconds) {
+  const head = ['', 'seconds', 'passed', 'failed', 'skipped', 'step'];
+  const rows = steps.map((step) => {
+    const { passed, failed, skipped } = sumSteps([step]);
+    return [
+      step.outcome === 'failed' ? 'FAILED' : step.outcome,
+      step.seconds.toFixed(1),
+      passed,
+      failed,
+      skipped,
+      step.name,
+    ];
+  });
+  return formatGrid(
+    [head, ...rows, ['', seconds.toFixed(1), ...Object.values(sumSteps(steps)), 'all, by the clock']],
+    [1, 2, 3, 4],
+  );
+}
+
+const formatNotRun = (notRun) =>
+  formatGrid(
+    [['tests', 'why', 'what'], ...notRun.map(({ tests, what, why }) => [tests, oneLine(why), oneLine(what)])],
+    [0],
+  );
+
+/** @param {number[]} right columns that are set to the right */
+function formatGrid(rows, right) {
+  const cells = rows.map((row) => row.map(String));
+  const widths = cells[0].map((_cell, column) => Math.max(...cells.map((row) => row[column].length)));
+  const pad = (text, column) => (right.includes(column) ? text.padStart(widths[column]) : text.padEnd(widths[column]));
+  return cells.map((row) => `  ${row.map(pad).join('  ')}`.trimEnd());
+}
+
+const oneLine = (text) => text.trim().replace(/\s*\n\s*/g, ' / ');

@@ -1,0 +1,99 @@
+// The steps of `npm test`, and those that `npm run test:all` adds.
+//
+// A step: `name`, and `command` to run, a list, or a function that gives one for the file where results go. `counts` says where
+// its counts come from: `jest`, `results` (a script of ours, see results.mjs), `itself` (it is one test) or nowhere (it is none,
+// until it fails). `light`: it takes one CPU and runs beside others. `needs` names steps that must have succeeded.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What of test/e2e is quick and says most: the daemon as plugin and as proxy, its state, and that drift is repaired. */
+const core = ['rig', 'rig-parts', 'nri', 'proxy', 'required-plugin', 'state', 'drift'].map(toE2eFile);
+/** It needs an API server, which takes minutes to compile. */
+const withApiServer = [toE2eFile('kube-api')];
+
+function toE2eFile(name) {
+  return `test/e2e/${name}.test.ts`;
+}
+
+const script = (name) => ['npm', 'run', '--silent', name];
+const jest =
+  (...args) =>
+  (file) => [process.execPath, 'node_modules/jest/bin/jest.js', '--silent', '--json', '--outputFile', file, ...args];
+/** They wait more than they work: two files at once take little longer than one. */
+const e2e = (files) => jest('--selectProjects', 'e2e', '--maxWorkers', '2', '--runTestsByPath', ...files);
+const install =
+  "import { ensureDependencies } from './scripts/ensure-dependencies.mjs'; ensureDependencies(process.cwd());";
+
+/** Takes minutes at most, set-up included. */
+export function listSteps() {
+  const needs = ['dependencies'];
+  return [
+    { name: 'dependencies', command: [process.execPath, '--input-type=module', '-e', install], light: true },
+    {
+      name: 'containerd 1.7 and 2.x of Debian',
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'trixie', 'sid'],
+      light: true,
+    },
+    { name: 'lint', command: script('lint'), light: true, needs },
+    { name: 'types', command: script('types'), light: true, needs },
+    { name: 'format', command: script('format:check'), light: true, needs },
+    { name: 'generated code is what proto/ generates', command: script('gen:check'), light: true, needs },
+    { name: 'build', command: script('build'), light: true, needs },
+    {
+      name: 'unit and conformance tests',
+      command: jest('--selectProjects', 'unit', 'conformance'),
+      counts: 'jest',
+      needs: ['dependencies', 'build'],
+    },
+    { name: 'e2e, core', command: e2e(core), counts: 'jest', needs: ['dependencies', 'build'] },
+  ];
+}
+
+/** What comes after `npm test`. It leaves the build and everything else that was set up there. */
+export function listFurtherSteps(root) {
+  const machines = [process.execPath, 'scripts/machines/run.mjs', '--all'];
+  return [
+    {
+      name: 'API server, compiled once',
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'apiserver'],
+      light: true,
+      limitMinutes: 40,
+    },
+    { name: 'parts of emulated machines', command: [...machines, '--prepare'], light: true, limitMinutes: 30 },
+    ...(hasScript(root, 'install:check')
+      ? [{ name: "the README's install commands", command: script('install:check'), counts: 'itself', light: true }]
+      : []),
+    { name: 'demo', command: script('demo'), counts: 'itself' },
+    { name: 'e2e, API server', command: e2e(withApiServer), counts: 'jest' },
+    { name: 'e2e, the rest', command: e2e(listRest(root)), counts: 'jest', limitMinutes: 20 },
+    { name: 'e2e, faults', command: e2e(listFaults(root)), counts: 'jest', limitMinutes: 20 },
+    { name: 'claims in emulated machines', command: machines, counts: 'results', limitMinutes: 45 },
+    { name: 'benches of the promise, quick: do they work', command: script('bench:quick'), counts: 'results' },
+    ...['trixie', 'sid'].map((suite) => ({
+      name: `soak, containerd of Debian ${suite}`,
+      command: [process.execPath, 'scripts/soak.mjs', '--suite', suite, '--minutes', '2'],
+      counts: 'itself',
+      light: true, // it is about memory and about what holds, not about time
+    })),
+  ];
+}
+
+/** Every end-to-end test file is in one of these groups: what is in no other is in `rest`. */
+export const e2eGroups = (root) => ({ core, withApiServer, faults: listFaults(root), rest: listRest(root) });
+
+const listFaults = (root) => listE2e(root).filter((file) => file.startsWith('test/e2e/faults/'));
+
+function listRest(root) {
+  const elsewhere = new Set([...core, ...withApiServer, ...listFaults(root)]);
+  return listE2e(root).filter((file) => !elsewhere.has(file));
+}
+
+function listE2e(root) {
+  const names = readdirSync(join(root, 'test/e2e'), { recursive: true });
+  return names
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `test/e2e/${name}`)
+    .sort();
+}
+
+const hasScript = (root, name) => name in JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts;

@@ -1,0 +1,22 @@
+/**
+ * Tests that can't run everywhere. The reason goes into the title of a group around them, where the last table of `npm test` finds it
+ * (scripts/test-run/count-jest.mjs); a skip without a reason is counted there as a failure, and lint forbids it.
+ */
+
+/**
+ * Defines tests for a certain kind of machine or runtime, of which there are several. On another kind, in CI too, they are
+ * listed as not run.
+ * @param obstacle why they can't run here; undefined when they can. It says where they run instead, if anywhere
+ */
+export function defineUnless(obstacle: string | undefined, define: () => void): void {
+  if (obstacle === undefined) define();
+  else describe.skip(`[not run: ${obstacle}]`, define);
+}
+
+/**
+ * Defines tests that need what every machine for tests should have, such as root. With CI=true they run all the same, and fail.
+ * @param obstacle why they can't run here; undefined when they can
+ */
+export function defineWithPrerequisite(obstacle: string | undefined, define: () => void): void {
+  defineUnless(process.env['CI'] === 'true' ? undefined : obstacle, define);
+}
