@@ -53,7 +53,7 @@ class Node {
   private readonly struck = new Map<string, number>();
   private count = 0;
 
-  constructor({ stdout = 'pipe' as 'pipe' | number } = {}) {
+  constructor({ stdout = 'pipe' }: { readonly stdout?: 'pipe' | number } = {}) {
     mkdirSync(join(this.root, 'cgroup'));
     writeFileSync(join(this.root, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
     const options = {

@@ -18,15 +18,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { giveSignOfLife, readSignOfLife } from '../../src/app/sign-of-life';
 import { acquireHostLock, HostLockError } from '../../src/host';
-import { defineWithPrerequisite } from '../support/not-run';
+import { defineAsRoot } from '../support/not-run';
 import { bundleModule } from './bundle-module';
 
 let folder: string;
 let path: string;
 let bundle: ReturnType<typeof bundleModule>;
 const pids = new Set<number>();
-const isRoot = process.getuid?.() === 0 || process.env['CI'] !== undefined; // in CI they fail where they can't run
-const asRoot = isRoot ? test : test.skip;
 
 beforeAll(() => {
   bundle = bundleModule('host-lock.ts');
@@ -159,30 +157,32 @@ test('a flock command that fails is not taken for a lock that is held', () => {
   );
 });
 
-asRoot.each`
-  name                            | prepare                                                         | isReplaced
-  ${'a folder'}                   | ${() => mkdirSync(path)}                                        | ${false}
-  ${'a link to a device'}         | ${() => symlinkSync('/dev/null', path)}                         | ${true}
-  ${'a link to where nothing is'} | ${() => symlinkSync('/proc/nowhere', path)}                     | ${true}
-  ${'a link to somebody’s file'}  | ${() => symlinkSync(join(folder, 'victim'), path)}              | ${true}
-  ${'a second name of a file'}    | ${() => linkSync(join(folder, 'victim'), path)}                 | ${true}
-  ${'a pipe without a reader'}    | ${() => execFileSync('mkfifo', [path])}                         | ${true}
-  ${'a device'}                   | ${() => execFileSync('mknod', [path, 'c', '1', '3'])}           | ${true}
-  ${'a file of another user'}     | ${() => (writeFileSync(path, '1\n'), chownSync(path, 4711, 0))} | ${true}
-`(
-  'a note that is $name keeps nobody from the lock, nor lets anybody past it, nor is anything else touched',
-  ({ prepare, isReplaced }) => {
-    writeFileSync(join(folder, 'victim'), 'untouched');
-    utimesSync(join(folder, 'victim'), 1, 1);
-    prepare();
-    expect(readSignOfLife(path, Date.now()) === undefined).toBe(!lstatSync(path).isFile());
-    const lock = acquire();
-    giveSignOfLife(path, Date.now());
-    expect(acquireHostLock(path)).toMatchObject({ kind: 'held', holderPid: isReplaced ? process.pid : undefined });
-    lock.release();
-    expect(readFileSync(join(folder, 'victim'), 'utf8')).toBe('untouched');
-    expect(statSync(join(folder, 'victim')).mtimeMs).toBe(1_000);
-  },
+defineAsRoot(() =>
+  test.each`
+    name                            | prepare                                                         | isReplaced
+    ${'a folder'}                   | ${() => mkdirSync(path)}                                        | ${false}
+    ${'a link to a device'}         | ${() => symlinkSync('/dev/null', path)}                         | ${true}
+    ${'a link to where nothing is'} | ${() => symlinkSync('/proc/nowhere', path)}                     | ${true}
+    ${'a link to somebody’s file'}  | ${() => symlinkSync(join(folder, 'victim'), path)}              | ${true}
+    ${'a second name of a file'}    | ${() => linkSync(join(folder, 'victim'), path)}                 | ${true}
+    ${'a pipe without a reader'}    | ${() => execFileSync('mkfifo', [path])}                         | ${true}
+    ${'a device'}                   | ${() => execFileSync('mknod', [path, 'c', '1', '3'])}           | ${true}
+    ${'a file of another user'}     | ${() => (writeFileSync(path, '1\n'), chownSync(path, 4711, 0))} | ${true}
+  `(
+    'a note that is $name keeps nobody from the lock, nor lets anybody past it, nor is anything else touched',
+    ({ prepare, isReplaced }) => {
+      writeFileSync(join(folder, 'victim'), 'untouched');
+      utimesSync(join(folder, 'victim'), 1, 1);
+      prepare();
+      expect(readSignOfLife(path, Date.now()) === undefined).toBe(!lstatSync(path).isFile());
+      const lock = acquire();
+      giveSignOfLife(path, Date.now());
+      expect(acquireHostLock(path)).toMatchObject({ kind: 'held', holderPid: isReplaced ? process.pid : undefined });
+      lock.release();
+      expect(readFileSync(join(folder, 'victim'), 'utf8')).toBe('untouched');
+      expect(statSync(join(folder, 'victim')).mtimeMs).toBe(1_000);
+    },
+  ),
 );
 
 describe('a directory that others can write to', () => {
@@ -204,12 +204,14 @@ describe('a directory that others can write to', () => {
     outcome.lock.release();
   });
 
-  asRoot('because it is theirs is refused, with what to do', () => {
-    chownSync(folder, 4711, 0);
-    expect(() => acquireHostLock(path)).toThrow(
-      `${folder}: the directory belongs to user 4711, who could replace what is in it; run: chown 0 ${folder}`,
-    );
-  });
+  defineAsRoot(() =>
+    test('because it is theirs is refused, with what to do', () => {
+      chownSync(folder, 4711, 0);
+      expect(() => acquireHostLock(path)).toThrow(
+        `${folder}: the directory belongs to user 4711, who could replace what is in it; run: chown 0 ${folder}`,
+      );
+    }),
+  );
 });
 
 test.each`
@@ -224,8 +226,7 @@ test.each`
   expect(() => acquireHostLock(join(place(), 'lock'))).toThrow(/cannot be opened \((EEXIST|ENOTDIR|ENOENT)\)/);
 });
 
-const obstacle = process.getuid?.() === 0 ? undefined : 'root is needed to mount a file system';
-defineWithPrerequisite(obstacle, () =>
+defineAsRoot(() =>
   describe('on a file system that is read-only', () => {
     const mount = (...args: string[]) => spawnSync('mount', args, { encoding: 'utf8' });
     beforeEach(() => {

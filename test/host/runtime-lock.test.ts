@@ -15,10 +15,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { acquireRuntimeLocks, identifySocket } from '../../src/host';
+import { defineAsRoot } from '../support/not-run';
 import { bundleModule } from './bundle-module';
-
-const isRoot = process.getuid?.() === 0 || process.env['CI'] !== undefined; // in CI they fail where they can't run
-const asRoot = isRoot ? test : test.skip;
 
 let folder: string;
 let locks: string;
@@ -78,16 +76,18 @@ test('/var/run is /run, also in an image where it is no link', async () => {
   expect(identifySocket('/var/run/none/a.sock')).toEqual(identifySocket('/run/none/a.sock'));
 });
 
-asRoot('a directory that is mounted elsewhere, as into a container, is the same', async () => {
-  for (const name of ['nri', 'elsewhere']) mkdirSync(at(name));
-  expect(spawnSync('mount', ['--bind', at('nri'), at('elsewhere')], { encoding: 'utf8' }).stderr).toBe('');
-  try {
-    expect(await take(at('nri/a'))).toBe('acquired');
-    expect(await take(at('elsewhere/a'))).toBe('held');
-  } finally {
-    spawnSync('umount', ['--lazy', at('elsewhere')]);
-  }
-});
+defineAsRoot(() =>
+  test('a directory that is mounted elsewhere, as into a container, is the same', async () => {
+    for (const name of ['nri', 'elsewhere']) mkdirSync(at(name));
+    expect(spawnSync('mount', ['--bind', at('nri'), at('elsewhere')], { encoding: 'utf8' }).stderr).toBe('');
+    try {
+      expect(await take(at('nri/a'))).toBe('acquired');
+      expect(await take(at('elsewhere/a'))).toBe('held');
+    } finally {
+      spawnSync('umount', ['--lazy', at('elsewhere')]);
+    }
+  }),
+);
 
 test('who holds it is told, with what to do', async () => {
   const socket = at('nri.sock');
@@ -155,32 +155,36 @@ test('a holder that is killed loses them, and its files are no hindrance', async
 });
 
 describe('what is in the way of a lock file is refused, and neither followed nor waited for', () => {
-  asRoot.each`
-    name                        | put
-    ${'a link'}                 | ${(path: string) => symlinkSync(at('victim'), path)}
-    ${'a folder'}               | ${(path: string) => mkdirSync(path)}
-    ${'a pipe'}                 | ${(path: string) => execFileSync('mkfifo', [path])}
-    ${'a device'}               | ${(path: string) => execFileSync('mknod', [path, 'c', '1', '3'])}
-    ${'a file of another user'} | ${(path: string) => (writeFileSync(path, ''), chownSync(path, 4711, 0))}
-  `('$name', async ({ put }: { put: (path: string) => void }) => {
-    writeFileSync(at('victim'), 'untouched');
-    await take(at('a'));
-    release.pop()!();
-    const [name] = readdirSync(locks);
-    unlinkSync(join(locks, name!));
-    put(join(locks, name!));
-    await expect(acquireRuntimeLocks(locks, [at('a')])).rejects.toThrow(
-      new RegExp(`^${locks}/${name}: .*; ?(?:if it is no plain file of ours, )?remove it$`),
-    );
-    expect(statSync(at('victim')).size).toBe(9);
-  });
+  defineAsRoot(() =>
+    test.each`
+      name                        | put
+      ${'a link'}                 | ${(path: string) => symlinkSync(at('victim'), path)}
+      ${'a folder'}               | ${(path: string) => mkdirSync(path)}
+      ${'a pipe'}                 | ${(path: string) => execFileSync('mkfifo', [path])}
+      ${'a device'}               | ${(path: string) => execFileSync('mknod', [path, 'c', '1', '3'])}
+      ${'a file of another user'} | ${(path: string) => (writeFileSync(path, ''), chownSync(path, 4711, 0))}
+    `('$name', async ({ put }: { put: (path: string) => void }) => {
+      writeFileSync(at('victim'), 'untouched');
+      await take(at('a'));
+      release.pop()!();
+      const [name] = readdirSync(locks);
+      unlinkSync(join(locks, name!));
+      put(join(locks, name!));
+      await expect(acquireRuntimeLocks(locks, [at('a')])).rejects.toThrow(
+        new RegExp(`^${locks}/${name}: .*; ?(?:if it is no plain file of ours, )?remove it$`),
+      );
+      expect(statSync(at('victim')).size).toBe(9);
+    }),
+  );
 
-  asRoot('a directory for them that others could write to is closed; one of theirs is refused', async () => {
-    mkdirSync(locks);
-    chmodSync(locks, 0o777);
-    expect(await take(at('a'))).toBe('acquired');
-    expect(statSync(locks).mode & 0o777).toBe(0o755);
-    chownSync(locks, 4711, 0);
-    await expect(take(at('b'))).rejects.toThrow(/belongs to user 4711/);
-  });
+  defineAsRoot(() =>
+    test('a directory for them that others could write to is closed; one of theirs is refused', async () => {
+      mkdirSync(locks);
+      chmodSync(locks, 0o777);
+      expect(await take(at('a'))).toBe('acquired');
+      expect(statSync(locks).mode & 0o777).toBe(0o755);
+      chownSync(locks, 4711, 0);
+      await expect(take(at('b'))).rejects.toThrow(/belongs to user 4711/);
+    }),
+  );
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createRandom } from '../support/random';
 import { startDaemon, startRuntime, type Suite } from '../e2e/rig';
+import { Adversary, MEMORY_LIMIT_MIB, readPeakMiB } from './adversary';
 import { Churn } from './churn';
 import { environmentOf, Footprint } from './footprint';
 
@@ -23,7 +24,8 @@ async function main(): Promise<number> {
   const random = createRandom(Number(values.seed));
   const runtime = await startRuntime({ suite: values.suite as Suite, nri: true });
   const memoryFile = join(runtime.work, 'memory.json');
-  const args = ['--reserved-cpus', '0', '--reconcile-period', '1s'];
+  const adversary = await Adversary.start();
+  const args = ['--reserved-cpus', '0', '--reconcile-period', '1s', ...adversary.args];
   const daemon = startDaemon({ runtime, args, env: environmentOf(memoryFile) });
   const ready = async (from: number): Promise<void> => {
     await daemon.waitForLog('synchronized with the runtime', { ...patience, from });
@@ -31,9 +33,11 @@ async function main(): Promise<number> {
   const churn = new Churn(runtime, random);
   const footprint = new Footprint(daemon, memoryFile);
   const counts = { rounds: 0, daemonKilled: 0, containerdKilled: 0 };
+  const most = { peakMiB: 0 };
   const violations: string[] = [];
   try {
     await ready(0);
+    await adversary.enter(runtime);
     const startedMs = Date.now();
     // The first two thirds have crashes; the rest is one life, in which nothing may grow.
     const crashesUntilMs = startedMs + (endMs - startedMs) * (2 / 3);
@@ -53,14 +57,21 @@ async function main(): Promise<number> {
         await runtime.start();
         await ready(mark);
       } else await churn.step();
+      const peakMiB = readPeakMiB(daemon.pid);
+      most.peakMiB = Math.max(most.peakMiB, peakMiB);
+      if (peakMiB > MEMORY_LIMIT_MIB) violations.push(`${peakMiB} MiB of memory; the limit is ${MEMORY_LIMIT_MIB} MiB`);
       violations.push(...(await churn.findViolations()).map((what) => `round ${counts.rounds}: ${what}`));
       if (!crashes) await footprint.look(churn.size);
       if (violations.length > 0) break;
     }
+    const synchronized = daemon.log.lines.filter(({ msg }) => msg === 'synchronized with the runtime').length;
+    const expected = 1 + counts.daemonKilled + counts.containerdKilled;
+    if (synchronized !== expected)
+      violations.push(`synchronized ${synchronized} times, not ${expected}: the runtime dropped us`);
     await churn.removeAll();
     await footprint.look(churn.size, { now: true });
     const growth = footprint.findGrowth();
-    console.log(summarize({ ...counts, ...churn.counts, seed: Number(values.seed) }));
+    console.log(summarize({ ...counts, ...churn.counts, ...adversary.counts, ...most, seed: Number(values.seed) }));
     console.log(footprint.toString());
     for (const problem of [...violations, ...growth]) console.log(`WRONG: ${problem}`);
     if (violations.length > 0) for (const line of daemon.log.lines.slice(-30)) console.log(JSON.stringify(line));
@@ -68,6 +79,7 @@ async function main(): Promise<number> {
     return violations.length + growth.length === 0 ? 0 : 1;
   } finally {
     await daemon.dispose();
+    await adversary.stop();
     await runtime.stop();
   }
 }

@@ -9,13 +9,20 @@ export function findBrokenInvariants(node: SimulatedNode): string[] {
   if (!node.daemon) return [];
   const { model } = node.daemon;
   return [
+    ...findBrokenSets(model),
+    ...kernelHasWhatWasPromised(node, model),
+    ...diskHasWhatWasAnswered(node, model),
+    ...finishedPodsHoldNothingIdle(model),
+  ];
+}
+
+/** Those of them that the model alone can break. */
+export function findBrokenSets(model: NodeModel): string[] {
+  return [
     ...setsAreDisjoint(model),
     ...setsMakeUpTheMachine(model),
     ...fixedSetsAreHeld(model),
     ...followersFollow(model),
-    ...kernelHasWhatWasPromised(node, model),
-    ...diskHasWhatWasAnswered(node, model),
-    ...finishedPodsHoldNothingIdle(model),
   ];
 }
 

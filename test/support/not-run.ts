@@ -20,3 +20,8 @@ export function defineUnless(obstacle: string | undefined, define: () => void): 
 export function defineWithPrerequisite(obstacle: string | undefined, define: () => void): void {
   defineUnless(process.env['CI'] === 'true' ? undefined : obstacle, define);
 }
+
+/** Defines tests that mount file systems, or give files to other users. */
+export function defineAsRoot(define: () => void): void {
+  defineWithPrerequisite(process.getuid?.() === 0 ? undefined : 'root is needed', define);
+}

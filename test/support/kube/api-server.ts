@@ -143,6 +143,11 @@ export class FakeApiServer {
     this.version += 10;
   }
 
+  /** Forgets history but for the last changes. */
+  forgetAllBut(count: number): void {
+    this.changes = this.changes.slice(-count);
+  }
+
   bookmark(): void {
     for (const { response } of this.watchers)
       send(response, { type: 'BOOKMARK', object: { metadata: { resourceVersion: String(this.version) } } });

@@ -1,0 +1,167 @@
+// Searches for inputs that break what reads others' bytes: coverage-guided, with jazzer.js. Targets are test/fuzz/targets.
+//
+//   node scripts/fuzz.mjs [TARGET...] [--seconds 15] [--jobs 2] [--keep]
+//
+// The search begins with the seeds of the target and the kept corpus (test/fuzz/corpus). --keep adds to the corpus what
+// reached code that nothing before did. First a planted fault has to be found: else a search that finds nothing says
+// nothing. Ends with 0 when no target was broken, 1 when one was, 2 when jazzer.js can't run here.
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { build } from 'esbuild';
+import { ensureRoot, findMissingPrerequisite } from './runtime/debian-root.mjs';
+
+const repository = fileURLToPath(new URL('..', import.meta.url));
+const fuzzDir = join(repository, 'test/fuzz');
+const require = createRequire(import.meta.url);
+const jazzer = join(require.resolve('@jazzer.js/core'), '../cli.js');
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '15' },
+    jobs: { type: 'string', default: '2' },
+    keep: { type: 'boolean', default: false },
+  },
+});
+const offered = readdirSync(join(fuzzDir, 'targets')).map((name) => basename(name, '.ts'));
+process.exitCode = await main();
+
+async function main() {
+  const unknown = positionals.filter((name) => !offered.includes(name));
+  if (unknown.length > 0) {
+    console.error(`no such target: ${unknown.join(', ')}; there are ${offered.join(', ')}`);
+    return 1;
+  }
+  const launcher = findLauncher();
+  if (typeof launcher === 'string') {
+    console.error(`jazzer.js can't run here: ${launcher}`);
+    return 2;
+  }
+  const work = mkdtempSync(join(tmpdir(), 'cpusetd-fuzz-'));
+  try {
+    const planted = await search({ name: 'branches', folder: 'planted', seconds: 30, launcher, work });
+    console.log(
+      `planted fault: ${planted.found ? `found after ${planted.runs} runs` : 'NOT FOUND: the search does not work'}`,
+    );
+    if (!planted.found) return 1;
+
+    const names = positionals.length > 0 ? positionals : offered;
+    const waiting = [...names];
+    const outcomes = [];
+    const work1 = async () => {
+      for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+        const outcome = await search({ name, folder: 'targets', seconds: Number(values.seconds), launcher, work });
+        outcomes.push(outcome);
+        report(outcome);
+      }
+    };
+    await Promise.all(Array.from({ length: Number(values.jobs) }, work1));
+    const broken = outcomes.filter(({ ok }) => !ok);
+    const runs = outcomes.reduce((sum, outcome) => sum + outcome.runs, 0);
+    console.log(`fuzz: ${outcomes.length} targets, ${runs} runs, ${broken.length} broken`);
+    return broken.length > 0 ? 1 : 0;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/**
+ * How Node is started so that it can load jazzer.js, which wants a newer libc than some systems have: then with that of
+ * a Debian root that the tests have anyway. A text says why it can't be.
+ */
+function findLauncher() {
+  const loads = ([command, ...args]) =>
+    spawnSync(command, [...args, '-e', `require(${JSON.stringify(jazzer.replace(/cli\.js$/, 'core.js'))})`], {
+      stdio: 'ignore',
+    }).status === 0;
+  const plain = [process.execPath];
+  if (loads(plain)) return plain;
+  const missing = findMissingPrerequisite('trixie');
+  if (missing !== undefined) return missing;
+  const libraries = join(
+    ensureRoot('trixie', { log: (line) => console.error(line) }),
+    `usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu`,
+  );
+  const linker = readdirSync(libraries).find((name) => /^ld-linux.*\.so/.test(name));
+  if (linker === undefined) return `no dynamic linker in ${libraries}`;
+  const borrowed = [join(libraries, linker), '--library-path', libraries, process.execPath];
+  return loads(borrowed) ? borrowed : 'neither with the libc of this system nor with that of Debian trixie';
+}
+
+/** One search. `found`: the target threw; `ok`: it ended by itself and nothing threw. */
+async function search({ name, folder, seconds, launcher, work }) {
+  const own = join(work, name);
+  const found = join(own, 'found');
+  const known = join(own, 'known');
+  for (const dir of [found, known]) mkdirSync(dir, { recursive: true });
+  const bundle = join(own, 'target.js');
+  await build({
+    entryPoints: [join(fuzzDir, folder, `${name}.ts`)],
+    outfile: bundle,
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    logLevel: 'error',
+  });
+  const { seeds, maxBytes } = require(bundle);
+  for (const seed of seeds(join(repository, 'test/fixtures'))) writeFileSync(join(known, nameOf(seed)), seed);
+  const corpus = join(fuzzDir, 'corpus', name);
+  if (existsSync(corpus)) cpSync(corpus, known, { recursive: true });
+
+  const args = [
+    ...[jazzer, bundle, '--', found, known],
+    ...[`-max_total_time=${seconds}`, `-max_len=${maxBytes}`, '-timeout=10', '-rss_limit_mb=2048'],
+    `-artifact_prefix=${own}/`,
+  ];
+  const log = [];
+  const child = spawn(launcher[0], [...launcher.slice(1), ...args], { cwd: own, stdio: ['ignore', 'pipe', 'pipe'] });
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => log.push(chunk));
+  const [status] = await new Promise((resolve) => child.once('close', (...end) => resolve(end)));
+  const text = Buffer.concat(log).toString('utf8');
+  const runs = Number(/Done (\d+) runs/.exec(text)?.[1] ?? /^#(\d+)\s(?!.*^#\d+\s)/ms.exec(text)?.[1] ?? 0);
+  const culprit = readdirSync(own).find((file) => /^(crash|timeout|oom|leak|slow-unit)-/.test(file));
+  const coverage = Number([...text.matchAll(/cov: (\d+)/g)].at(-1)?.[1] ?? 0);
+  const input = culprit === undefined ? undefined : readFileSync(join(own, culprit));
+  if (values.keep && folder === 'targets') keep(corpus, found);
+  return {
+    name,
+    ok: status === 0 && input === undefined && runs > 0,
+    found: input !== undefined,
+    runs,
+    coverage,
+    input,
+    text,
+  };
+}
+
+/** Adds what the search found to the kept corpus, the shortest first, as far as there is room. */
+function keep(corpus, found) {
+  mkdirSync(corpus, { recursive: true });
+  const room = 100 - readdirSync(corpus).length;
+  const inputs = readdirSync(found).map((file) => readFileSync(join(found, file)));
+  inputs.sort((a, b) => a.length - b.length);
+  for (const input of inputs.slice(0, Math.max(0, room))) writeFileSync(join(corpus, nameOf(input)), input);
+}
+
+function report({ name, ok, runs, coverage, input, text }) {
+  console.log(`${ok ? 'ok    ' : 'BROKEN'} ${name.padEnd(14)} ${runs} runs, coverage ${coverage}`);
+  if (ok) return;
+  console.log(text.split('\n').slice(-60).join('\n'));
+  if (input === undefined) return;
+  const kept = join(fuzzDir, 'corpus', name, nameOf(input));
+  mkdirSync(join(kept, '..'), { recursive: true });
+  writeFileSync(kept, input);
+  console.log(
+    `the input is kept as test/fuzz/corpus/${name}/${basename(kept)}; test/fuzz/corpus.test.ts tries it from now on`,
+  );
+}
+
+function nameOf(input) {
+  return createHash('sha256').update(input).digest('hex').slice(0, 16);
+}

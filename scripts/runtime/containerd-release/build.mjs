@@ -1,0 +1,90 @@
+// Builds, once, the newest containerd that the tests know, unmodified, from the Go modules that go.mod beside this file pins,
+// and keeps it in the cache. Debian has no containerd from 2.2 on.
+//
+//   node scripts/runtime/containerd-release/build.mjs     prints the folder of its programs, or why there is none (exit 1)
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { cacheDir } from '../debian-root.mjs';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const buildSeconds = 900;
+
+/** The programs' Go packages, as go.mod lists them. */
+const packages = [...readFileSync(join(here, 'go.mod'), 'utf8').matchAll(/^\t(\S+\/cmd\/\S+)$/gm)].map(
+  ([, name]) => name,
+);
+
+/** Where the finished programs are or would be. Another version, or other sums, have another folder. */
+export function releaseDirOf(env = process.env) {
+  const pins = createHash('sha256')
+    .update(readFileSync(join(here, 'go.sum')))
+    .digest('hex')
+    .slice(0, 12);
+  return join(cacheDir(env), `containerd-release-${pins}`);
+}
+
+/** Why no release can be had on this machine for certain, or undefined when building one is worth a try. */
+export function findMissingForRelease(env = process.env) {
+  if (existsSync(releaseDirOf(env))) return undefined;
+  return spawnSync('go', ['version'], { env, stdio: 'ignore' }).status === 0 ? undefined : 'no Go toolchain (go)';
+}
+
+/**
+ * Gives the folder with `containerd`, `containerd-shim-runc-v2` and `ctr`, building them when the cache has none (about
+ * three minutes). Who comes while another process builds waits for it.
+ * @param {(line: string) => void} log takes progress, a line at a time
+ * @returns {string} the folder
+ * @throws {Error} with the reason for the operator when it can't be had
+ */
+export function ensureContainerdRelease({ env = process.env, log = () => {} } = {}) {
+  const dir = releaseDirOf(env);
+  if (existsSync(dir)) return dir;
+  const missing = findMissingForRelease(env);
+  if (missing !== undefined) throw new Error(missing);
+  mkdirSync(cacheDir(env), { recursive: true });
+  log('building containerd from its Go modules: about three minutes, once');
+  execFileSync('flock', [`${dir}.lock`, process.execPath, fileURLToPath(import.meta.url), '--locked'], {
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    timeout: 2 * buildSeconds * 1000,
+  });
+  return dir;
+}
+
+function build(dir, env) {
+  if (existsSync(dir)) return;
+  const building = `${dir}.building-${process.pid}`;
+  mkdirSync(building);
+  try {
+    const go = spawnSync(
+      'go',
+      ['build', '-trimpath', '-tags', 'no_btrfs,no_devmapper', '-o', `${building}/`, ...packages],
+      {
+        cwd: here,
+        env: { ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly' },
+        encoding: 'utf8',
+        timeout: buildSeconds * 1000,
+      },
+    );
+    if (go.status !== 0)
+      throw new Error(`containerd can't be built: ${(go.stderr ?? '').trim().split('\n').at(-1) || go.error?.message}`);
+    const lacking = packages.filter((name) => !existsSync(join(building, basename(name))));
+    if (lacking.length > 0) throw new Error(`the build made no ${lacking.join(', no ')}`);
+    renameSync(building, dir);
+  } finally {
+    rmSync(building, { recursive: true, force: true });
+  }
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  try {
+    if (process.argv.includes('--locked')) build(releaseDirOf(), process.env);
+    else console.log(ensureContainerdRelease({ log: (line) => console.error(line) }));
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}

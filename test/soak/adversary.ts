@@ -1,0 +1,109 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FakeApiServer, type Json } from '../support/kube/api-server';
+import { printMaskThenSleep, type RunningPod, type Runtime } from '../e2e/rig';
+
+const PODS = '/api/v1/pods';
+const NODE = 'n1';
+
+/** What the API server lets a tenant write: the annotations of one pod, all in all. */
+const ANNOTATION_BYTES = 256 * 1024;
+const POD_COUNT = 110;
+const CONTAINERS_PER_POD = 200;
+/** Patches of tenants arrive so often; as a client that is not limited sends them. */
+const PATCH_EVERY_MS = 50;
+/** History of the stand-in that a broken watch may resume from. */
+const PATCHES_KEPT = 100;
+
+/** `limits.memory` of deploy/daemonset.yaml: what takes more is killed. */
+export const MEMORY_LIMIT_MIB = Number(
+  /limits: \{ memory: (\d+)Mi \}/.exec(readFileSync(join(process.cwd(), 'deploy/daemonset.yaml'), 'utf8'))?.[1],
+);
+
+/**
+ * A tenant who may make pods on this node and does his worst with it: as many pods as fit, each with the most annotations
+ * and with hundreds of containers, patched without a pause; and one that the runtime has too, so that every message about
+ * it carries them.
+ */
+export class Adversary {
+  readonly counts = { patches: 0 };
+  private readonly api = new FakeApiServer();
+  private readonly folder = mkdtempSync(join(tmpdir(), 'cpusetd-s-'));
+  private readonly timer: NodeJS.Timeout;
+  private running: RunningPod | undefined;
+
+  private constructor() {
+    for (let i = 0; i < POD_COUNT; i++) this.api.put(PODS, hostilePod(i, 0));
+    this.api.compact();
+    this.timer = setInterval(() => this.patch(), PATCH_EVERY_MS);
+  }
+
+  static async start(): Promise<Adversary> {
+    const adversary = new Adversary();
+    await adversary.api.start();
+    writeFileSync(join(adversary.folder, 'kubeconfig'), adversary.api.kubeconfig);
+    return adversary;
+  }
+
+  /** What the daemon needs to follow these pods. */
+  get args(): readonly string[] {
+    return ['--kubeconfig', join(this.folder, 'kubeconfig'), '--node-name', NODE, '--pod-policies', 'all'];
+  }
+
+  /** Runs the pod that the runtime has too. */
+  async enter(runtime: Runtime): Promise<void> {
+    const containers = [{ name: 'c0', cpuRequestMilli: 100, command: printMaskThenSleep }];
+    this.running = await runtime.kubelet.runPod({ annotations: hostileAnnotations(0), containers });
+    await this.running.startContainer('c0');
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    await this.running?.remove();
+    await this.api.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private patch(): void {
+    this.counts.patches++;
+    this.api.put(PODS, hostilePod(this.counts.patches % POD_COUNT, this.counts.patches));
+    if (this.counts.patches % PATCHES_KEPT === 0) this.api.forgetAllBut(PATCHES_KEPT);
+  }
+}
+
+/** The most memory that the process ever had, MiB. */
+export function readPeakMiB(pid: number): number {
+  const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Math.round(Number(kib) / 1024);
+}
+
+function hostilePod(index: number, revision: number): Json {
+  const containers = Array.from({ length: CONTAINERS_PER_POD }, (_, i) => {
+    return { name: `c${i}`, resources: { requests: { cpu: '1m' } } };
+  });
+  return {
+    metadata: {
+      name: `hostile-${index}`,
+      namespace: 'tenant',
+      uid: `hostile-${index}`,
+      annotations: hostileAnnotations(revision),
+    },
+    spec: { nodeName: NODE, restartPolicy: 'Always', containers },
+    status: { phase: 'Running', qosClass: 'Burstable' },
+  };
+}
+
+/** A result of a scheduler that is as long as it may be, a choice for every container, and noise to the limit. */
+function hostileAnnotations(revision: number): Record<string, string> {
+  const zone = (i: number): string =>
+    `{"name":"node${i}","type":"Node","resources":{"capacity":{"cpu":"${(revision % 7) + 1}"}}}`;
+  const annotations: Record<string, string> = {
+    'topology.crane.io/topology-result': `[${Array.from({ length: 900 }, (_, i) => zone(i)).join(',')}]`,
+  };
+  for (let i = 0; i < CONTAINERS_PER_POD; i++)
+    annotations[`policy.cpusetd.io/container.c${i}`] = revision % 2 ? 'numa' : 'none';
+  const used = Object.entries(annotations).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  annotations['kubernetes.io/config.hash'] = `${revision} `.padEnd(ANNOTATION_BYTES - used - 64, '[');
+  return annotations;
+}
