@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readBounded } from '../../src/state';
+import { defineAsRoot } from '../support/not-run';
 
 let dir: string;
 let path: string;
@@ -35,7 +36,7 @@ test.each([
   ['a FIFO without a writer', () => spawnSync('mkfifo', [path]), 'not-a-file', 'is not a regular file'],
   ['a folder', () => spawnSync('mkdir', [path]), 'not-a-file', 'is a folder, not a file'],
   ['a link to a device without end', () => spawnSync('ln', ['-s', '/dev/zero', path]), 'not-a-file', 'is not a regular file'],
-  ['a link to itself', () => spawnSync('ln', ['-s', path, path]), 'unreadable', "can't be read (ELOOP)"],
+  ['a link to itself', () => spawnSync('ln', ['-s', path, path]), 'unreadable', "is a symbolic link, or one that goes round in circles"],
 ])('%s is told, not waited for', (_name, make, kind, because) => {
   make();
   expect(readBounded(path, 1024)).toMatchObject({ ok: false, kind, because });
@@ -47,3 +48,24 @@ test('a socket is no file', async () => {
   expect(readBounded(path, 1024)).toMatchObject({ ok: false, kind: 'not-a-file' });
   await new Promise((resolve) => server.close(resolve));
 });
+
+test('a link in the place of a file that we wrote is not followed', () => {
+  const target = `${path}-target`;
+  writeFileSync(target, 'text');
+  spawnSync('ln', ['-s', target, path]);
+  expect(readBounded(path, 1024)).toMatchObject({ ok: true });
+  expect(readBounded(path, 1024, { own: true })).toMatchObject({ ok: false, kind: 'unreadable' });
+  expect(readBounded(target, 1024, { own: true })).toEqual({ ok: true, text: 'text' });
+});
+
+defineAsRoot(() =>
+  test('a file of another user in the place of one that we wrote is not believed', () => {
+    writeFileSync(path, 'text');
+    chownSync(path, 12345, 12345);
+    expect(readBounded(path, 1024, { own: true })).toEqual({
+      ok: false,
+      kind: 'unreadable',
+      because: 'belongs to user 12345',
+    });
+  }),
+);

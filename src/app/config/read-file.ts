@@ -7,6 +7,8 @@ import type { Setting, Source } from './setting';
 import { excerpt } from './value-type';
 
 const MAX_BYTES = 64 * 1024;
+/** So many faults of one file are told. A file that is no YAML at all has one at every character. */
+const MAX_PROBLEMS = 20;
 
 /**
  * The settings of a YAML or JSON file: one mapping from option names to values. Lists are joined with commas, mappings
@@ -14,13 +16,14 @@ const MAX_BYTES = 64 * 1024;
  */
 export function readConfigFile(path: string): Source {
   const read = readBounded(path, MAX_BYTES);
-  if (read.ok) return readSettings(path, read.text);
-  const remedy = read.kind === 'too-large' ? 'is it the right one?' : 'check the path';
-  return { settings: [], problems: [`--config ${path}: ${read.because}; ${remedy}`] };
+  if (!read.ok) {
+    const remedy = read.kind === 'too-large' ? 'is it the right one?' : 'check the path';
+    return { settings: [], problems: [`--config ${path}: ${read.because}; ${remedy}`] };
+  }
+  const { settings, problems } = readSettings(path, read.text);
+  const [shown, rest] = [problems.slice(0, MAX_PROBLEMS), problems.length - MAX_PROBLEMS];
+  return { settings, problems: rest > 0 ? [...shown, `${path}: ${rest} more faults; correct the file`] : shown };
 }
-
-/** A file that is no YAML at all has a problem at every character. */
-const MAX_PROBLEMS = 20;
 
 function readSettings(path: string, text: string): Source {
   const lines = new LineCounter();
@@ -30,9 +33,9 @@ function readSettings(path: string, text: string): Source {
   const { document } = parsed;
   const lineAt = (offset: number | undefined): number => lines.linePos(offset ?? 0).line;
 
-  const broken = document.errors
-    .slice(0, MAX_PROBLEMS)
-    .map(({ code, message, pos }) => `${path}:${lineAt(pos[0])}: ${REASONS[code] ?? message}; correct the file`);
+  const broken = document.errors.map(
+    ({ code, message, pos }) => `${path}:${lineAt(pos[0])}: ${REASONS[code] ?? message}; correct the file`,
+  );
   if (broken.length > 0) return { settings: [], problems: broken };
   if (document.contents === null) return { settings: [], problems: [] };
   if (!isMap(document.contents)) {
