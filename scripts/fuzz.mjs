@@ -115,7 +115,8 @@ async function search({ name, folder, seconds, launcher, work }) {
   if (existsSync(corpus)) cpSync(corpus, known, { recursive: true });
 
   const args = [
-    ...[jazzer, bundle, '--', found, known],
+    // A path with dots in an option is what the operator wants.
+    ...[jazzer, bundle, '--disable_bug_detectors=path-traversal', '--', found, known],
     ...[`-max_total_time=${seconds}`, `-max_len=${maxBytes}`, '-timeout=10', '-rss_limit_mb=2048'],
     `-artifact_prefix=${own}/`,
   ];
@@ -140,13 +141,20 @@ async function search({ name, folder, seconds, launcher, work }) {
   };
 }
 
-/** Adds what the search found to the kept corpus, the shortest first, as far as there is room. */
+/** Inputs that are kept of one target: enough to begin the next search with, few enough to be looked at. */
+const MAX_KEPT = 40;
+
+/** Adds what the search found to the kept corpus, of all lengths, as far as there is room. */
 function keep(corpus, found) {
   mkdirSync(corpus, { recursive: true });
-  const room = 100 - readdirSync(corpus).length;
+  const room = Math.max(0, MAX_KEPT - readdirSync(corpus).length);
   const inputs = readdirSync(found).map((file) => readFileSync(join(found, file)));
   inputs.sort((a, b) => a.length - b.length);
-  for (const input of inputs.slice(0, Math.max(0, room))) writeFileSync(join(corpus, nameOf(input)), input);
+  const step = Math.max(1, inputs.length / room);
+  for (let i = 0; i < inputs.length && i / step < room; i += step) {
+    const input = inputs[Math.floor(i)];
+    writeFileSync(join(corpus, nameOf(input)), input);
+  }
 }
 
 function report({ name, ok, runs, coverage, input, text }) {
