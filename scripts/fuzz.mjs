@@ -21,6 +21,9 @@ const fuzzDir = join(repository, 'test/fuzz');
 const require = createRequire(import.meta.url);
 const jazzer = join(require.resolve('@jazzer.js/core'), '../cli.js');
 
+/** Inputs that are kept of one target: enough to begin the next search with, few enough to be looked at. */
+const MAX_KEPT = 40;
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -54,14 +57,14 @@ async function main() {
     const names = positionals.length > 0 ? positionals : offered;
     const waiting = [...names];
     const outcomes = [];
-    const work1 = async () => {
+    const searchNext = async () => {
       for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
         const outcome = await search({ name, folder: 'targets', seconds: Number(values.seconds), launcher, work });
         outcomes.push(outcome);
         report(outcome);
       }
     };
-    await Promise.all(Array.from({ length: Number(values.jobs) }, work1));
+    await Promise.all(Array.from({ length: Number(values.jobs) }, searchNext));
     const broken = outcomes.filter(({ ok }) => !ok);
     const runs = outcomes.reduce((sum, outcome) => sum + outcome.runs, 0);
     console.log(`fuzz: ${outcomes.length} targets, ${runs} runs, ${broken.length} broken`);
@@ -140,9 +143,6 @@ async function search({ name, folder, seconds, launcher, work }) {
     text,
   };
 }
-
-/** Inputs that are kept of one target: enough to begin the next search with, few enough to be looked at. */
-const MAX_KEPT = 40;
 
 /** Adds what the search found to the kept corpus, of all lengths, as far as there is room. */
 function keep(corpus, found) {
