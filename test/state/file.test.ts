@@ -13,14 +13,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { defineWithPrerequisite } from '../support/not-run';
+import { defineAsRoot, defineWithPrerequisite } from '../support/not-run';
 import { nodeFsOps, openStateFile, type FsOps, type StateFile } from '../../src/state';
 import { fsError, watchOps } from './support/fs-doubles';
 import { useTempDirs } from './support/temp-dir';
 
 const makeDir = useTempDirs();
-const isRoot = process.getuid?.() === 0 || process.env['CI'] !== undefined; // in CI they fail where they can't run
-const asRoot = isRoot ? test : test.skip;
 
 function open(dir: string, fs?: FsOps): StateFile {
   const opened = openStateFile(fs ? { dir, fs } : { dir });
@@ -198,7 +196,8 @@ describe('save', () => {
 });
 
 describe('read', () => {
-  asRoot.each`
+  defineAsRoot(() =>
+  test.each`
     name                          | make                                                                         | because
     ${'a directory'}              | ${(path: string) => mkdirSync(path)}                                         | ${'is not a regular file'}
     ${'a pipe nobody writes to'}  | ${(path: string) => execFileSync('mkfifo', [path])}                          | ${'is not a regular file'}
@@ -216,6 +215,7 @@ describe('read', () => {
       expect(file.setAside()).toEqual({ movedTo: `${file.path}.bad-1` });
       expect(file.read()).toEqual({ kind: 'none' });
     },
+  ),
   );
 
   test.each(['EMFILE', 'ENFILE', 'ENOMEM'])('%s says nothing about the file', (code) => {
@@ -266,7 +266,7 @@ test('keepAs keeps the present text through later saves, and the latest one of t
     expect(file.keepAs('v1')).toEqual({ keptAs: `${file.path}.v1` });
     file.save('after');
     expect(readFileSync(`${file.path}.v1`, 'utf8')).toBe(text);
-  }
+  });
 });
 
 describe('on real file systems', () => {
