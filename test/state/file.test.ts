@@ -197,25 +197,25 @@ describe('save', () => {
 
 describe('read', () => {
   defineAsRoot(() =>
-  test.each`
-    name                          | make                                                                         | because
-    ${'a directory'}              | ${(path: string) => mkdirSync(path)}                                         | ${'is not a regular file'}
-    ${'a pipe nobody writes to'}  | ${(path: string) => execFileSync('mkfifo', [path])}                          | ${'is not a regular file'}
-    ${'a file beyond all bounds'} | ${(path: string) => writeFileSync(path, Buffer.alloc(16 * 1024 * 1024 + 1))} | ${'has 16777217 bytes; at most 16777216 are read'}
-    ${'a link in a circle'}       | ${(path: string) => symlinkSync(path, path)}                                 | ${'is not a regular file'}
-    ${'a link to a good file'}    | ${(path: string) => symlinkSync('/etc/hostname', path)}                      | ${'is not a regular file'}
-    ${'a device'}                 | ${(path: string) => execFileSync('mknod', [path, 'c', '1', '5'])}            | ${'is not a regular file'}
-    ${"another user's file"}      | ${(path: string) => (writeFileSync(path, '{}'), chownSync(path, 4711, 0))}   | ${'is not a regular file of ours'}
-  `(
-    '$name is not a state, and can be set aside',
-    ({ make, because }: { make: (path: string) => void; because: string }) => {
-      const file = open(makeDir());
-      make(file.path);
-      expect(file.read()).toMatchObject({ kind: 'unreadable', because: expect.stringContaining(because) });
-      expect(file.setAside()).toEqual({ movedTo: `${file.path}.bad-1` });
-      expect(file.read()).toEqual({ kind: 'none' });
-    },
-  ),
+    test.each`
+      name                          | make                                                                         | because
+      ${'a directory'}              | ${(path: string) => mkdirSync(path)}                                         | ${'is not a regular file'}
+      ${'a pipe nobody writes to'}  | ${(path: string) => execFileSync('mkfifo', [path])}                          | ${'is not a regular file'}
+      ${'a file beyond all bounds'} | ${(path: string) => writeFileSync(path, Buffer.alloc(16 * 1024 * 1024 + 1))} | ${'has 16777217 bytes; at most 16777216 are read'}
+      ${'a link in a circle'}       | ${(path: string) => symlinkSync(path, path)}                                 | ${'is not a regular file'}
+      ${'a link to a good file'}    | ${(path: string) => symlinkSync('/etc/hostname', path)}                      | ${'is not a regular file'}
+      ${'a device'}                 | ${(path: string) => execFileSync('mknod', [path, 'c', '1', '5'])}            | ${'is not a regular file'}
+      ${"another user's file"}      | ${(path: string) => (writeFileSync(path, '{}'), chownSync(path, 4711, 0))}   | ${'is not a regular file of ours'}
+    `(
+      '$name is not a state, and can be set aside',
+      ({ make, because }: { make: (path: string) => void; because: string }) => {
+        const file = open(makeDir());
+        make(file.path);
+        expect(file.read()).toMatchObject({ kind: 'unreadable', because: expect.stringContaining(because) });
+        expect(file.setAside()).toEqual({ movedTo: `${file.path}.bad-1` });
+        expect(file.read()).toEqual({ kind: 'none' });
+      },
+    ),
   );
 
   test.each(['EMFILE', 'ENFILE', 'ENOMEM'])('%s says nothing about the file', (code) => {
@@ -266,7 +266,7 @@ test('keepAs keeps the present text through later saves, and the latest one of t
     expect(file.keepAs('v1')).toEqual({ keptAs: `${file.path}.v1` });
     file.save('after');
     expect(readFileSync(`${file.path}.v1`, 'utf8')).toBe(text);
-  });
+  }
 });
 
 describe('on real file systems', () => {
