@@ -1,3 +1,4 @@
+import { decisiveAnnotations, DecisiveAnnotations } from '../../src/core/annotations';
 import { CpuSet } from '../../src/core/cpuset';
 import { NO_OPTIONS, type Settings } from '../../src/core/model/settings';
 import { buildTopology, type Topology } from '../../src/core/topology';
@@ -11,6 +12,8 @@ import { resourcesFor, SimulatedNode } from '../support/simulated-node';
 
 const HISTORIES = 400;
 const STEPS = 60;
+/** No tenant makes the state of such a small node longer. */
+const MAX_DOCUMENT_LENGTH = 2 ** 20;
 
 function randomTopology(random: Random): Topology {
   const sockets = random.int(1, 2);
@@ -52,6 +55,7 @@ type Said = Pick<PodInfo, 'annotations' | 'podResources'>;
 
 /** What pods write: policies for all or one container, and nonsense. */
 function randomAnnotations(random: Random, topology: Topology): Said {
+  if (random.chance(0.05)) return { annotations: hostileAnnotations(random) };
   if (random.chance(0.4)) return scheduledPod(random, topology);
   const annotations: Record<string, string> = {};
   const key = random.pick(['cpusetd.io/policy', 'topology.crane.io/cpu-policy']);
@@ -60,6 +64,26 @@ function randomAnnotations(random: Random, topology: Topology): Said {
   if (random.chance(0.2)) annotations['topology.crane.io/exclude-reserved-cpus'] = random.pick(['true', 'True']);
   if (random.chance(0.1)) annotations['topology.crane.io/topology-result'] = random.pick(['[{', '[]', 'null']);
   return { annotations };
+}
+
+/** What a tenant writes who wants to do harm, up to the limits of the API server, as it is let in at the door. */
+function hostileAnnotations(random: Random): Readonly<Record<string, string>> {
+  const length = random.pick([1_000, 16_384, 16_385, 262_144]);
+  const zones = Array.from({ length: random.pick([200, 256, 257, 1_000]) }, (_, i) => {
+    return `{"name":"node${i}","type":"Node","resources":{"capacity":{"cpu":"${random.int(0, 99_999)}"}}}`;
+  });
+  const written: Record<string, string> = {
+    'topology.crane.io/topology-result': random.pick([`[${zones.join(',')}]`, '['.repeat(length), '"'.repeat(length)]),
+    'topology.crane.io/cpu-policy': random.pick(['numa', 'exclusive', 'x'.repeat(length)]),
+    'kubernetes.io/config.mirror': 'y'.repeat(length),
+    'kubernetes.io/config.hash': random.pick(['uid-1', 'z'.repeat(length)]),
+  };
+  for (let i = 0; i < 2_000; i++)
+    written[`policy.cpusetd.io/container.c${i}`] = random.pick(['none', 'numa', 'w'.repeat(300)]);
+  if (random.chance(0.5)) return decisiveAnnotations(written, ['init', 'app', 'side']); // as of the API server
+  const fromRuntime = new DecisiveAnnotations();
+  for (const [name, value] of Object.entries(written)) fromRuntime.put(name, value);
+  return fromRuntime.all;
 }
 
 /** A pod that Crane's scheduler has placed on one or more NUMA nodes; not always as this node has them. */
@@ -115,7 +139,10 @@ function step(node: SimulatedNode, random: Random, full: Topology, switched: Set
       break;
     case 'create': {
       if (!pod) break;
-      const name = random.pick(['init', 'app', 'side']);
+      // Kubernetes allows no such name; a runtime that others speak to might.
+      const name = random.chance(0.02)
+        ? 'n'.repeat(random.pick([253, 254, 100_000]))
+        : random.pick(['init', 'app', 'side']);
       for (const [other, container] of [...node.containers]) {
         if (container.podId === pod.sandboxId && container.info.name === name) node.end(other);
       }
@@ -251,6 +278,7 @@ function runHistory(seed: number): {
     }
     const after = takeMoment(node);
     const broken = findBrokenInvariants(node);
+    if ((node.disk?.length ?? 0) > MAX_DOCUMENT_LENGTH) broken.push(`the state has ${node.disk?.length} characters`);
     if (before && after) broken.push(...findBrokenPromises(before, after, { resized, switched }));
     if (after) [before, resized] = [after, false];
     for (const { kind, scope } of after?.assignments.values() ?? []) kinds.add(scope ? `${kind} of a pod` : kind);
