@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { ensureRoot, findMissingPrerequisite } from './runtime/debian-root.mjs';
+import { endNotRun, writeResults } from './test-run/results.mjs';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
 const fuzzDir = join(repository, 'test/fuzz');
@@ -42,17 +43,17 @@ async function main() {
     return 1;
   }
   const launcher = findLauncher();
-  if (typeof launcher === 'string') {
-    console.error(`jazzer.js can't run here: ${launcher}`);
-    return 2;
-  }
+  if (typeof launcher === 'string') endNotRun('fuzzing', `jazzer.js can't run here: ${launcher}`);
   const work = mkdtempSync(join(tmpdir(), 'cpusetd-fuzz-'));
   try {
     const planted = await search({ name: 'branches', folder: 'planted', seconds: 30, launcher, work });
     console.log(
       `planted fault: ${planted.found ? `found after ${planted.runs} runs` : 'NOT FOUND: the search does not work'}`,
     );
-    if (!planted.found) return 1;
+    if (!planted.found) {
+      writeResults({ passed: 0, failed: 1, problems: ['the planted fault was not found'] });
+      return 1;
+    }
 
     const names = positionals.length > 0 ? positionals : offered;
     const waiting = [...names];
@@ -66,6 +67,11 @@ async function main() {
     };
     await Promise.all(Array.from({ length: Number(values.jobs) }, searchNext));
     const broken = outcomes.filter(({ ok }) => !ok);
+    writeResults({
+      passed: 1 + outcomes.length - broken.length, // the planted fault is one
+      failed: broken.length,
+      problems: broken.map(({ name }) => `target ${name} was broken`),
+    });
     const runs = outcomes.reduce((sum, outcome) => sum + outcome.runs, 0);
     console.log(`fuzz: ${outcomes.length} targets, ${runs} runs, ${broken.length} broken`);
     return broken.length > 0 ? 1 : 0;

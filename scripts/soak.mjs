@@ -1,4 +1,4 @@
-// npm run soak -- --minutes N [--seed S] [--suite trixie|sid]: churn on a real containerd, watched by the kernel's own words.
+// npm run soak -- --minutes N [--seed S] [--suite trixie|sid|release]: churn on a real containerd, watched by the kernel's own words.
 import { build } from 'esbuild';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -4,10 +4,8 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { formatContainerdConfig } from './containerd-config.mjs';
-import { ensureRoot, readPackageVersions } from './debian-root.mjs';
 import {
   cgroupRootOf,
   listLeftovers,
@@ -18,7 +16,7 @@ import {
   runtimeVariable,
   workPrefix,
 } from './leftovers.mjs';
-import { copyOwnContainerd, findOwnContainerd, parseContainerdVersion } from './own-containerd.mjs';
+import { copyPrograms, ensureSuite } from './suite.mjs';
 import { busyboxImage, packTinyImage, pauseImage } from './tiny-image.mjs';
 import { waitForCri } from './wait-for-cri.mjs';
 
@@ -31,7 +29,7 @@ const enterScript = fileURLToPath(new URL('enter.sh', import.meta.url));
  * Starts a runtime and waits until it takes pods.
  *
  * @param {object} options
- * @param {string} options.suite Debian suite to take containerd from: `trixie` or `sid`
+ * @param {string} options.suite see suite.mjs
  * @param {boolean} options.nri whether NRI plugins can connect
  * @param {string} [options.requiredPlugin] the NRI plugin without which no container is created
  * @param {(line: string) => void} options.log progress for a person
@@ -39,8 +37,7 @@ const enterScript = fileURLToPath(new URL('enter.sh', import.meta.url));
  * @throws {Error} with the reason for the operator; nothing is left behind then
  */
 export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = () => {} }) {
-  const ownContainerd = findOwnContainerd(suite);
-  const root = ensureRoot(suite, { log });
+  const { root, versions, programsDir } = ensureSuite(suite, { log });
   for (const old of await removeAbandonedRuntimes()) log(`removed what a killed run left in ${old}`);
 
   const startedAt = Date.now();
@@ -48,7 +45,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
   const facts = {
     suite,
     nri,
-    packages: readPackageVersions(root),
+    packages: versions,
     work,
     criSocket: join(work, 'run/containerd/containerd.sock'),
     nriSocket: join(work, 'run/nri/nri.sock'),
@@ -63,7 +60,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
       throw new Error(`too long for a unix socket: ${path} (set TMPDIR to a shorter one)`);
   }
   const major = Number.parseInt(facts.packages.containerd, 10);
-  if (ownContainerd !== undefined) copyOwnContainerd(ownContainerd, join(work, 'run/bin'));
+  if (programsDir !== undefined) copyPrograms(programsDir, join(work, 'run/bin'));
   writeFileSync(join(work, 'run/containerd.toml'), formatContainerdConfig({ major, nri, requiredPlugin }));
 
   let containerd;
@@ -74,12 +71,6 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
       detached: true, // Ctrl-C is for the script that started us, which then ends things in order
       env: { PATH: '/run/bin:/usr/sbin:/usr/bin:/sbin:/bin', [runtimeVariable]: work },
     });
-  /** What containerd prints of itself. */
-  async function ask(...args) {
-    const child = inside('containerd', args, ['ignore', 'pipe', 'ignore']);
-    const [told] = await Promise.all([text(child.stdout), once(child, 'close')]);
-    return told;
-  }
 
   const runtime = {
     facts,
@@ -128,7 +119,6 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
   }
 
   try {
-    if (ownContainerd !== undefined) facts.packages.containerd = parseContainerdVersion(await ask('--version'));
     facts.containerdPid = await runtime.start();
     facts.startedInMs = Date.now() - startedAt;
     return runtime;

@@ -1,6 +1,6 @@
 // Runs a private containerd until it is told to end. For people, and for the end-to-end tests.
 //
-//   node scripts/runtime/run.mjs [--suite trixie|sid] [--nri on|off] [--required-plugin NAME] [--attached]
+//   node scripts/runtime/run.mjs [--suite trixie|sid|release] [--nri on|off] [--required-plugin NAME] [--attached]
 //
 // Standard output carries one JSON line per event: `ready` (sockets, versions, cgroup root), then `stopped` with what
 // could not be removed. It ends on SIGINT or SIGTERM. With --attached it also ends when standard input closes, and takes

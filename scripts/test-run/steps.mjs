@@ -2,14 +2,19 @@
 //
 // A step: `name`, and `command` to run, a list, or a function that gives one for the file where results go. `counts` says where
 // its counts come from: `jest`, `results` (a script of ours, see results.mjs), `itself` (it is one test) or nowhere (it is none,
-// until it fails). `light`: it takes one CPU and runs beside others. `needs` names steps that must have succeeded.
-import { readdirSync, readFileSync } from 'node:fs';
+// until it fails). `light`: it takes one CPU and runs beside others. `needs` names steps that must have succeeded. `env` is added to
+// the environment.
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** What of test/e2e is quick and says most: the daemon as plugin and as proxy, its state, and that drift is repaired. */
 const core = ['rig', 'rig-parts', 'nri', 'proxy', 'required-plugin', 'state', 'drift'].map(toE2eFile);
 /** It needs an API server, which takes minutes to compile. */
 const withApiServer = [toE2eFile('kube-api')];
+/** What also runs on a release of containerd that no suite of Debian has: all files that have tests for one. */
+const onRelease = ['admin', 'drift', 'faults/faults', 'hotplug', 'kube', 'nri', 'required-plugin', 'state'].map(
+  toE2eFile,
+);
 
 function toE2eFile(name) {
   return `test/e2e/${name}.test.ts`;
@@ -20,7 +25,11 @@ const jest =
   (...args) =>
   (file) => [process.execPath, 'node_modules/jest/bin/jest.js', '--silent', '--json', '--outputFile', file, ...args];
 /** They wait more than they work: two files at once take little longer than one. */
-const e2e = (files) => jest('--selectProjects', 'e2e', '--maxWorkers', '2', '--runTestsByPath', ...files);
+const e2e = (files, suites = 'trixie,sid') => ({
+  command: jest('--selectProjects', 'e2e', '--maxWorkers', '2', '--runTestsByPath', ...files),
+  counts: 'jest',
+  env: { CPUSETD_SUITES: suites },
+});
 const install =
   "import { ensureDependencies } from './scripts/ensure-dependencies.mjs'; ensureDependencies(process.cwd());";
 
@@ -45,7 +54,7 @@ export function listSteps() {
       counts: 'jest',
       needs: ['dependencies', 'build'],
     },
-    { name: 'e2e, core', command: e2e(core), counts: 'jest', needs: ['dependencies', 'build'] },
+    { name: 'e2e, core', ...e2e(core), needs: ['dependencies', 'build'] },
   ];
 }
 
@@ -60,13 +69,19 @@ export function listFurtherSteps(root) {
       limitMinutes: 40,
     },
     { name: 'parts of emulated machines', command: [...machines, '--prepare'], light: true, limitMinutes: 30 },
-    ...(hasScript(root, 'install:check')
-      ? [{ name: "the README's install commands", command: script('install:check'), counts: 'itself', light: true }]
-      : []),
+    {
+      name: 'containerd release, built once from its modules',
+      command: [process.execPath, 'scripts/test-run/prepare.mjs', 'release'],
+      light: true,
+      limitMinutes: 20,
+    },
+    { name: "the README's install commands", command: script('install:check'), counts: 'itself', light: true },
     { name: 'demo', command: script('demo'), counts: 'itself' },
-    { name: 'e2e, API server', command: e2e(withApiServer), counts: 'jest' },
-    { name: 'e2e, the rest', command: e2e(listRest(root)), counts: 'jest', limitMinutes: 20 },
-    { name: 'e2e, faults', command: e2e(listFaults(root)), counts: 'jest', limitMinutes: 20 },
+    { name: 'e2e, API server', ...e2e(withApiServer) },
+    { name: 'e2e, the rest', ...e2e(listRest(root)), limitMinutes: 20 },
+    { name: 'e2e, faults', ...e2e(listFaults(root)), limitMinutes: 20 },
+    { name: 'e2e, on a release of containerd', ...e2e(onRelease, 'release'), limitMinutes: 20 },
+    { name: 'fuzzing', command: [process.execPath, 'scripts/fuzz.mjs', '--seconds', '15'], counts: 'results' },
     { name: 'claims in emulated machines', command: machines, counts: 'results', limitMinutes: 45 },
     { name: 'benches of the promise, quick: do they work', command: script('bench:quick'), counts: 'results' },
     ...['trixie', 'sid'].map((suite) => ({
@@ -78,7 +93,7 @@ export function listFurtherSteps(root) {
   ];
 }
 
-/** Every end-to-end test file is in one of these groups: what is in no other is in `rest`. */
+/** Every end-to-end test file is in one of these groups, for the containerds of Debian: what is in no other is in `rest`. */
 export const e2eGroups = (root) => ({ core, withApiServer, faults: listFaults(root), rest: listRest(root) });
 
 const listFaults = (root) => listE2e(root).filter((file) => file.startsWith('test/e2e/faults/'));
@@ -95,5 +110,3 @@ function listE2e(root) {
     .map((name) => `test/e2e/${name}`)
     .sort();
 }
-
-const hasScript = (root, name) => name in JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts;

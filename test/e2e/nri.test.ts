@@ -6,15 +6,14 @@ import {
   bundle,
   cpusetDirOf,
   type Daemon,
+  onEachRuntime,
   waitUntil,
   printMaskThenExit,
   printMaskThenSleep,
-  requireRuntime,
   type Runtime,
   type RunningContainer,
   startDaemon,
   startRuntime,
-  type Suite,
 } from './rig';
 
 jest.setTimeout(300_000);
@@ -66,214 +65,212 @@ async function statusOf(daemon: Daemon): Promise<ShownStatus> {
   return JSON.parse(stdout) as ShownStatus;
 }
 
-for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
-  requireRuntime(suite)(`cpusetd as an NRI plugin of the real containerd of Debian ${suite}`, () => {
-    let runtime: Runtime;
-    let daemon: Daemon;
-    beforeAll(async () => {
-      runtime = await startRuntime({ suite, nri: true });
-      const { containerd, runc } = runtime.packages;
-      console.info(`containerd ${containerd}, runc ${runc}`);
-    });
-    afterAll(() => runtime?.stop());
-    afterEach(() => daemon?.dispose());
-
-    const start = async (...args: string[]): Promise<void> => {
-      daemon = startDaemon({ runtime, args: [...RESERVED, ...args] });
-      await daemon.ready();
-    };
-    const synchronized = (from = 0) =>
-      daemon.waitForLog((line) => line.msg === 'synchronized with the runtime', { from });
-
-    test('the first process runs on the promised CPUs, and the shared container has left them before it exists', async () => {
-      await start();
-      const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
-      const web = await sharedPod.startContainer('web');
-      expect(await web.firstLine()).toBe(machine);
-
-      const pod = await runtime.kubelet.runPod({ containers: [pinned] });
-      const db = await pod.createContainer('db');
-      // Created, not started: no process of it exists yet, and the CPUs are already free for it.
-      expect(web.cpuset().cpus).toBe('0');
-      expect(masksOf(web)).toEqual(['0']);
-      await db.start();
-      expect(await db.firstLine()).toBe(exclusiveList);
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      await daemon.waitForLog(
-        (line) => line.msg === 'pinned' && line.container === 'db' && typeof line.because === 'string',
-      );
-
-      await pod.remove();
-      await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
-      await sharedPod.remove();
-    });
-
-    test("the runtime's own record follows in the background, and an update without a cpuset loses nothing", async () => {
-      await start();
-      const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
-      const web = await sharedPod.startContainer('web');
-      const pod = await runtime.kubelet.runPod({ containers: [pinned] });
-      const db = await pod.startContainer('db');
-      await waitUntil(
-        'the record of the shared container',
-        async () => (await web.status()).resources?.linux?.cpusetCpus === '0',
-      );
-
-      await db.update({ cpuShares: 2048n });
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      await web.update({ cpuShares: 512n, cpusetCpus: machine }); // someone who knows nothing of us
-      expect(web.cpuset().cpus).toBe('0');
-      await pod.remove();
-      await sharedPod.remove();
-    });
-
-    test('drift by hand is repaired', async () => {
-      await start('--reconcile-period', '500ms');
-      const pod = await runtime.kubelet.runPod({ containers: [pinned] });
-      const db = await pod.startContainer('db');
-      db.writeCpuset('0');
-      const noticed = await daemon.waitForLog((line) => line.msg === 'drifted');
-      expect(noticed).toMatchObject({ promised: exclusiveList, found: '0', container: 'db' });
-      await daemon.waitForLog('repaired');
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      const status = await statusOf(daemon);
-      expect(status.containers.find((c) => c.container === 'db')?.verdict.kind).toBe('kept');
-      await pod.remove();
-    });
-
-    test('a pod that does not fit is refused with numbers and a reason, and starts when there is room', async () => {
-      await start();
-      const first = await runtime.kubelet.runPod({ containers: [pinned] });
-      await first.startContainer('db');
-      const second = await runtime.kubelet.runPod({ containers: [pinned] });
-      await expect(second.startContainer('db')).rejects.toThrow(
-        new RegExp(`asked for ${exclusiveCpus} exclusive CPUs?, 0 can be given now: 0 of ${exclusiveCpus} allocatable`),
-      );
-      await first.remove();
-      const db = await second.startContainer('db');
-      expect(await db.firstLine()).toBe(exclusiveList);
-      await second.remove();
-    });
-
-    test('SIGKILL: nothing moves; what was created meanwhile is found and put right; nothing is lost', async () => {
-      await start();
-      const pod = await runtime.kubelet.runPod({ containers: [pinned] });
-      const db = await pod.startContainer('db');
-      await daemon.kill();
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      const strangerPod = await runtime.kubelet.runPod({ containers: [shared] });
-      const stranger = await strangerPod.startContainer('web');
-      expect(await stranger.firstLine()).toBe(machine); // nobody kept it off: that is the gap
-      const mark = daemon.mark();
-      daemon.start();
-      await daemon.waitForLog((line) => line.msg === 'found unpinned' && line.container === 'web', { from: mark });
-      await synchronized(mark);
-      expect(stranger.cpuset().cpus).toBe('0');
-      expect(masksOf(stranger)).toEqual(['0']);
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      await strangerPod.remove();
-      await pod.remove();
-    });
-
-    test('state that was lost is rebuilt from the runtime: who runs pinned stays where he is', async () => {
-      await start();
-      const pod = await runtime.kubelet.runPod({ containers: [pinned] });
-      const db = await pod.startContainer('db');
-      await daemon.kill();
-      writeFileSync(join(daemon.stateDir, 'state.json'), '{"torn');
-      const mark = daemon.mark();
-      daemon.start();
-      await daemon.waitForLog((line) => line.msg === 'restored' && line.cpus === exclusiveList, { from: mark });
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      expect(readdirSync(daemon.stateDir).some((name) => name.startsWith('state.json.bad-'))).toBe(true);
-      await pod.remove();
-    });
-
-    test('containerd restarts: health goes and comes back, promises stay, and pods that end later are released', async () => {
-      await start('--reconcile-period', '500ms');
-      expect(await isHealthy(daemon, 'nri')).toBe(true);
-      const pod = await runtime.kubelet.runPod({ containers: [pinned] });
-      const db = await pod.startContainer('db');
-      const mark = daemon.mark();
-      await runtime.kill();
-      await waitUntil('health to be gone', async () => !(await isHealthy(daemon, 'nri')));
-      expect(await isHealthy(daemon, '')).toBe(true);
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      await runtime.start();
-      await synchronized(mark);
-      await waitUntil('health to be back', () => isHealthy(daemon, 'nri'));
-      expect(db.cpuset().cpus).toBe(exclusiveList);
-      // The runtime tells nothing of the end of pods that are older than itself.
-      await pod.remove();
-      await daemon.waitForLog('released', { from: mark });
-      expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
-    });
-
-    test('a container that restarts keeps its CPUs, and an app container takes over those of its init container', async () => {
-      await start();
-      const pod = await runtime.kubelet.runPod({
-        containers: [{ name: 'init', cpus: exclusiveCpus, command: printMaskThenExit }, pinned],
-      });
-      const init = await pod.startContainer('init');
-      expect(await init.firstLine()).toBe(exclusiveList);
-      await init.exitCode();
-      // The runtime's status comes before it tells us.
-      await daemon.waitForLog((line) => line.msg === 'idle' && line.container === 'init');
-      const db = await pod.startContainer('db');
-      expect(await db.firstLine()).toBe(exclusiveList);
-      await db.stop();
-      const again = await pod.startContainer('db');
-      expect(await again.firstLine()).toBe(exclusiveList);
-      await pod.remove();
-    });
-
-    test('a creation that the runtime fails after our answer gives its CPUs back', async () => {
-      await start();
-      const pod = await runtime.kubelet.runPod({
-        containers: [
-          { ...pinned, command: ['/no/such/file'] },
-          { ...pinned, name: 'good' },
-        ],
-      });
-      const broken = await pod.createContainer('db');
-      await expect(broken.start()).rejects.toThrow();
-      await broken.remove();
-      const good = await pod.startContainer('good');
-      expect(await good.firstLine()).toBe(exclusiveList);
-      await pod.remove();
-    });
-
-    test('without writes to cgroups the runtime moves the shared containers, before the creation goes on', async () => {
-      await start('--cgroup-writes', 'off');
-      const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
-      const web = await sharedPod.startContainer('web');
-      const pod = await runtime.kubelet.runPod({ containers: [pinned] });
-      const db = await pod.createContainer('db');
-      expect(web.cpuset().cpus).toBe('0');
-      await db.start();
-      expect(await db.firstLine()).toBe(exclusiveList);
-      await pod.remove();
-      await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
-      await sharedPod.remove();
-    });
-
-    test('SIGTERM ends cleanly, and a second instance is refused, wherever its state is and whatever its mode', async () => {
-      await start();
-      const asProxy = ['--mode', 'cri-proxy', ...RESERVED];
-      for (const [args, stateDir, because] of [
-        [RESERVED, daemon.stateDir, /two cpusetd can't share a state directory/],
-        [RESERVED, undefined, /only one cpusetd may serve a runtime/],
-        [asProxy, undefined, /only one cpusetd may serve a runtime/],
-      ] as const) {
-        const second = startDaemon({ runtime, args, ...(stateDir !== undefined && { stateDir }) });
-        try {
-          await second.waitForLog((line) => because.test(JSON.stringify(line)));
-          expect(await second.ended()).toBe(1);
-        } finally {
-          await second.dispose();
-        }
-      }
-      expect(await daemon.stop('SIGTERM')).toBe(0);
-    });
+onEachRuntime('cpusetd as an NRI plugin', (suite) => {
+  let runtime: Runtime;
+  let daemon: Daemon;
+  beforeAll(async () => {
+    runtime = await startRuntime({ suite, nri: true });
+    const { containerd, runc } = runtime.packages;
+    console.info(`containerd ${containerd}, runc ${runc}`);
   });
-}
+  afterAll(() => runtime?.stop());
+  afterEach(() => daemon?.dispose());
+
+  const start = async (...args: string[]): Promise<void> => {
+    daemon = startDaemon({ runtime, args: [...RESERVED, ...args] });
+    await daemon.ready();
+  };
+  const synchronized = (from = 0) =>
+    daemon.waitForLog((line) => line.msg === 'synchronized with the runtime', { from });
+
+  test('the first process runs on the promised CPUs, and the shared container has left them before it exists', async () => {
+    await start();
+    const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
+    const web = await sharedPod.startContainer('web');
+    expect(await web.firstLine()).toBe(machine);
+
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    const db = await pod.createContainer('db');
+    // Created, not started: no process of it exists yet, and the CPUs are already free for it.
+    expect(web.cpuset().cpus).toBe('0');
+    expect(masksOf(web)).toEqual(['0']);
+    await db.start();
+    expect(await db.firstLine()).toBe(exclusiveList);
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    await daemon.waitForLog(
+      (line) => line.msg === 'pinned' && line.container === 'db' && typeof line.because === 'string',
+    );
+
+    await pod.remove();
+    await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
+    await sharedPod.remove();
+  });
+
+  test("the runtime's own record follows in the background, and an update without a cpuset loses nothing", async () => {
+    await start();
+    const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
+    const web = await sharedPod.startContainer('web');
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    await waitUntil(
+      'the record of the shared container',
+      async () => (await web.status()).resources?.linux?.cpusetCpus === '0',
+    );
+
+    await db.update({ cpuShares: 2048n });
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    await web.update({ cpuShares: 512n, cpusetCpus: machine }); // someone who knows nothing of us
+    expect(web.cpuset().cpus).toBe('0');
+    await pod.remove();
+    await sharedPod.remove();
+  });
+
+  test('drift by hand is repaired', async () => {
+    await start('--reconcile-period', '500ms');
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    db.writeCpuset('0');
+    const noticed = await daemon.waitForLog((line) => line.msg === 'drifted');
+    expect(noticed).toMatchObject({ promised: exclusiveList, found: '0', container: 'db' });
+    await daemon.waitForLog('repaired');
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    const status = await statusOf(daemon);
+    expect(status.containers.find((c) => c.container === 'db')?.verdict.kind).toBe('kept');
+    await pod.remove();
+  });
+
+  test('a pod that does not fit is refused with numbers and a reason, and starts when there is room', async () => {
+    await start();
+    const first = await runtime.kubelet.runPod({ containers: [pinned] });
+    await first.startContainer('db');
+    const second = await runtime.kubelet.runPod({ containers: [pinned] });
+    await expect(second.startContainer('db')).rejects.toThrow(
+      new RegExp(`asked for ${exclusiveCpus} exclusive CPUs?, 0 can be given now: 0 of ${exclusiveCpus} allocatable`),
+    );
+    await first.remove();
+    const db = await second.startContainer('db');
+    expect(await db.firstLine()).toBe(exclusiveList);
+    await second.remove();
+  });
+
+  test('SIGKILL: nothing moves; what was created meanwhile is found and put right; nothing is lost', async () => {
+    await start();
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    await daemon.kill();
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    const strangerPod = await runtime.kubelet.runPod({ containers: [shared] });
+    const stranger = await strangerPod.startContainer('web');
+    expect(await stranger.firstLine()).toBe(machine); // nobody kept it off: that is the gap
+    const mark = daemon.mark();
+    daemon.start();
+    await daemon.waitForLog((line) => line.msg === 'found unpinned' && line.container === 'web', { from: mark });
+    await synchronized(mark);
+    expect(stranger.cpuset().cpus).toBe('0');
+    expect(masksOf(stranger)).toEqual(['0']);
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    await strangerPod.remove();
+    await pod.remove();
+  });
+
+  test('state that was lost is rebuilt from the runtime: who runs pinned stays where he is', async () => {
+    await start();
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    await daemon.kill();
+    writeFileSync(join(daemon.stateDir, 'state.json'), '{"torn');
+    const mark = daemon.mark();
+    daemon.start();
+    await daemon.waitForLog((line) => line.msg === 'restored' && line.cpus === exclusiveList, { from: mark });
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    expect(readdirSync(daemon.stateDir).some((name) => name.startsWith('state.json.bad-'))).toBe(true);
+    await pod.remove();
+  });
+
+  test('containerd restarts: health goes and comes back, promises stay, and pods that end later are released', async () => {
+    await start('--reconcile-period', '500ms');
+    expect(await isHealthy(daemon, 'nri')).toBe(true);
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    const db = await pod.startContainer('db');
+    const mark = daemon.mark();
+    await runtime.kill();
+    await waitUntil('health to be gone', async () => !(await isHealthy(daemon, 'nri')));
+    expect(await isHealthy(daemon, '')).toBe(true);
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    await runtime.start();
+    await synchronized(mark);
+    await waitUntil('health to be back', () => isHealthy(daemon, 'nri'));
+    expect(db.cpuset().cpus).toBe(exclusiveList);
+    // The runtime tells nothing of the end of pods that are older than itself.
+    await pod.remove();
+    await daemon.waitForLog('released', { from: mark });
+    expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+  });
+
+  test('a container that restarts keeps its CPUs, and an app container takes over those of its init container', async () => {
+    await start();
+    const pod = await runtime.kubelet.runPod({
+      containers: [{ name: 'init', cpus: exclusiveCpus, command: printMaskThenExit }, pinned],
+    });
+    const init = await pod.startContainer('init');
+    expect(await init.firstLine()).toBe(exclusiveList);
+    await init.exitCode();
+    // The runtime's status comes before it tells us.
+    await daemon.waitForLog((line) => line.msg === 'idle' && line.container === 'init');
+    const db = await pod.startContainer('db');
+    expect(await db.firstLine()).toBe(exclusiveList);
+    await db.stop();
+    const again = await pod.startContainer('db');
+    expect(await again.firstLine()).toBe(exclusiveList);
+    await pod.remove();
+  });
+
+  test('a creation that the runtime fails after our answer gives its CPUs back', async () => {
+    await start();
+    const pod = await runtime.kubelet.runPod({
+      containers: [
+        { ...pinned, command: ['/no/such/file'] },
+        { ...pinned, name: 'good' },
+      ],
+    });
+    const broken = await pod.createContainer('db');
+    await expect(broken.start()).rejects.toThrow();
+    await broken.remove();
+    const good = await pod.startContainer('good');
+    expect(await good.firstLine()).toBe(exclusiveList);
+    await pod.remove();
+  });
+
+  test('without writes to cgroups the runtime moves the shared containers, before the creation goes on', async () => {
+    await start('--cgroup-writes', 'off');
+    const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
+    const web = await sharedPod.startContainer('web');
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    const db = await pod.createContainer('db');
+    expect(web.cpuset().cpus).toBe('0');
+    await db.start();
+    expect(await db.firstLine()).toBe(exclusiveList);
+    await pod.remove();
+    await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
+    await sharedPod.remove();
+  });
+
+  test('SIGTERM ends cleanly, and a second instance is refused, wherever its state is and whatever its mode', async () => {
+    await start();
+    const asProxy = ['--mode', 'cri-proxy', ...RESERVED];
+    for (const [args, stateDir, because] of [
+      [RESERVED, daemon.stateDir, /two cpusetd can't share a state directory/],
+      [RESERVED, undefined, /only one cpusetd may serve a runtime/],
+      [asProxy, undefined, /only one cpusetd may serve a runtime/],
+    ] as const) {
+      const second = startDaemon({ runtime, args, ...(stateDir !== undefined && { stateDir }) });
+      try {
+        await second.waitForLog((line) => because.test(JSON.stringify(line)));
+        expect(await second.ended()).toBe(1);
+      } finally {
+        await second.dispose();
+      }
+    }
+    expect(await daemon.stop('SIGTERM')).toBe(0);
+  });
+});

@@ -1,75 +1,89 @@
 import { defineUnless } from '../support/not-run';
 import {
   type Daemon,
-  findWhyNoRequiredPlugin,
+  knowsRequiredPlugins,
   requireRuntime,
   type Runtime,
   type RunningPod,
   startDaemon,
   startRuntime,
+  type Suite,
 } from './rig';
 
 jest.setTimeout(300_000);
 
-requireRuntime('sid')('a runtime that is told to require cpusetd', () => {
+/** A runtime that is told to require cpusetd, and one pod after the other on it. */
+function useRuntime(suite: Suite) {
   let runtime: Runtime;
   let daemon: Daemon | undefined;
   let pods: RunningPod[] = [];
   beforeAll(async () => {
-    runtime = await startRuntime({ suite: 'sid', nri: true, requiredPlugin: 'cpusetd' });
+    runtime = await startRuntime({ suite, nri: true, requiredPlugin: 'cpusetd' });
+    console.info(`containerd ${runtime.packages['containerd']}, runc ${runtime.packages['runc']}`);
   });
   afterAll(() => runtime?.stop());
   afterEach(async () => {
     for (const pod of pods) await pod.remove();
     pods = [];
     await daemon?.dispose();
+    daemon = undefined;
   });
-
-  const start = async (annotations: Readonly<Record<string, string>> = {}) => {
-    const pod = await runtime.kubelet.runPod({ containers: [{ name: 'web', cpus: 1 }], annotations });
-    pods.push(pod);
-    return pod.startContainer('web');
-  };
-  const end = async () => {
-    await pods.pop()?.remove();
-  };
-  const exclusive = /^[1-9]\d*$/; // one CPU, and not the reserved one
-
-  const unknown = findWhyNoRequiredPlugin('sid');
-
-  defineUnless(unknown === undefined ? 'this containerd knows required plugins' : undefined, () => {
-    test('one that does not know the setting takes it and creates containers without cpusetd; with it they are pinned', async () => {
-      await expect(start()).resolves.toBeDefined();
-      await end();
+  return {
+    startDaemon: async () => {
       daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
       await daemon.waitForLog('synchronized with the runtime');
-      expect((await start()).cpuset().cpus).toMatch(exclusive);
-    });
-  });
+      return daemon;
+    },
+    start: async (annotations: Readonly<Record<string, string>> = {}) => {
+      const pod = await runtime.kubelet.runPod({ containers: [{ name: 'web', cpus: 1 }], annotations });
+      pods.push(pod);
+      return pod.startContainer('web');
+    },
+    end: async () => {
+      await pods.pop()?.remove();
+    },
+  };
+}
 
-  defineUnless(unknown, () => {
-    test('no container is created without it; a pod that tolerates that is; with it all are, and none when it has died', async () => {
-      const refused = /required plugin "cpusetd" not present/;
-      await expect(start()).rejects.toThrow(refused);
-      await expect(start({ 'cpusetd.io/tolerate-missing': 'true' })).resolves.toBeDefined();
-      await end();
+const exclusive = /^[1-9]\d*$/; // one CPU, and not the reserved one
 
-      daemon = startDaemon({ runtime, args: ['--reserved-cpus', '0'] });
-      await daemon.waitForLog('synchronized with the runtime');
-      const pinned = await start({ 'required-plugins.noderesource.dev': '["cpusetd"]' });
-      expect(pinned.cpuset().cpus).toMatch(exclusive);
-      await end();
-      // The same annotation with a name that nobody has: the runtime reads it.
-      await expect(start({ 'required-plugins.noderesource.dev': '["nobody"]' })).rejects.toThrow(
-        /"nobody" not present/,
-      );
+requireRuntime('sid')('a runtime that is told to require cpusetd and does not know the setting', () => {
+  defineUnless(
+    knowsRequiredPlugins() ? 'the containerd of Debian sid knows required plugins by now' : undefined,
+    () => {
+      const { start, end, startDaemon } = useRuntime('sid');
 
-      await daemon.kill();
-      await expect(start()).rejects.toThrow(refused);
-      const from = daemon.log.lines.length;
-      daemon.start();
-      await daemon.waitForLog('synchronized with the runtime', { from });
-      expect((await start()).cpuset().cpus).toMatch(exclusive);
-    });
+      test('it takes the setting and creates containers without cpusetd; with it they are pinned', async () => {
+        await expect(start()).resolves.toBeDefined();
+        await end();
+        await startDaemon();
+        expect((await start()).cpuset().cpus).toMatch(exclusive);
+      });
+    },
+  );
+});
+
+requireRuntime('release')('a runtime that is told to require cpusetd', () => {
+  const { start, end, startDaemon } = useRuntime('release');
+  const refused = /required plugin "cpusetd" not present/;
+
+  test('no container is created without it; a pod that tolerates that is; with it all are, and none when it has died', async () => {
+    await expect(start()).rejects.toThrow(refused);
+    await expect(start({ 'cpusetd.io/tolerate-missing': 'true' })).resolves.toBeDefined();
+    await end();
+
+    const daemon = await startDaemon();
+    const pinned = await start({ 'required-plugins.noderesource.dev': '["cpusetd"]' });
+    expect(pinned.cpuset().cpus).toMatch(exclusive);
+    await end();
+    // The same annotation with a name that nobody has: the runtime reads it.
+    await expect(start({ 'required-plugins.noderesource.dev': '["nobody"]' })).rejects.toThrow(/"nobody" not present/);
+
+    await daemon.kill();
+    await expect(start()).rejects.toThrow(refused);
+    const from = daemon.log.lines.length;
+    daemon.start();
+    await daemon.waitForLog('synchronized with the runtime', { from });
+    expect((await start()).cpuset().cpus).toMatch(exclusive);
   });
 });

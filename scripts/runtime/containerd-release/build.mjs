@@ -2,7 +2,7 @@
 // and keeps it in the cache. Debian has no containerd from 2.2 on.
 //
 //   node scripts/runtime/containerd-release/build.mjs     prints the folder of its programs, or why there is none (exit 1)
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -26,11 +26,20 @@ export function releaseDirOf(env = process.env) {
   return join(cacheDir(env), `containerd-release-${pins}`);
 }
 
-/** Why no release can be had on this machine for certain, or undefined when building one is worth a try. */
+/** The workspace and flags of whoever calls do not count. */
+const goEnv = (env) => ({ ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' });
+
+/** Why there is no Go that can build it, or undefined when there is one or the cache has the programs. */
 export function findMissingForRelease(env = process.env) {
   if (existsSync(releaseDirOf(env))) return undefined;
-  return spawnSync('go', ['version'], { env, stdio: 'ignore' }).status === 0 ? undefined : 'no Go toolchain (go)';
+  // It needs no network, but fails when this Go is older than go.mod asks for and can't fetch a newer one.
+  const go = spawnSync('go', ['list', '-m'], { cwd: here, env: goEnv(env), encoding: 'utf8' });
+  if (go.status === 0) return undefined;
+  const why = go.error?.code === 'ENOENT' ? 'there is no go command' : lastLine(go.stderr) || go.error?.message;
+  return `building containerd needs Go: ${why}`;
 }
+
+const lastLine = (text) => (text ?? '').trim().split('\n').at(-1);
 
 /**
  * Gives the folder with `containerd`, `containerd-shim-runc-v2` and `ctr`, building them when the cache has none (about
@@ -46,11 +55,14 @@ export function ensureContainerdRelease({ env = process.env, log = () => {} } = 
   if (missing !== undefined) throw new Error(missing);
   mkdirSync(cacheDir(env), { recursive: true });
   log('building containerd from its Go modules: about three minutes, once');
-  execFileSync('flock', [`${dir}.lock`, process.execPath, fileURLToPath(import.meta.url), '--locked'], {
+  const done = spawnSync('flock', [`${dir}.lock`, process.execPath, fileURLToPath(import.meta.url), '--locked'], {
     env,
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', 'pipe'],
+    encoding: 'utf8',
     timeout: 2 * buildSeconds * 1000,
   });
+  if (done.status !== 0)
+    throw new Error(lastLine(done.stderr) || `containerd can't be built: ${done.error?.message ?? done.signal}`);
   return dir;
 }
 
@@ -64,14 +76,13 @@ function build(dir, env) {
       ['build', '-trimpath', '-tags', 'no_btrfs,no_devmapper', '-o', `${building}/`, ...packages],
       {
         cwd: here,
-        env: { ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly' },
+        env: goEnv(env),
         encoding: 'utf8',
         timeout: buildSeconds * 1000,
       },
     );
-    if (go.status !== 0)
-      throw new Error(`containerd can't be built: ${(go.stderr ?? '').trim().split('\n').at(-1) || go.error?.message}`);
-    const lacking = packages.filter((name) => !existsSync(join(building, basename(name))));
+    if (go.status !== 0) throw new Error(`containerd can't be built: ${lastLine(go.stderr) || go.error?.message}`);
+    const lacking = packages.map((name) => basename(name)).filter((name) => !existsSync(join(building, name)));
     if (lacking.length > 0) throw new Error(`the build made no ${lacking.join(', no ')}`);
     renameSync(building, dir);
   } finally {

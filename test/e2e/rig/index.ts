@@ -8,5 +8,5 @@ export { replaceFile } from './replace-file';
 export { type ContainerSpec, Kubelet, type PodSpec } from './kubelet';
 export type { Qos, ResourceSpec } from './kubelet-numbers';
 export { RunningPod } from './pod';
-export { findWhyNoRequiredPlugin, onEachRuntime, requireRuntime, type Suite } from './require-runtime';
+export { knowsRequiredPlugins, onEachRuntime, requireRuntime, type Suite } from './require-runtime';
 export { type Runtime, type RuntimeFacts, startRuntime } from './runtime';

@@ -13,7 +13,7 @@ import { runtimeScripts, type Suite } from './require-runtime';
 export interface RuntimeFacts {
   readonly suite: Suite;
   readonly nri: boolean;
-  /** Debian's versions, by package: `containerd`, `runc`, …; that of CPUSETD_CONTAINERD where it is used. */
+  /** Versions, by Debian package: `containerd`, `runc`, … */
   readonly packages: Readonly<Record<string, string>>;
   readonly work: string;
   readonly criSocket: string;

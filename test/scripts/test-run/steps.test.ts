@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadScript } from '../../support/load-script';
 import type { Step } from './types';
@@ -15,17 +15,33 @@ beforeAll(async () => {
   steps = await loadScript<Steps>('test-run/steps.mjs');
 });
 
-test('each end-to-end test file runs in exactly one step', () => {
-  const run = Object.values(steps.e2eGroups(root)).flat().sort();
-  const there = readdirSync(join(root, 'test/e2e'), { recursive: true, encoding: 'utf8' });
-  expect(run).toEqual(there.flatMap((file) => (file.endsWith('.test.ts') ? [`test/e2e/${file}`] : [])).sort());
-  expect(run.filter((file) => !existsSync(join(root, file)))).toEqual([]);
+const e2eFiles = readdirSync(join(root, 'test/e2e'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.test.ts'))
+  .map((file) => `test/e2e/${file}`)
+  .sort();
+/** The end-to-end test files of the steps that run on these suites, as often as they run. */
+const listRun = (suites: string): readonly string[] =>
+  [...steps.listSteps(), ...steps.listFurtherSteps(root)]
+    .filter(({ env }) => env?.['CPUSETD_SUITES'] === suites)
+    .flatMap(({ command }) => (typeof command === 'function' ? command('results.json') : command))
+    .filter((word) => word.endsWith('.test.ts'))
+    .sort();
 
-  const commands = [...steps.listSteps(), ...steps.listFurtherSteps(root)].flatMap(({ command }) =>
-    typeof command === 'function' ? command('results.json') : command,
-  );
-  expect(commands.filter((word) => word.endsWith('.test.ts')).sort()).toEqual(run);
+test("each end-to-end test file runs in exactly one step on Debian's runtimes", () => {
+  expect(listRun('trixie,sid')).toEqual(e2eFiles);
+  expect(Object.values(steps.e2eGroups(root)).flat().sort()).toEqual(e2eFiles);
 });
+
+test('each that has tests for a release of containerd runs once on it, and all steps say on what they run', () => {
+  const onRelease = e2eFiles.filter((file) =>
+    /\bonEachRuntime\(|\brequireRuntime\('release'\)/.test(readFileSync(join(root, file), 'utf8')),
+  );
+  expect(listRun('release')).toEqual(onRelease);
+  expect(listRun('release')).toEqual(expect.arrayContaining(['nri', 'required-plugin'].map(toFile)));
+  for (const step of [...steps.listSteps(), ...steps.listFurtherSteps(root)])
+    if (step.name.startsWith('e2e')) expect(['trixie,sid', 'release']).toContain(step.env?.['CPUSETD_SUITES']);
+});
+const toFile = (name: string): string => `test/e2e/${name}.test.ts`;
 
 test('names of steps are their own, and a step needs only what comes before it in the same command', () => {
   const [first, further] = [steps.listSteps(), steps.listFurtherSteps(root)];

@@ -24,6 +24,7 @@ export interface Step {
   readonly counts?: 'jest' | 'results' | 'itself';
   readonly light?: boolean;
   readonly needs?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
   readonly limitMinutes?: number;
   readonly graceSeconds?: number;
 }
