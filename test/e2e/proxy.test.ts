@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -475,10 +476,28 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     });
 
     test('a socket on which somebody answers is not taken away', async () => {
-      await start();
-      const second = startDaemon({ runtime, args: PROXY, criListen: daemon.criListen });
+      const folder = mkdtempSync(join(tmpdir(), 'cpusetd-p-'));
+      const criListen = join(folder, 'cri.sock');
+      const answers = createServer((socket) => socket.on('error', () => undefined).end('here')).listen(criListen);
+      await once(answers, 'listening');
+      const refused = startDaemon({ runtime, args: PROXY, criListen });
       try {
-        await second.waitForLog((line) => /another process answers there/.test(JSON.stringify(line)));
+        await refused.waitForLog((line) => /another process answers there/.test(JSON.stringify(line)));
+        expect(await refused.ended()).toBe(1);
+        const [said] = (await once(connect(criListen), 'data')) as [Buffer];
+        expect(said.toString()).toBe('here');
+      } finally {
+        await refused.dispose();
+        answers.close();
+        rmSync(folder, { recursive: true });
+      }
+    });
+
+    test('a second daemon before the same runtime is refused, and the first goes on', async () => {
+      await start();
+      const second = startDaemon({ runtime, args: PROXY });
+      try {
+        await second.waitForLog((line) => /is locked by process \d+/.test(JSON.stringify(line)));
         expect(await second.ended()).toBe(1);
       } finally {
         await second.dispose();

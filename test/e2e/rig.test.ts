@@ -67,7 +67,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         const pod = await runtime.kubelet.runPod({
           namespace: 'shop',
           name: 'cart',
-          annotations: { 'example.org/a': 'b' },
+          annotations: { 'cpusetd.io/policy': 'static' },
           containers: [{ name: 'main', cpuRequestMilli: 250, cpuLimitMilli: 500, memoryLimitBytes: 1 << 26 }],
         });
         const container = await pod.startContainer('main');
@@ -77,7 +77,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
           uid: pod.uid,
           namespace: 'shop',
           name: 'cart',
-          annotations: { 'example.org/a': 'b' },
+          annotations: { 'cpusetd.io/policy': 'static' },
           cgroupParent: `${runtime.cgroupRoot}/kubepods/burstable/pod${pod.uid}`,
         });
         expect(containers.find(({ id }) => id === container.id)).toMatchObject({
