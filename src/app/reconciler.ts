@@ -5,9 +5,7 @@ import type { NodeModel } from '../core/model/node-model';
 import { planMoves } from '../core/plan/plan-moves';
 import {
   compareListing,
-  hasPending,
   reconcile,
-  servePending,
   type Drift,
   type DriftPolicy,
   type Judged,
@@ -23,6 +21,7 @@ import type { Faults } from './faults';
 import { liftQuotas } from './lift-quotas';
 import { Onlooker } from './observe';
 import { OverdueCreations } from './overdue-creations';
+import { PendingLine } from './pending-line';
 import { RepairBook } from './repair-book';
 import type { Transactor } from './transactor';
 import type { VerdictBook } from './verdict-book';
@@ -62,6 +61,7 @@ export class Reconciler {
   private readonly repairs = new RepairBook();
   private readonly onlooker: Onlooker;
   private readonly overdue = new OverdueCreations();
+  private readonly pending: PendingLine;
   /** Whose repair was left to the runtime, because the cgroup was not written here. */
   private readonly handedOver = new Set<string>();
   private strangers: ReadonlySet<string> = new Set();
@@ -69,13 +69,14 @@ export class Reconciler {
 
   constructor(private readonly parts: ReconcilerParts) {
     this.onlooker = new Onlooker(parts.cgroups, parts.faults);
+    this.pending = new PendingLine(parts);
     parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
   }
 
   /** One round over everything: cgroups, then the runtime's lists. */
   async round(): Promise<void> {
     const { model, transactor, faults } = this.parts;
-    faults.contain('serving who waits', () => this.servePending());
+    this.pending.lookNow();
     this.sweep([...model.containers.values()], { sample: true });
     faults.contain('saving again', () => transactor.saveAgain());
     await faults.containAsync('comparing with the runtime', () => this.compareWithRuntime());
@@ -90,13 +91,9 @@ export class Reconciler {
     );
   }
 
-  private servePending(): void {
-    const { model, transactor, signal } = this.parts;
-    if (signal.aborted || !hasPending(model)) return;
-    transactor.change((draft) => {
-      servePending(draft);
-      return planMoves(draft);
-    });
+  /** A transaction could not decide on all who lack CPUs: the others have their turn now. */
+  goOnServing(): void {
+    this.pending.goOn();
   }
 
   /** Reads containers back, repairs what drifted, and judges them. */

@@ -124,6 +124,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
           allocations.note(notes);
           if (request?.kind === 'update-container' && !link.recorder.isUpdating(request.container.id))
             clues.noteUpdate(request.container.id, performance.now());
+          if (done.isCut) reconciler.goOnServing();
           aftermath.begin(done);
         },
       },

@@ -49,6 +49,8 @@ export interface Transaction {
   /** For the log, which is not written here: whoever asked waits. */
   readonly notes: readonly Note[];
   readonly timing: Timing;
+  /** Some of those who lack CPUs were not decided on: enough others were. */
+  readonly isCut?: true;
 }
 
 /** Is told of every transaction before its answer leaves: what can wait has to be put off. */
@@ -300,6 +302,7 @@ export class Transactor {
         failedMoves,
         notes,
         timing,
+        ...(draft?.isCut === true && { isCut: true as const }),
       };
       this.aside(() => observer.onTransaction(told));
     });

@@ -23,10 +23,21 @@ export interface NriSessionOptions {
   readonly log: Logger;
   /** Told of every step forward, and once more when the runtime has said who it is. */
   readonly onProgress: (phase: 'registered' | 'synchronized', runtime: protocol.RuntimeInfo | undefined) => void;
+  /** Time for the runtime to synchronize with a plugin that it has registered. Default: 30 s. */
+  readonly synchronizeWithinMs?: number | undefined;
 }
 
 /** The runtime registers one plugin at a time, and waits 5 s for a silent one in front of us. */
 const REGISTRATION_TIMEOUT_MS = 30_000;
+
+/** A runtime begins at once. Given up too soon, it may be the one that is slow: that holds it up even longer. */
+const SYNCHRONIZE_WITHIN_MS = 30_000;
+
+/** Runtimes before NRI 0.7 do not split the message, do not send one that is too long, and keep the connection all the same. */
+const NEVER_SYNCHRONIZED =
+  'the runtime has not told which containers there are, though we are registered; its log says why. "message too long" means ' +
+  'that the annotations of all pods together are more than it can send (16 MiB before containerd 2.0): find the pods with long ' +
+  'annotations and delete them';
 
 /** From this part of the timeout on an answer is worth a line in the log: at the whole of it the runtime drops us. */
 const SLOW_SHARE = 0.8;
@@ -50,6 +61,7 @@ export class NriSession {
   private openRequests = 0;
   private closingBecause: string | undefined;
   private hasEnded = false;
+  private patience: NodeJS.Timeout | undefined;
 
   /** Takes over a connected socket and registers; nothing needs to be awaited before the first event. */
   constructor(
@@ -59,6 +71,7 @@ export class NriSession {
     this.mux = new Mux(socket);
     this.closed = this.mux.closed.then((reason) => {
       this.hasEnded = true;
+      clearTimeout(this.patience);
       return this.explainEnd(reason);
     });
     // The server first: Configure may come before the answer to RegisterPlugin.
@@ -122,7 +135,11 @@ export class NriSession {
     const synchronization = (this.synchronization ??= new Synchronization());
     const timeoutMs = request.timeoutMs ?? this.requestTimeoutMs;
     const event = synchronization.add(request.payload, performance.now(), timeoutMs);
-    if (event === undefined) return writeMoreToCome();
+    clearTimeout(this.patience);
+    if (event === undefined) {
+      this.waitForSynchronization();
+      return writeMoreToCome();
+    }
     this.synchronization = undefined;
 
     const onAnswered = () => {
@@ -200,8 +217,15 @@ export class NriSession {
   private advance(phase: 'registered' | 'synchronized'): void {
     if (this.hasEnded) return;
     const furthest = this.phase === 'synchronized' ? this.phase : phase;
+    if (this.phase === 'connected' && phase === 'registered') this.waitForSynchronization();
     this.phase = furthest;
     this.options.onProgress(furthest, this.runtime);
+  }
+
+  /** For its beginning, or for the next piece of it. */
+  private waitForSynchronization(): void {
+    const { synchronizeWithinMs = SYNCHRONIZE_WITHIN_MS } = this.options;
+    this.patience = setTimeout(() => this.close(NEVER_SYNCHRONIZED), synchronizeWithinMs);
   }
 
   private explainEnd({ by, because }: CloseReason): string {

@@ -17,6 +17,8 @@ export interface NriPluginOptions {
   readonly log: Logger;
   /** Ends the plugin; the socket is closed at once, before anything else of the process ends. */
   readonly signal: AbortSignal;
+  /** See `NriSessionOptions`. */
+  readonly synchronizeWithinMs?: number;
   /** Told of every change of the state, never twice of the same. */
   readonly onState?: (state: PluginState) => void;
 }

@@ -32,7 +32,9 @@ class Fixture {
     return runtime;
   }
 
-  start(options: { pluginName?: string; pluginIndex?: string; socketPath?: string } = {}): void {
+  start(
+    options: { pluginName?: string; pluginIndex?: string; socketPath?: string; synchronizeWithinMs?: number } = {},
+  ): void {
     this.ended = runNriPlugin({
       socketPath: this.socketPath,
       pluginName: 'cpusetd',
@@ -229,6 +231,22 @@ describe('Synchronize', () => {
     fixture.start();
     await runtime.plugin();
     expect(runtime.cpusOf(app)).toBe('2-3');
+  });
+
+  test('that the runtime never sends, since it is too long, is asked for again until it is sent, and the log says why', async () => {
+    let annotationsAreLong = true;
+    const runtime = await fixture.listen({
+      keepsLatePlugins: true,
+      nriVersion: undefined,
+      cannotSynchronize: () => annotationsAreLong,
+    });
+    fixture.start({ synchronizeWithinMs: 100 });
+    await fixture.untilReason(/has not told which containers there are.*message too long/);
+    expect(fixture.countPhase('synchronized')).toBe(0);
+    annotationsAreLong = false;
+    await runtime.plugin();
+    await runtime.runPod({ name: 'web' });
+    expect(fixture.kinds()).toEqual(['synchronize', 'pod-started']);
   });
 
   test('that was answered too late is done again on a new connection, though the runtime keeps the old one', async () => {

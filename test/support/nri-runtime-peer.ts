@@ -29,6 +29,8 @@ export interface PeerOptions {
   readonly maxListed: number;
   /** What this release does with a plugin that synchronizes too late: NRI before 0.7 keeps it and never calls it. */
   readonly keepsLatePlugins: boolean;
+  /** Synchronize is longer than this release can send: as above, and it is never sent. */
+  readonly cannotSynchronize: () => boolean;
   /** Methods of their own for all events, as since NRI 0.12. */
   readonly hasDedicatedMethods: boolean;
   /** Configure goes out before the answer to RegisterPlugin. */
@@ -181,6 +183,10 @@ export class NriRuntimePeer {
 
   private async synchronizePiece(piece: SynchronizeRequest, timeoutMs: number): Promise<Uint8Array> {
     const payload = SynchronizeRequest.encode(piece).finish();
+    if (this.options.cannotSynchronize()) {
+      this.droppedBecause = 'message too long; the connection stays open';
+      throw new Error(this.droppedBecause);
+    }
     if (!this.options.keepsLatePlugins) return this.request('Synchronize', payload, timeoutMs);
     this.requests.push('Synchronize');
     try {

@@ -42,6 +42,7 @@ const DEFAULTS: PeerOptions = {
   registrationTimeoutMs: 60_000,
   maxListed: 1000,
   keepsLatePlugins: false,
+  cannotSynchronize: () => false,
   hasDedicatedMethods: true,
   configuresFirst: false,
 };

@@ -1,7 +1,7 @@
 import type { AllocationStep } from '../allocation/allocation-step';
 import type { Container } from '../model/container';
 import { runtimeUidOf } from '../model/find-spec';
-import type { Change, NodeModel } from '../model/node-model';
+import type { Change, NodeModel, NodeView } from '../model/node-model';
 
 /** One line for the operator: constant text, facts as fields. */
 export interface Note {
@@ -23,13 +23,35 @@ export class Draft {
   private readonly touchedIds = new Set<string>();
   private readonly touchedPods = new Set<string>();
   private everyone = false;
+  private decisionsLeft: number;
+  private cut = false;
   readonly notes: Note[] = [];
 
   /** `now` is the time of the event, RFC 3339. */
   constructor(
     readonly model: NodeModel,
     readonly now: string,
-  ) {}
+  ) {
+    this.decisionsLeft = mostDecisions(model);
+  }
+
+  /** True when somebody who lacks CPUs was not decided on, because enough others were. */
+  get isCut(): boolean {
+    return this.cut;
+  }
+
+  /**
+   * Counts decisions on those who lack CPUs. False when they would be too many for one transaction, and none is counted: whoever
+   * is meant has to wait for the next.
+   */
+  spend(decisions: number): boolean {
+    if (decisions > this.decisionsLeft) {
+      this.cut = true;
+      return false;
+    }
+    this.decisionsLeft -= decisions;
+    return true;
+  }
 
   /** True when something changed that is kept on disk. */
   get isDurable(): boolean {
@@ -84,6 +106,16 @@ export class Draft {
     this.touchedIds.clear();
     this.touchedPods.clear();
   }
+}
+
+const MOST_DECISIONS = 64;
+
+/**
+ * Most decisions of one transaction on those who lack CPUs. A decision costs at most some microseconds for each combination of
+ * NUMA nodes: where they are many, few are made while somebody waits for an answer.
+ */
+export function mostDecisions({ topology }: Pick<NodeView, 'topology'>): number {
+  return Math.max(1, Math.min(MOST_DECISIONS, 2 ** (16 - topology.numaNodes.length)));
 }
 
 /** The pod that a change is about, where its direction tells; else its inverse does. */

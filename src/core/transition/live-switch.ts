@@ -7,7 +7,7 @@ import type { NodeView } from '../model/node-model';
 import type { PodSpec } from '../model/pod-spec';
 import { wasLifted } from '../verdict/throttling';
 import { conforms, infoOf, ownAssignmentOf, podOf, wantsAfterAll } from './conforms';
-import type { Draft } from './draft';
+import { mostDecisions, type Draft } from './draft';
 import { placeContainer } from './place-container';
 import { entitle } from './placement';
 
@@ -17,27 +17,42 @@ import { entitle } from './placement';
  * the sandbox was made with.
  *
  * Containers of a pod are switched together if they can be, else one by one. One that can't be stays where it is, with the
- * reason, and is tried again when something of its pod changes or CPUs come back (`retrySwitches`).
+ * reason, and is tried again when something of its pod changes or CPUs come back (`retrySwitches`). Those of a pod that has
+ * more of them than one transaction decides on are switched one by one, and those beyond wait for their turn.
  */
-export function switchPod(draft: Draft, spec: PodSpec): void {
+export function switchPod(draft: Draft, spec: PodSpec, tried = new Set<string>()): void {
   for (const container of containersOf(draft, spec)) keepOffReserved(draft, spec.annotations, container);
-  const waiting = containersOf(draft, spec).filter((container) => isToSwitch(draft, spec.annotations, container));
-  if (waiting.length > 1 && draft.attempt(() => switchAll(draft, waiting)).ok) return;
+  const waiting = containersOf(draft, spec).filter(
+    (container) => !tried.has(container.id) && isToSwitch(draft, spec.annotations, container),
+  );
+  const mayBeTogether = waiting.length > 1 && waiting.length <= mostDecisions(draft.model);
+  if (mayBeTogether && !draft.spend(waiting.length)) {
+    for (const container of waiting) letWait(draft, container);
+    return;
+  }
+  if (mayBeTogether && draft.attempt(() => switchAll(draft, waiting)).ok) return;
   for (const container of waiting) {
+    // What was decided in vain together is decided once more, and counts as one.
+    if (!mayBeTogether && !draft.spend(1)) {
+      letWait(draft, container);
+      continue;
+    }
+    tried.add(container.id);
     const done = draft.attempt(() => switchAll(draft, [container]));
     if (!done.ok) noteUnmet(draft, container, done.because);
   }
 }
 
-/** Who could not be switched before may be now: the pods of those, whoever waits longest first. */
-export function retrySwitches(draft: Draft): void {
+/** Who could not be switched before may be now: the pods of those, whoever waits longest first, but not whoever was `tried`. */
+export function retrySwitches(draft: Draft, tried: Set<string>): void {
   const specs = new Set<PodSpec>();
   for (const container of listUnmet(draft.model)) {
+    if (tried.has(container.id)) continue;
     const pod = podOf(draft.model, container);
     const spec = pod && findSpec(draft.model, pod);
     if (spec) specs.add(spec);
   }
-  for (const spec of specs) switchPod(draft, spec);
+  for (const spec of specs) switchPod(draft, spec, tried);
 }
 
 /** Those whose switch could not be made, longest first; of those that came at once the one with the lowest id. */
@@ -125,6 +140,13 @@ function switchAll(draft: Draft, containers: readonly Container[]): Switched {
   return containers.every(({ id }) => conforms(model, model.containers.get(id)!))
     ? { ok: true }
     : { ok: false, because: 'other containers of its pod stay on the CPUs that they share with it' };
+}
+
+/** Not worth a line: its turn comes at once. */
+function letWait(draft: Draft, container: Container): void {
+  if (container.unmetSwitch) return;
+  const unmetSwitch = { because: 'its turn has not come yet', since: draft.now };
+  draft.put({ kind: 'put-container', container: { ...container, unmetSwitch } });
 }
 
 function noteUnmet(draft: Draft, container: Container, because: string): void {

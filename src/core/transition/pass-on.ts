@@ -15,11 +15,14 @@ export function passOn(draft: Draft): void {
 
 /**
  * Serves those who lack CPUs, as far as there are any: first who runs without those it is entitled to, then who has to be
- * switched; of both whoever waits longest. What does not fit stays as it is, and costs nothing.
+ * switched; of both whoever waits longest. What does not fit stays as it is.
+ *
+ * In one transaction so many are decided on (`mostDecisions`), from the first in the line; `draft.isCut` tells that some are left.
+ * `tried`: those who were decided on before, and are not now.
  */
-export function servePending(draft: Draft): void {
-  placeWaiting(draft);
-  retrySwitches(draft);
+export function servePending(draft: Draft, tried = new Set<string>()): void {
+  placeWaiting(draft, tried);
+  retrySwitches(draft, tried);
 }
 
 /** Whether anybody lacks CPUs. */

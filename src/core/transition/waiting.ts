@@ -28,12 +28,14 @@ export function listWaiting({ containers }: NodeView): Container[] {
 /**
  * Gives CPUs to those who wait for some, as far as there are any: by the policy that decides for new containers, whose
  * floors hold here too. Whoever asks for less may go before one that asks for more than there is. CPUs that lie idle in
- * a pod stay there: they are for the containers that had them.
+ * a pod stay there: they are for the containers that had them. Who was `tried` is passed over, and who is tried now comes to them.
  */
-export function placeWaiting(draft: Draft): void {
+export function placeWaiting(draft: Draft, tried: Set<string>): void {
   for (const waiting of listWaiting(draft.model)) {
     const pod = draft.model.pods.get(waiting.sandboxId);
-    if (!pod || pod.stopped) continue;
+    if (!pod || pod.stopped || tried.has(waiting.id)) continue;
+    if (!draft.spend(1)) return;
+    tried.add(waiting.id);
     const waited = { waitedSince: waiting.waitsSince! };
     if (decidePlacement(draft.model, pod, waiting, { leaveIdle: true }).decision.kind !== 'pin') continue;
     const placed = placeContainer(draft, pod, waiting, waited);

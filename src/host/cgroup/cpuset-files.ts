@@ -10,6 +10,7 @@ import {
   type WriteOutcome,
 } from './cgroup-file';
 import type { Hierarchies } from './find-hierarchies';
+import { TreeTime } from './tree-time';
 
 /** What a sweep needs: two small files. */
 export type CpusReading =
@@ -56,6 +57,7 @@ export class CpusetFiles {
   constructor(
     readonly files: CgroupFiles,
     readonly hierarchies: Hierarchies,
+    readonly treeTime = new TreeTime(),
   ) {
     const [cpus, mems] =
       hierarchies.version === 1 ? ['effective_cpus', 'effective_mems'] : ['cpus.effective', 'mems.effective'];

@@ -22,12 +22,19 @@ function writeOne(cpusets: CpusetFiles, folder: string, name: ListName, list: Cp
   // Version 2: a child without a value of its own follows, any other is cut to its parent by the kernel.
   if (cpusets.hierarchies.version === 2) return outcome;
 
-  const budget = { folders: MAX_CHILDREN };
-  if (outcome.kind === 'refused' && outcome.errno === 'EBUSY') return writeTree(cpusets, folder, name, list, budget);
+  const inTime = (work: (budget: Budget) => WriteOutcome): WriteOutcome =>
+    cpusets.treeTime.spend((isOver) => work({ folders: MAX_CHILDREN, isOver }));
+  if (outcome.kind === 'refused' && outcome.errno === 'EBUSY')
+    return inTime((budget) => writeTree(cpusets, folder, name, list, budget));
   if (outcome.kind === 'refused' && outcome.errno === 'EACCES')
     return explainParent(cpusets, folder, name, list, outcome);
   const grew = outcome.kind === 'ok' && outcome.changed && !list.isSubsetOf(before);
-  return grew ? both(outcome, followParent(cpusets, folder, name, before, list, budget)) : outcome;
+  return grew
+    ? both(
+        outcome,
+        inTime((budget) => followParent(cpusets, folder, name, before, list, budget)),
+      )
+    : outcome;
 }
 
 /**
@@ -64,9 +71,14 @@ function followParent(
       const because = `${folder}: more than ${MAX_CHILDREN} cgroups are below the container, not all were moved`;
       return { kind: 'refused', errno: 'E2BIG', because };
     }
+    if (budget.isOver()) {
+      const because = `${folder}: the cgroups below the container are too many to be moved at once; the others follow in later rounds`;
+      return { kind: 'refused', errno: 'ETIME', because };
+    }
     const had = cpusets.readList(`${child}/cpuset.${name}`);
     if (!isList(had) || had.isEmpty) continue; // gone meanwhile, or not set up yet
     const kept = had.equals(before) ? list : had.intersect(list);
+    if (kept.equals(had)) continue; // and so is all below it
     const moved = writeTree(cpusets, child, name, kept.isEmpty ? list : kept, budget);
     if (moved.kind === 'refused') return moved;
     if (moved.kind === 'ok') outcome = both(outcome, moved);
@@ -76,6 +88,7 @@ function followParent(
 
 interface Budget {
   folders: number;
+  readonly isOver: () => boolean;
 }
 
 /** Version 1 refuses what the parent does not have; after hotplug that can be a CPU that the kernel took out for good. */

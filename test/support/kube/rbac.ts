@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
+import { projectRoot } from '../../e2e/rig/project-root';
 
 /** What a request asks of RBAC: `group/resource`, as in `/pods` or `/nodes/status`, and a verb. */
 export interface Asked {
@@ -37,7 +38,7 @@ export function readRequest(
  * a comment, for who wants it.
  */
 export function readRights({ withOptional }: { readonly withOptional: boolean }): Set<string> {
-  const text = readFileSync(join(__dirname, '../../../deploy/rbac.yaml'), 'utf8');
+  const text = readFileSync(join(projectRoot(), 'deploy/rbac.yaml'), 'utf8');
   const whole = withOptional ? text.replaceAll(/^ {2}# (?=- apiGroups| {2}(?:resources|verbs):)/gm, '  ') : text;
   const objects = parseAllDocuments(whole).map((document) => document.toJS() as { kind: string; rules?: Rule[] });
   const rules = objects.flatMap(({ kind, rules = [] }) => (kind === 'ClusterRole' ? rules : []));
