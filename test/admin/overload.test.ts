@@ -323,17 +323,6 @@ describe('too many', () => {
     });
   });
 
-  test('connections whose process says nothing any more make room by themselves', async () => {
-    await withAdminRig(async ({ start, socketPath }) => {
-      await start({ keepAliveMs: 50 });
-      const silent = await Promise.all(Array.from({ length: 32 }, () => open(socketPath)));
-      let answer: unknown;
-      while (answer === undefined) answer = await newCall(socketPath);
-      expect(answer).toHaveProperty('status');
-      for (const socket of silent) socket.destroy();
-    });
-  });
-
   test('answers that nobody reads: memory is bounded, and others are answered', async () => {
     const { backend } = busyNode();
     await withAdminRig(async ({ start, socketPath, health }) => {
