@@ -55,6 +55,7 @@ export function addCpuManagerService(server: grpc.Server, parts: CpuManagerParts
           snapshot: () => encoded.status(),
           subscribe: (listener) => backend.watch((change) => listener(encoded.changeOf(change))),
           closing,
+          fail,
         });
       }, fail);
     },

@@ -7,7 +7,7 @@ import {
   type HealthCheckRequest,
 } from '../../gen/grpc/health/v1/health';
 import { CpusetdError } from '../core/errors';
-import { answerUnary, toGrpcService, type AdminLog } from './grpc-service';
+import { answerUnary, toGrpcService, toServiceError, type AdminLog } from './grpc-service';
 import { HEALTH_SERVICES, type HealthState, type ServingStatus } from './health-state';
 import { streamLatest } from './stream-latest';
 
@@ -31,6 +31,7 @@ export function addHealthService(
         snapshot: () => respond(health.get(service)),
         subscribe: (listener) => health.onChange(service, (status) => listener(respond(status))),
         closing,
+        fail: (error) => void call.emit('error', toServiceError(error, log)),
       });
     },
   });

@@ -25,6 +25,8 @@ export interface AdminServerOptions {
   readonly log: AdminLog;
   /** How long open calls may take to end at a close. */
   readonly drainMs?: number;
+  /** How long a connection may be silent before its process is asked whether it is there, and how long that may take. */
+  readonly keepAliveMs?: number;
 }
 
 /** Where the admin server is asked. */
@@ -45,6 +47,7 @@ const LIMITS: grpc.ServerOptions = {
   'grpc.max_concurrent_streams': 32, // of one connection; who has more to ask waits at his side
   'grpc-node.max_session_memory': 16, // MB: of answers that a connection has not read, and of its headers
   'grpc.enable_channelz': 0,
+  ...keepAliveAfter(10_000),
 };
 const MOST_CONNECTIONS = 32;
 /** Of those beyond, which are told so: they have to be quick. */
@@ -55,16 +58,22 @@ const MOST_HEALTH_CONNECTIONS = 64;
 
 const DRAIN_MS = 1_000;
 
+/** Ends a connection whose process has stopped or hangs: its place, and what it has not read, would be lost to others. */
+function keepAliveAfter(ms: number): grpc.ServerOptions {
+  return { 'grpc.keepalive_time_ms': ms, 'grpc.keepalive_timeout_ms': ms };
+}
+
 /** Serves the admin API at the doors. */
 export function startAdminServer(options: AdminServerOptions): AdminServer {
-  const { doors, backend, health, log, drainMs = DRAIN_MS } = options;
+  const { doors, backend, health, log, drainMs = DRAIN_MS, keepAliveMs } = options;
   grpc.setLogVerbosity(grpc.logVerbosity.NONE); // its faults reach us as errors; standard error is not its to write
   const closing = new AbortController();
   setMaxListeners(0, closing.signal); // one for each watcher
   const kubelet = createKubeletResources(options.kubeletResourcesSocket);
   const shared = { backend, health, kubelet, log, closing: closing.signal };
 
-  const server = new grpc.Server(LIMITS);
+  const limits = { ...LIMITS, ...(keepAliveMs !== undefined && keepAliveAfter(keepAliveMs)) };
+  const server = new grpc.Server(limits);
   const parts = { ...shared, queue: new AnswerQueue() };
   addHealthService(server, shared);
   addCpuManagerService(server, parts);
@@ -77,7 +86,7 @@ export function startAdminServer(options: AdminServerOptions): AdminServer {
 
   const servers = [server, crowd];
   if (doors.podResources) {
-    const forConsumers = new grpc.Server(LIMITS); // with a queue of its own: consumers are not in the way of operators
+    const forConsumers = new grpc.Server(limits); // with a queue of its own: consumers are not in the way of operators
     addPodResourcesService(forConsumers, { ...shared, queue: new AnswerQueue() });
     doors.podResources.open(usherTo(forConsumers, crowd));
     servers.push(forConsumers);

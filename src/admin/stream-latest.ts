@@ -7,6 +7,8 @@ interface Source<T> {
   readonly subscribe: (listener: (change: T) => void) => () => void;
   /** Ends the stream in order. */
   readonly closing: AbortSignal;
+  /** Ends the stream with an error, when the snapshot can't be had. */
+  readonly fail: (error: unknown) => void;
 }
 
 /**
@@ -15,7 +17,7 @@ interface Source<T> {
  * A peer that reads too slowly costs no memory: changes are dropped while its buffer is full, and the snapshot is
  * sent again when it has room.
  */
-export function streamLatest<T>(call: Writable, { snapshot, subscribe, closing }: Source<T>): void {
+export function streamLatest<T>(call: Writable, { snapshot, subscribe, closing, fail }: Source<T>): void {
   let full = false;
   let missed = false;
   const send = (message: T): void => {
@@ -27,7 +29,11 @@ export function streamLatest<T>(call: Writable, { snapshot, subscribe, closing }
     full = false;
     if (!missed) return;
     missed = false;
-    send(snapshot());
+    try {
+      send(snapshot());
+    } catch (error) {
+      fail(error);
+    }
   });
 
   const unsubscribe = subscribe(send);

@@ -2,9 +2,11 @@ import { destination, pino, stdSerializers, stdTimeFunctions, type DestinationSt
 import { showLines, showText } from '../core/show-text';
 import type { Note } from '../core/transition';
 
-const STDOUT = 1;
-/** Characters that wait for a standard output which takes none, such as a file on a full disk. */
+/** Bytes that wait for a standard output which takes none, such as a file on a full disk or a pipe whose reader has stopped. */
 const MAX_UNWRITTEN = 1_048_576;
+const TRY_AGAIN_MS = 1_000;
+
+type Output = ReturnType<typeof destination>;
 
 /** A field may quote somebody else, who may say anything at any length. */
 const LONGEST_FIELD = 2_048;
@@ -21,17 +23,48 @@ export interface LogOptions {
 /**
  * The daemon's log on standard output: one JSON object a line, or lines for people. Written at once, so that a
  * crash loses nothing of it. Texts in fields are shown as to people, and bounded: whoever reads a log does it in a terminal.
- * Logging never throws: a line that can't be made is left out; lines that can't be written wait until they can, up to a
- * bound, and what is beyond it is left out.
+ * Logging never throws and never waits: a line that can't be made is left out; lines that can't be written are kept until they
+ * can, up to a bound, and what is beyond it is left out and counted. That it never waits for a reader depends on Node, which makes
+ * a pipe or a socket non-blocking when `process.stdout` is first asked for.
  */
-export async function openLog({ logLevel, logFormat, fd = STDOUT }: LogOptions): Promise<Logger> {
-  if (logFormat === 'json') {
-    const stdout = destination({ dest: fd, sync: true, maxLength: MAX_UNWRITTEN });
-    stdout.on('error', () => undefined);
-    return createLog(logLevel, stdout);
-  }
-  const { PinoPretty } = await import('pino-pretty');
-  return createLog(logLevel, PinoPretty({ destination: fd, sync: true, translateTime: 'SYS:HH:MM:ss.l' }));
+export async function openLog({ logLevel, logFormat, fd = process.stdout.fd }: LogOptions): Promise<Logger> {
+  const output = destination({ dest: fd, sync: true, maxLength: MAX_UNWRITTEN, retryEAGAIN: () => false });
+  keepTrying(output);
+  const log = createLog(logLevel, logFormat === 'json' ? output : await prettyOn(output));
+  countLost(output, log);
+  return log;
+}
+
+/** Lines for people. A function rather than pino-pretty's stream, which keeps any number of lines for an output that takes none. */
+async function prettyOn(output: DestinationStream): Promise<DestinationStream> {
+  const { prettyFactory } = await import('pino-pretty');
+  const pretty = prettyFactory({ translateTime: 'SYS:HH:MM:ss.l' });
+  return { write: (line) => output.write(pretty(line)) };
+}
+
+/** What the output did not take is offered again after a pause: the next line may be long in coming, or itself be left out. */
+function keepTrying(output: Output): void {
+  let timer: NodeJS.Timeout | undefined;
+  const tryAgain = (): void => {
+    timer = undefined;
+    output.write('');
+  };
+  output.on('error', () => (timer ??= setTimeout(tryAgain, TRY_AGAIN_MS).unref()));
+}
+
+/** The number of lines that were left out is logged when the output has taken what was kept. */
+function countLost(output: Output, log: Logger): void {
+  let lost = 0;
+  const tell = (): void => {
+    const before = lost;
+    lost = 0;
+    log.warn({ lines: before }, 'lines of this log were left out: the output took none');
+    if (lost > 0) lost = before;
+  };
+  output.on('drop', () => {
+    if (lost === 0) output.once('drain', tell);
+    lost += 1;
+  });
 }
 
 function createLog(level: string, to: DestinationStream): Logger {

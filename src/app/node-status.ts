@@ -5,6 +5,7 @@ import type { NodeView } from '../core/model/node-model';
 import { optionNames } from '../core/model/settings';
 import { boundText } from '../core/show-text';
 import { explainCount, explainPod } from './explain';
+import type { Faults } from './faults';
 import { ShownModel } from './shown-model';
 import { StatusFeed } from './status-feed';
 import type { VerdictBook } from './verdict-book';
@@ -32,13 +33,14 @@ export interface NodeStatusParts {
   /** How the CPUs of a container were chosen. */
   readonly stepsOf: (containerId: string) => readonly AllocationStep[];
   readonly now: () => string;
+  readonly faults: Faults;
 }
 
 /** Shows what the daemon knows. */
 export function createAdminBackend(parts: NodeStatusParts): AdminBackend & { readonly feed: StatusFeed } {
   const shown = new ShownModel(parts);
   const status = (): Status => ({ node: showNode(parts), containers: shown.containers(), idle: shown.idle() });
-  const feed = new StatusFeed(status);
+  const feed = new StatusFeed(status, parts.faults);
   return {
     feed,
     status,

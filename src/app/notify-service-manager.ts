@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Logger } from 'pino';
+import { messageOf } from './faults';
 import type { HealthService, HealthState } from '../admin/health-state';
 
 export interface ServiceManagerParts {
@@ -15,6 +16,8 @@ export interface ServiceManagerParts {
 
 /** systemd waits so long for us, and starts the kubelet afterwards: a node without its runtime has to come up too. */
 const PATIENCE_MS = 10_000;
+/** Its program waits until systemd has taken the message: a socket that nobody reads would keep it for ever. */
+const MAX_NOTIFY_MS = 10_000;
 
 /**
  * Tells systemd that the start is complete (READY=1, sd_notify(3)): when containers are pinned, or when the runtime could not be
@@ -42,14 +45,22 @@ export function notifyServiceManager({ notifySocket, health, service, log, signa
 
 /** Node has no datagram sockets of the unix kind; systemd's own program has, and it is where systemd is. */
 function send(notifySocket: string, status: string, log: Logger): void {
-  const child = spawn('systemd-notify', ['--ready', `--status=${status}`], {
-    env: { PATH: process.env['PATH'] ?? '', NOTIFY_SOCKET: notifySocket },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
   const fail = (because: string): void =>
     log.error({ because }, 'systemd could not be told that the start is complete');
-  child.on('error', (error) => fail(error.message));
-  child.on('exit', (code) =>
-    code === 0 ? log.debug({ status }, 'told systemd') : fail(`systemd-notify: exit ${code}`),
-  );
+  try {
+    const child = spawn('systemd-notify', ['--ready', `--status=${status}`], {
+      env: { PATH: process.env['PATH'] ?? '', NOTIFY_SOCKET: notifySocket },
+      stdio: ['ignore', 'ignore', 'inherit'],
+      timeout: MAX_NOTIFY_MS,
+      killSignal: 'SIGKILL',
+    });
+    child.unref(); // our own end does not wait for it
+    child.on('error', (error) => fail(error.message));
+    child.on('exit', (code, signal) => {
+      if (code === 0) log.debug({ status }, 'told systemd');
+      else fail(signal === null ? `systemd-notify: exit ${code}` : `systemd-notify: no end within ${MAX_NOTIFY_MS} ms`);
+    });
+  } catch (error) {
+    fail(messageOf(error)); // as when there is no memory for a process
+  }
 }

@@ -248,7 +248,8 @@ export class Reconciler {
     const { nextDueMs } = this.repairs;
     if (nextDueMs === undefined) return;
     this.timer = setTimeout(
-      () => this.check(this.repairs.takeDue(performance.now())),
+      () =>
+        this.parts.faults.contain('repairing what was due', () => this.check(this.repairs.takeDue(performance.now()))),
       Math.max(0, nextDueMs - performance.now()) + 1,
     );
     this.timer.unref();

@@ -62,7 +62,6 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const { config, kubeletConfig, model, memory, cgroups, writes, lockPath, aliveMs } = ground;
     const doors = await openDoors(config, { log, onClose });
     const verdicts = new VerdictBook();
-    const allocations = new AllocationBook(model);
     const health = new HealthState();
     notifyServiceManager({ notifySocket, health, service: given.mode === 'nri' ? 'nri' : 'cri', log, signal });
 
@@ -85,10 +84,12 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     });
     const alarms = new Alarms({ log, now, onChange: () => backend.feed.touch() });
     const faults = new Faults({ log, alarms });
+    const allocations = new AllocationBook(model, faults);
     const gap = new GapKeeper({ log, onEnded: (ended) => metrics?.gapEnded(ended) }, aliveMs ?? Date.parse(startedAt));
     const backend = createAdminBackend({
       model,
       verdicts,
+      faults,
       stepsOf: (containerId) => allocations.stepsOf(containerId),
       now,
       readOffline: () => readOffline(config.sysfsRoot, model.topology.online),

@@ -1,18 +1,23 @@
 import type { ContainerStatus, Status, StatusChange } from '../admin/status';
 import { CpuSet } from '../core/cpuset';
+import type { Faults } from './faults';
 
 type Listener = (change: StatusChange) => void;
 
 /**
  * Tells watchers what changed. Costs nothing while nobody watches; with watchers, everything that happens within one
- * turn of the event loop is told once, and only what is another object than before is compared at all.
+ * turn of the event loop is told once, and only what is another object than before is compared at all. A status that can't be
+ * had is told with the next touch; a watcher that fails keeps no other from hearing.
  */
 export class StatusFeed {
   private readonly listeners = new Set<Listener>();
   private told: Told | undefined;
   private scheduled = false;
 
-  constructor(private readonly status: () => Status) {}
+  constructor(
+    private readonly status: () => Status,
+    private readonly faults: Faults,
+  ) {}
 
   watch(listener: Listener): () => void {
     this.listeners.add(listener);
@@ -29,7 +34,7 @@ export class StatusFeed {
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
-      this.tell();
+      this.faults.contain('finding what has changed', () => this.tell());
     });
   }
 
@@ -51,7 +56,7 @@ export class StatusFeed {
   }
 
   private emit(change: StatusChange): void {
-    for (const listener of this.listeners) listener(change);
+    for (const listener of this.listeners) this.faults.contain('telling a watcher', () => listener(change));
   }
 }
 

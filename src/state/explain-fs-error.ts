@@ -1,6 +1,7 @@
 const REMEDIES: Readonly<Record<string, string>> = {
   ENOSPC: 'the file system is full: free some space on it',
   EDQUOT: 'a disk quota is used up: raise it or free some space',
+  EFBIG: 'the file is larger than this process may write: raise its limit (ulimit -f)',
   EROFS: 'the file system is mounted read-only: mount it writable or choose another --state-dir',
   EACCES: 'permission is denied: cpusetd must own the directory (mode 0700)',
   EPERM: 'the operation is not permitted: look for an immutable attribute (lsattr) or a security module',

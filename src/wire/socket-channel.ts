@@ -52,7 +52,13 @@ export class SocketChannel implements ByteChannel {
       return;
     }
     this.socket.on('data', (chunk: Buffer) => {
-      if (!this.reason) receiver.onBytes(chunk, 0, chunk.length);
+      if (this.reason) return;
+      try {
+        receiver.onBytes(chunk, 0, chunk.length);
+      } catch (error) {
+        // Nobody knows where in the stream of bytes we are: another connection begins anew.
+        this.fail(`a fault of ours in reading: ${error instanceof Error ? error.message : String(error)}`);
+      }
     });
   }
 

@@ -14,6 +14,7 @@ import { NodeDriver } from '../core/transition/node-driver';
 import { collectGarbage } from '../support/collect-garbage';
 import { callUnary, loadProtoClient, readOneByOne } from './load-proto-client';
 import { withAdminRig } from './with-admin-server';
+import { silentFaults } from '../support/faults';
 
 const HEALTH = ['grpc/health/v1/health.proto', 'grpc.health.v1.Health'] as const;
 const CPU_MANAGER = ['cpusetd/v1/cpusetd.proto', 'cpusetd.v1.CpuManager'] as const;
@@ -33,6 +34,7 @@ function busyNode() {
   const verdicts = new VerdictBook();
   const off = { state: 'off', since: AT, reason: '' } as const;
   const backend = createAdminBackend({
+    faults: silentFaults(),
     model: node.model,
     verdicts,
     stepsOf: () => [],

@@ -1,11 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 
+import type { AllocationStep } from '../../src/core/allocation/take';
 import { AllocationBook } from '../../src/app/allocation-book';
 import { NodeDriver } from '../core/transition/node-driver';
+import { silentFaults } from '../support/faults';
 
 test('how CPUs were chosen is known as long as the container lives', async () => {
   const node = new NodeDriver();
-  const book = new AllocationBook(node.model);
+  const book = new AllocationBook(node.model, silentFaults());
   const run = async (history: string): Promise<void> => {
     node.run(history);
     book.note(node.notes);
@@ -22,4 +24,17 @@ test('how CPUs were chosen is known as long as the container lives', async () =>
   await run('ask q/a 1');
   expect(book.stepsOf('p/a#1')).toEqual([]);
   expect(book.stepsOf('q/a#1')).toHaveLength(1);
+});
+
+test('steps whose text can not be made end nothing', async () => {
+  const node = new NodeDriver();
+  const book = new AllocationBook(node.model, silentFaults());
+  const broken = Object.defineProperty({} as AllocationStep, 'because', {
+    get: () => {
+      throw new Error('a fault of our own');
+    },
+  });
+  book.note([{ level: 'info', message: 'pinned', fields: { containerId: 'a' }, steps: [broken] }]);
+  await setImmediate();
+  expect(book.stepsOf('a')).toEqual([]);
 });

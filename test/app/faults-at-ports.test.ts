@@ -7,9 +7,11 @@ import {
   mkdtempSync,
   openSync,
   readFileSync,
+  readSync,
   rmSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -53,7 +55,7 @@ class Node {
   private readonly struck = new Map<string, number>();
   private count = 0;
 
-  constructor({ stdout = 'pipe' }: { readonly stdout?: 'pipe' | number } = {}) {
+  constructor({ stdout = 'pipe', args: more = [] }: { stdout?: 'pipe' | number; args?: readonly string[] } = {}) {
     mkdirSync(join(this.root, 'cgroup'));
     writeFileSync(join(this.root, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
     const options = {
@@ -71,7 +73,7 @@ class Node {
       'node-name': 'here',
     };
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
-    this.child = fork(bundle, ['run', ...args], { stdio: ['ignore', stdout, 'pipe', 'ipc'], env: {} });
+    this.child = fork(bundle, ['run', ...args, ...more], { stdio: ['ignore', stdout, 'pipe', 'ipc'], env: {} });
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.log += text));
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.child.on('message', ({ struck }: { struck: string }) =>
@@ -238,12 +240,16 @@ test('a port that throws, each in turn: the daemon lives, answers as it is defin
 
 test('status that can not be told keeps no container from its CPUs', async () => {
   node = await new Node().start();
+  const watching = node.ask('status', '--watch'); // to its end: it is told what has changed, in nobody's turn but its own
+  await node.until('it is watched', async () => (await node.ask('status')).status === 0);
   node.breakPort('status');
   expect((await node.ask('status')).status).not.toBe(0);
   expect(await node.run(1000)).toMatch(PINNED);
+  await node.until('the watchers’ turn is struck', () => node.log.includes('finding what has changed'));
   node.breakPort('status', false);
   expect((await node.ask('status')).status).toBe(0);
   expect(await node.stop()).toEqual({ status: 0, stderr: '' });
+  expect((await watching).stdout).toContain('c1');
 });
 
 test.each(['uncaught exception', 'unhandled rejection'])(
@@ -278,3 +284,28 @@ test('a log that takes nothing more, as on a full disk, ends nothing', async () 
   expect((await node.ask('health')).status).toBe(0);
   expect(await node.stop()).toEqual({ status: 0, stderr: '' });
 });
+
+test.each(['json', 'pretty'])(
+  'a log pipe that is full and that nobody reads delays nobody, in the format %s',
+  async (format) => {
+    const path = join(folder, `pipe-${format}`);
+    execFileSync('mkfifo', [path]);
+    const pipe = openSync(path, 'r+'); // blocking, as a container's standard output is
+    writeSync(pipe, Buffer.alloc(65_536, '\n'));
+    node = await new Node({ stdout: pipe, args: ['--log-format', format] }).start();
+    expect(await node.run(1000)).toMatch(PINNED);
+    expect((await node.ask('health')).status).toBe(0);
+    const text = Buffer.alloc(65_536);
+    let log = '';
+    await node.until('what was kept is written', () => {
+      try {
+        log += text.toString('utf8', 0, readSync(pipe, text));
+      } catch (error) {
+        expect(error).toHaveProperty('code', 'EAGAIN'); // the daemon has made the pipe so
+      }
+      return log.includes('started');
+    });
+    closeSync(pipe);
+    expect(await node.stop()).toEqual({ status: 0, stderr: '' });
+  },
+);

@@ -1,4 +1,5 @@
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -63,6 +64,58 @@ describe.each(['json', 'pretty'] as const)('in the format %s', (format) => {
     const reason = 'gone\n{"level":"info","msg":"all is well"}\n[10:00:00.000] INFO: all is well';
     const lines = await logged(format, (log) => log.warn({ reason }, 'not connected'));
     expect(lines.filter((line) => /^(\{"level":"info"|\[10:00:00)/.test(line))).toEqual([]);
+  });
+});
+
+describe.each(['json', 'pretty'] as const)('a pipe that nobody reads, in the format %s', (format) => {
+  let pipe: number;
+  beforeEach(() => {
+    const path = join(folder, `pipe-${format}`);
+    execFileSync('mkfifo', [path]);
+    pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+    closeSync(pipe);
+  });
+  const readAll = (): string => {
+    const [chunk, texts] = [Buffer.alloc(65_536), [] as string[]];
+    try {
+      for (;;) texts.push(chunk.toString('utf8', 0, readSync(pipe, chunk)));
+    } catch (error) {
+      expect(error).toHaveProperty('code', 'EAGAIN');
+      return texts.join('');
+    }
+  };
+  /** All that comes as time passes, until there is no more. */
+  const readOn = async (): Promise<string> => {
+    let all = '';
+    for (let more = readAll(); more !== ''; more = readAll()) {
+      all += more;
+      jest.advanceTimersByTime(1_000);
+      await new Promise(setImmediate);
+    }
+    return all;
+  };
+
+  test('nobody waits, what is kept is bounded, and it is written when somebody reads, with the number of what was not kept', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance'] });
+    const log = await openLog({ logLevel: 'info', logFormat: format, fd: pipe });
+    const lines = 3_000;
+    const before = process.memoryUsage().rss;
+    const startMs = performance.now();
+    for (let i = 0; i < lines; i++) log.info({ text: 'x'.repeat(1_000) }, `line ${i}.`);
+    // Each of them would take a tenth of a second if it were waited for.
+    expect(performance.now() - startMs).toBeLessThan((lines * 100) / 10);
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 2 ** 20);
+    const all = await readOn();
+    const written = [...all.matchAll(/line (\d+)\./g)].map(([, i]) => Number(i));
+    expect(written).toEqual(Array.from({ length: written.length }, (_, i) => i));
+    expect(written.length).toBeGreaterThan(1_000);
+    const [, left] = /lines"?: ?(\d+)/.exec(all) ?? [];
+    expect(Number(left)).toBe(lines - written.length);
+    log.info('afterwards');
+    expect(readAll()).toContain('afterwards');
   });
 });
 

@@ -3,6 +3,7 @@ import { VerdictBook } from '../../src/app/verdict-book';
 import { POLICY_NAMES } from '../../src/core/model/policy-name';
 import { buildTopology } from '../../src/core/topology';
 import { cpus, NodeDriver } from '../core/transition/node-driver';
+import { silentFaults } from '../support/faults';
 
 /** NUMA node 0 has the CPUs 0-3, node 1 the CPUs 4-7; CPU 0 is reserved. */
 const TWO_NODES = buildTopology({
@@ -39,6 +40,7 @@ function backendAfter(history: string) {
   node.podsSay.set('uid-2', { name: 'twin', namespace: 'other' });
   node.run(history);
   return createAdminBackend({
+    faults: silentFaults(),
     model: node.model,
     verdicts: new VerdictBook(),
     facts: () => facts,

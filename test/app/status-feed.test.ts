@@ -2,6 +2,7 @@ import { StatusFeed } from '../../src/app/status-feed';
 import type { ContainerStatus, Status, StatusChange } from '../../src/admin/status';
 import { parseCpuList } from '../../src/core/cpuset';
 import { container, sampleStatus } from '../admin/sample-status';
+import { silentFaults } from '../support/faults';
 
 const shared = (id: string, pod = id): ContainerStatus =>
   container({ id, pod, container: 'c', placement: 'shared', requested: 0 });
@@ -9,14 +10,15 @@ const turn = (): Promise<void> => new Promise(setImmediate);
 
 /** A feed of a status that is replaced, what was told, and how often the status was asked for. */
 function watched(first: Status) {
-  let current = first;
+  let current: Status | 'broken' = first;
   let looks = 0;
   const told: StatusChange[] = [];
   const feed = new StatusFeed(() => {
     looks += 1;
+    if (current === 'broken') throw new Error('a fault of our own');
     return current;
-  });
-  return { feed, told, set: (next: Status) => (current = next), looks: () => looks };
+  }, silentFaults());
+  return { feed, told, set: (next: Status | 'broken') => (current = next), looks: () => looks };
 }
 
 test('costs nothing while nobody watches, and one look a turn however often it is touched', async () => {
@@ -85,4 +87,29 @@ test('of a change of one among thousands only that one is read', async () => {
   await turn();
   expect(told).toHaveLength(1);
   expect(reads).toBeLessThan(10);
+});
+
+test('a status that can not be had ends nothing, and what has changed is told when it can', async () => {
+  const { feed, told, set } = watched({ ...sampleStatus, containers: [shared('a')] });
+  feed.watch((change) => told.push(change));
+  set('broken');
+  feed.touch();
+  await turn();
+  expect(told).toEqual([]);
+  set({ ...sampleStatus, containers: [] });
+  feed.touch();
+  await turn();
+  expect(told).toEqual([{ kind: 'container-removed', id: 'a' }]);
+});
+
+test('a watcher that fails keeps no other from hearing', async () => {
+  const { feed, told, set } = watched({ ...sampleStatus, containers: [shared('a'), shared('b')] });
+  feed.watch(() => {
+    throw new Error('a fault of our own');
+  });
+  feed.watch((change) => told.push(change));
+  set({ ...sampleStatus, containers: [] });
+  feed.touch();
+  await turn();
+  expect(told).toHaveLength(2);
 });

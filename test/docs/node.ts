@@ -15,6 +15,7 @@ import type { Observation } from '../../src/core/verdict/observation';
 import { NodeDriver } from '../core/transition/node-driver';
 import { runInProcess } from '../support/run-cli';
 import { MACHINES } from './machines';
+import { silentFaults } from '../support/faults';
 
 const AT = '2026-11-21T05:56:21Z';
 
@@ -34,7 +35,8 @@ async function playNode() {
   const node = new NodeDriver(topology, { reserved: '0,8', options: { fullPcpusOnly: true } });
   for (const uid of ['db', 'job']) node.podsSay.set(uid, { namespace: 'default' });
   node.podsSay.set('web', { namespace: 'default', cgroupParent: '/kubepods/burstable/podweb' });
-  const allocations = new AllocationBook(node.model);
+  const faults = silentFaults();
+  const allocations = new AllocationBook(node.model, faults);
   const verdicts = new VerdictBook();
   for (const step of HISTORY) {
     node.run(step);
@@ -50,6 +52,7 @@ async function playNode() {
   }
   const on = { state: 'ready', since: AT, reason: '' } as const;
   return createAdminBackend({
+    faults,
     model: node.model,
     verdicts,
     stepsOf: (id) => allocations.stepsOf(id),

@@ -101,7 +101,7 @@ describe('save', () => {
   });
 
   const FAULTS = ['openForWriting', 'write', 'fsync', 'close', 'rename'] as const;
-  const CODES = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE', 'ESTALE'];
+  const CODES = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE', 'EFBIG', 'ESTALE'];
   test.each(FAULTS.flatMap((op) => CODES.map((code) => [op, code] as const)))(
     'a failing %s (%s) is told and leaves the old text, no leftover, and no harm to the next save',
     (failing, code) => {

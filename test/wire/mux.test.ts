@@ -219,3 +219,17 @@ test('a mux over a socket that is gone already says so', async () => {
   await mux.closed;
   expect(seen.reason?.by).toBe('peer');
 });
+
+test('a receiver that throws ends its connection with the reason, and nothing else', async () => {
+  const [near, far] = await openPair();
+  const mux = openMux(near);
+  mux.open(1).receive({
+    onBytes: () => {
+      throw new Error('broken');
+    },
+    onDrain: () => undefined,
+    onClose: () => undefined,
+  });
+  far.write(frame(1, Buffer.from('x')));
+  expect(await mux.closed).toMatchObject({ by: 'fault', because: 'a fault of ours in reading: broken' });
+});
