@@ -2,6 +2,7 @@
 // status 1 when anything is wrong.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { withClosers, type OnClose } from '../../src/app/closers';
 import { createRandom } from '../support/random';
 import { startDaemon, startRuntime, type Suite } from '../e2e/rig';
 import { Adversary, MEMORY_LIMIT_MIB, readPeakMiB } from './adversary';
@@ -12,7 +13,9 @@ const patience = { deadlineMs: 60_000 };
 /** A process is told to go about once in so many rounds; a life of the last half is long enough to show growth. */
 const ROUNDS_PER_KILL = 40;
 
-async function main(): Promise<number> {
+const main = (): Promise<number> => withClosers(soak);
+
+async function soak(onClose: OnClose): Promise<number> {
   const { values } = parseArgs({
     options: {
       minutes: { type: 'string', default: '3' },
@@ -23,10 +26,13 @@ async function main(): Promise<number> {
   const endMs = Date.now() + Number(values.minutes) * 60_000;
   const random = createRandom(Number(values.seed));
   const runtime = await startRuntime({ suite: values.suite as Suite, nri: true });
+  onClose(() => runtime.stop());
   const memoryFile = join(runtime.work, 'memory.json');
   const adversary = await Adversary.start();
+  onClose(() => adversary.stop());
   const args = ['--reserved-cpus', '0', '--reconcile-period', '1s', ...adversary.args];
   const daemon = startDaemon({ runtime, args, env: environmentOf(memoryFile) });
+  onClose(() => daemon.dispose());
   const ready = async (from: number): Promise<void> => {
     await daemon.waitForLog('synchronized with the runtime', { ...patience, from });
   };
@@ -35,53 +41,47 @@ async function main(): Promise<number> {
   const counts = { rounds: 0, daemonKilled: 0, containerdKilled: 0 };
   const most = { peakMiB: 0 };
   const violations: string[] = [];
-  try {
-    await ready(0);
-    await adversary.enter(runtime);
-    const startedMs = Date.now();
-    // The first two thirds have crashes; the rest is one life, in which nothing may grow.
-    const crashesUntilMs = startedMs + (endMs - startedMs) * (2 / 3);
-    while (Date.now() < endMs || !footprint.isConclusive) {
-      counts.rounds++;
-      const crashes = Date.now() < crashesUntilMs;
-      const mark = daemon.mark();
-      if (crashes && random.int(1, ROUNDS_PER_KILL) === 1) {
-        await daemon.kill();
-        counts.daemonKilled++;
-        for (let i = random.int(0, 3); i > 0; i--) await churn.step();
-        daemon.start();
-        await ready(mark);
-      } else if (counts.containerdKilled === 0 && Date.now() > startedMs + (endMs - startedMs) / 3) {
-        await runtime.kill();
-        counts.containerdKilled++;
-        await runtime.start();
-        await ready(mark);
-      } else await churn.step();
-      const peakMiB = readPeakMiB(daemon.pid);
-      most.peakMiB = Math.max(most.peakMiB, peakMiB);
-      if (peakMiB > MEMORY_LIMIT_MIB) violations.push(`${peakMiB} MiB of memory; the limit is ${MEMORY_LIMIT_MIB} MiB`);
-      violations.push(...(await churn.findViolations()).map((what) => `round ${counts.rounds}: ${what}`));
-      if (!crashes) await footprint.look(churn.size);
-      if (violations.length > 0) break;
-    }
-    const synchronized = daemon.log.lines.filter(({ msg }) => msg === 'synchronized with the runtime').length;
-    const expected = 1 + counts.daemonKilled + counts.containerdKilled;
-    if (synchronized !== expected)
-      violations.push(`synchronized ${synchronized} times, not ${expected}: the runtime dropped us`);
-    await churn.removeAll();
-    await footprint.look(churn.size, { now: true });
-    const growth = footprint.findGrowth();
-    console.log(summarize({ ...counts, ...churn.counts, ...adversary.counts, ...most, seed: Number(values.seed) }));
-    console.log(footprint.toString());
-    for (const problem of [...violations, ...growth]) console.log(`WRONG: ${problem}`);
-    if (violations.length > 0) for (const line of daemon.log.lines.slice(-30)) console.log(JSON.stringify(line));
-    console.log(violations.length + growth.length === 0 ? 'soak: no violation, no growth' : 'soak: FAILED');
-    return violations.length + growth.length === 0 ? 0 : 1;
-  } finally {
-    await daemon.dispose();
-    await adversary.stop();
-    await runtime.stop();
+  await ready(0);
+  await adversary.enter(runtime);
+  const startedMs = Date.now();
+  // The first two thirds have crashes; the rest is one life, in which nothing may grow.
+  const crashesUntilMs = startedMs + (endMs - startedMs) * (2 / 3);
+  while (Date.now() < endMs || !footprint.isConclusive) {
+    counts.rounds++;
+    const crashes = Date.now() < crashesUntilMs;
+    const mark = daemon.mark();
+    if (crashes && random.int(1, ROUNDS_PER_KILL) === 1) {
+      await daemon.kill();
+      counts.daemonKilled++;
+      for (let i = random.int(0, 3); i > 0; i--) await churn.step();
+      daemon.start();
+      await ready(mark);
+    } else if (counts.containerdKilled === 0 && Date.now() > startedMs + (endMs - startedMs) / 3) {
+      await runtime.kill();
+      counts.containerdKilled++;
+      await runtime.start();
+      await ready(mark);
+    } else await churn.step();
+    const peakMiB = readPeakMiB(daemon.pid);
+    most.peakMiB = Math.max(most.peakMiB, peakMiB);
+    if (peakMiB > MEMORY_LIMIT_MIB) violations.push(`${peakMiB} MiB of memory; the limit is ${MEMORY_LIMIT_MIB} MiB`);
+    violations.push(...(await churn.findViolations()).map((what) => `round ${counts.rounds}: ${what}`));
+    if (!crashes) await footprint.look(churn.size);
+    if (violations.length > 0) break;
   }
+  const synchronized = daemon.log.lines.filter(({ msg }) => msg === 'synchronized with the runtime').length;
+  const expected = 1 + counts.daemonKilled + counts.containerdKilled;
+  if (synchronized !== expected)
+    violations.push(`synchronized ${synchronized} times, not ${expected}: the runtime dropped us`);
+  await churn.removeAll();
+  await footprint.look(churn.size, { now: true });
+  const growth = footprint.findGrowth();
+  console.log(summarize({ ...counts, ...churn.counts, ...adversary.counts, ...most, seed: Number(values.seed) }));
+  console.log(footprint.toString());
+  for (const problem of [...violations, ...growth]) console.log(`WRONG: ${problem}`);
+  if (violations.length > 0) for (const line of daemon.log.lines.slice(-30)) console.log(JSON.stringify(line));
+  console.log(violations.length + growth.length === 0 ? 'soak: no violation, no growth' : 'soak: FAILED');
+  return violations.length + growth.length === 0 ? 0 : 1;
 }
 
 const summarize = (facts: Readonly<Record<string, number>>): string =>
