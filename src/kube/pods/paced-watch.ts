@@ -2,6 +2,7 @@ import type { Agent } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { KubeConfig, Watch } from '../kube-library';
 import { BackOff } from '../api/back-off';
+import { KubeError } from '../api/kube-error';
 import type { KubeClient } from '../api/kube-client';
 
 type Done = (error: unknown) => void;
@@ -25,9 +26,13 @@ export interface PacedWatchParts {
 /** A watch that lasted so long was a real one. */
 const REAL_MS = 5_000;
 
+/** An event is one object, of 1.5 MiB at most as the API server has it by default; the library keeps what is not yet a whole line. */
+const MAX_EVENT_BYTES = 16 * 1024 * 1024;
+const LENGTH_CHECK_MS = 100;
+
 /**
  * The library's watch with what it leaves to its users: watches that end at once are not begun anew without a pause, an
- * answer that never comes and a connection that died without a word are given up, and closing is final.
+ * answer that never comes, an event without an end and a connection that died without a word are given up, and closing is final.
  */
 export class PacedWatch extends Watch {
   private readonly backOff = new BackOff({ leastMs: 100, mostMs: 10_000 });
@@ -58,16 +63,26 @@ export class PacedWatch extends Watch {
 
     const begunMs = performance.now();
     let isOver = false;
+    let bytesBefore = 0;
+    let tooLong: KubeError | undefined;
+    const lengthCheck = setInterval(() => {
+      if (this.bytesRead - bytesBefore <= MAX_EVENT_BYTES) return;
+      tooLong = new KubeError(`the API server sent an event of more than ${MAX_EVENT_BYTES} bytes`, 0);
+      this.agent?.destroy();
+    }, LENGTH_CHECK_MS).unref();
     let timer = setTimeout(() => this.agent?.destroy(), answerMs);
     const over = (error: unknown): void => {
       isOver = true;
       clearTimeout(timer);
+      clearInterval(lengthCheck);
       this.endedSoon = performance.now() - begunMs < REAL_MS;
       if (!this.endedSoon) this.backOff.reset();
-      if (!signal.aborted) done(error);
+      if (!signal.aborted) done(tooLong ?? error);
     };
-    const tell: OnEvent = (phase, object, watched) =>
+    const tell: OnEvent = (phase, object, watched) => {
+      bytesBefore = this.bytesRead;
       onEvent(phase, phase === 'ERROR' ? object : reduce(object), watched);
+    };
     let controller;
     try {
       controller = await super.watch(path, query, tell, over);
@@ -81,6 +96,12 @@ export class PacedWatch extends Watch {
     if (signal.aborted) controller.abort();
     else onOpen();
     return controller;
+  }
+
+  /** Of the connection, from its beginning. */
+  private get bytesRead(): number {
+    const sockets = Object.values(this.agent?.sockets ?? {}).flat();
+    return sockets.reduce((sum, socket) => sum + (socket?.bytesRead ?? 0), 0);
   }
 
   /** The same configuration; the connection that is made with it can be cut from here. */

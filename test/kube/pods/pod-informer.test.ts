@@ -97,6 +97,20 @@ test('it asks for its own node only, for bookmarks, and for an end of the watch'
   expect(Number(watch?.query['timeoutSeconds'])).toBeGreaterThanOrEqual(300);
 });
 
+test('an event without an end is given up, and the pods are followed again', async () => {
+  const server = new FakeApiServer();
+  server.put(PODS, pod('a'));
+  const { told } = await follow({ server });
+  await until(isReady(told), 'ready');
+  let sentMiB = 0;
+  for (; server.openWatches > 0 && sentMiB < 200; sentMiB++) await server.babble('x'.repeat(1 << 20));
+  await until(() => told.reasons.some((because) => because.includes('an event of more than')), 'the reason is told');
+  expect(sentMiB).toBeLessThan(200);
+  await until(isReady(told), 'ready again');
+  server.put(PODS, pod('b'));
+  await until(() => told.pods.some(({ name }) => name === 'b'), 'b is told');
+});
+
 test('a server that is away at the start tells nothing, and everything once it is there', async () => {
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));

@@ -153,6 +153,16 @@ export class FakeApiServer {
       send(response, { type: 'BOOKMARK', object: { metadata: { resourceVersion: String(this.version) } } });
   }
 
+  /** Sends every watcher text that is no event. Resolves when it is written out, or the connection is gone. */
+  async babble(text: string): Promise<void> {
+    const write = ({ response }: Watcher): Promise<void> =>
+      new Promise((resolve) => {
+        response.once('close', resolve);
+        response.write(text, () => resolve());
+      });
+    await Promise.all([...this.watchers].map(write));
+  }
+
   /** Ends every watch, politely. */
   endWatches(): void {
     for (const { response } of this.watchers) response.end();
