@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { listOffered, loadConfig, nameOf } from '../../../src/app/config';
@@ -17,8 +17,6 @@ export const seeds = (): readonly Uint8Array[] =>
     ...names.map((name) => `--${name}=1`),
   ].map((text) => Buffer.from(text));
 
-let file: string | undefined;
-
 /**
  * Lines `--name=value` are flags, lines `NAME=value` the environment, and the rest is the file: together they give a
  * configuration or problems, each a line with its remedy.
@@ -35,12 +33,13 @@ export async function fuzz(data: Buffer): Promise<void> {
     else if (variable !== undefined && variable !== 'CPUSETD_CONFIG') env[variable] = value!;
     else rest.push(line);
   }
+  const folder = mkdtempSync(join(tmpdir(), 'cpusetd-fuzz-'));
   if (rest.length > 0) {
-    file ??= join(mkdtempSync(join(tmpdir(), 'cpusetd-fuzz-')), 'options.yaml');
+    const file = join(folder, 'options.yaml');
     writeFileSync(file, rest.join('\n'));
     flags['config'] = [file];
   }
-  const loaded = await loadConfig({ flags, env });
+  const loaded = await loadConfig({ flags, env }).finally(() => rmSync(folder, { recursive: true }));
   if (loaded.ok) return;
   for (const problem of loaded.problems)
     if (problem.length > 8_000 || !/[;,:]/.test(problem))
