@@ -40,7 +40,7 @@ interface Told extends Pick<PodNews, 'type' | 'reason'> {
 }
 
 function newsOf(view: NodeView, { podUid, container, type, reason, because }: Told): PodNews | undefined {
-  const pod = [...view.pods.values()].find(({ uid }) => uid === podUid);
+  const [pod] = view.podsOf(podUid);
   if (!pod) return undefined;
   return {
     pod: { uid: pod.uid, namespace: pod.namespace, name: pod.name },

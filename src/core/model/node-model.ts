@@ -1,6 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { Topology } from '../topology';
 import { keyOf, type Assignment, type AssignmentKey } from './assignment';
+import { ByPod } from './by-pod';
 import type { Container, Pod } from './container';
 import { KINDS, type Hold } from './kinds';
 import type { PodSpec } from './pod-spec';
@@ -49,6 +50,8 @@ export interface NodeView {
   assignmentsOf(podUid: string): Assignment[];
   /** The containers of a pod: an event about it looks at those, and not at all of the node. */
   containersOf(podUid: string): Container[];
+  /** The sandboxes of a pod, stopped ones included. */
+  podsOf(podUid: string): Pod[];
 }
 
 /** What cpusetd knows of the node: the machine, the rules, who has which CPUs, and what runs. */
@@ -56,7 +59,8 @@ export class NodeModel implements NodeView {
   private readonly assignmentByKey = new Map<AssignmentKey, Assignment>();
   private readonly podById = new Map<string, Pod>();
   private readonly containerById = new Map<string, Container>();
-  private readonly containersByPod = new Map<string, Map<string, Container>>();
+  private readonly containersByPod = new ByPod<Container>();
+  private readonly podsByUid = new ByPod<Pod>();
   private readonly specByUid = new SpecBook();
   private readonly keptSpecByUid = new SpecBook();
   private wasSynchronized = false;
@@ -127,7 +131,11 @@ export class NodeModel implements NodeView {
   }
 
   containersOf(podUid: string): Container[] {
-    return [...(this.containersByPod.get(podUid)?.values() ?? [])];
+    return this.containersByPod.of(podUid);
+  }
+
+  podsOf(podUid: string): Pod[] {
+    return this.podsByUid.of(podUid);
   }
 
   /** Carries the change out and returns its inverse. */
@@ -148,20 +156,24 @@ export class NodeModel implements NodeView {
         return before ? { kind: 'put-assignment', assignment: before } : change;
       }
       case 'put-pod': {
-        const before = this.podById.get(change.pod.sandboxId);
-        this.podById.set(change.pod.sandboxId, change.pod);
-        return before ? { kind: 'put-pod', pod: before } : { kind: 'drop-pod', sandboxId: change.pod.sandboxId };
+        const { pod } = change;
+        const before = this.podById.get(pod.sandboxId);
+        if (before) this.podsByUid.drop(before.uid, before.sandboxId);
+        this.podById.set(pod.sandboxId, pod);
+        this.podsByUid.put(pod.uid, pod.sandboxId, pod);
+        return before ? { kind: 'put-pod', pod: before } : { kind: 'drop-pod', sandboxId: pod.sandboxId };
       }
       case 'drop-pod': {
         const before = this.podById.get(change.sandboxId);
         this.podById.delete(change.sandboxId);
+        if (before) this.podsByUid.drop(before.uid, before.sandboxId);
         return before ? { kind: 'put-pod', pod: before } : change;
       }
       case 'put-container': {
         const before = this.containerById.get(change.container.id);
-        if (before && before.podUid !== change.container.podUid) this.leavePod(before);
+        if (before && before.podUid !== change.container.podUid) this.containersByPod.drop(before.podUid, before.id);
         this.containerById.set(change.container.id, change.container);
-        this.joinPod(change.container);
+        this.containersByPod.put(change.container.podUid, change.container.id, change.container);
         return before
           ? { kind: 'put-container', container: before }
           : { kind: 'drop-container', id: change.container.id };
@@ -169,7 +181,7 @@ export class NodeModel implements NodeView {
       case 'drop-container': {
         const before = this.containerById.get(change.id);
         this.containerById.delete(change.id);
-        if (before) this.leavePod(before);
+        if (before) this.containersByPod.drop(before.podUid, before.id);
         return before ? { kind: 'put-container', container: before } : change;
       }
       case 'put-spec': {
@@ -212,18 +224,6 @@ export class NodeModel implements NodeView {
         return { kind: 'set-settings', settings: before };
       }
     }
-  }
-
-  private joinPod(container: Container): void {
-    const ofPod = this.containersByPod.get(container.podUid);
-    if (ofPod) ofPod.set(container.id, container);
-    else this.containersByPod.set(container.podUid, new Map([[container.id, container]]));
-  }
-
-  private leavePod({ podUid, id }: Container): void {
-    const ofPod = this.containersByPod.get(podUid);
-    ofPod?.delete(id);
-    if (ofPod?.size === 0) this.containersByPod.delete(podUid);
   }
 
   private derive(): DerivedSets {

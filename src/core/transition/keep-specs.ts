@@ -21,13 +21,12 @@ import { requestOf } from './request-of';
 export function keepSpecs(draft: Draft, event: NodeEvent): void {
   const { model } = draft;
   if (!model.synchronized) return; // which pods there are is not known yet
-  if (model.podSpecs.size === 0 && model.keptSpecs.size === 0) return; // no API server: it costs no look at all pods
   const isWhole = event.kind === 'synchronize';
   const touched = new Set(draft.podUids);
   const isMeant = (uid: string): boolean => isWhole || touched.has(uid);
   const needed = new Set<string>();
-  for (const pod of model.pods.values()) {
-    if (pod.stopped || !isMeant(pod.uid)) continue;
+  for (const pod of isWhole ? model.pods.values() : draft.podUids.flatMap((uid) => model.podsOf(uid))) {
+    if (pod.stopped) continue;
     const spec = findSpec(model, pod);
     const before = findSpec({ podSpecs: model.keptSpecs }, pod);
     // What still runs of a pod that the API server has no more keeps what it has.

@@ -18,9 +18,7 @@ export function releaseWhenDone(draft: Draft, sandboxId: string): void {
   const pod = model.pods.get(sandboxId);
   if (!pod?.stopped) return;
   if (model.containersOf(pod.uid).length > 0) return;
-  for (const other of model.pods.values()) {
-    if (other.uid === pod.uid && other.sandboxId !== sandboxId && !other.stopped) return;
-  }
+  if (model.podsOf(pod.uid).some((other) => other.sandboxId !== sandboxId && !other.stopped)) return;
   releasePod(draft, pod.uid, 'the pod is gone');
 }
 
