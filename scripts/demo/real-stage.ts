@@ -18,7 +18,7 @@ const printNeighbourThenMask = [
   `read -r cpus < /neighbour/cpuset.cpus; echo "$cpus"; ${printMaskThenSleep.at(-1)!}`,
 ];
 
-/** What is seen where there are processes, and a kernel that confines them. */
+/** The stage with processes, and a kernel that confines them. */
 export const REAL_WORDS: Stage['words'] = {
   cpuset: 'cpuset.cpus',
   own: 'its first process printed Cpus_allowed_list',

@@ -1,8 +1,8 @@
 /** A container of the story, and what the outside world says of it. */
 export interface Actor {
-  /** Where the files of its cgroup are. */
+  /** The folder of its cgroup. */
   readonly folder: string;
-  /** How it began, as far as that can be seen on this stage. */
+  /** Observations of its beginning, as far as this stage has any. */
   beginning(): Promise<Beginning>;
   /** `cpuset.cpus` of its cgroup, read now. */
   cpuset(): string;
@@ -21,11 +21,11 @@ export interface Beginning {
 export interface Cpusetd {
   /** The answer of gRPC health, or why there is none. */
   health(service: string): Promise<string>;
-  /** What its log says of pinning a container. */
+  /** The reason in its log for pinning a container. */
   decision(container: string): Promise<{ readonly cpus: string; readonly because: string }>;
-  /** What its log says of a cpuset that somebody else wrote. */
+  /** The line in its log about a cpuset that somebody else wrote. */
   drift(): Promise<string>;
-  /** What `cpusetd topology` prints. */
+  /** The output of `cpusetd topology`. */
   topology(): Promise<string>;
   /** SIGKILL. Gives what ended the process: an exit status or a signal. */
   kill(): Promise<string>;
@@ -33,13 +33,13 @@ export interface Cpusetd {
   startAgain(): Promise<string>;
 }
 
-/** Where the story is played: on a real containerd, or on an embedded runtime. */
+/** The place of the story: a real containerd, or an embedded runtime. */
 export interface Stage {
   /** One line for the reader: what is real here. */
   readonly what: string;
   /** The CPUs of the machine, in the kernel's list format. */
   readonly machine: string;
-  /** What is looked at here, in the words of a claim. */
+  /** The thing that is looked at here, in the words of a claim. */
   readonly words: {
     readonly cpuset: string;
     /** {@link Beginning.own} */

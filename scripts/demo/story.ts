@@ -71,7 +71,7 @@ export async function playStory(stage: Stage, { say, check, patienceMs }: Tellin
   await stage.remove('web');
 }
 
-/** What is seen in the end: the wanted, or the last before time was up. */
+/** The last observation: the wanted one, or the one before time was up. */
 async function settle(see: () => string | Promise<string>, wanted: string, patienceMs: number): Promise<string> {
   const endMs = performance.now() + patienceMs;
   for (;;) {

@@ -29,7 +29,7 @@ export interface AdminServerOptions {
   readonly keepAliveMs?: number;
 }
 
-/** Where the admin server is asked. */
+/** The addresses at which the admin server is asked. */
 export interface AdminDoors {
   readonly admin: Door;
   /** For PodResources alone. */

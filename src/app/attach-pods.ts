@@ -20,7 +20,7 @@ export interface PodsParts {
   readonly log?: Logger;
   /** How soon something is told again that could not be made durable. */
   readonly retryMs?: number;
-  /** How soon a pod that changes again is told again; for tests. */
+  /** The pause before a pod that changes again is told again, in milliseconds; for tests. */
   readonly paceMs?: number;
 }
 
@@ -78,7 +78,7 @@ export function attachPods({ transactor, signal, log, retryMs = RETRY_MS, paceMs
     else for (const uid of [...untold]) tellSafely(uid);
   }
 
-  /** What fails is a fault of ours; the other pods are told all the same. */
+  /** A failure here is a fault of ours; the other pods are told all the same. */
   function tellSafely(what: string): void {
     try {
       tell(what);

@@ -16,7 +16,7 @@ const DEEPEST = 4;
 export interface LogOptions {
   readonly logLevel: string;
   readonly logFormat: 'json' | 'pretty';
-  /** Where lines go instead of standard output, as a file descriptor. */
+  /** The file descriptor that lines go to instead of standard output. */
   readonly fd?: number;
 }
 

@@ -9,7 +9,7 @@ export class HostLockError extends Error {
 
 export interface OwnDirectory {
   readonly fd: number;
-  /** What was found open to others, for the log. */
+  /** The directories that were found open to others, for the log. */
   readonly warnings: readonly string[];
 }
 

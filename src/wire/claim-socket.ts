@@ -128,7 +128,7 @@ async function putInPlace(bound: string, path: string, aside: string): Promise<v
   }
 }
 
-/** What file systems without hard links answer. */
+/** The errors of file systems without hard links. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**

@@ -1,6 +1,6 @@
 import type { Actor, Cpusetd, Stage } from '../../scripts/demo/stage';
 
-/** What there is to see on a machine of two CPUs, each observation by itself, so that a test can make any one of them wrong. */
+/** All observations on a machine of two CPUs, each by itself, so that a test can make any one of them wrong. */
 export interface Sights {
   /** One for each start of the daemon. */
   health: [string, string];

@@ -3,12 +3,12 @@ import { checkOptionsAreUsed } from '../../core/options';
 import { nameOf, type Config, type OptionKey } from './options';
 import { describePlace, type Setting } from './setting';
 
-/** What the options are, where one that could not be read is missing. */
+/** The options, without those that could not be read. */
 export interface Given {
   readonly config: Partial<Config>;
   /** Options whose text was not accepted: told already, and nothing is concluded from them. */
   readonly rejected: ReadonlySet<OptionKey>;
-  /** What was set, by the option's name. */
+  /** The settings that were given, by the option's name. */
   readonly chosen: ReadonlyMap<string, Setting>;
 }
 
@@ -143,7 +143,7 @@ function* checkWithoutApiServer(
     if (isSet) yield `${placeIn(chosen, key)}: this goes through the API server; set --kubeconfig`;
 }
 
-/** Where the option was set; its flag where it has its default. */
+/** The place where the option was set; its flag where it has its default. */
 function placeIn(chosen: ReadonlyMap<string, Setting>, key: OptionKey): string {
   return describePlace(chosen.get(nameOf(key)) ?? { name: nameOf(key), origin: { kind: 'flag' } });
 }

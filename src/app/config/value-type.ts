@@ -20,7 +20,7 @@ export function reject(problem: string, remedy: string): Parsed<never> {
   return { ok: false, problem, remedy };
 }
 
-/** How much of a text is shown in a message about it. */
+/** The number of characters of a text that a message about it shows. */
 const SHOWN = 100;
 
 /** A text for a message: in one line whatever is in it, and not longer than a reader can use. */

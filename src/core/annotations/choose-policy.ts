@@ -73,7 +73,7 @@ export function choiceNames(containerNames: readonly string[]): string[] {
   ]);
 }
 
-/** Whether an annotation of this name chooses a policy, for whichever container. */
+/** True for the name of an annotation that chooses a policy, for whichever container. */
 export function isChoice(annotation: string): boolean {
   return FAMILIES.some(
     ({ pod, container }) => annotation === pod || container.some((prefix) => annotation.startsWith(prefix)),

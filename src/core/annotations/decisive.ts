@@ -8,7 +8,7 @@ const OF_THE_POD: ReadonlySet<string> = new Set([EXCLUDE_RESERVED, TOPOLOGY_RESU
 
 /** Longest value that is kept of an annotation; only the scheduler's result may be longer. A uid has 36 characters. */
 const MAX_VALUE_LENGTH = 128;
-/** How many annotations for single containers are kept of a pod whose containers are not known. */
+/** The number of annotations for single containers that are kept of a pod whose containers are not known. */
 const MAX_KEPT = 1024;
 
 /**
@@ -41,7 +41,7 @@ export class DecisiveAnnotations {
   /** `room`: how many for single containers are kept. */
   constructor(private room = MAX_KEPT) {}
 
-  /** What was kept of all that was put. Who has it puts no more. */
+  /** The annotations that were kept. Once it was read, no more are put. */
   get all(): Annotations {
     return this.kept;
   }
@@ -54,7 +54,7 @@ export class DecisiveAnnotations {
   };
 }
 
-/** Whether an annotation of this name can decide anything. */
+/** True for the name of an annotation that can decide anything. */
 function isDecisive(name: string): boolean {
   return name.length >= DecisiveAnnotations.shortestName && (OF_THE_POD.has(name) || isChoice(name));
 }

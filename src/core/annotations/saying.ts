@@ -14,7 +14,7 @@ export function sayingOf(annotations: Annotations, containerName: string): strin
   return choices.length === 0 ? ofPod : [...choices, ...(ofPod === '' ? [] : [ofPod])].join(' ');
 }
 
-/** What is said of all containers alike. */
+/** The part that holds for all containers alike. */
 const sayingOfPod = oncePer((annotations: Annotations): string => {
   const parsed = resultOf(annotations);
   const result = parsed === undefined ? [] : [parsed.ok ? `result=${[...parsed.result].join(';')}` : 'result=?'];

@@ -35,7 +35,7 @@ export function maskOfAll(nodeCount: number): NodeMask {
   return 2 ** nodeCount - 1;
 }
 
-/** How many nodes are in a mask of up to 16. */
+/** The number of nodes in a mask of up to 16. */
 export function countNodes(mask: NodeMask): number {
   let n = mask - ((mask >>> 1) & 0x5555);
   n = (n & 0x3333) + ((n >>> 2) & 0x3333);

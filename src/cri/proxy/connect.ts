@@ -19,7 +19,7 @@ export function connectTo(path: string): Promise<Socket> {
   });
 }
 
-/** Whether connecting failed for lack of something, which passes, and not because nobody is there. */
+/** True when connecting failed for lack of something, which passes, and not because nobody is there. */
 export function isShortage(error: unknown): boolean {
   return SHORTAGES.includes(codeOf(error));
 }

@@ -11,7 +11,7 @@ export interface RelayOptions {
   /** Longest message of an intercepted call. */
   readonly maxMessageBytes: number;
   readonly held: HeldBytes;
-  /** What open calls cost us by being there, messages aside. */
+  /** The bytes that open calls cost us by being there, messages aside. */
   readonly open: HeldBytes;
   readonly reportFault: ReportFault;
   /** Methods whose calls never end by themselves: on a drain they are ended at once. */

@@ -118,7 +118,7 @@ export class Relay {
     this.#closeWhenDone();
   }
 
-  /** When the last bytes came from either side, on the clock of `performance.now`. */
+  /** The time of the last bytes from either side, on the clock of `performance.now`. */
   get movedAt(): number {
     return this.#movedAt;
   }

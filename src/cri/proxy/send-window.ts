@@ -20,7 +20,7 @@ export class SendWindow {
     return this.#availableBytes;
   }
 
-  /** What the kubelet may send now; more breaks the protocol. */
+  /** The bytes that the kubelet may send now; more breaks the protocol. */
   get kubeletBytes(): number {
     return this.#availableBytes + this.#excessBytes;
   }

@@ -7,13 +7,13 @@ export interface CredentialPlugin {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** What the plugin is told of us, as JSON. */
+  /** The JSON that tells the plugin of us. */
   readonly execInfo: string;
   /** What to do when the command is missing, by whoever wrote the kubeconfig. */
   readonly installHint: string;
 }
 
-/** What a plugin gave. */
+/** The credentials that a plugin gave. */
 export interface PluginCredential {
   readonly token?: string;
   readonly certificate?: string;

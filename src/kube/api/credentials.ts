@@ -33,7 +33,7 @@ export class Credentials {
     private readonly parts: {
       readonly user: JsonObject;
       readonly cluster: JsonObject;
-      /** Where relative paths begin. */
+      /** The folder that relative paths begin at. */
       readonly folder: string;
       readonly timeoutMs: number;
       readonly signal: AbortSignal;
@@ -57,7 +57,7 @@ export class Credentials {
     return this.pending;
   }
 
-  /** What a call that did not get it in time was waiting for. */
+  /** The thing that a call waited for when it did not get it in time. */
   get delay(): string {
     return `${this.waitsFor} did not come in time`;
   }

@@ -16,7 +16,7 @@ const CREDENTIALS_TIMEOUT_MS = 15_000;
 export interface LoadOptions {
   /** Ends what is under way when the daemon ends. */
   readonly signal: AbortSignal;
-  /** How long files, a credential plugin or an identity provider may take. */
+  /** The most milliseconds that files, a credential plugin or an identity provider may take. */
   readonly timeoutMs?: number;
 }
 
@@ -53,7 +53,7 @@ export class GuardedKubeConfig extends KubeConfig {
     }
   }
 
-  /** What a call that does not get its credentials in time is waiting for. */
+  /** The thing that a call waits for when it does not get its credentials in time. */
   get delay(): string {
     return `the credentials for the API server can't be had: ${this.credentials.delay}`;
   }

@@ -1,4 +1,4 @@
-/** How long something may take, and what ends it before. */
+/** The time that something may take, and the signal that ends it before. */
 export interface Limits {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
