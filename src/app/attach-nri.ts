@@ -26,8 +26,8 @@ export function attachNri(parts: AttachmentParts): Attachment {
     onState: (state) => {
       current = state;
       const isSynchronized = state.phase === 'synchronized';
-      if (isSynchronized) gap.end(state.sinceMs);
-      else gap.begin(state.sinceMs);
+      if (isSynchronized) gap.end();
+      else gap.begin();
       health.set('nri', isSynchronized ? 'SERVING' : 'NOT_SERVING');
       if (isSynchronized || state.phase === 'disconnected') noteContact();
       parts.onChange();

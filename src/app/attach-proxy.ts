@@ -80,10 +80,9 @@ class ProxyAttachment implements Attachment {
   }
 
   private async serve(): Promise<void> {
-    const { config, log, signal, gap, health } = this.parts;
+    const { config, log, signal, health } = this.parts;
     await this.synchronizeUntilDone();
     if (signal.aborted) return;
-    gap.end(Date.now());
     const proxy = await this.listen();
     log.info({ listen: config.criListen, endpoint: config.criEndpoint }, 'the CRI proxy listens');
     if (!signal.aborted) await once(signal, 'abort');
@@ -113,6 +112,7 @@ class ProxyAttachment implements Attachment {
     if (!isUp) {
       this.isRuntimeLost = true;
       this.gate.close();
+      this.parts.gap.begin();
       this.become('connecting', `${this.parts.config.criEndpoint} does not answer`);
       this.parts.log.warn({ endpoint: this.parts.config.criEndpoint }, 'the runtime is away');
     } else if (this.isRuntimeLost) {
@@ -147,7 +147,7 @@ class ProxyAttachment implements Attachment {
   }
 
   private async synchronizeOnce(): Promise<void> {
-    const { model, transactor, cgroups, link, log } = this.parts;
+    const { model, transactor, cgroups, link, log, gap } = this.parts;
     if (!this.gate.isOpen) this.become('synchronizing', 'asking the runtime for all its containers');
     const before = takeKnown(model);
     const runtime = await link.ask((client, options) => client.version(options));
@@ -158,6 +158,7 @@ class ProxyAttachment implements Attachment {
     const answer = transactor.handle(event, readLiveCpusets(cgroups, event.containers));
     if (answer.kind === 'refuse') throw new CpusetdError(answer.code, answer.message);
     this.loggedReason = '';
+    gap.end();
     this.become('ready', '');
     log.info({ runtime, containers: event.containers.length }, 'synchronized with the runtime');
     this.gate.open();

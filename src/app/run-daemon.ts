@@ -18,6 +18,7 @@ import { DriftClues } from './drift-clues';
 import { DriftWatch } from './drift-watch';
 import { Faults } from './faults';
 import { GapKeeper } from './gap';
+import { Heartbeat } from './heartbeat';
 import type { KubeletConfig } from '../kube/kubelet/kubelet-config';
 import { KubeletManager } from './kubelet-manager';
 import { adoptReservation } from './kubelet-reservation';
@@ -85,7 +86,15 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const alarms = new Alarms({ log, now, onChange: () => backend.feed.touch() });
     const faults = new Faults({ log, alarms });
     const allocations = new AllocationBook(model, faults);
-    const gap = new GapKeeper({ log, onEnded: (ended) => metrics?.gapEnded(ended) }, aliveMs ?? Date.parse(startedAt));
+    const heartbeat = new Heartbeat({ signal });
+    const gap = new GapKeeper(
+      {
+        log,
+        onEnded: (ended) => metrics?.gapEnded(ended),
+        stalledForMs: () => heartbeat.stalledForMs(),
+      },
+      aliveMs ?? Date.parse(startedAt),
+    );
     const backend = createAdminBackend({
       model,
       verdicts,

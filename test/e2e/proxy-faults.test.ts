@@ -132,13 +132,19 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await waitUntil('the command to run', () => db.pids().length > 1);
 
       const mark = daemon.mark();
+      const killedAtMs = Date.now();
       await runtime.kill();
       const lost = { code: 14, details: 'cpusetd: the connection to the container runtime was lost during the call' };
       expect(await call).toMatchObject(lost);
       expect(await eventsEnd).toMatchObject(lost);
       expect(db.cpuset().cpus).toBe(exclusiveList);
+      await waitUntil('the gap to begin', async () => (await statusOf(daemon)).node.gap.to === undefined);
       await runtime.start();
       await daemon.waitForLog('synchronized with the runtime', { from: mark });
+      // As long as the runtime was away nobody could ask us; whoever was quicker than we after its return is found.
+      const { from, to } = (await statusOf(daemon)).node.gap;
+      expect(Date.parse(from)).toBeGreaterThan(killedAtMs - 2_000); // a stall of a machine under load may come before it
+      expect(Date.parse(to!)).toBeGreaterThan(Date.parse(from));
       await waitUntil(
         'the client to get through',
         async () => (await client.run(`${RUNTIME}Status`, [Buffer.alloc(0)])).code === 0,

@@ -25,7 +25,13 @@ export async function isHealthy(daemon: Daemon, service: string): Promise<boolea
 }
 
 export interface ShownStatus {
-  readonly node: { readonly mode: string; readonly sharedPool: string; readonly nri: { readonly state: string } };
+  readonly node: {
+    readonly mode: string;
+    readonly sharedPool: string;
+    readonly nri: { readonly state: string };
+    /** `to` is absent while it lasts. */
+    readonly gap: { readonly from: string; readonly to?: string };
+  };
   readonly containers: readonly {
     readonly id: string;
     readonly container: string;
