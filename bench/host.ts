@@ -49,7 +49,7 @@ function benchCgroups(): void {
       'writeCpuset, growing': () => dirs.forEach((dir) => cgroups.writeCpuset(dir, wide)),
       'readQuota of a missing cgroup': () => dirs.forEach((dir) => cgroups.readQuota(`${dir}x`)),
     });
-    const watch = cgroups.watch({ onChange: () => undefined, onDegraded: (because) => console.log(because) });
+    const watch = cgroups.watch({ onChange: () => undefined, onLost: (_dir, because) => console.log(because) });
     measure(CONTAINERS, {
       'watch.add': () => dirs.forEach((dir) => watch.add(dir)),
       'watch.remove': () => dirs.forEach((dir) => watch.remove(dir)),

@@ -44,6 +44,10 @@ export class Metrics {
   private readonly refusals = this.counterBy('refusals_total', 'Containers that were refused.', 'code');
   private readonly drifts = this.counterBy('drift_total', 'Promises that the kernel did not have.', 'cause');
   private readonly repairs = this.counterBy('repairs_total', 'Attempts to repair a drift.', 'outcome');
+  private readonly unwatched = this.counter(
+    'unwatched_total',
+    'Cpusets that could not be watched, or whose watch broke.',
+  );
   private readonly gapSeconds = this.counter(
     'gap_seconds_total',
     'Time in which containers could start without cpusetd.',
@@ -121,6 +125,10 @@ export class Metrics {
 
   repaired(outcome: 'ok' | 'failed'): void {
     this.repairs.inc({ outcome });
+  }
+
+  cpusetUnwatched(): void {
+    this.unwatched.inc();
   }
 
   gapEnded({ seconds, containers }: { readonly seconds: number; readonly containers: number }): void {

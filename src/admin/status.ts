@@ -73,6 +73,7 @@ export const ALARM_KINDS = [
   'api-server',
   'internal-fault',
   'not-listening',
+  'not-watched',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];

@@ -189,7 +189,7 @@ function listCounted({ pods }: NodeView, { pods: watched = [] }: PodInformer) {
 }
 
 /** Alarms about what does not keep containers from their CPUs. */
-const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>(['api-server', 'not-listening']);
+const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>(['api-server', 'not-listening', 'not-watched']);
 
 /** As the Node's condition says it. */
 function stateOf({ mode }: Config, health: HealthState, alarms: Alarms): NodeState {

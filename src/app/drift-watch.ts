@@ -1,32 +1,47 @@
-import type { Logger } from 'pino';
 import type { Container } from '../core/model/container';
 import type { NodeView } from '../core/model/node-model';
 import { hasCgroup } from '../core/plan/plan-moves';
 import { cgroupPathOf, type Cgroups, type CpusetWatch } from '../host';
-
+import type { Alarms } from './alarms';
 import type { Faults } from './faults';
 
 export interface DriftWatchParts {
   readonly model: NodeView;
-  readonly cgroups: Cgroups;
+  readonly cgroups: Pick<Cgroups, 'watch' | 'readCpus'>;
   /** Somebody wrote these containers' cpusets, and it was not what was promised. */
   readonly onDrift: (containerIds: readonly string[]) => void;
+  /** A cpuset could not be watched, or its watch has broken: for metrics. */
+  readonly onUnwatched?: () => void;
+  readonly alarms: Alarms;
   readonly faults: Faults;
-  readonly log: Logger;
 }
 
-/** Our own writes are told too, all of a pool at once: so many are compared before others have their turn. */
+/** Most cpusets that are compared, or begun to be watched, before others have their turn: a pool is written all at once. */
 const AT_ONCE = 64;
+
+interface Missed {
+  /** The kernel has no watch left: nobody else can have one either. */
+  readonly isLimit: boolean;
+  readonly because: string;
+}
+
+const FAULT: Missed = { isLimit: false, because: 'a fault of cpusetd, of which its log says more' };
 
 /**
  * Notices within milliseconds that somebody wrote the cpuset of a running container. What the kernel changes by itself is
- * not told, nor is anything when the kernel has no watch left: the sweep is the net.
+ * not told, nor is anything of a cpuset that can't be watched: the sweep is the net. Those are an alarm, and are tried again.
  */
 export class DriftWatch {
   private readonly watch: CpusetWatch;
+  /** Those that are watched. */
   private readonly dirById = new Map<string, string>();
   private readonly idByDir = new Map<string, string>();
+  /** Those that can't be watched, and why. */
+  private readonly unwatched = new Map<string, string>();
+  /** Those that are still to be watched, or tried again. */
+  private readonly waiting = new Set<string>();
   private readonly written = new Set<string>();
+  private addingScheduled = false;
   private scheduled = false;
   private closed = false;
 
@@ -37,7 +52,13 @@ export class DriftWatch {
         if (id !== undefined) this.written.add(id);
         this.schedule();
       },
-      onDegraded: (because) => parts.log.warn({ because }, 'cpusets are not all watched'),
+      onLost: (dir, because) => {
+        const id = this.idByDir.get(dir);
+        if (id === undefined) return;
+        this.forget(id, dir);
+        this.miss(id, `a watch has broken: ${because}`);
+        this.tell();
+      },
     });
   }
 
@@ -46,28 +67,85 @@ export class DriftWatch {
     const { containers } = this.parts.model;
     if (this.closed) return;
     for (const [id, dir] of this.dirById) {
-      const container = containers.get(id);
-      if (container?.promise && hasCgroup(container)) continue;
+      if (isWatchable(containers.get(id))) continue;
       this.watch.remove(dir);
-      this.dirById.delete(id);
-      this.idByDir.delete(dir);
+      this.forget(id, dir);
     }
+    for (const id of this.unwatched.keys()) if (!isWatchable(containers.get(id))) this.unwatched.delete(id);
     for (const container of containers.values()) {
-      if (this.dirById.has(container.id) || !container.promise || !hasCgroup(container)) continue;
-      this.parts.faults.contain('watching', () => this.begin(container), container.id);
+      const { id } = container;
+      if (!this.dirById.has(id) && !this.unwatched.has(id) && isWatchable(container)) this.waiting.add(id);
     }
+    this.addSome();
   }
 
-  private begin({ id, cgroupsPath }: Container): void {
-    const at = cgroupPathOf(cgroupsPath);
-    if (at.kind === 'refused' || this.watch.add(at.path).kind === 'gone') return;
-    this.dirById.set(id, at.path);
-    this.idByDir.set(at.path, id);
+  /** Tries again what could not be watched: in every round, so that a limit that was raised helps without a restart. */
+  tryAgain(): void {
+    for (const id of this.unwatched.keys()) this.waiting.add(id);
+    this.addSome();
   }
 
   close(): void {
     this.closed = true;
     this.watch.close();
+  }
+
+  /** Some at once, the others in later turns of the event loop; nobody more when the kernel has no watch left. */
+  private addSome(): void {
+    if (this.closed || this.addingScheduled) return;
+    let left = AT_ONCE;
+    for (const id of this.waiting) {
+      if (left-- === 0) break;
+      this.waiting.delete(id);
+      const { missed } = this.parts.faults.contain('watching', () => this.begin(id), id) ?? { missed: FAULT };
+      if (!missed) continue;
+      this.miss(id, missed.because);
+      if (!missed.isLimit) continue;
+      for (const other of this.waiting) this.miss(other, missed.because);
+      this.waiting.clear();
+    }
+    this.tell();
+    if (this.waiting.size === 0) return;
+    this.addingScheduled = true;
+    setImmediate(() => {
+      this.addingScheduled = false;
+      this.addSome();
+    });
+  }
+
+  /** Who has no cgroup yet is not missed: `follow` comes to it again. */
+  private begin(id: string): { readonly missed?: Missed } {
+    const container = this.parts.model.containers.get(id);
+    const at = isWatchable(container) ? cgroupPathOf(container.cgroupsPath) : undefined;
+    if (at?.kind !== 'path') return {};
+    const outcome = this.watch.add(at.path);
+    if (outcome.kind === 'unwatched') return { missed: outcome };
+    const wasUnwatched = this.unwatched.delete(id);
+    if (outcome.kind === 'gone') return {};
+    this.dirById.set(id, at.path);
+    this.idByDir.set(at.path, id);
+    if (wasUnwatched) {
+      this.written.add(id); // perhaps, while nobody looked
+      this.schedule();
+    }
+    return {};
+  }
+
+  private forget(id: string, dir: string): void {
+    this.dirById.delete(id);
+    this.idByDir.delete(dir);
+  }
+
+  private miss(id: string, because: string): void {
+    const isNew = !this.unwatched.has(id);
+    this.unwatched.set(id, because);
+    if (isNew) this.parts.faults.contain('counting who is not watched', () => this.parts.onUnwatched?.());
+  }
+
+  private tell(): void {
+    const [because] = this.unwatched.values();
+    const told = because && `foreign writes of some cpusets are noticed by rounds only: ${because}`;
+    this.parts.alarms.tell('not-watched', '', told);
   }
 
   private schedule(): void {
@@ -100,4 +178,8 @@ export class DriftWatch {
     const reading = cgroups.readCpus(dir);
     return reading.kind === 'found' && !reading.cpus.equals(promise.cpus);
   }
+}
+
+function isWatchable(container: Container | undefined): container is Container {
+  return container?.promise !== undefined && hasCgroup(container);
 }

@@ -1,4 +1,5 @@
 import type { NodeView } from '../core/model/node-model';
+import type { DriftWatch } from './drift-watch';
 import type { Faults } from './faults';
 import type { KubeletManager } from './kubelet-manager';
 import type { OnlineCpus } from './online-cpus';
@@ -10,6 +11,7 @@ export interface RoundsParts {
   readonly model: NodeView;
   readonly onlineCpus: OnlineCpus;
   readonly kubelet: KubeletManager;
+  readonly watch: DriftWatch;
   readonly reconciler: Reconciler;
   readonly faults: Faults;
   /** Carries the sign of life. */
@@ -27,7 +29,7 @@ const ONLINE_PERIOD_MS = 1_000;
  * that throws keeps no other part from its turn, and ends no round.
  */
 export async function makeRounds(parts: RoundsParts): Promise<void> {
-  const { model, onlineCpus, kubelet, reconciler, faults, lockPath, periodMs, signal } = parts;
+  const { model, onlineCpus, kubelet, watch, reconciler, faults, lockPath, periodMs, signal } = parts;
   const live = (): void => faults.contain('giving a sign of life', () => giveSignOfLife(lockPath, Date.now()));
   const followOnlineCpus = (): void =>
     faults.contain('following the online CPUs', () => {
@@ -37,6 +39,7 @@ export async function makeRounds(parts: RoundsParts): Promise<void> {
     live();
     faults.contain('looking at the kubelet', () => kubelet.look());
     followOnlineCpus();
+    faults.contain('watching again', () => watch.tryAgain());
     await faults.containAsync('the round over all containers', () => reconciler.round());
   };
   await Promise.all([

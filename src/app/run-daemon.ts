@@ -171,8 +171,9 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const watch = new DriftWatch({
       model,
       cgroups,
+      alarms,
       faults,
-      log,
+      onUnwatched: () => metrics?.cpusetUnwatched(),
       onDrift: (ids) => reconciler.check(ids, { written: true }),
     });
     onClose(() => watch.close());
@@ -247,7 +248,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
 
     const onlineCpus = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot: config.sysfsRoot, log });
     const periodMs = config.reconcilePeriodMs;
-    await makeRounds({ model, onlineCpus, kubelet, reconciler, faults, lockPath, periodMs, signal });
+    await makeRounds({ model, onlineCpus, kubelet, watch, reconciler, faults, lockPath, periodMs, signal });
     log.info({ because: String(signal.reason) }, 'stopping');
   });
 }

@@ -16,6 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runInProcess } from '../support/run-cli';
+import { defineAsRoot } from '../support/not-run';
 import { NriRuntime } from '../support/nri-runtime';
 import { loadMachine, writeTree } from '../support/sysfs-tree';
 
@@ -44,6 +45,13 @@ const KUBECONFIG = JSON.stringify({
   users: [{ name: 'us', user: {} }],
 });
 
+interface NodeOptions {
+  readonly stdout?: 'pipe' | number;
+  readonly args?: readonly string[];
+  /** In a user namespace of its own, in which there are so many inotify watches. */
+  readonly watches?: number;
+}
+
 /** The real daemon in a process of its own, whose ports can be broken, and a runtime that asks it. */
 class Node {
   private readonly root = mkdtempSync(join(folder, 'node-'));
@@ -55,7 +63,7 @@ class Node {
   private readonly struck = new Map<string, number>();
   private count = 0;
 
-  constructor({ stdout = 'pipe', args: more = [] }: { stdout?: 'pipe' | number; args?: readonly string[] } = {}) {
+  constructor({ stdout = 'pipe', args: more = [], watches }: NodeOptions = {}) {
     mkdirSync(join(this.root, 'cgroup'));
     writeFileSync(join(this.root, 'cgroup/cgroup.controllers'), 'cpuset cpu\n');
     const options = {
@@ -73,7 +81,15 @@ class Node {
       'node-name': 'here',
     };
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
-    this.child = fork(bundle, ['run', ...args, ...more], { stdio: ['ignore', stdout, 'pipe', 'ipc'], env: {} });
+    const shell = `echo ${watches} > /proc/sys/user/max_inotify_watches; exec "$0" "$@"`;
+    this.child = fork(bundle, ['run', ...args, ...more], {
+      stdio: ['ignore', stdout, 'pipe', 'ipc'],
+      env: {},
+      ...(watches !== undefined && {
+        execPath: '/usr/bin/unshare',
+        execArgv: ['-Ur', '/bin/sh', '-c', shell, process.execPath],
+      }),
+    });
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.log += text));
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.child.on('message', ({ struck }: { struck: string }) =>
@@ -237,6 +253,21 @@ test('a port that throws, each in turn: the daemon lives, answers as it is defin
   expect(told).toEqual(expect.arrayContaining(['counting for metrics', 'counting a save', 'giving a sign of life']));
   expect(told).toEqual([...new Set(told)]);
 });
+
+defineAsRoot(() =>
+  test('without inotify watches it goes on with an alarm, and a limit that is raised helps without a restart', async () => {
+    node = await new Node({ watches: 0 }).start();
+    expect(await node.run(1000)).toMatch(PINNED);
+    await node.until('the alarm', async () => (await node.alarms()).some(({ kind }) => kind === 'not-watched'));
+    expect((await node.alarms()).find(({ kind }) => kind === 'not-watched')).toMatchObject({
+      because: expect.stringMatching(/ENOSPC.*raise fs.inotify.max_user_watches/),
+    });
+    const raise = 'echo 100 > /proc/sys/user/max_inotify_watches';
+    execFileSync('nsenter', ['-t', String(node.child.pid), '-U', 'sh', '-c', raise]);
+    await node.until('its end', async () => (await node.alarms()).every(({ kind }) => kind !== 'not-watched'));
+    expect(await node.stop()).toEqual({ status: 0, stderr: '' });
+  }),
+);
 
 test('status that can not be told keeps no container from its CPUs', async () => {
   node = await new Node().start();

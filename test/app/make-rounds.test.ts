@@ -33,6 +33,7 @@ async function roundsWith(...broken: readonly string[]) {
     model: { containers: new Map() },
     onlineCpus: { check: () => (doPart('online CPUs'), false) },
     kubelet: { look: () => doPart('kubelet') },
+    watch: { tryAgain: () => doPart('watches') },
     reconciler: {
       check: () => undefined,
       // The last part of a round: told of it even where it is broken itself.
@@ -51,10 +52,10 @@ async function roundsWith(...broken: readonly string[]) {
   return { rounds, done: [...done].sort(), alarms: alarms.list().map(({ subject }) => subject) };
 }
 
-const PARTS = ['kubelet', 'online CPUs', 'reconciler'];
+const PARTS = ['kubelet', 'online CPUs', 'reconciler', 'watches'];
 
 test('a round has all its parts', async () => {
-  expect(await roundsWith()).toEqual({ rounds: ROUNDS, done: [...PARTS, 'sign of life'], alarms: [] });
+  expect(await roundsWith()).toEqual({ rounds: ROUNDS, done: [...PARTS, 'sign of life'].sort(), alarms: [] });
 });
 
 test.each(PARTS)(
@@ -63,7 +64,7 @@ test.each(PARTS)(
     const { rounds, done, alarms } = await roundsWith(part);
     expect({ rounds, done }).toEqual({
       rounds: ROUNDS,
-      done: [...PARTS.filter((other) => other !== part), 'sign of life'],
+      done: [...PARTS.filter((other) => other !== part), 'sign of life'].sort(),
     });
     expect(alarms).toEqual([expect.any(String)]);
   },
@@ -90,6 +91,7 @@ test('the online CPUs are looked at every second, whatever the period of the rou
     model: { containers: new Map([['db', {}], ['web', {}]]) }, // prettier-ignore
     onlineCpus: { check: () => (looks.online++, hasChanged) },
     kubelet: { look: () => undefined },
+    watch: { tryAgain: () => undefined },
     reconciler: {
       round: () => (looks.rounds++, Promise.resolve()),
       check: (ids: readonly string[]) => void looks.checked.push(ids),

@@ -5,8 +5,8 @@ export type WatchOutcome =
   | { readonly kind: 'watched' }
   /** There is no such cgroup. */
   | { readonly kind: 'gone' }
-  /** The kernel has no watch left for us; the cgroup is only looked at by the sweep. */
-  | { readonly kind: 'unwatched'; readonly because: string };
+  /** The cgroup is only looked at by the sweep. `isLimit`: the kernel has no watch left for anybody, so no other can be had either. */
+  | { readonly kind: 'unwatched'; readonly isLimit: boolean; readonly because: string };
 
 /** Watches cpusets for writes. Directories are below the root of the hierarchy, as elsewhere. */
 export interface CpusetWatch {
@@ -20,19 +20,23 @@ export interface CpusetWatch {
 export interface CpusetWatchOptions {
   /** Somebody, ourselves included, wrote the cgroup's `cpuset.cpus`. Several writes in one turn are told once. */
   readonly onChange: (dir: string) => void;
-  /** Told once, when the first cgroup could not be watched for want of inotify watches. */
-  readonly onDegraded: (because: string) => void;
+  /** A watch has broken: the cgroup is not watched any more, until it is added again. */
+  readonly onLost: (dir: string, because: string) => void;
+  /** For tests: `watch` of node:fs. */
+  readonly watchFile?: typeof watch;
 }
 
 /**
  * Watches by inotify, which works on cgroup files of both versions for writes from user space. What the kernel
  * changes by itself (hotplug, a narrowed parent) is not told: the sweep is the net.
  */
-export function watchCpusets(cpusetRoot: string, { onChange, onDegraded }: CpusetWatchOptions): CpusetWatch {
+export function watchCpusets(
+  cpusetRoot: string,
+  { onChange, onLost, watchFile = watch }: CpusetWatchOptions,
+): CpusetWatch {
   const watchers = new Map<string, FSWatcher>();
   const changed = new Set<string>();
   let scheduled = false;
-  let degraded = false;
 
   const tell = (): void => {
     scheduled = false;
@@ -41,41 +45,54 @@ export function watchCpusets(cpusetRoot: string, { onChange, onDegraded }: Cpuse
     for (const dir of dirs) if (watchers.has(dir)) onChange(dir);
   };
 
-  const unwatched = (dir: string, errno: string): WatchOutcome => {
-    const because =
-      `${cpusetRoot}${dir}/cpuset.cpus cannot be watched (${errno}): foreign writes are noticed by the periodic sweep only; ` +
-      `raise fs.inotify.max_user_watches and fs.inotify.max_user_instances`;
-    if (!degraded) onDegraded(because);
-    degraded = true;
-    return { kind: 'unwatched', because };
-  };
-
   const remove = (dir: string): void => {
     watchers.get(dir)?.close();
     watchers.delete(dir);
     changed.delete(dir);
   };
 
+  const begin = (dir: string): void => {
+    const watcher = watchFile(`${cpusetRoot}${dir}/cpuset.cpus`, { persistent: false }, () => {
+      changed.add(dir);
+      if (!scheduled) setImmediate(tell);
+      scheduled = true;
+    });
+    watcher.on('error', (error) => {
+      if (watchers.get(dir) !== watcher) return; // ended already
+      remove(dir);
+      onLost(dir, error.message);
+    });
+    watchers.set(dir, watcher);
+  };
+
   return {
     add(dir) {
       if (watchers.has(dir)) return { kind: 'watched' };
       try {
-        const watcher = watch(`${cpusetRoot}${dir}/cpuset.cpus`, { persistent: false }, () => {
-          changed.add(dir);
-          if (!scheduled) setImmediate(tell);
-          scheduled = true;
-        });
-        watcher.on('error', () => remove(dir));
-        watchers.set(dir, watcher);
+        begin(dir);
         return { kind: 'watched' };
       } catch (error) {
         const errno = errnoOf(error);
-        return errno === 'ENOENT' || errno === 'ENODEV' ? { kind: 'gone' } : unwatched(dir, errno);
+        return errno === 'ENOENT' || errno === 'ENODEV' ? { kind: 'gone' } : explainUnwatched(errno);
       }
     },
     remove,
     close() {
       for (const dir of [...watchers.keys()]) remove(dir);
     },
+  };
+}
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  ENOSPC: 'raise fs.inotify.max_user_watches',
+  EMFILE: 'raise fs.inotify.max_user_instances, or the number of files that cpusetd may have open',
+};
+
+function explainUnwatched(errno: string): WatchOutcome {
+  const remedy = REMEDIES[errno];
+  return {
+    kind: 'unwatched',
+    isLimit: remedy !== undefined,
+    because: remedy === undefined ? `inotify: ${errno}` : `the kernel has no inotify watch left (${errno}); ${remedy}`,
   };
 }

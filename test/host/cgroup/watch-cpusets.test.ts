@@ -1,10 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { CpusetWatch } from '../../../src/host';
+import { watchCpusets, type CpusetWatchOptions } from '../../../src/host/cgroup/watch-cpusets';
 import { bundleModule } from '../bundle-module';
 import { until } from '../until';
 import { describeOnKernel, TestCgroup } from './test-cgroup';
@@ -18,7 +19,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     group = new TestCgroup('watch');
     told = [];
     warnings = [];
-    watch = group.cgroups.watch({ onChange: (dir) => told.push(dir), onDegraded: (because) => warnings.push(because) });
+    watch = group.cgroups.watch({ onChange: (dir) => told.push(dir), onLost: (dir) => warnings.push(dir) });
   });
   afterEach(async () => {
     watch.close();
@@ -64,7 +65,7 @@ describeOnKernel('watching cpusets', 'any', () => {
         told.push(dir);
         for (const other of [a, b]) if (other !== dir) watch.remove(other);
       },
-      onDegraded: (because) => warnings.push(because),
+      onLost: (dir) => warnings.push(dir),
     });
     for (const dir of [a, b]) watch.add(dir);
     for (const dir of [a, b]) group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
@@ -107,7 +108,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     watch.close();
     watch.close();
     const second: string[] = [];
-    const other = group.cgroups.watch({ onChange: (changed) => second.push(changed), onDegraded: () => undefined });
+    const other = group.cgroups.watch({ onChange: (changed) => second.push(changed), onLost: () => undefined });
     other.add(dir);
     group.cgroups.writeCpuset(dir, { cpus: parseCpuList('1') });
     await until('another watch is told', () => second.length > 0);
@@ -118,7 +119,7 @@ describeOnKernel('watching cpusets', 'any', () => {
 
 describeOnKernel('watching beyond the limit of inotify', 'any', () => {
   // The limit is lowered in a user namespace of its own: nobody else on the machine notices.
-  test('one warning, watches that there were go on, a freed one can be used again', () => {
+  test('watches that there were go on, a freed one can be used again, and a limit that is raised helps at once', () => {
     const folder = mkdtempSync(join(tmpdir(), 'watch-'));
     const bundle = bundleModule('cgroup/watch-cpusets.ts');
     try {
@@ -131,32 +132,91 @@ describeOnKernel('watching beyond the limit of inotify', 'any', () => {
         const fs = require('fs');
         const root = ${JSON.stringify(folder)};
         const log = [];
+        const changed = new Set();
         const watch = watchCpusets(root, {
-          onChange: (dir) => { log.push('change ' + dir); console.log(JSON.stringify(log)); watch.close(); clearTimeout(alive); },
-          onDegraded: (because) => log.push(because.replace(root, '')),
+          onChange: (dir) => {
+            changed.add(dir);
+            if (changed.size < 3) return;
+            console.log(JSON.stringify([...log, [...changed].sort().join()]));
+            watch.close();
+            clearTimeout(alive);
+          },
+          onLost: (dir) => log.push('lost ' + dir),
         });
-        for (const dir of ['/a', '/b', '/c', '/d']) log.push(watch.add(dir).kind);
+        const add = (dir) => {
+          const { kind, because } = watch.add(dir);
+          log.push(kind + ' ' + dir + (because ? ': ' + because : ''));
+        };
+        ['/a', '/b', '/c'].forEach(add);
         watch.remove('/b');
-        log.push(watch.add('/d').kind);
-        fs.writeFileSync(root + '/a/cpuset.cpus', '1');
+        ['/d', '/c'].forEach(add);
+        fs.writeFileSync('/proc/sys/user/max_inotify_watches', '3');
+        ['/c', '/b'].forEach(add);
+        for (const dir of ['/a', '/b', '/c', '/d']) fs.writeFileSync(root + dir + '/cpuset.cpus', '1');
         const alive = setTimeout(() => process.exit(1), 60_000);
       `;
       const shell = 'echo 2 > /proc/sys/user/max_inotify_watches && exec "$0" -e "$1"';
       const run = spawnSync('unshare', ['-Ur', 'sh', '-c', shell, process.execPath, script], { encoding: 'utf8' });
       expect(run.stderr).toBe('');
+      const none = 'the kernel has no inotify watch left (ENOSPC); raise fs.inotify.max_user_watches';
       expect(JSON.parse(run.stdout)).toEqual([
-        'watched',
-        'watched',
-        '/c/cpuset.cpus cannot be watched (ENOSPC): foreign writes are noticed by the periodic sweep only; ' +
-          'raise fs.inotify.max_user_watches and fs.inotify.max_user_instances',
-        'unwatched',
-        'unwatched',
-        'watched',
-        'change /a',
+        'watched /a',
+        'watched /b',
+        `unwatched /c: ${none}`,
+        'watched /d',
+        `unwatched /c: ${none}`,
+        'watched /c',
+        `unwatched /b: ${none}`,
+        '/a,/c,/d',
       ]);
     } finally {
       bundle.remove();
       rmSync(folder, { recursive: true });
     }
   });
+});
+
+describe('errors of a watch', () => {
+  /** Watchers that the test breaks. */
+  function breakable() {
+    const watchers: (EventEmitter & { close(): void })[] = [];
+    let refusal: string | undefined;
+    const lost: string[] = [];
+    const watch = watchCpusets('/root', {
+      onChange: () => undefined,
+      onLost: (dir, because) => lost.push(`${dir}: ${because}`),
+      watchFile: (() => {
+        if (refusal !== undefined) throw Object.assign(new Error('refused'), { code: refusal });
+        const watcher = Object.assign(new EventEmitter(), { close: () => undefined });
+        watchers.push(watcher);
+        return watcher;
+      }) as unknown as NonNullable<CpusetWatchOptions['watchFile']>,
+    });
+    return { watch, watchers, lost, refuse: (errno: string) => (refusal = errno) };
+  }
+
+  test('one that breaks is told once, and the cgroup can be watched again', () => {
+    const { watch, watchers, lost } = breakable();
+    watch.add('/a');
+    watchers[0]!.emit('error', new Error('EIO'));
+    watchers[0]!.emit('error', new Error('EIO'));
+    expect(lost).toEqual(['/a: EIO']);
+    expect([watch.add('/a'), watchers.length]).toEqual([{ kind: 'watched' }, 2]);
+    watchers[0]!.emit('error', new Error('of the old one'));
+    expect(lost).toHaveLength(1);
+  });
+
+  test.each`
+    errno       | isLimit  | remedy
+    ${'ENOSPC'} | ${true}  | ${/raise fs.inotify.max_user_watches$/}
+    ${'EMFILE'} | ${true}  | ${/raise fs.inotify.max_user_instances, or the number of files/}
+    ${'EACCES'} | ${false} | ${/^inotify: EACCES$/}
+  `(
+    '$errno: the remedy is its own',
+    ({ errno, isLimit, remedy }: { errno: string; isLimit: boolean; remedy: RegExp }) => {
+      const { watch, refuse } = breakable();
+      refuse(errno);
+      expect(watch.add('/a')).toEqual({ kind: 'unwatched', isLimit, because: expect.stringMatching(remedy) });
+    },
+  );
 });
