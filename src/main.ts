@@ -24,7 +24,7 @@ async function main(): Promise<void> {
     env: process.env,
     signal: stop.signal,
     version: __CPUSETD_VERSION__,
-    runDaemon: async ({ config, placeOf }, signal) => {
+    runDaemon: async ({ config, placeOf, inForce }, signal) => {
       // What a request leaves behind is little: a young generation that stays at 2 MiB, instead of growing to 16, costs
       // no time that could be measured.
       setFlagsFromString('--semi-space-growth-factor=1');
@@ -33,7 +33,7 @@ async function main(): Promise<void> {
       process.on('uncaughtException', (error, origin) => endBy(log, error, origin)); // of rejections too
       const { runDaemon } = await import('./app/run-daemon');
       const notifySocket = process.env['NOTIFY_SOCKET'];
-      await runDaemon({ config, placeOf, version: __CPUSETD_VERSION__, log, notifySocket, signal });
+      await runDaemon({ config, placeOf, inForce, version: __CPUSETD_VERSION__, log, notifySocket, signal });
     },
   });
 }

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 
-import type { Config, PlaceOf } from '../app/config';
+import type { Config, OptionsInForce, PlaceOf } from '../app/config';
 import { showText } from '../core/show-text';
 
 /** What a command works with. */
@@ -14,7 +14,7 @@ export interface CliContext {
   readonly version: string;
   /** Runs until the signal aborts. */
   readonly runDaemon: (
-    loaded: { readonly config: Config; readonly placeOf: PlaceOf },
+    loaded: { readonly config: Config; readonly placeOf: PlaceOf; readonly inForce: OptionsInForce },
     signal: AbortSignal,
   ) => Promise<void>;
 }

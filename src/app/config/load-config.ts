@@ -1,4 +1,5 @@
 import { checkTogether } from './check-together';
+import { describeInForce, type OptionsInForce } from './in-force';
 import { nameOf, OPTIONS, type Config, type OptionKey } from './options';
 import { readEnv } from './read-env';
 import { readFlags } from './read-flags';
@@ -12,7 +13,12 @@ export interface ConfigInput {
 }
 
 export type LoadedConfig =
-  | { readonly ok: true; readonly config: Config; readonly placeOf: PlaceOf }
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      readonly placeOf: PlaceOf;
+      readonly inForce: OptionsInForce;
+    }
   /** All that is wrong, each in a line of its own that names input, rule and remedy. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
@@ -47,7 +53,7 @@ export async function loadConfig({
   problems.push(...checkTogether({ config: values as Partial<Config>, rejected, chosen }));
   if (problems.length > 0) return { ok: false, problems };
   const placeOf: PlaceOf = (name) => describePlace(chosen.get(name) ?? { name, origin: { kind: 'flag' } });
-  return { ok: true, config: values as Config, placeOf };
+  return { ok: true, config: values as Config, placeOf, inForce: describeInForce(chosen) };
 }
 
 /** The value of one option, or what is wrong with its text. */

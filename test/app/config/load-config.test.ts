@@ -311,3 +311,15 @@ test.each([
 ])('%s comes from a Kubernetes service and is no option', async (variable) => {
   await expect(loadRight({ env: { [variable]: 'tcp://10.0.0.1:9100' } })).resolves.toBeDefined();
 });
+
+test('what is in force has every option that can be set and has a value, as a user would write it', async () => {
+  const loaded = await load(reserved({ flags: { 'reconcile-period': ['1m'] } }));
+  if (!loaded.ok) throw new Error(loaded.problems.join());
+  const { options, setAt } = loaded.inForce;
+  const wanted = (Object.keys(OPTIONS) as OptionKey[])
+    .filter((key) => OPTIONS[key].offered && (OPTIONS[key].default || key === 'reservedCpus'))
+    .map(nameOf);
+  expect(Object.keys(options)).toEqual(wanted);
+  expect(options).toMatchObject({ 'reconcile-period': '1m', 'reserved-cpus': '0', mode: OPTIONS.mode.default });
+  expect(setAt).toEqual({ 'reconcile-period': '--reconcile-period', 'reserved-cpus': 'CPUSETD_RESERVED_CPUS' });
+});

@@ -1,0 +1,56 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { builtBundle } from '../support/built-bundle';
+
+test('the first line of a daemon has all options in force, and where those were set that are not the default', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'options-'));
+  try {
+    const file = join(folder, 'cpusetd.yaml');
+    writeFileSync(file, 'reserved-cpus: 0\ncpu-manager-policy-options:\n  full-pcpus-only: true\nlog-level: debug\n');
+    mkdirSync(join(folder, 'sys')); // a machine without CPUs ends the start: the line is there all the same
+    const { stdout, status } = spawnSync(
+      process.execPath,
+      [
+        ...[builtBundle(), 'run', '--config', file, '--log-level', 'info', '--sysfs-root', join(folder, 'sys')],
+        ...['--state-dir', join(folder, 'state'), '--lock-dir', join(folder, 'locks'), '--kubeconfig', '/etc/kube'],
+        ...['--admin-socket', join(folder, 'admin.sock'), '--nri-socket', join(folder, 'nri.sock')],
+      ],
+      { env: { CPUSETD_RECONCILE_PERIOD: '20s' }, encoding: 'utf8' },
+    );
+    expect(status).toBe(1);
+    const first = JSON.parse(stdout.split('\n')[0]!) as Record<string, unknown>;
+    expect(first).toMatchObject({
+      level: 'info',
+      msg: 'starting with these options',
+      version: expect.stringMatching(/^\d/),
+      options: {
+        mode: 'nri',
+        'cpu-manager-policy': 'static',
+        'cpu-manager-policy-options': 'full-pcpus-only=true',
+        'reserved-cpus': '0',
+        'reconcile-period': '20s',
+        kubeconfig: '/etc/kube',
+        'log-level': 'info',
+        'cri-endpoint': '/run/containerd/containerd.sock',
+      },
+    });
+    expect(first['options']).not.toHaveProperty('reserved-cpu-count');
+    expect(first['setAt']).toEqual({
+      'reserved-cpus': `${file}:1: reserved-cpus`,
+      'cpu-manager-policy-options': expect.stringContaining(file),
+      'log-level': '--log-level',
+      'reconcile-period': 'CPUSETD_RECONCILE_PERIOD',
+      ...Object.fromEntries(
+        ['sysfs-root', 'state-dir', 'lock-dir', 'kubeconfig', 'admin-socket', 'nri-socket'].map((name) => [
+          name,
+          `--${name}`,
+        ]),
+      ),
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
