@@ -74,6 +74,7 @@ export const ALARM_KINDS = [
   'internal-fault',
   'not-listening',
   'not-watched',
+  'rounds-stuck',
 ] as const;
 
 export type AlarmKind = (typeof ALARM_KINDS)[number];

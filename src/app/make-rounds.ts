@@ -1,10 +1,14 @@
+import { once } from 'node:events';
+import type { HealthState } from '../admin/health-state';
 import type { NodeView } from '../core/model/node-model';
+import type { Alarms } from './alarms';
 import type { DriftWatch } from './drift-watch';
 import type { Faults } from './faults';
 import type { KubeletManager } from './kubelet-manager';
 import type { OnlineCpus } from './online-cpus';
-import { repeat } from './periodic';
+import { pause, repeat } from './periodic';
 import type { Reconciler } from './reconciler';
+import { RoundWatch } from './round-watch';
 import { giveSignOfLife } from './sign-of-life';
 
 export interface RoundsParts {
@@ -13,6 +17,8 @@ export interface RoundsParts {
   readonly kubelet: KubeletManager;
   readonly watch: DriftWatch;
   readonly reconciler: Reconciler;
+  readonly health: Pick<HealthState, 'set'>;
+  readonly alarms: Alarms;
   readonly faults: Faults;
   /** Carries the sign of life. */
   readonly lockPath: string;
@@ -23,13 +29,16 @@ export interface RoundsParts {
 
 /** Hotplug is noticed within this time; asking costs one small file. */
 const ONLINE_PERIOD_MS = 1_000;
+/** At the end a round under way gets so long; one that is stuck keeps nothing from its end. */
+const LAST_ROUND_MS = 5_000;
 
 /**
  * Looks after everything again and again, and at the online CPUs more often, until the signal is aborted. A part of a round
- * that throws keeps no other part from its turn, and ends no round.
+ * that throws keeps no other part from its turn, and ends no round. One that never ends is noticed.
  */
 export async function makeRounds(parts: RoundsParts): Promise<void> {
   const { model, onlineCpus, kubelet, watch, reconciler, faults, lockPath, periodMs, signal } = parts;
+  const roundWatch = new RoundWatch(parts);
   const live = (): void => faults.contain('giving a sign of life', () => giveSignOfLife(lockPath, Date.now()));
   const followOnlineCpus = (): void =>
     faults.contain('following the online CPUs', () => {
@@ -41,10 +50,19 @@ export async function makeRounds(parts: RoundsParts): Promise<void> {
     followOnlineCpus();
     faults.contain('watching again', () => watch.tryAgain());
     await faults.containAsync('the round over all containers', () => reconciler.round());
+    roundWatch.noteEnd();
   };
-  await Promise.all([
+  const all = Promise.all([
     repeat(round, { periodMs, signal }),
     repeat(followOnlineCpus, { periodMs: ONLINE_PERIOD_MS, signal }),
   ]);
+  const ended = new AbortController();
+  await Promise.race([all.finally(() => ended.abort()), patience(signal, ended.signal)]);
   live();
+}
+
+/** Resolves some time after the daemon is to end, unless everything has ended by then. */
+async function patience(signal: AbortSignal, ended: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+  await pause(LAST_ROUND_MS, ended);
 }

@@ -12,7 +12,7 @@ import { attachNri } from './attach-nri';
 import { attachPods } from './attach-pods';
 import { createCgroupMover } from './cgroup-mover';
 import { withClosers } from './closers';
-import type { Config, PlaceOf } from './config';
+import type { Config, OptionsInForce, PlaceOf } from './config';
 import { countTransaction } from './count';
 import { DriftClues } from './drift-clues';
 import { DriftWatch } from './drift-watch';
@@ -40,6 +40,8 @@ export interface DaemonOptions {
   readonly config: Config;
   /** Where an option was set, for messages about it. */
   readonly placeOf?: PlaceOf;
+  /** For the log. */
+  readonly inForce: OptionsInForce;
   readonly version: string;
   readonly log: Logger;
   /** `$NOTIFY_SOCKET` of systemd. */
@@ -53,12 +55,13 @@ const FIRST_CONTACT_MS = 1_000;
 
 /** Runs until the signal is aborted. Throws CpusetdError when it can't start. */
 export async function runDaemon(options: DaemonOptions): Promise<void> {
-  const { config: given, placeOf, version, log, signal: told, notifySocket } = options;
+  const { config: given, placeOf, inForce, version, log, signal: told, notifySocket } = options;
   const fault = new AbortController();
   const signal = AbortSignal.any([told, fault.signal]);
   await withClosers(async (onClose) => {
     const startedAt = new Date().toISOString();
     const now = (): string => new Date().toISOString();
+    log.info({ version, ...inForce }, 'starting with these options');
     const ground = await openGround({ config: given, placeOf, version, log, onClose });
     const { config, kubeletConfig, model, memory, cgroups, writes, lockPath, aliveMs } = ground;
     const doors = await openDoors(config, { log, onClose });
@@ -247,8 +250,19 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     }
 
     const onlineCpus = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot: config.sysfsRoot, log });
-    const periodMs = config.reconcilePeriodMs;
-    await makeRounds({ model, onlineCpus, kubelet, watch, reconciler, faults, lockPath, periodMs, signal });
+    await makeRounds({
+      model,
+      onlineCpus,
+      kubelet,
+      watch,
+      reconciler,
+      health,
+      alarms,
+      faults,
+      lockPath,
+      periodMs: config.reconcilePeriodMs,
+      signal,
+    });
     log.info({ because: String(signal.reason) }, 'stopping');
   });
 }

@@ -48,7 +48,7 @@ function watching(count: number, limit = Infinity) {
         return { kind: 'found', cpus: list, effectiveCpus: list };
       },
     },
-    onDrift: (ids) => void drifted.push(...ids),
+    onDrift: (ids) => drifted.push(...ids),
     onUnwatched: () => void unwatched++,
     alarms,
     faults: new Faults({ log, alarms }),

@@ -269,6 +269,22 @@ defineAsRoot(() =>
   }),
 );
 
+test('a round that never ends: the daemon says NOT_SERVING with an alarm, pins on, and is whole again when it ends', async () => {
+  node = await new Node().start();
+  node.breakPort('CRI answers');
+  await node.until('it hangs', () => node.blows('CRI answers') > 0);
+  await node.until('it is noticed', async () => (await node.ask('health')).status === 1); // 30 s, whatever the period
+  expect(await node.alarms()).toContainEqual(expect.objectContaining({ kind: 'rounds-stuck' }));
+  expect((await node.ask('health', 'nri')).status).toBe(0);
+  expect(await node.run(1000)).toMatch(PINNED);
+  node.breakPort('CRI answers', false);
+  await node.until('it serves again', async () => (await node.ask('health')).status === 0);
+  expect((await node.alarms()).map(({ kind }) => kind)).not.toContain('rounds-stuck');
+  node.breakPort('CRI answers');
+  await node.until('it hangs again', () => node.blows('CRI answers') > 1);
+  expect(await node.stop()).toEqual({ status: 0, stderr: '' }); // a round that hangs keeps nothing from its end
+});
+
 test('status that can not be told keeps no container from its CPUs', async () => {
   node = await new Node().start();
   const watching = node.ask('status', '--watch'); // to its end: it is told what has changed, in nobody's turn but its own

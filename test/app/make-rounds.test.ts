@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { HealthState } from '../../src/admin/health-state';
 import { Alarms } from '../../src/app/alarms';
 import { Faults } from '../../src/app/faults';
 import { makeRounds, type RoundsParts } from '../../src/app/make-rounds';
@@ -42,6 +43,8 @@ async function roundsWith(...broken: readonly string[]) {
         doPart('reconciler');
       },
     },
+    health: new HealthState(),
+    alarms,
     faults: new Faults({ log, alarms }),
     lockPath,
     periodMs: 1,
@@ -84,6 +87,7 @@ test('a clock that is broken ends no round either', async () => {
 test('the online CPUs are looked at every second, whatever the period of the rounds, and every container after a change', async () => {
   jest.useFakeTimers();
   writeFileSync(join(folder, 'lock'), '');
+  const silent = new Alarms({ log, now: () => '', onChange: () => undefined });
   const looks = { online: 0, rounds: 0, checked: [] as (readonly string[])[] };
   let hasChanged = false;
   const stop = new AbortController();
@@ -96,7 +100,9 @@ test('the online CPUs are looked at every second, whatever the period of the rou
       round: () => (looks.rounds++, Promise.resolve()),
       check: (ids: readonly string[]) => void looks.checked.push(ids),
     },
-    faults: new Faults({ log, alarms: new Alarms({ log, now: () => '', onChange: () => undefined }) }),
+    health: new HealthState(),
+    alarms: silent,
+    faults: new Faults({ log, alarms: silent }),
     lockPath: join(folder, 'lock'),
     periodMs: 3_600_000,
     signal: stop.signal,
@@ -111,4 +117,100 @@ test('the online CPUs are looked at every second, whatever the period of the rou
   expect(looks.checked).toEqual([['db', 'web']]);
   stop.abort();
   await ended;
+});
+
+describe('rounds that do not end', () => {
+  /** Rounds whose last part waits until `finish` is called. */
+  function hanging(periodMs: number) {
+    jest.useFakeTimers();
+    writeFileSync(join(folder, 'lock'), '');
+    const stop = new AbortController();
+    const health = new HealthState();
+    health.set('', 'SERVING');
+    const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
+    let finish: () => void = () => undefined;
+    let hangs = false;
+    const parts = {
+      model: { containers: new Map() },
+      onlineCpus: { check: () => false },
+      kubelet: { look: () => undefined },
+      watch: { tryAgain: () => undefined },
+      reconciler: {
+        check: () => undefined,
+        round: () => (hangs ? new Promise<void>((resolve) => (finish = resolve)) : Promise.resolve()),
+      },
+      health,
+      alarms,
+      faults: new Faults({ log, alarms }),
+      lockPath: join(folder, 'lock'),
+      periodMs,
+      signal: stop.signal,
+    } as unknown as RoundsParts;
+    const ended = makeRounds(parts);
+    return {
+      stop,
+      ended,
+      health,
+      alarms: () => alarms.list().map(({ kind, because }) => `${kind}: ${because}`),
+      hang: () => void (hangs = true),
+      finish: () => {
+        hangs = false;
+        finish();
+      },
+    };
+  }
+
+  test.each`
+    periodMs  | limitMs
+    ${100}    | ${30_000}
+    ${10_000} | ${30_000}
+    ${60_000} | ${180_000}
+  `(
+    'every $periodMs ms: after $limitMs ms the daemon is NOT_SERVING, with an alarm, until one ends',
+    async ({ periodMs, limitMs }: { periodMs: number; limitMs: number }) => {
+      const { stop, ended, health, alarms, hang, finish } = hanging(periodMs);
+      await jest.advanceTimersByTimeAsync(10 * limitMs);
+      expect([health.get(''), alarms()]).toEqual(['SERVING', []]); // rounds that end
+      hang();
+      await jest.advanceTimersByTimeAsync(limitMs - 1_000);
+      expect([health.get(''), alarms()]).toEqual(['SERVING', []]);
+      await jest.advanceTimersByTimeAsync(limitMs);
+      const told = expect.stringMatching(
+        `^rounds-stuck: no round has ended for ${limitMs / 1000} s: .*; restart cpusetd$`,
+      );
+      expect([health.get(''), alarms()]).toEqual(['NOT_SERVING', [told]]);
+      finish();
+      await jest.advanceTimersByTimeAsync(0);
+      expect([health.get(''), alarms()]).toEqual(['SERVING', []]);
+      stop.abort();
+      await ended;
+      expect(jest.getTimerCount()).toBe(0);
+    },
+  );
+
+  test('a clock that is set by hours meanwhile is no sign of anything', async () => {
+    const { stop, ended, health, alarms } = hanging(60_000);
+    await jest.advanceTimersByTimeAsync(60_000);
+    jest.setSystemTime(Date.now() + 36_000_000);
+    await jest.advanceTimersByTimeAsync(59_000);
+    expect([health.get(''), alarms()]).toEqual(['SERVING', []]);
+    stop.abort();
+    await ended;
+  });
+
+  test('the end waits for a round that hangs some seconds, and no longer; health stays as the end has set it', async () => {
+    const { stop, ended, health, hang, finish } = hanging(100);
+    hang();
+    await jest.advanceTimersByTimeAsync(60_000);
+    stop.abort();
+    let hasEnded = false;
+    const end = ended.then(() => (hasEnded = true));
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(hasEnded).toBe(false);
+    await jest.advanceTimersByTimeAsync(1_000);
+    await end;
+    finish();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(health.get('')).toBe('NOT_SERVING');
+  });
 });

@@ -51,9 +51,12 @@ const PORTS = {
     }
   `,
   'src/cri/client/index.ts': `
-    export const createCriClient = (endpoint) => breakMethods(real.createCriClient(endpoint), {
-      listContainers: 'CRI client', listPods: 'CRI client', updateContainer: 'CRI client',
-    });
+    export const createCriClient = (endpoint) => {
+      const client = breakMethods(real.createCriClient(endpoint), {
+        listContainers: 'CRI client', listPods: 'CRI client', updateContainer: 'CRI client',
+      });
+      return { ...client, listContainers: async (...args) => { await hold('CRI answers'); return client.listContainers(...args); } };
+    };
   `,
   'src/core/transition/index.ts': `export const handle = breakFunction(real.handle, 'NRI handler');`,
 };
@@ -71,7 +74,15 @@ const SWITCH = `
     ...object,
     ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, breakFunction((...args) => object[name](...args), port)])),
   });
+  const held = new Map();
+  /** Waits for as long as the port is broken, past every deadline. */
+  export async function hold(port) {
+    if (!broken.has(port)) return;
+    process.send?.({ struck: port });
+    await new Promise((resolve) => held.set(port, resolve));
+  }
   process.on('message', ({ port, isBroken }) => {
+    if (!isBroken) held.get(port)?.();
     if (isBroken && port === 'uncaught exception') setImmediate(() => { throw new Error('nobody catches this'); });
     else if (isBroken && port === 'unhandled rejection') Promise.reject(new Error('nobody catches this'));
     else if (isBroken) broken.add(port);
@@ -107,7 +118,7 @@ const breakPorts = {
         path === 'fault-switch'
           ? SWITCH
           : `import * as real from ${JSON.stringify(join(root, path))};
-             import { breakFunction, breakMethods, strike } from 'fault-switch';
+             import { breakFunction, breakMethods, hold, strike } from 'fault-switch';
              export * from ${JSON.stringify(join(root, path))};
              ${PORTS[path]}`,
     }));
