@@ -22,10 +22,14 @@ export function createCgroupMover(cgroups: Cgroups, { writes }: { readonly write
     },
   };
 
+  /** A pod's quota that the kernel refuses fails the move: the pod's containers would run without any. */
   function writeQuotas(path: string, { quota }: Move['to'], podQuota: Move['podQuota']): MoveFailure | undefined {
-    const written = quota && cgroups.writeQuota(path, quota);
     const podDir = podQuota && podCgroupOf(path, podQuota.podUid);
-    if (podDir !== undefined) cgroups.writeQuota(podDir, podQuota!.quota);
-    return written?.kind === 'refused' ? { kind: 'refused', because: written.because } : undefined;
+    const outcomes = [
+      quota && cgroups.writeQuota(path, quota),
+      podDir === undefined ? undefined : cgroups.writeQuota(podDir, podQuota!.quota),
+    ];
+    const refused = outcomes.find((outcome) => outcome?.kind === 'refused');
+    return refused && { kind: 'refused', because: refused.because };
   }
 }

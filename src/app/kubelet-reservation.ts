@@ -92,7 +92,10 @@ function compareReservation({ reserved }: Settings, kubelet: KubeletConfig): str
   return `the kubelet reserves ${reservedMilliCpu}m CPU, cpusetd ${ours}: ${advice}`;
 }
 
-/** Takes over what the kubelet's configuration says now, or tells in what it differs from our own. */
+/**
+ * Takes over what the kubelet's configuration says now, or tells in what it differs from our own. A reservation that this machine
+ * can't have is an alarm; throws for a fault of our own.
+ */
 export function adoptReservation(parts: {
   readonly given: Config;
   readonly found: KubeletConfig;
@@ -116,7 +119,8 @@ export function adoptReservation(parts: {
         log.info({ reserved: settings.reserved.toString() }, 'the reservation is the kubelet’s');
       }
     } catch (error) {
-      because = `the kubelet's reservation can't be taken over: ${(error as Error).message}`;
+      if (!(error instanceof CpusetdError)) throw error;
+      because = `the kubelet's reservation can't be taken over: ${error.message}`;
     }
   }
   alarms.tell('kubelet-reservation', '', because ?? compareReservation(model.settings, found));
@@ -129,7 +133,8 @@ function hasOwn({ reservedCpus, reservedCpuCount }: Config): boolean {
 function tryParse(list: string) {
   try {
     return parseCpuList(list);
-  } catch {
+  } catch (error) {
+    if (!(error instanceof CpuListError)) throw error;
     return undefined;
   }
 }

@@ -19,6 +19,7 @@ import type { Alarms } from './alarms';
 import type { DriftClues } from './drift-clues';
 import type { Faults } from './faults';
 import { liftQuotas } from './lift-quotas';
+import { ListingLog } from './listing-log';
 import { Onlooker } from './observe';
 import { OverdueCreations } from './overdue-creations';
 import { PendingLine } from './pending-line';
@@ -62,6 +63,7 @@ export class Reconciler {
   private readonly onlooker: Onlooker;
   private readonly overdue = new OverdueCreations();
   private readonly pending: PendingLine;
+  private readonly listingLog: ListingLog;
   /** Whose repair was left to the runtime, because the cgroup was not written here. */
   private readonly handedOver = new Set<string>();
   private strangers: ReadonlySet<string> = new Set();
@@ -70,6 +72,7 @@ export class Reconciler {
   constructor(private readonly parts: ReconcilerParts) {
     this.onlooker = new Onlooker(parts.cgroups, parts.faults);
     this.pending = new PendingLine(parts);
+    this.listingLog = new ListingLog(parts);
     parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
   }
 
@@ -267,7 +270,7 @@ export class Reconciler {
   }
 
   private async compareWithRuntime(): Promise<void> {
-    const { model, transactor, listRuntime, resynchronize, log } = this.parts;
+    const { model, transactor, listRuntime, resynchronize } = this.parts;
     if (!listRuntime) return;
     const before = takeKnown(model);
     const overdue = this.overdue.look(model, performance.now());
@@ -276,9 +279,10 @@ export class Reconciler {
       listing = await listRuntime();
     } catch (error) {
       // An incomplete view releases nothing; the next round asks again.
-      log.debug({ err: error }, 'the runtime could not be listed');
+      this.listingLog.failed(error);
       return;
     }
+    this.listingLog.worked();
     let unknown: readonly string[] = [];
     transactor.change((draft) => {
       unknown = compareListing(draft, listing, before, overdue);

@@ -227,8 +227,10 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     log.info({ adminSocket: config.adminSocket, topology: describe(model) }, 'started');
 
     const learnKubeletConfig = (found: KubeletConfig): void => {
-      kubelet.noteConfig(found.cpuManagerPolicy);
-      adoptReservation({ given, found, model, transactor, alarms, log });
+      faults.contain('taking over the kubelet’s configuration', () => {
+        kubelet.noteConfig(found.cpuManagerPolicy);
+        adoptReservation({ given, found, model, transactor, alarms, log });
+      });
     };
     if (kubeletConfig) learnKubeletConfig(kubeletConfig);
     if (config.kubeconfig !== undefined) {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Connection } from '../admin/status';
+import { CpusetdError } from '../core/errors';
 import type { CpuPromise } from '../core/model/container';
 import type { NodeModel } from '../core/model/node-model';
 import type { RuntimeListing } from '../core/transition';
@@ -58,6 +59,17 @@ export class RuntimeLink {
 
   /** Complete lists of the runtime; rejects when it could not be asked. */
   async list(signal = this.parts.signal): Promise<RuntimeListing> {
+    try {
+      return await this.askForList(signal);
+    } catch (error) {
+      // One that answers, and not with its lists, is of no more use than one that does not answer.
+      if (error instanceof CpusetdError && !signal.aborted && !isUnreachable(error))
+        this.become('connecting', error.message);
+      throw error;
+    }
+  }
+
+  private askForList(signal: AbortSignal): Promise<RuntimeListing> {
     return this.tracked(async (client) => {
       const options = { timeoutMs: LIST_TIMEOUT_MS, signal };
       // Pods last: none is missing because it was made in between.

@@ -44,6 +44,17 @@ describe('a move writes what was promised', () => {
     expect([read(`${pod}/c/cpu.max`), read(`${pod}/cpu.max`)]).toEqual(['200000 100000', '300000 100000']);
   });
 
+  test('a quota of the pod that can’t be written fails the move, and says where', () => {
+    rmSync(join(root, pod, 'cpu.max'));
+    mkdirSync(join(root, pod, 'cpu.max')); // no kernel takes a write there
+    const podQuota = { podUid: 'p', quota: { quotaUs: 300_000, periodUs: 100_000 } };
+    expect(move({ quota: { quotaUs: 200_000, periodUs: 100_000 } }, { podQuota })).toEqual({
+      kind: 'refused',
+      because: expect.stringContaining(`${pod}/cpu.max`),
+    });
+    expect([read(`${pod}/c/cpuset.cpus`), read(`${pod}/c/cpu.max`)]).toEqual(['1-2', '200000 100000']);
+  });
+
   test('a quota is lifted', () => {
     writeFileSync(join(root, pod, 'c', 'cpu.max'), '200000 100000');
     expect(move({ quota: { quotaUs: -1 } })).toBeUndefined();

@@ -49,7 +49,9 @@ function watching(count: number, limit = Infinity) {
       },
     },
     onDrift: (ids) => drifted.push(...ids),
-    onUnwatched: () => void unwatched++,
+    onUnwatched: () => {
+      unwatched++;
+    },
     alarms,
     faults: new Faults({ log, alarms }),
   });

@@ -130,6 +130,21 @@ describe('asked through the API server', () => {
     expect(model.settings.reserved.toString()).toBe('0');
   });
 
+  test('a fault of our own in taking it over is no alarm about the kubelet', async () => {
+    const given = await configz();
+    const topology = machineOf(4, 2);
+    const model = new NodeModel(topology, settingsOf(withReservation(given, undefined), topology));
+    const alarms = alarmsOf();
+    const found: KubeletConfig = { cpuManagerPolicy: 'none', reservedSystemCpus: '0-1', reservedMilliCpu: 0 };
+    const transactor = {
+      change: () => {
+        throw new TypeError('x is undefined');
+      },
+    };
+    expect(() => adoptReservation({ given, found, model, transactor, alarms, log })).toThrow(TypeError);
+    expect(alarms.list()).toEqual([]);
+  });
+
   test('a reservation that can’t be taken over leaves what is, and is told', async () => {
     const given = await configz();
     const topology = machineOf(4, 2);

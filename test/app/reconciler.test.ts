@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { CpusetdError } from '../../src/core/errors';
 import { Alarms } from '../../src/app/alarms';
 import { DriftClues } from '../../src/app/drift-clues';
 import { Faults } from '../../src/app/faults';
@@ -164,7 +165,7 @@ test('and the pool grows by it for those who run', async () => {
 
 test('a runtime that cannot be asked releases nothing', async () => {
   stage = new Stage('make p/a 2');
-  stage.listing = new Error('UNAVAILABLE');
+  stage.listing = new CpusetdError('UNAVAILABLE', 'nobody answers');
   await stage.reconciler.round();
   expect(stage.node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
 });
@@ -251,6 +252,19 @@ describe('where the runtime does the writing, a repair counts when it is seen', 
     stage.reconciler.noteUpdateFailed('q/b#1');
     expect(stage.repairs).toEqual(['failed']);
   });
+});
+
+test('a runtime that can’t be listed is a warning; a fault of our own in asking it is told as that', async () => {
+  stage = new Stage('make p/a 1');
+  stage.listing = new CpusetdError('UNAVAILABLE', 'nobody answers');
+  for (let rounds = 0; rounds < 3; rounds++) await stage.reconciler.round();
+  expect([stage.logged, stage.alarms.list()]).toEqual([[], []]); // errors only
+  stage.listing = new TypeError('x is undefined');
+  for (let rounds = 0; rounds < 3; rounds++) await stage.reconciler.round();
+  expect(stage.logged).toContain('a fault of cpusetd; everything else goes on');
+  expect(stage.alarms.list()).toMatchObject([
+    { kind: 'internal-fault', because: expect.stringContaining('comparing with the runtime: x is undefined') },
+  ]);
 });
 
 describe('a fault of our own', () => {
