@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { CpuListError, parseCpuList } from '../core/cpuset';
 import { CpusetdError } from '../core/errors';
-import type { Settings } from '../core/model/settings';
+import { canPin, type Settings } from '../core/model/settings';
 import { readKubeletConfig, type KubeletConfig } from '../kube/kubelet/kubelet-config';
 import type { Logger } from 'pino';
 import type { NodeView } from '../core/model/node-model';
@@ -10,7 +10,7 @@ import { servePending } from '../core/transition';
 import type { Alarms } from './alarms';
 import type { Config } from './config';
 import { nodeFsOps, readBounded, replaceDurably } from '../state';
-import { settingsOf } from './settings-of';
+import { settingsOf, type ConfigInForce } from './settings-of';
 import type { Transactor } from './transactor';
 
 const REMEMBERED = 'kubelet-config.json';
@@ -29,7 +29,7 @@ export async function loadKubeletConfig(config: Config): Promise<KubeletConfig |
     return await readConfigFile(source.path);
   } catch (error) {
     const because = `--kubelet-config ${source.path}: ${(error as Error).message}`;
-    if (hasOwn(config) || config.cpuManagerPolicy === 'none') return undefined;
+    if (hasOwn(config) || !canPin(config)) return undefined;
     throw new CpusetdError('INVALID_ARGUMENT', `${because}; no CPU is reserved without it`, { cause: error });
   }
 }
@@ -61,11 +61,12 @@ function rememberKubeletConfig({ stateDir }: Config, found: KubeletConfig): void
  * The options with the kubelet's reservation where there is none of our own. While it is not known one CPU is kept for the
  * system: pinning does not wait for the API server.
  */
-export function withReservation(config: Config, kubelet: KubeletConfig | undefined): Config {
+export function withReservation(config: Config, kubelet: KubeletConfig | undefined): ConfigInForce {
   if (hasOwn(config) || config.kubeletConfig === undefined) return config;
   if (kubelet?.reservedSystemCpus !== undefined) {
     try {
-      return { ...config, reservedCpus: parseCpuList(kubelet.reservedSystemCpus) };
+      const list = kubelet.reservedSystemCpus;
+      return { ...config, reservedCpus: parseCpuList(list), reservedBy: `the kubelet's reservedSystemCPUs ${list}` };
     } catch (error) {
       if (!(error instanceof CpuListError)) throw error;
       throw new CpusetdError(
@@ -74,7 +75,11 @@ export function withReservation(config: Config, kubelet: KubeletConfig | undefin
       );
     }
   }
-  return { ...config, reservedCpuCount: Math.max(1, Math.ceil((kubelet?.reservedMilliCpu ?? 0) / 1000)) };
+  const milliCpu = kubelet?.reservedMilliCpu ?? 0;
+  const reservedBy = kubelet
+    ? `the kubelet's kubeReserved and systemReserved of ${milliCpu}m CPU`
+    : "the CPU that is kept until the kubelet's reservation is known";
+  return { ...config, reservedCpuCount: Math.max(1, Math.ceil(milliCpu / 1000)), reservedBy };
 }
 
 /** Why what the kubelet reserves is not what is reserved here; undefined when both agree. */

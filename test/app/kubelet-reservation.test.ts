@@ -69,6 +69,27 @@ test.each([
   expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }))).toBeUndefined();
 });
 
+test('under the policy none the reservation hangs on the file as soon as pods may choose', async () => {
+  const none = { 'cpu-manager-policy': 'none' };
+  expect(await loadKubeletConfig(await configOf(none))).toBeUndefined();
+  await expect(loadKubeletConfig(await configOf({ ...none, 'pod-policies': 'exclusive' }))).rejects.toThrow(
+    /no CPU is reserved without it/,
+  );
+});
+
+test.each([
+  [
+    'kubeReserved: {cpu: 3001m}\nsystemReserved: {cpu: 4}',
+    /^the kubelet's kubeReserved and systemReserved of 7001m CPU: all 8/,
+  ],
+  ['reservedSystemCPUs: 9,1', /^the kubelet's reservedSystemCPUs 9,1: /],
+])('a reservation of the kubelet that does not fit is quoted as it has it: %s', async (text, problem) => {
+  write(`kind: KubeletConfiguration\n${text}\n`);
+  const config = await configOf();
+  const found = await loadKubeletConfig(config);
+  expect(() => settingsOf(withReservation(config, found), machineOf(4, 2))).toThrow(problem);
+});
+
 test('a FIFO in its place does not hang the start', async () => {
   spawnSync('mkfifo', [join(dir, 'config.yaml')]);
   await expect(loadKubeletConfig(await configOf())).rejects.toThrow(/is not a regular file/);
