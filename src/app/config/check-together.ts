@@ -82,7 +82,11 @@ const RULES: readonly Rule[] = [
   }),
   rule(['stateDir', 'lockDir', 'sysfsRoot', 'cgroupRoot'], checkDirectories),
   rule(['stateDir', 'mode', 'adminSocket', 'podResourcesSocket', 'criListen'], function* (config, chosen) {
-    const taken = ['', 'lock', 'state.json', 'state.json.tmp', 'kubelet-config.json'];
+    const taken = [
+      '',
+      'lock',
+      ...['state.json', 'kubelet-config.json', 'refusals.json'].flatMap((name) => [name, `${name}.tmp`]),
+    ];
     for (const [key, path] of listListening(config))
       if (taken.some((name) => isSame(path, posix.join(config.stateDir, name))))
         yield `${placeIn(chosen, key)}: a file of the state directory has this path; write another`;
