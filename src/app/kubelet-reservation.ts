@@ -8,7 +8,7 @@ import type { NodeView } from '../core/model/node-model';
 import { planMoves } from '../core/plan/plan-moves';
 import { servePending } from '../core/transition';
 import type { Alarms } from './alarms';
-import type { Config } from './config';
+import type { Config, PlaceOf } from './config';
 import { nodeFsOps, readBounded, replaceDurably } from '../state';
 import { settingsOf, type ConfigInForce } from './settings-of';
 import type { Transactor } from './transactor';
@@ -19,16 +19,17 @@ const MAX_BYTES = 64 * 1024;
 
 /**
  * The kubelet's configuration as far as it is known at the start: of the file, or what it said last time through the API
- * server. Throws CpusetdError for a file that can't be used although the reservation hangs on it.
+ * server. `placeOf` tells where the option was set. Throws CpusetdError for a file that can't be used although the reservation hangs on it.
  */
-export async function loadKubeletConfig(config: Config): Promise<KubeletConfig | undefined> {
+export async function loadKubeletConfig(config: Config, placeOf?: PlaceOf): Promise<KubeletConfig | undefined> {
   const { kubeletConfig: source, stateDir } = config;
   if (source === undefined) return undefined;
   if (source.kind === 'configz') return readRemembered(join(stateDir, REMEMBERED));
   try {
     return await readConfigFile(source.path);
   } catch (error) {
-    const because = `--kubelet-config ${source.path}: ${(error as Error).message}`;
+    const place = placeOf?.('kubelet-config', { withText: true }) ?? `--kubelet-config ${source.path}`;
+    const because = `${place}: ${(error as Error).message}`;
     if (hasOwn(config) || !canPin(config)) return undefined;
     throw new CpusetdError('INVALID_ARGUMENT', `${because}; no CPU is reserved without it`, { cause: error });
   }

@@ -119,11 +119,12 @@ describe('wrong usage is exit 2', () => {
 
 describe('what does not fit the machine is told with the place where it was set', () => {
   test.each`
-    what                | options                                            | env                                                 | file                           | message
-    ${'a variable'}     | ${{ 'reserved-cpus': undefined }}                  | ${{ CPUSETD_RESERVED_CPUS: '0,9' }}                 | ${undefined}                   | ${/^cpusetd: CPUSETD_RESERVED_CPUS 0,9: /}
-    ${'a file'}         | ${{ 'reserved-cpus': undefined }}                  | ${{}}                                               | ${'\nreserved-cpu-count: 8\n'} | ${/^cpusetd: .*\/cpusetd\.yaml:2: reserved-cpu-count 8: all 8/}
-    ${'policy options'} | ${{}}                                              | ${{ CPUSETD_CPU_MANAGER_POLICY_OPTIONS: 'x=true' }} | ${undefined}                   | ${/^cpusetd: CPUSETD_CPU_MANAGER_POLICY_OPTIONS: unknown/}
-    ${'a flag'}         | ${{ 'topology-manager-policy-options': 'x=true' }} | ${{}}                                               | ${undefined}                   | ${/^cpusetd: --topology-manager-policy-options: unknown/}
+    what                       | options                                            | env                                                 | file                           | message
+    ${'a variable'}            | ${{ 'reserved-cpus': undefined }}                  | ${{ CPUSETD_RESERVED_CPUS: '0,9' }}                 | ${undefined}                   | ${/^cpusetd: CPUSETD_RESERVED_CPUS 0,9: /}
+    ${'a file'}                | ${{ 'reserved-cpus': undefined }}                  | ${{}}                                               | ${'\nreserved-cpu-count: 8\n'} | ${/^cpusetd: .*\/cpusetd\.yaml:2: reserved-cpu-count 8: all 8/}
+    ${'a file of the kubelet'} | ${{ 'reserved-cpus': undefined }}                  | ${{ CPUSETD_KUBELET_CONFIG: '/nowhere/kubelet/' }}  | ${undefined}                   | ${/^cpusetd: CPUSETD_KUBELET_CONFIG \/nowhere\/kubelet\/: no such file; no CPU is reserved/}
+    ${'policy options'}        | ${{}}                                              | ${{ CPUSETD_CPU_MANAGER_POLICY_OPTIONS: 'x=true' }} | ${undefined}                   | ${/^cpusetd: CPUSETD_CPU_MANAGER_POLICY_OPTIONS: unknown/}
+    ${'a flag'}                | ${{ 'topology-manager-policy-options': 'x=true' }} | ${{}}                                               | ${undefined}                   | ${/^cpusetd: --topology-manager-policy-options: unknown/}
   `('$what', async ({ options, env, file, message }: Given) => {
     const config = join(folder, 'cpusetd.yaml');
     if (file !== undefined) writeFileSync(config, file);

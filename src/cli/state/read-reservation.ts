@@ -15,7 +15,7 @@ export async function readReservation(
 ): Promise<{ readonly cpus: CpuSet; readonly strict: boolean }> {
   const loaded = await loadConfig({ flags: { config: [file] }, env });
   if (!loaded.ok) throw new CpusetdError('FAILED_PRECONDITION', loaded.problems.join('\n'));
-  const config = withReservation(loaded.config, await loadKubeletConfig(loaded.config));
+  const config = withReservation(loaded.config, await loadKubeletConfig(loaded.config, loaded.placeOf));
   const topology = demand(() => readTopology({ sysfsRoot }));
   const { options, reserved } = settingsOf(config, topology, loaded.placeOf);
   return { cpus: reserved, strict: options.strictCpuReservation };
