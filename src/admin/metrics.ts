@@ -41,7 +41,7 @@ export class Metrics {
     labelNames: ['scope', 'boundary'],
     registers: this.registers,
   });
-  private readonly refusals = this.counterBy('refusals_total', 'Containers that were refused.', 'code');
+  private readonly refusals = this.counterBy('refusals_total', 'Requests that were refused, retries included.', 'code');
   private readonly drifts = this.counterBy('drift_total', 'Promises that the kernel did not have.', 'cause');
   private readonly repairs = this.counterBy('repairs_total', 'Attempts to repair a drift.', 'outcome');
   private readonly unwatched = this.counter(

@@ -239,6 +239,8 @@ export type Explanation =
       readonly containers: readonly ContainerExplanation[];
       /** CPUs of containers that exited. */
       readonly idle: readonly IdleAssignment[];
+      /** Containers that were refused, and not served since. */
+      readonly refused: readonly RefusedContainer[];
     }
   | {
       readonly kind: 'what-if';
@@ -252,4 +254,42 @@ export interface ContainerExplanation {
   readonly container: ContainerStatus;
   /** How the allocation went; empty when it is not remembered. */
   readonly steps: readonly AllocationStep[];
+}
+
+/** A container that was refused: when, what it asked for, what was in the way, and what helps. */
+export interface RefusedContainer {
+  readonly podUid: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly asked: 'creation' | 'change' | 'unknown';
+  /** Whole CPUs that it is entitled to; 0 for a container that would have shared. */
+  readonly requested: number;
+  readonly policy: string;
+  /** The pod's annotation that chose the policy. */
+  readonly chosenBy?: string;
+  /** gRPC's name of the status that it was answered with. */
+  readonly code: string;
+  /** As of the last time. */
+  readonly because: string;
+  readonly firstAt: string;
+  readonly lastAt: string;
+  /** How often, retries included. */
+  readonly times: number;
+  readonly zones: readonly ZoneRoom[];
+  /** What would become of it now; empty when that is not known. */
+  readonly now: string;
+  readonly fitsNow: boolean;
+  readonly remedy: string;
+}
+
+/** CPUs of one NUMA node. */
+export interface ZoneRoom {
+  readonly node: number;
+  readonly allocatable: number;
+  /** Free when the container was refused last. */
+  readonly free: number;
+  readonly freeNow: number;
+  /** Pods that have CPUs there for themselves now. */
+  readonly podsNow: number;
 }

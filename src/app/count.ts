@@ -1,20 +1,26 @@
 import type { Metrics } from '../admin/metrics';
 import type { NodeView } from '../core/model/node-model';
+import type { Refusal } from '../core/model/refusal';
 import { listAlignments } from '../core/topology/alignment';
 import type { Transaction } from './transactor';
 
-/** Counts what a transaction did. */
+/**
+ * Counts what a transaction did. The kubelet tries a refused creation again and again, and each try is a refusal; the container
+ * asked for CPUs once and did not get them once. `refused`: what is remembered of the refusal.
+ */
 export function countTransaction(
   metrics: Metrics,
   view: NodeView,
   { request, answer, moves, timing }: Transaction,
+  { isRetry, refused }: { readonly isRetry: boolean; readonly refused: Refusal | undefined },
 ): void {
   if (request) metrics.decisionTook(timing.decideMs / 1000);
   if (moves.length > 0) metrics.cgroupWritesTook(timing.moveMs / 1000);
   if (request?.kind !== 'create-container') return;
   if (answer.kind === 'refuse') {
-    metrics.pinningRequested();
-    metrics.refused(answer.code, { entitled: true });
+    const entitled = !isRetry && (refused?.requested ?? 0) > 0;
+    if (entitled) metrics.pinningRequested();
+    metrics.refused(answer.code, { entitled });
     return;
   }
   const container = view.containers.get(request.container.id);

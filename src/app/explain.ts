@@ -2,6 +2,9 @@ import type { ContainerStatus, ExplainQuery, Explanation, Status } from '../admi
 import type { AllocationStep } from '../core/allocation/take';
 import { CpuSet } from '../core/cpuset';
 import { CpusetdError } from '../core/errors';
+import type { PolicyName } from '../core/model/policy-name';
+import type { Refusal } from '../core/model/refusal';
+import { explainRefusal } from './explain-refusal';
 import { sharedOn } from '../core/model/kinds';
 import type { NodeView } from '../core/model/node-model';
 import { POLICIES } from '../core/policy';
@@ -10,16 +13,23 @@ import { snapshotFor } from '../core/transition';
 type PodQuery = Extract<ExplainQuery, { kind: 'pod' }>;
 type OfPod = Pick<ContainerStatus, 'podUid' | 'namespace' | 'pod' | 'container'>;
 
+export interface Known {
+  readonly status: Status;
+  /** Who was refused and not served since. */
+  readonly refused: readonly Refusal[];
+  readonly stepsOf: (containerId: string) => readonly AllocationStep[];
+  /** The node as it is. */
+  readonly view: NodeView;
+}
+
 /**
- * Why the containers of a pod, or one of them, have the CPUs that they have. Throws NOT_FOUND, or FAILED_PRECONDITION with the
- * candidates where the name is that of several pods.
+ * Why the containers of a pod, or one of them, have the CPUs that they have, or have none because they were refused. Throws
+ * NOT_FOUND, or FAILED_PRECONDITION with the candidates where the name is that of several pods.
  */
-export function explainPod(
-  { containers, idle }: Status,
-  query: PodQuery,
-  stepsOf: (containerId: string) => readonly AllocationStep[],
-): Explanation {
-  const pods = listPods([...containers, ...idle].filter((each) => isOfPod(each, query)));
+export function explainPod({ status, refused, stepsOf, view }: Known, query: PodQuery): Explanation {
+  const { containers, idle } = status;
+  const asRefused = refused.map((refusal) => ({ ...nameOf(refusal), refusal })).filter((each) => isOfPod(each, query));
+  const pods = listPods([...[...containers, ...idle].filter((each) => isOfPod(each, query)), ...asRefused]);
   if (pods.size > 1) {
     throw new CpusetdError(
       'FAILED_PRECONDITION',
@@ -30,15 +40,24 @@ export function explainPod(
     isOfPod(each, query) && (query.container === '' || each.container === query.container);
   const found = containers.filter(asked);
   const exited = idle.filter(asked);
-  if (found.length === 0 && exited.length === 0) {
+  const notServed = asRefused.filter(asked);
+  if (found.length + exited.length + notServed.length === 0) {
     const what = query.container === '' ? `pod ${query.pod}` : `container ${query.container} in pod ${query.pod}`;
-    throw new CpusetdError('NOT_FOUND', `no running ${what} is known here; cpusetd status lists all of them`);
+    throw new CpusetdError(
+      'NOT_FOUND',
+      `no running ${what} is known here, nor one that was refused in the last day; cpusetd status lists all that run`,
+    );
   }
   return {
     kind: 'containers',
     containers: found.map((container) => ({ container, steps: stepsOf(container.id) })),
     idle: exited,
+    refused: notServed.map(({ refusal }) => explainRefusal(view, refusal)),
   };
+}
+
+function nameOf({ podUid, podNamespace: namespace, podName: pod, containerName: container }: Refusal): OfPod {
+  return { podUid, namespace, pod, container };
 }
 
 function isOfPod({ namespace, pod, podUid }: OfPod, query: PodQuery): boolean {
@@ -51,9 +70,23 @@ function listPods(of: readonly OfPod[]): Map<string, string> {
   return new Map(of.map(({ podUid, namespace, pod }) => [podUid, `${namespace}/${pod} (uid ${podUid})`]));
 }
 
-/** Whether so many CPUs could be given to a new container now, and which. Changes nothing. */
+/**
+ * A number of CPUs that a new container would ask for: whether they could be given now, and which. Changes nothing. Where the
+ * node gives none, it is a container of a pod that chooses a policy, as far as pods may.
+ */
 export function explainCount(view: NodeView, count: number): Explanation {
-  const policy = view.settings.cpuManagerPolicy;
+  const { cpuManagerPolicy, podPolicies = [] } = view.settings;
+  const choices = podPolicies.filter((policy) => policy !== 'none');
+  if (cpuManagerPolicy !== 'none' || choices.length === 0) return explainUnder(view, count, cpuManagerPolicy);
+  const answers = choices.map((policy) => ({ policy, answer: explainUnder(view, count, policy) }));
+  const { policy, answer } = answers.find((each) => each.answer.fits) ?? answers[0]!;
+  const because = `${answer.because} (for a pod that chooses the policy ${policy}: under ${cpuManagerPolicy}, the node's, others get no CPUs of their own)`;
+  return { ...answer, because };
+}
+
+type WhatIf = Extract<Explanation, { kind: 'what-if' }>;
+
+function explainUnder(view: NodeView, count: number, policy: PolicyName): WhatIf {
   const kind = policy === 'none' ? 'static' : policy;
   const decision = POLICIES[policy](snapshotFor(view, { uid: '' }, '', kind), {
     count,

@@ -14,9 +14,15 @@ const NEWS: Readonly<Record<string, Pick<PodNews, 'type' | 'reason'>>> = {
 /** What the note tells whoever looks at the pod; undefined for what concerns nobody but us, or no pod that we know. */
 export function toNews(view: NodeView, { message, fields }: Note): PodNews | undefined {
   const kind = Object.hasOwn(NEWS, message) ? NEWS[message] : undefined;
-  const { podUid, container, because } = fields;
+  const { podUid, pod, container, because } = fields;
   if (!kind || typeof podUid !== 'string' || typeof because !== 'string') return undefined;
-  return newsOf(view, { podUid, container: typeof container === 'string' ? container : undefined, ...kind, because });
+  return newsOf(view, {
+    podUid,
+    podName: typeof pod === 'string' ? pod : undefined,
+    container: typeof container === 'string' ? container : undefined,
+    ...kind,
+    because,
+  });
 }
 
 /** That a foreign write was put right. */
@@ -26,6 +32,7 @@ export function repairedNews(view: NodeView, containerId: string): PodNews | und
   const cpus = container.promise?.cpus.toString() ?? '';
   return newsOf(view, {
     podUid: container.podUid,
+    podName: undefined,
     container: container.name,
     type: 'Normal',
     reason: 'CpusetRepaired',
@@ -35,18 +42,26 @@ export function repairedNews(view: NodeView, containerId: string): PodNews | und
 
 interface Told extends Pick<PodNews, 'type' | 'reason'> {
   readonly podUid: string;
+  /** `namespace/name`, where the note says it. */
+  readonly podName: string | undefined;
   readonly container: string | undefined;
   readonly because: string;
 }
 
-function newsOf(view: NodeView, { podUid, container, type, reason, because }: Told): PodNews | undefined {
-  const [pod] = view.podsOf(podUid);
+function newsOf(view: NodeView, { podUid, podName, container, type, reason, because }: Told): PodNews | undefined {
+  const pod = view.podsOf(podUid)[0] ?? parseName(podName);
   if (!pod) return undefined;
   return {
-    pod: { uid: pod.uid, namespace: pod.namespace, name: pod.name },
+    pod: { uid: podUid, namespace: pod.namespace, name: pod.name },
     ...(container !== undefined && { container }),
     type,
     reason,
     message: showText(container === undefined ? because : `${container}: ${because}`),
   };
+}
+
+/** The name in a note, for a pod of which nothing else is known: that it was heard of may have been refused as well. */
+function parseName(name = ''): Pick<PodNews['pod'], 'namespace' | 'name'> | undefined {
+  const [, namespace, pod] = /^([^/]+)\/([^/]+)$/.exec(name) ?? [];
+  return namespace === undefined || pod === undefined ? undefined : { namespace, name: pod };
 }

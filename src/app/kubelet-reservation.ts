@@ -1,17 +1,17 @@
 import { join } from 'node:path';
 import { CpuListError, parseCpuList } from '../core/cpuset';
 import { CpusetdError } from '../core/errors';
-import type { Settings } from '../core/model/settings';
+import { canPin, type Settings } from '../core/model/settings';
 import { readKubeletConfig, type KubeletConfig } from '../kube/kubelet/kubelet-config';
 import type { Logger } from 'pino';
 import type { NodeView } from '../core/model/node-model';
 import { planMoves } from '../core/plan/plan-moves';
 import { servePending } from '../core/transition';
 import type { Alarms } from './alarms';
-import type { Config } from './config';
+import type { Config, PlaceOf } from './config';
 import { messageOf } from './faults';
 import { nodeFsOps, readBounded, replaceDurably } from '../state';
-import { settingsOf } from './settings-of';
+import { settingsOf, type ConfigInForce } from './settings-of';
 import type { Transactor } from './transactor';
 
 const REMEMBERED = 'kubelet-config.json';
@@ -20,18 +20,22 @@ const MAX_BYTES = 64 * 1024;
 
 /**
  * The kubelet's configuration as far as it is known at the start: of the file, or what it said last time through the API
- * server. Throws CpusetdError for a file that can't be used although the reservation hangs on it.
+ * server. `placeOf` tells where the option was set. Throws CpusetdError for a file that can't be used although the reservation hangs on it.
  */
-export async function loadKubeletConfig(config: Config, log: Logger): Promise<KubeletConfig | undefined> {
+export async function loadKubeletConfig(
+  config: Config,
+  { log, placeOf }: { readonly log?: Logger; readonly placeOf?: PlaceOf | undefined } = {},
+): Promise<KubeletConfig | undefined> {
   const { kubeletConfig: source, stateDir } = config;
   if (source === undefined) return undefined;
   if (source.kind === 'configz') return readRemembered(join(stateDir, REMEMBERED));
   try {
     return await readConfigFile(source.path);
   } catch (error) {
-    const because = `--kubelet-config ${source.path}: ${(error as Error).message}`;
-    if (hasOwn(config) || config.cpuManagerPolicy === 'none') {
-      log.warn({ because }, 'the kubelet’s configuration can’t be read: its reservation is not compared');
+    const place = placeOf?.('kubelet-config', { withText: true }) ?? `--kubelet-config ${source.path}`;
+    const because = `${place}: ${(error as Error).message}`;
+    if (hasOwn(config) || !canPin(config)) {
+      log?.warn({ because }, 'the kubelet’s configuration can’t be read: its reservation is not compared');
       return undefined;
     }
     throw new CpusetdError('INVALID_ARGUMENT', `${because}; no CPU is reserved without it`, { cause: error });
@@ -68,11 +72,12 @@ function rememberKubeletConfig({ stateDir }: Config, found: KubeletConfig, log: 
  * The options with the kubelet's reservation where there is none of our own. While it is not known one CPU is kept for the
  * system: pinning does not wait for the API server.
  */
-export function withReservation(config: Config, kubelet: KubeletConfig | undefined): Config {
+export function withReservation(config: Config, kubelet: KubeletConfig | undefined): ConfigInForce {
   if (hasOwn(config) || config.kubeletConfig === undefined) return config;
   if (kubelet?.reservedSystemCpus !== undefined) {
     try {
-      return { ...config, reservedCpus: parseCpuList(kubelet.reservedSystemCpus) };
+      const list = kubelet.reservedSystemCpus;
+      return { ...config, reservedCpus: parseCpuList(list), reservedBy: `the kubelet's reservedSystemCPUs ${list}` };
     } catch (error) {
       if (!(error instanceof CpuListError)) throw error;
       throw new CpusetdError(
@@ -81,7 +86,11 @@ export function withReservation(config: Config, kubelet: KubeletConfig | undefin
       );
     }
   }
-  return { ...config, reservedCpuCount: Math.max(1, Math.ceil((kubelet?.reservedMilliCpu ?? 0) / 1000)) };
+  const milliCpu = kubelet?.reservedMilliCpu ?? 0;
+  const reservedBy = kubelet
+    ? `the kubelet's kubeReserved and systemReserved of ${milliCpu}m CPU`
+    : "the CPU that is kept until the kubelet's reservation is known";
+  return { ...config, reservedCpuCount: Math.max(1, Math.ceil(milliCpu / 1000)), reservedBy };
 }
 
 /** Why what the kubelet reserves is not what is reserved here; undefined when both agree. */

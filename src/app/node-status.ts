@@ -2,6 +2,7 @@ import type { AdminBackend, Alarm, Connection, Gap, NodeStatus, PodSource, Statu
 import type { AllocationStep } from '../core/allocation/take';
 import type { CpuSet } from '../core/cpuset';
 import type { NodeView } from '../core/model/node-model';
+import type { Refusal } from '../core/model/refusal';
 import { optionNames } from '../core/model/settings';
 import { boundText } from '../core/show-text';
 import { explainCount, explainPod } from './explain';
@@ -32,6 +33,8 @@ export interface NodeStatusParts {
   readonly readOffline: () => CpuSet;
   /** How the CPUs of a container were chosen. */
   readonly stepsOf: (containerId: string) => readonly AllocationStep[];
+  /** Who was refused and not served since. */
+  readonly refused: () => readonly Refusal[];
   readonly now: () => string;
   readonly faults: Faults;
 }
@@ -54,7 +57,9 @@ export function createAdminBackend(parts: NodeStatusParts): AdminBackend & { rea
     podResources: shown.podResources,
     watch: (listener) => feed.watch(listener),
     explain: (query) =>
-      query.kind === 'cpus' ? explainCount(parts.model, query.count) : explainPod(status(), query, parts.stepsOf),
+      query.kind === 'cpus'
+        ? explainCount(parts.model, query.count)
+        : explainPod({ status: status(), refused: parts.refused(), stepsOf: parts.stepsOf, view: parts.model }, query),
   };
 }
 

@@ -30,6 +30,7 @@ import { notifyServiceManager } from './notify-service-manager';
 import { OnlineCpus } from './online-cpus';
 import { openGround } from './open-ground';
 import { Reconciler } from './reconciler';
+import { openRefusals } from './refusal-file';
 import { RuntimeLink } from './runtime-link';
 import { loadMetrics, openDoors, servePeople } from './serve-people';
 import { Transactor } from './transactor';
@@ -98,11 +99,13 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       },
       aliveMs ?? Date.parse(startedAt),
     );
+    const refusals = openRefusals({ stateDir: config.stateDir, model, now, log, onClose });
     const backend = createAdminBackend({
       model,
       verdicts,
       faults,
       stepsOf: (containerId) => allocations.stepsOf(containerId),
+      refused: () => refusals.list(),
       now,
       readOffline: () => readOffline(config.sysfsRoot, model.topology.online),
       facts: () => ({
@@ -186,7 +189,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       tell: {
         'writing the log': ({ notes }) => writeNotes(log, notes),
         'telling the API server': (done) => kube?.onTransaction(done),
-        'counting for metrics': (done) => metrics && countTransaction(metrics, model, done),
+        'remembering refusals': (done) => refusals.note(done),
+        'counting for metrics': (done) => metrics && countTransaction(metrics, model, done, refusals.of(done)),
       },
       makeRoom: makeRoomFor,
       follow: {

@@ -1,7 +1,7 @@
 import { chooseReserved } from '../core/allocation';
 import { CpuSet } from '../core/cpuset';
 import { CpusetdError } from '../core/errors';
-import type { Settings, StaticPolicyOptions, TopologyManagerSettings } from '../core/model/settings';
+import { canPin, type Settings, type StaticPolicyOptions, type TopologyManagerSettings } from '../core/model/settings';
 import {
   checkStaticPolicyOptions,
   checkTopologyManagerOptions,
@@ -14,11 +14,17 @@ import type { Config, PlaceOf } from './config';
 
 const flagOf: PlaceOf = (name) => `--${name}`;
 
+/** The configuration with the reservation that is in force. */
+export interface ConfigInForce extends Config {
+  /** Whose reservation it is, for messages, where it is not our own. */
+  readonly reservedBy?: string;
+}
+
 /**
  * The options that decide placements, checked against the machine. Throws CpusetdError where they don't fit it; `placeOf` tells
  * where the option at fault was set.
  */
-export function settingsOf(config: Config, topology: Topology, placeOf: PlaceOf = flagOf): Settings {
+export function settingsOf(config: ConfigInForce, topology: Topology, placeOf: PlaceOf = flagOf): Settings {
   const { topologyManagerPolicy } = config;
   const place = placeOf('cpu-manager-policy-options');
   const options = accept(parseStaticPolicyOptions(config.cpuManagerPolicyOptions), place);
@@ -47,18 +53,16 @@ function topologyManagerOf(
 }
 
 function reservedOf(
-  { reservedCpus: list, reservedCpuCount: count, cpuManagerPolicy }: Config,
+  { reservedCpus: list, reservedCpuCount: count, reservedBy, cpuManagerPolicy, podPolicies }: ConfigInForce,
   options: StaticPolicyOptions,
   topology: Topology,
   placeOf: PlaceOf,
 ): CpuSet {
-  if (list === undefined && count === undefined) return CpuSet.empty; // the config allows it for the policy none
+  if (list === undefined && count === undefined) return CpuSet.empty; // the config allows it where nobody can be given CPUs
   const chosen = chooseReserved(topology, options, list ? { list } : { count: count ?? 0 });
-  const place = list
-    ? `${placeOf('reserved-cpus')} ${list.toString()}`
-    : `${placeOf('reserved-cpu-count')} ${count ?? 0}`;
+  const place = reservedBy ?? placeOf(list ? 'reserved-cpus' : 'reserved-cpu-count', { withText: true });
   if (!chosen.ok) throw fault(place, chosen.error);
-  if (cpuManagerPolicy !== 'none' && chosen.reserved.equals(topology.online)) {
+  if (canPin({ cpuManagerPolicy, podPolicies }) && chosen.reserved.equals(topology.online)) {
     throw fault(
       place,
       `all ${topology.online.size} online CPUs are reserved, so none could ever be given out; leave at least one`,

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Assignment } from '../core/model/assignment';
 import type { ContainerCpuUpdate, PodInfo, RuntimeAnswer } from '../core/model/events';
 import { samePromise, type Container } from '../core/model/container';
+import { runtimeUidOf } from '../core/model/find-spec';
 import type { NodeModel } from '../core/model/node-model';
 import type { NodeEvent } from '../core/model/pod-event';
 import type { PodSpec } from '../core/model/pod-spec';
@@ -94,6 +95,8 @@ interface CarriedOut {
   readonly answer: RuntimeAnswer;
   readonly failed: readonly Move[];
 }
+
+const NOT_SAVED = 'the decision could not be written to disk, so it was not made';
 
 const FAULT: RuntimeAnswer = {
   kind: 'refuse',
@@ -221,7 +224,8 @@ export class Transactor {
   }
 
   /**
-   * The disk does not take the decision: a request for CPUs is refused, since it could not be promised. What has
+   * The disk does not take the decision: a request for CPUs is refused, since it could not be promised. What is the matter with
+   * the disk is for the log; the reason goes to the pod's Events too. What has
    * happened anyway (a container ended) is kept in memory, and saved with the next change that can be.
    */
   private decideWithoutSaving(job: Job, because: string): Decided {
@@ -230,9 +234,10 @@ export class Transactor {
     if (!draft?.isDurable || !job.mayBeRefused) return decided;
     draft.rollback();
     draft.notes.length = 0; // what they tell did not happen
-    const message = 'the decision could not be written to disk, so it was not made; the log of cpusetd says why';
-    draft.note('warn', 'refused', { because });
-    return { draft, outcome: { answer: { kind: 'refuse', code: 'UNAVAILABLE', message }, moves: [] } };
+    const message = `${NOT_SAVED}; the log of cpusetd says why`;
+    const code = 'UNAVAILABLE';
+    draft.note('warn', 'refused', { ...subjectOf(job.request), code, because: NOT_SAVED, problem: because });
+    return { draft, outcome: { answer: { kind: 'refuse', code, message }, moves: [] } };
   }
 
   /** Phase 3. From here on the answers stand. */
@@ -315,6 +320,24 @@ export class Transactor {
     } catch (error) {
       logFault(this.parts.log, 'a fault beside a transaction; its answer stands', error);
     }
+  }
+}
+
+/** Whom an event is about, as far as it says, by the names that notes have for them. */
+function subjectOf(event: NodeEvent | undefined): Note['fields'] {
+  switch (event?.kind) {
+    case 'create-container':
+    case 'update-container': {
+      const { pod, container } = event;
+      const name = `${pod.namespace}/${pod.name}`;
+      return { podUid: pod.uid, pod: name, container: container.name, containerId: container.id };
+    }
+    case 'pod-spec':
+      return { podUid: runtimeUidOf(event.spec), pod: `${event.spec.namespace}/${event.spec.name}` };
+    case 'pod-spec-gone':
+      return { podUid: event.uid };
+    default:
+      return {};
   }
 }
 

@@ -1,6 +1,7 @@
 import { CpuListError } from '../core/cpuset';
-import type { Assignment, AssignmentKind, Rules } from '../core/model/assignment';
+import type { Assignment, AssignmentKind, KeptRules } from '../core/model/assignment';
 import { KINDS } from '../core/model/kinds';
+import { isPolicyName } from '../core/model/policy-name';
 import { Fields, ShapeError } from './fields';
 
 /** One entry of the document as an assignment, or the reason why it is none. Fields that we don't know are ignored. */
@@ -53,9 +54,11 @@ function isKind(text: string): text is AssignmentKind {
   return Object.hasOwn(KINDS, text);
 }
 
-function toRules(fields: Fields): Rules {
+function toRules(fields: Fields): KeptRules {
+  const policy = fields.text('policy');
+  if (!isPolicyName(policy)) throw new ShapeError(`"policy" is ${JSON.stringify(policy)}, which is none we know`);
   return {
-    policy: fields.text('policy'),
+    policy,
     ...(fields.has('chosenBy') && { chosenBy: fields.text('chosenBy') }),
     options: fields.texts('options'),
     reserved: fields.cpuSet('reserved'),

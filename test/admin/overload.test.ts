@@ -37,6 +37,7 @@ function busyNode() {
     faults: silentFaults(),
     model: node.model,
     verdicts,
+    refused: () => [],
     stepsOf: () => [],
     readOffline: () => CpuSet.empty,
     now: () => AT,

@@ -4,6 +4,7 @@ import type {
   ContainerStatus,
   ExplainQuery,
   Explanation,
+  RefusedContainer,
   NodeResources,
   Status,
   StatusChange,
@@ -166,11 +167,35 @@ const sampleResources: NodeResources = {
   allocatable: { cpus: parseCpuList('1-7'), memory: [{ bytes: 2 ** 33, nodes: parseCpuList('0') }] },
 };
 
+export const sampleRefused: RefusedContainer = {
+  podUid: 'uid-3',
+  namespace: 'default',
+  pod: 'db',
+  container: 'main',
+  asked: 'creation',
+  requested: 4,
+  policy: 'exclusive',
+  chosenBy: 'cpusetd.io/policy',
+  code: 'RESOURCE_EXHAUSTED',
+  because: 'asked for 4 exclusive CPUs, 3 can be given now',
+  firstAt: '2026-11-21T10:00:00.000Z',
+  lastAt: '2026-11-21T10:05:00.000Z',
+  times: 12,
+  zones: [
+    { node: 0, allocatable: 3, free: 1, freeNow: 0, podsNow: 2 },
+    { node: 1, allocatable: 4, free: 2, freeNow: 2, podsNow: 1 },
+  ],
+  now: 'it would be refused: asked for 4 exclusive CPUs, 2 can be given now',
+  fitsNow: false,
+  remedy: '2 more CPUs have to come free',
+};
+
 /** A backend whose status is what the test says, and that counts its watchers. */
 export class SampleBackend implements AdminBackend {
   current = sampleStatus;
   /** What it answers to a number of CPUs, instead of that there is room. */
   whatIf: Explanation | undefined;
+  refused: readonly RefusedContainer[] = [sampleRefused];
   readonly asked: ExplainQuery[] = [];
   private readonly listeners = new Set<(change: StatusChange) => void>();
 
@@ -213,7 +238,13 @@ export class SampleBackend implements AdminBackend {
     const found = this.current.containers.filter(
       ({ pod, container: name }) => pod === query.pod && (query.container === '' || name === query.container),
     );
+    if (query.pod === sampleRefused.pod) return { kind: 'containers', containers: [], idle: [], refused: this.refused };
     if (found.length === 0) throw new CpusetdError('NOT_FOUND', `no pod ${query.pod}`);
-    return { kind: 'containers', containers: found.map((of) => ({ container: of, steps })), idle: this.current.idle };
+    return {
+      kind: 'containers',
+      containers: found.map((of) => ({ container: of, steps })),
+      idle: this.current.idle,
+      refused: [],
+    };
   }
 }

@@ -271,6 +271,8 @@ describe('cpusetd.v1.CpuManager', () => {
       const client = await connectAdmin(socketPath);
       const pod = { kind: 'pod', namespace: '', pod: 'web', container: '' } as const;
       expect(await client.explain(pod)).toEqual(backend.explain(pod));
+      const refused = { ...pod, pod: 'db' };
+      expect(await client.explain(refused)).toEqual(backend.explain(refused));
       const cpus = { kind: 'cpus', count: 2 } as const;
       expect(await client.explain(cpus)).toEqual(backend.explain(cpus));
       client.close();

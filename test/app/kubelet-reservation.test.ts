@@ -65,20 +65,41 @@ test.each([
   ['keys are nested too deep', '? '.repeat(30_000), /nested deeper than 32 levels/],
 ])('without a reservation of our own a file that can’t be used ends the start: %s', async (_name, text, problem) => {
   if (text !== undefined) write(text);
-  await expect(loadKubeletConfig(await configOf(), log)).rejects.toThrow(problem);
-  expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }), log)).toBeUndefined();
+  await expect(loadKubeletConfig(await configOf(), { log })).rejects.toThrow(problem);
+  expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }), { log })).toBeUndefined();
 });
 
 test('with a reservation of our own such a file is a warning: the comparison that was asked for is not made', async () => {
   const lines: string[] = [];
   const told = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
-  expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }), told)).toBeUndefined();
+  expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }), { log: told })).toBeUndefined();
   expect(lines).toEqual([expect.stringMatching(/config.yaml: .*no such file.*its reservation is not compared/)]);
+});
+
+test('under the policy none the reservation hangs on the file as soon as pods may choose', async () => {
+  const none = { 'cpu-manager-policy': 'none' };
+  expect(await loadKubeletConfig(await configOf(none))).toBeUndefined();
+  await expect(loadKubeletConfig(await configOf({ ...none, 'pod-policies': 'exclusive' }))).rejects.toThrow(
+    /no CPU is reserved without it/,
+  );
+});
+
+test.each([
+  [
+    'kubeReserved: {cpu: 3001m}\nsystemReserved: {cpu: 4}',
+    /^the kubelet's kubeReserved and systemReserved of 7001m CPU: all 8/,
+  ],
+  ['reservedSystemCPUs: 9,1', /^the kubelet's reservedSystemCPUs 9,1: /],
+])('a reservation of the kubelet that does not fit is quoted as it has it: %s', async (text, problem) => {
+  write(`kind: KubeletConfiguration\n${text}\n`);
+  const config = await configOf();
+  const found = await loadKubeletConfig(config);
+  expect(() => settingsOf(withReservation(config, found), machineOf(4, 2))).toThrow(problem);
 });
 
 test('a FIFO in its place does not hang the start', async () => {
   spawnSync('mkfifo', [join(dir, 'config.yaml')]);
-  await expect(loadKubeletConfig(await configOf(), log)).rejects.toThrow(/is not a regular file/);
+  await expect(loadKubeletConfig(await configOf(), { log })).rejects.toThrow(/is not a regular file/);
 });
 
 test('a list that is none ends the start', async () => {

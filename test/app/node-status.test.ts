@@ -1,6 +1,7 @@
 import { createAdminBackend, type DaemonFacts } from '../../src/app/node-status';
 import { VerdictBook } from '../../src/app/verdict-book';
-import { POLICY_NAMES } from '../../src/core/model/policy-name';
+import { explainCount } from '../../src/app/explain';
+import { POLICY_NAMES, type PolicyName } from '../../src/core/model/policy-name';
 import { buildTopology } from '../../src/core/topology';
 import { cpus, NodeDriver } from '../core/transition/node-driver';
 import { silentFaults } from '../support/faults';
@@ -45,6 +46,7 @@ function backendAfter(history: string) {
     verdicts: new VerdictBook(),
     facts: () => facts,
     readOffline: () => cpus('8-9'),
+    refused: () => [],
     stepsOf: (id) => (id === 'static/a#1' ? [{ rule: 'single-cpu', took: cpus('1-2'), because: 'the first' }] : []),
     now: () => at,
   });
@@ -150,4 +152,24 @@ describe('explain', () => {
       expect([explanation.fits, explanation.cpus.toString()]).toEqual([fits, list]);
     },
   );
+
+  test.each`
+    policy      | podPolicies                | count | fits     | because
+    ${'none'}   | ${['none']}                | ${2}  | ${false} | ${/^the policy is none: it gets no CPUs of its own$/}
+    ${'none'}   | ${undefined}               | ${2}  | ${false} | ${/^the policy is none: it gets no CPUs of its own$/}
+    ${'none'}   | ${['none', 'static']}      | ${2}  | ${true}  | ${/^2 exclusive CPUs, .*for a pod that chooses the policy static: under none, the node's, others get no/}
+    ${'none'}   | ${['exclusive']}           | ${2}  | ${true}  | ${/^2 exclusive CPUs, .*for a pod that chooses the policy exclusive/}
+    ${'none'}   | ${['exclusive', 'static']} | ${99} | ${false} | ${/^asked for 99 exclusive CPUs, .*for a pod that chooses the policy exclusive/}
+    ${'none'}   | ${['static', 'immovable']} | ${7}  | ${true}  | ${/for a pod that chooses the policy (static|immovable)/}
+    ${'static'} | ${['exclusive', 'static']} | ${2}  | ${true}  | ${/^2 exclusive CPUs, free on the node$/}
+  `('$count CPUs under $policy where pods may choose $podPolicies', ({ policy, podPolicies, count, fits, because }) => {
+    const rules = {
+      cpuManagerPolicy: policy as PolicyName,
+      ...(podPolicies && { podPolicies: podPolicies as PolicyName[] }),
+    };
+    const explanation = explainCount(new NodeDriver(TWO_NODES, rules).model, Number(count));
+    if (explanation.kind !== 'what-if') throw new Error('a number was asked for');
+    expect(explanation.fits).toBe(fits);
+    expect(explanation.because).toMatch(because as RegExp);
+  });
 });

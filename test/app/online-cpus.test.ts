@@ -25,7 +25,7 @@ function build(sysfsRoot: string, writes: boolean) {
     onInsufficientCpu: 'refuse',
     liftCpuQuota: false,
   });
-  const rules = { policy: 'static', options: [], reserved: parseCpuList('0-1') };
+  const rules = { policy: 'static', options: [], reserved: parseCpuList('0-1') } as const;
   const assignment: Assignment = {
     podUid: 'uid', podNamespace: 'ns', podName: 'pod', containerName: 'db', kind: 'static', cpus: parseCpuList('2-3'), mems: CpuSet.empty,
     requested: 2, containerId: 'db', quotaLifted: false, rules, because: 'test', since: '',

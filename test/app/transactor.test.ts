@@ -4,8 +4,11 @@ import { CpuSet } from '../../src/core/cpuset';
 import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { NodeModel } from '../../src/core/model/node-model';
 import { planMoves } from '../../src/core/plan/plan-moves';
-import { reconcile } from '../../src/core/transition';
-import { EIGHT_CPUS, podOf, resourcesOf, settingsWith } from '../core/transition/node-driver';
+import type { NodeEvent } from '../../src/core/model/pod-event';
+import { reconcile, type Note } from '../../src/core/transition';
+import { toNews } from '../../src/app/kube-news';
+import { specOf } from '../support/spec-of';
+import { EIGHT_CPUS, podOf, resourcesOf, settingsWith, type Rules } from '../core/transition/node-driver';
 
 function containerOf(uid: string, name: string, cpus: number): ContainerInfo {
   const pod = podOf(uid);
@@ -40,6 +43,7 @@ class Stage {
   readonly effects: string[] = [];
   readonly logged: string[] = [];
   readonly noted: string[] = [];
+  lastNotes: readonly Note[] = [];
   readonly kernel = new Map<string, string>();
   disk = '';
   diskIsFull = false;
@@ -47,44 +51,50 @@ class Stage {
   /** Throws where it has an effect of that name. */
   failAt: Readonly<Record<string, () => void>> = {};
   failMove: (containerId: string) => MoveFailure | undefined = () => undefined;
-  readonly model = new NodeModel(EIGHT_CPUS, settingsWith());
-  readonly transactor = new Transactor({
-    model: this.model,
-    now: () => {
-      this.do('decide');
-      return '2026-01-01T00:00:00Z';
-    },
-    save: (assignments) => {
-      this.do('save');
-      if (this.diskIsFull) return { because: 'no space left', onDisk: this.onDisk };
-      this.disk = this.show(assignments);
-      return undefined;
-    },
-    mover: {
-      move: ({ containerId, to }) => {
-        this.do(`move ${containerId}`);
-        const failure = this.failMove(containerId);
-        if (!failure) this.kernel.set(containerId, to.cpus.toString());
-        return failure;
+  readonly model: NodeModel;
+  readonly transactor: Transactor;
+
+  constructor(rules: Rules = {}) {
+    this.model = new NodeModel(EIGHT_CPUS, settingsWith(rules));
+    this.transactor = new Transactor({
+      model: this.model,
+      now: () => {
+        this.do('decide');
+        return '2026-01-01T00:00:00Z';
       },
-    },
-    makeRoom: (pod) => this.do(`room for ${pod.uid}`),
-    log: pino(
-      { level: 'info' },
-      {
-        write: (line) => {
-          this.failAt['log']?.();
-          this.logged.push((JSON.parse(line) as { msg: string }).msg);
+      save: (assignments) => {
+        this.do('save');
+        if (this.diskIsFull) return { because: 'no space left', onDisk: this.onDisk };
+        this.disk = this.show(assignments);
+        return undefined;
+      },
+      mover: {
+        move: ({ containerId, to }) => {
+          this.do(`move ${containerId}`);
+          const failure = this.failMove(containerId);
+          if (!failure) this.kernel.set(containerId, to.cpus.toString());
+          return failure;
         },
       },
-    ),
-    observer: {
-      onTransaction: ({ event, notes }) => {
-        this.do(`told of ${event}`);
-        this.noted.push(...notes.map(({ message }) => message));
+      makeRoom: (pod) => this.do(`room for ${pod.uid}`),
+      log: pino(
+        { level: 'info' },
+        {
+          write: (line) => {
+            this.failAt['log']?.();
+            this.logged.push((JSON.parse(line) as { msg: string }).msg);
+          },
+        },
+      ),
+      observer: {
+        onTransaction: ({ event, notes }) => {
+          this.lastNotes = notes;
+          this.do(`told of ${event}`);
+          this.noted.push(...notes.map(({ message }) => message));
+        },
       },
-    },
-  });
+    });
+  }
 
   private do(effect: string): void {
     this.effects.push(effect);
@@ -214,6 +224,36 @@ describe('a save that fails', () => {
     const answer = stage.transactor.handle(create('p', 'a', 2));
     expect(JSON.stringify(answer)).not.toContain('no space');
     expect(stage.logged).toContain('state could not be saved');
+  });
+
+  describe('names whom it refuses, in the log and in the Event on the pod', () => {
+    const container = containerOf('p', 'a', 4);
+    const spec = specOf('p', 'a 2', { annotations: { 'cpusetd.io/policy': 'exclusive' } });
+    test.each`
+      event                                                                                  | fields                                                              | message
+      ${create('p', 'a', 4)}                                                                 | ${{ podUid: 'p', pod: 'ns/p', container: 'a', containerId: 'p/a' }} | ${'a: the decision could not be written to disk, so it was not made'}
+      ${{ kind: 'update-container', pod: podOf('p'), container, resources: resourcesOf(4) }} | ${{ podUid: 'p', pod: 'ns/p', container: 'a', containerId: 'p/a' }} | ${'a: the decision could not be written to disk, so it was not made'}
+      ${{ kind: 'pod-spec', spec }}                                                          | ${{ podUid: 'p', pod: 'ns/p' }}                                     | ${'the decision could not be written to disk, so it was not made'}
+    `('$event.kind', ({ event, fields, message }: { event: NodeEvent; fields: object; message: string }) => {
+      const stage = new Stage({ podPolicies: ['exclusive'] });
+      if (event.kind !== 'create-container') stage.handle(create('p', 'a', 2), starting('p', 'a'));
+      stage.diskIsFull = true;
+      expect(stage.transactor.handle(event)).toMatchObject({ kind: 'refuse', code: 'UNAVAILABLE' });
+      const [note] = stage.lastNotes.filter(({ message: text }) => text === 'refused');
+      expect(note?.fields).toEqual({
+        ...fields,
+        code: 'UNAVAILABLE',
+        because: 'the decision could not be written to disk, so it was not made',
+        problem: 'no space left',
+      });
+      expect(toNews(stage.model, note!)).toEqual({
+        pod: { uid: 'p', namespace: 'ns', name: 'p' },
+        ...(event.kind !== 'pod-spec' && { container: 'a' }),
+        type: 'Warning',
+        reason: 'CpusRefused',
+        message,
+      });
+    });
   });
 
   test('does not keep anyone from sharing', () => {

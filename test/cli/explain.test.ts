@@ -5,6 +5,8 @@ import { parseCpuList } from '../../src/core/cpuset';
 import { withAdminRig } from '../admin/with-admin-server';
 import { runInProcess } from '../support/run-cli';
 import { build } from './topology/machines';
+import { sampleRefused, sampleTopology } from '../admin/sample-status';
+import { formatExplanation } from '../../src/cli/explain/format-explanation';
 
 /** Asks a daemon of samples. */
 async function explain(...args: string[]) {
@@ -50,6 +52,40 @@ test('a container that follows NUMA nodes, chosen by its pod', async () => {
   expect(stdout).toContain(
     '  rules:   policy numa, chosen by topology.crane.io/cpu-policy, full-pcpus-only, reserved 0\n',
   );
+});
+
+test('a refused container: why, what it asked for, when, what was free where, and what helps', async () => {
+  expect(await explain('default/db')).toEqual({
+    status: 0,
+    stderr: '',
+    stdout: [
+      'default/db main: refused',
+      '  because: asked for 4 exclusive CPUs, 3 can be given now',
+      '  asked:   4 CPUs, policy exclusive, chosen by cpusetd.io/policy',
+      '  when:    12 times, first 2026-11-21T10:00:00Z, last 2026-11-21T10:05:00Z',
+      '  room:    NUMA node 0: 1 of 3 CPUs were free, 0 are now; 2 pods have CPUs there now',
+      '           NUMA node 1: 2 of 4 CPUs were free, 2 are now; 1 pod has CPUs there now',
+      '  now:     it would be refused: asked for 4 exclusive CPUs, 2 can be given now',
+      '  remedy:  2 more CPUs have to come free',
+      '  code:    RESOURCE_EXHAUSTED',
+      '',
+    ].join('\n'),
+  });
+  expect(JSON.parse((await explain('default/db', '-o', 'json')).stdout)).toEqual({
+    containers: [],
+    idle: [],
+    refused: [sampleRefused],
+  });
+});
+
+test.each`
+  change                                                              | lines
+  ${{ asked: 'change', times: 1, requested: 1, chosenBy: undefined }} | ${['default/db main: a change was refused', '  asked:   1 CPU, policy exclusive', '  when:    once, 2026-11-21T10:05:00Z']}
+  ${{ requested: 0 }}                                                 | ${['  asked:   to share']}
+`('a refused container: $change', ({ change, lines }: { change: object; lines: string[] }) => {
+  const refused = [{ ...sampleRefused, ...change }];
+  const text = formatExplanation({ kind: 'containers', containers: [], idle: [], refused }, sampleTopology.topology, 0);
+  expect(text.split('\n')).toEqual(expect.arrayContaining(lines));
 });
 
 test('a number of CPUs that would fit, and where', async () => {

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import type { ContainerStatus, Explanation, Status, TopologyStatus } from '../../src/admin/status';
 import { CpusetdError } from '../../src/core/errors';
 import { wellFormed } from '../../src/core/show-text';
-import { sampleStatus, sampleTopology } from '../admin/sample-status';
+import { sampleRefused, sampleStatus, sampleTopology } from '../admin/sample-status';
 import { withAdminRig } from '../admin/with-admin-server';
 import { createRandom, type Random } from '../support/random';
 import { runInProcess as cpusetd } from '../support/run-cli';
@@ -32,7 +32,18 @@ function poison<T>(value: T, keys: ReadonlySet<string>, random: Random): T {
 /** Texts that a pod, a runtime, the API server or another peer has a say in. */
 const FOREIGN = new Set([
   ...['id', 'podUid', 'namespace', 'pod', 'container', 'because', 'reason', 'names', 'chosenBy', 'options', 'policy'],
-  ...['policyOptions', 'runtimeName', 'runtimeVersion', 'version', 'subject', 'rule', 'containerId'],
+  ...[
+    'policyOptions',
+    'runtimeName',
+    'runtimeVersion',
+    'version',
+    'subject',
+    'rule',
+    'containerId',
+    'now',
+    'remedy',
+    'code',
+  ],
 ]);
 
 /** Answers with these. */
@@ -42,6 +53,7 @@ function explanationOf({ containers, idle }: Status): Explanation {
     kind: 'containers',
     containers: containers.map((of: ContainerStatus) => ({ container: of, steps: [step] })),
     idle,
+    refused: [sampleRefused],
   };
 }
 

@@ -93,20 +93,23 @@ function expectMessage(stderr: string, pattern: RegExp): void {
 
 describe('wrong usage is exit 2', () => {
   test.each`
-    name                                       | options                                                                     | message
-    ${'an option that does not exist'}         | ${{ 'reserve-cpus': '0' }}                                                  | ${/unknown option '--reserve-cpus'\n\(Did you mean --reserved-cpus\?\)/}
-    ${'reserved CPUs outside the machine'}     | ${{ 'reserved-cpus': '0,8-9' }}                                             | ${/--reserved-cpus 0,8-9: .*8-9.* not online .*0-7/}
-    ${'all CPUs reserved'}                     | ${{ 'reserved-cpus': '0-7' }}                                               | ${/--reserved-cpus 0-7: all 8 online CPUs are reserved.*leave at least one/}
-    ${'as many reserved as there are'}         | ${{ 'reserved-cpus': undefined, 'reserved-cpu-count': '8' }}                | ${/--reserved-cpu-count 8: all 8/}
-    ${'no reservation at all'}                 | ${{ 'reserved-cpus': undefined }}                                           | ${/no CPU is reserved.*set --reserved-cpus or --reserved-cpu-count/}
-    ${'two reservations'}                      | ${{ 'reserved-cpu-count': '1' }}                                            | ${/--reserved-cpus and --reserved-cpu-count: .*only one/}
-    ${'a list that is none'}                   | ${{ 'reserved-cpus': '1-' }}                                                | ${/--reserved-cpus: "1-" is not a list of CPUs; write/}
-    ${'a policy that does not exist'}          | ${{ 'cpu-manager-policy': 'dynamic' }}                                      | ${/--cpu-manager-policy: "dynamic" .*choose one of/}
-    ${'a policy option that does not exist'}   | ${{ 'cpu-manager-policy-options': 'full-cpus=true' }}                       | ${/--cpu-manager-policy-options.*full-cpus/}
-    ${'a policy option that is not yes or no'} | ${{ 'cpu-manager-policy-options': 'full-pcpus-only=maybe' }}                | ${/full-pcpus-only.*maybe/}
-    ${'a floor of nothing'}                    | ${{ 'min-shared-cpus': '0' }}                                               | ${/--min-shared-cpus: "0"/}
-    ${'a socket that is not absolute'}         | ${{ 'cri-endpoint': '/c.sock', mode: 'cri-proxy', 'cri-listen': 'l.sock' }} | ${/--cri-listen: "l\.sock" is not an absolute path; write/}
-    ${'a state folder that is not absolute'}   | ${{ 'state-dir': 'state' }}                                                 | ${/--state-dir: "state"/}
+    name                                       | options                                                                                | message
+    ${'an option that does not exist'}         | ${{ 'reserve-cpus': '0' }}                                                             | ${/unknown option '--reserve-cpus'\n\(Did you mean --reserved-cpus\?\)/}
+    ${'reserved CPUs outside the machine'}     | ${{ 'reserved-cpus': '0,8-9' }}                                                        | ${/--reserved-cpus 0,8-9: .*8-9.* not online .*0-7/}
+    ${'all CPUs reserved'}                     | ${{ 'reserved-cpus': '0-7' }}                                                          | ${/--reserved-cpus 0-7: all 8 online CPUs are reserved.*leave at least one/}
+    ${'as many reserved as there are'}         | ${{ 'reserved-cpus': undefined, 'reserved-cpu-count': '8' }}                           | ${/--reserved-cpu-count 8: all 8/}
+    ${'more than a whole CPU too many'}        | ${{ 'reserved-cpus': undefined, 'reserved-cpu-count': '7001m' }}                       | ${/--reserved-cpu-count 7001m: all 8/}
+    ${'a list in another order'}               | ${{ 'reserved-cpus': '9,1,0' }}                                                        | ${/--reserved-cpus 9,1,0: /}
+    ${'none, and pods may choose'}             | ${{ 'reserved-cpus': undefined, 'cpu-manager-policy': 'none', 'pod-policies': 'all' }} | ${/no CPU is reserved, and pods may choose .*--pod-policies.*set --reserved-cpus/}
+    ${'no reservation at all'}                 | ${{ 'reserved-cpus': undefined }}                                                      | ${/no CPU is reserved.*set --reserved-cpus or --reserved-cpu-count/}
+    ${'two reservations'}                      | ${{ 'reserved-cpu-count': '1' }}                                                       | ${/--reserved-cpus and --reserved-cpu-count: .*only one/}
+    ${'a list that is none'}                   | ${{ 'reserved-cpus': '1-' }}                                                           | ${/--reserved-cpus: "1-" is not a list of CPUs; write/}
+    ${'a policy that does not exist'}          | ${{ 'cpu-manager-policy': 'dynamic' }}                                                 | ${/--cpu-manager-policy: "dynamic" .*choose one of/}
+    ${'a policy option that does not exist'}   | ${{ 'cpu-manager-policy-options': 'full-cpus=true' }}                                  | ${/--cpu-manager-policy-options.*full-cpus/}
+    ${'a policy option that is not yes or no'} | ${{ 'cpu-manager-policy-options': 'full-pcpus-only=maybe' }}                           | ${/full-pcpus-only.*maybe/}
+    ${'a floor of nothing'}                    | ${{ 'min-shared-cpus': '0' }}                                                          | ${/--min-shared-cpus: "0"/}
+    ${'a socket that is not absolute'}         | ${{ 'cri-endpoint': '/c.sock', mode: 'cri-proxy', 'cri-listen': 'l.sock' }}            | ${/--cri-listen: "l\.sock" is not an absolute path; write/}
+    ${'a state folder that is not absolute'}   | ${{ 'state-dir': 'state' }}                                                            | ${/--state-dir: "state"/}
   `('$name', async ({ options, message }: { options: Record<string, string>; message: RegExp }) => {
     const { status, stderr, stdout } = await start(options).ended;
     expectMessage(stderr, message);
@@ -116,11 +119,12 @@ describe('wrong usage is exit 2', () => {
 
 describe('what does not fit the machine is told with the place where it was set', () => {
   test.each`
-    what                | options                                            | env                                                 | file                           | message
-    ${'a variable'}     | ${{ 'reserved-cpus': undefined }}                  | ${{ CPUSETD_RESERVED_CPUS: '0,9' }}                 | ${undefined}                   | ${/^cpusetd: CPUSETD_RESERVED_CPUS 0,9: /}
-    ${'a file'}         | ${{ 'reserved-cpus': undefined }}                  | ${{}}                                               | ${'\nreserved-cpu-count: 8\n'} | ${/^cpusetd: .*\/cpusetd\.yaml:2: reserved-cpu-count 8: all 8/}
-    ${'policy options'} | ${{}}                                              | ${{ CPUSETD_CPU_MANAGER_POLICY_OPTIONS: 'x=true' }} | ${undefined}                   | ${/^cpusetd: CPUSETD_CPU_MANAGER_POLICY_OPTIONS: unknown/}
-    ${'a flag'}         | ${{ 'topology-manager-policy-options': 'x=true' }} | ${{}}                                               | ${undefined}                   | ${/^cpusetd: --topology-manager-policy-options: unknown/}
+    what                       | options                                            | env                                                 | file                           | message
+    ${'a variable'}            | ${{ 'reserved-cpus': undefined }}                  | ${{ CPUSETD_RESERVED_CPUS: '0,9' }}                 | ${undefined}                   | ${/^cpusetd: CPUSETD_RESERVED_CPUS 0,9: /}
+    ${'a file'}                | ${{ 'reserved-cpus': undefined }}                  | ${{}}                                               | ${'\nreserved-cpu-count: 8\n'} | ${/^cpusetd: .*\/cpusetd\.yaml:2: reserved-cpu-count 8: all 8/}
+    ${'a file of the kubelet'} | ${{ 'reserved-cpus': undefined }}                  | ${{ CPUSETD_KUBELET_CONFIG: '/nowhere/kubelet/' }}  | ${undefined}                   | ${/^cpusetd: CPUSETD_KUBELET_CONFIG \/nowhere\/kubelet\/: no such file; no CPU is reserved/}
+    ${'policy options'}        | ${{}}                                              | ${{ CPUSETD_CPU_MANAGER_POLICY_OPTIONS: 'x=true' }} | ${undefined}                   | ${/^cpusetd: CPUSETD_CPU_MANAGER_POLICY_OPTIONS: unknown/}
+    ${'a flag'}                | ${{ 'topology-manager-policy-options': 'x=true' }} | ${{}}                                               | ${undefined}                   | ${/^cpusetd: --topology-manager-policy-options: unknown/}
   `('$what', async ({ options, env, file, message }: Given) => {
     const config = join(folder, 'cpusetd.yaml');
     if (file !== undefined) writeFileSync(config, file);

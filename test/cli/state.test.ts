@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { runCli } from '../../src/cli/program';
-import { parseCpuList } from '../../src/core/cpuset';
+import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import { acquireHostLock } from '../../src/host';
 import { inspectState, openStateStore } from '../../src/state';
 import { formatKubeletState, formatKubeletStateV1, parseKubeletState } from '../../src/state/kubelet-checkpoint';
@@ -40,12 +40,31 @@ async function cpusetd(...args: string[]) {
 
 const state = (command: string, ...args: string[]) => cpusetd('state', command, ...args, '--state-dir', dir);
 
-function kubeletFile(entries: Record<string, Record<string, string>>, { defaultCpuSet = '0-7' } = {}): string {
-  const path = join(dir, 'cpu_manager_state');
+/** On a machine of these CPUs. */
+function importKubelet(file: string, ...args: string[]) {
+  mkdirSync(join(dir, 'sys/devices/system/cpu'), { recursive: true });
+  writeFileSync(join(dir, 'sys/devices/system/cpu/online'), '0-7\n');
+  return state('import-kubelet', file, '--sysfs-root', join(dir, 'sys'), ...args);
+}
+
+/** Without a pool of its own it has what is left of CPUs 0-7. */
+function kubeletFile(
+  entries: Record<string, Record<string, string>>,
+  {
+    defaultCpuSet,
+    policyName = 'static',
+    name = 'cpu_manager_state',
+  }: { defaultCpuSet?: string; policyName?: string; name?: string } = {},
+): string {
+  const path = join(dir, name);
+  const owned = CpuSet.unionOf(
+    Object.values(entries).flatMap((pod) => Object.values(pod).map((list) => parseCpuList(list))),
+  );
+  const pool = defaultCpuSet ?? parseCpuList('0-7').minus(owned).toString();
   const pods = new Map(Object.entries(entries).map(([uid, pod]) => [uid, new Map(Object.entries(pod))]));
   writeFileSync(
     path,
-    formatKubeletState({ policyName: 'static', defaultCpuSet, entries: pods, podEntries: new Map() }, 'v2'),
+    formatKubeletState({ policyName, defaultCpuSet: pool, entries: pods, podEntries: new Map() }, 'v2'),
   );
   return path;
 }
@@ -66,7 +85,7 @@ describe('state show and verify', () => {
   });
 
   test('what is remembered', async () => {
-    await state('import-kubelet', kubeletFile({ 'uid-1': { app: '2-3' } }));
+    await importKubelet(kubeletFile({ 'uid-1': { app: '2-3' } }));
     expect(await state('verify')).toMatchObject({
       status: 0,
       out: expect.stringMatching(/good: 1 assignments, generation 1/),
@@ -99,13 +118,13 @@ describe('state show and verify', () => {
 describe('state import-kubelet', () => {
   test('every entry becomes CPUs that wait in their pod', async () => {
     const file = kubeletFile({ 'uid-1': { app: '2-3', side: '4' }, 'uid-2': { db: '6-7' } });
-    expect(await state('import-kubelet', file)).toMatchObject({ status: 0, err: '' });
+    expect(await importKubelet(file)).toMatchObject({ status: 0, err: '' });
     expect(remembered()).toEqual(['uid-1/app 2-3 idle', 'uid-1/side 4 idle', 'uid-2/db 6-7 idle']);
   });
 
   test('-o json prints what is in the file; a dry run writes nothing', async () => {
     const file = kubeletFile({ 'uid-1': { app: '2-3' } }, { defaultCpuSet: '0-1,4-7' });
-    const { status, out } = await state('import-kubelet', file, '--dry-run', '-o', 'json');
+    const { status, out } = await importKubelet(file, '--dry-run', '-o', 'json');
     expect(status).toBe(0);
     expect(JSON.parse(out)).toEqual({
       policyName: 'static',
@@ -116,7 +135,7 @@ describe('state import-kubelet', () => {
   });
 
   test('where containers of a pod overlap, whole sets are taken and parts are left to the runtime', async () => {
-    const { out } = await state('import-kubelet', kubeletFile({ uid: { app: '2-5', init: '2-3' } }));
+    const { out } = await importKubelet(kubeletFile({ uid: { app: '2-5', init: '2-3' } }));
     expect(remembered()).toEqual(['uid/app 2-5 idle']);
     expect(out).toMatch(/init +2-3 +left: /);
   });
@@ -130,10 +149,92 @@ describe('state import-kubelet', () => {
     const file = kubeletFile({ uid: { app: '2-3' } });
     writeFileSync(file, change(readFileSync(file, 'utf8')));
     for (const dryRun of [[], ['--dry-run']]) {
-      const { status, out, err } = await state('import-kubelet', file, '-o', 'json', ...dryRun);
+      const { status, out, err } = await importKubelet(file, '-o', 'json', ...dryRun);
       expect({ status, out }).toEqual({ status: 1, out: '' });
       expect(err).toMatch(message);
     }
+    expect(remembered()).toBe('none');
+  });
+
+  describe('of a state with which a kubelet would not start nothing is taken', () => {
+    test.each`
+      what                              | entries                                                | pool           | message
+      ${'CPUs that are shared too'}     | ${{ 'uid-1': { app: '2-3' }, 'uid-2': { db: '6' } }}   | ${'0-1,3-5,7'} | ${/pod uid-1 container app: of its CPUs 2-3 others share 3: .*defaultCpuSet 0-1,3-5,7 too, .*delete the pod/}
+      ${'an empty pool beside entries'} | ${{ 'uid-1': { app: '0-7' } }}                         | ${''}          | ${/its defaultCpuSet is empty although there are entries.*delete the pod/}
+      ${'CPUs of two pods'}             | ${{ 'uid-1': { app: '2-3' }, 'uid-2': { db: '3-4' } }} | ${'0-1,5-7'}   | ${/pod uid-2 container db: its CPUs 3-4 overlap with 2-3 of pod uid-1 container app, .*delete the pod/}
+      ${'CPUs that are not online'}     | ${{ 'uid-1': { app: '2-3,9' } }}                       | ${'0-1,4-7'}   | ${/pod uid-1 container app: the CPUs 9 of the file are not online \(online are 0-7\); bring them/}
+      ${'a pool beyond the machine'}    | ${{ 'uid-1': { app: '2-3' } }}                         | ${'0-1,4-9'}   | ${/the defaultCpuSet: the CPUs 8-9 of the file are not online/}
+      ${'CPUs that nobody has'}         | ${{ 'uid-1': { app: '2-3' } }}                         | ${'0-1,4-6'}   | ${/the CPUs 7 are online and in no set of the file; .*--config/}
+    `('$what', async ({ entries, pool, message }) => {
+      const file = kubeletFile(entries as Record<string, Record<string, string>>, { defaultCpuSet: String(pool) });
+      for (const dryRun of [[], ['--dry-run']]) {
+        const { status, out, err } = await importKubelet(file, ...dryRun);
+        expect({ status, out }).toEqual({ status: 1, out: '' });
+        expect(err).toMatch(message as RegExp);
+        expect(err).toMatch(/nothing of it is imported\n$/);
+      }
+      expect(remembered()).toBe('none');
+    });
+
+    test('every fault is told, and of very many the first', async () => {
+      const few = await importKubelet(kubeletFile({ a: { x: '2' }, b: { y: '3' } }, { defaultCpuSet: '0-7' }));
+      expect(few.err).toMatch(/pod a container x: .*\n.*pod b container y: .*\n.*nothing of it is imported/);
+      const names = Array.from({ length: 500 }, (_, i) => [`uid-${i}`, { app: '3' }]);
+      const many = await importKubelet(kubeletFile(Object.fromEntries(names), { defaultCpuSet: '0-7' }));
+      expect(many.err.trim().split('\n')).toHaveLength(22);
+    });
+
+    test.each`
+      what                              | options                                                                            | entries                  | pool         | message
+      ${'reserved CPUs given away'}     | ${'reserved-cpus: "0,2"'}                                                          | ${{ uid: { app: '2' } }} | ${'0-1,3-7'} | ${/the reserved CPUs 2 are not in its defaultCpuSet 0-1,3-7; give cpusetd the reservation/}
+      ${'strictly reserved and shared'} | ${'reserved-cpus: "0-1"\ncpu-manager-policy-options: strict-cpu-reservation=true'} | ${{ uid: { app: '2' } }} | ${'1,3-7'}   | ${/the strictly reserved CPUs 1 are in its defaultCpuSet 1,3-7/}
+      ${'a strict reservation'}         | ${'reserved-cpus: "0-1"\ncpu-manager-policy-options: strict-cpu-reservation=true'} | ${{ uid: { app: '2' } }} | ${'3-7'}     | ${undefined}
+      ${'a reservation that fits'}      | ${'reserved-cpus: "0-1"'}                                                          | ${{ uid: { app: '2' } }} | ${'0-1,3-7'} | ${undefined}
+    `('held against the configuration: $what', async ({ options, entries, pool, message }) => {
+      const config = join(dir, 'cpusetd.yaml');
+      writeFileSync(config, String(options));
+      const file = kubeletFile(entries as Record<string, Record<string, string>>, { defaultCpuSet: String(pool) });
+      const { status, err } = await withSysfs(loadMachine('1x4x2'), (root) =>
+        state('import-kubelet', file, '--sysfs-root', root, '--config', config),
+      );
+      if (message === undefined) expect({ status, err }).toEqual({ status: 0, err: '' });
+      else expect(err).toMatch(message as RegExp);
+      expect(remembered()).toEqual(message === undefined ? ['uid/app 2 idle'] : 'none');
+    });
+
+    test.each([
+      ['none', { uid: { app: '2' } }, /policyName is "none", and only the static policy/],
+      ['toString', {}, /policyName is "toString"/],
+      ['', { uid: { app: '2' } }, /policyName is ""/],
+    ])('the policy %j', async (policyName, entries, message) => {
+      const { status, err } = await importKubelet(kubeletFile(entries, { policyName }));
+      expect({ status, told: message.test(err) }).toEqual({ status: 1, told: true });
+      expect(remembered()).toBe('none');
+    });
+
+    test('one of the policy none without entries has nothing to import', async () => {
+      const file = kubeletFile({}, { policyName: 'none', defaultCpuSet: '' });
+      expect(await importKubelet(file)).toMatchObject({ status: 0, out: 'No exclusive CPUs in it.\n' });
+    });
+
+    test('a dry run with -o json tells what is in the file all the same', async () => {
+      const file = kubeletFile({ uid: { app: '2' } }, { defaultCpuSet: '0-7' });
+      const { status, out, err } = await importKubelet(file, '--dry-run', '-o', 'json');
+      expect({ status, content: JSON.parse(out) as unknown }).toEqual({
+        status: 0,
+        content: { policyName: 'static', defaultCpuSet: '0-7', entries: { uid: { app: '2' } } },
+      });
+      expect(err).toMatch(/pod uid container app: of its CPUs 2 others share 2/);
+    });
+  });
+
+  test.each([
+    ['by its name', { name: 'crane_cpu_manager_state' }],
+    ['by its policy', { policyName: 'advanced-static' }],
+  ])('the state of crane-agent is known %s: it is named, with what to do, and left', async (_how, options) => {
+    const { status, err } = await importKubelet(kubeletFile({ uid: { app: '2-3', side: '2-3' } }, options));
+    expect(status).toBe(1);
+    expect(err).toMatch(/a state of crane-agent's CPU manager, not of a kubelet: .*stop crane-agent and start cpusetd/);
     expect(remembered()).toBe('none');
   });
 
@@ -141,7 +242,7 @@ describe('state import-kubelet', () => {
     const lock = acquireHostLock(join(dir, 'lock'));
     if (lock.kind !== 'acquired') throw new Error(lock.because);
     try {
-      const { status, err } = await state('import-kubelet', kubeletFile({ uid: { app: '2-3' } }));
+      const { status, err } = await importKubelet(kubeletFile({ uid: { app: '2-3' } }));
       expect(status).toBe(1);
       expect(err).toMatch(/cpusetd is running: .* is locked by process \d+/);
     } finally {
@@ -151,13 +252,13 @@ describe('state import-kubelet', () => {
 
   test('never over what cpusetd remembers, whether it can be read or not', async () => {
     const file = kubeletFile({ uid: { app: '2-3' } });
-    await state('import-kubelet', file);
-    expect(await state('import-kubelet', file)).toMatchObject({
+    await importKubelet(file);
+    expect(await importKubelet(file)).toMatchObject({
       status: 1,
       err: expect.stringMatching(/a state of its own/),
     });
     writeFileSync(join(dir, 'state.json'), 'torn');
-    expect(await state('import-kubelet', file)).toMatchObject({ status: 1 });
+    expect(await importKubelet(file)).toMatchObject({ status: 1 });
     expect(readFileSync(join(dir, 'state.json'), 'utf8')).toBe('torn');
   });
 
@@ -177,7 +278,9 @@ describe('state import-kubelet', () => {
 describe('state import-kubelet of format v1, which knows containers by their ids', () => {
   const v1 = (entries: Record<string, string>): string => {
     const path = join(dir, 'cpu_manager_state');
-    const state = { policyName: 'static', defaultCpuSet: '0-7', entries: new Map(Object.entries(entries)) };
+    const owned = CpuSet.unionOf(Object.values(entries).map((list) => parseCpuList(list)));
+    const defaultCpuSet = parseCpuList('0-7').minus(owned).toString();
+    const state = { policyName: 'static', defaultCpuSet, entries: new Map(Object.entries(entries)) };
     writeFileSync(path, formatKubeletStateV1(state));
     return path;
   };
@@ -198,7 +301,7 @@ describe('state import-kubelet of format v1, which knows containers by their ids
     });
     try {
       const file = v1({ c1: '2-3', c2: '4', c3: '5', nobody: '6' });
-      expect(await state('import-kubelet', file, '--cri-endpoint', socket)).toMatchObject({ status: 0, err: '' });
+      expect(await importKubelet(file, '--cri-endpoint', socket)).toMatchObject({ status: 0, err: '' });
       expect(remembered()).toEqual(['uid-1/app 2-3 idle', 'uid-1/init 4 idle']);
     } finally {
       server.forceShutdown();
@@ -206,7 +309,7 @@ describe('state import-kubelet of format v1, which knows containers by their ids
   });
 
   test('without a runtime nothing is taken, and that is said', async () => {
-    const { status, err } = await state('import-kubelet', v1({ c1: '2-3' }), '--cri-endpoint', join(dir, 'no.sock'));
+    const { status, err } = await importKubelet(v1({ c1: '2-3' }), '--cri-endpoint', join(dir, 'no.sock'));
     expect(status).toBe(1);
     expect(err).toMatch(/format v1 .*no\.sock could not be asked whose they are.*--cri-endpoint/);
     expect(remembered()).toBe('none');
@@ -214,14 +317,14 @@ describe('state import-kubelet of format v1, which knows containers by their ids
 
   test('a dry run asks nobody', async () => {
     const [file, args] = [v1({ c1: '2-3' }), ['--dry-run', '--cri-endpoint', join(dir, 'no.sock')]];
-    const { status, out } = await state('import-kubelet', file, ...args, '-o', 'json');
+    const { status, out } = await importKubelet(file, ...args, '-o', 'json');
     expect(status).toBe(0);
-    expect(JSON.parse(out)).toEqual({ policyName: 'static', defaultCpuSet: '0-7', entries: { c1: '2-3' } });
-    expect((await state('import-kubelet', file, ...args)).out).toMatch(/c1 +2-3 +left: .*asks the runtime whose/);
+    expect(JSON.parse(out)).toEqual({ policyName: 'static', defaultCpuSet: '0-1,4-7', entries: { c1: '2-3' } });
+    expect((await importKubelet(file, ...args)).out).toMatch(/c1 +2-3 +left: .*asks the runtime whose/);
   });
 
   test('one without entries needs no runtime', async () => {
-    expect(await state('import-kubelet', v1({}), '--cri-endpoint', join(dir, 'no.sock'))).toMatchObject({
+    expect(await importKubelet(v1({}), '--cri-endpoint', join(dir, 'no.sock'))).toMatchObject({
       status: 0,
       out: 'No exclusive CPUs in it.\n',
     });
@@ -235,7 +338,7 @@ describe('state export-kubelet', () => {
   test.each(['v2', 'v3', 'v4'] as const)(
     '%s: what is imported comes out again, with a pool that makes up the machine',
     async (format) => {
-      await state('import-kubelet', kubeletFile({ 'uid-1': { app: '2-3' }, 'uid-2': { db: '6' } }));
+      await importKubelet(kubeletFile({ 'uid-1': { app: '2-3' }, 'uid-2': { db: '6' } }));
       const { status, out } = await exportFrom('1x4x2', '--format', format);
       expect(status).toBe(0);
       const parsed = parseKubeletState(out);
@@ -247,7 +350,7 @@ describe('state export-kubelet', () => {
   test('under strict-cpu-reservation the pool is without the reserved CPUs, as the kubelet wants it', async () => {
     const opened = openStateStore({ dir, version: '0.1.0' });
     if (!opened.ok) throw new Error(opened.because);
-    const rules = { policy: 'static', options: ['strict-cpu-reservation'], reserved: parseCpuList('0') };
+    const rules = { policy: 'static', options: ['strict-cpu-reservation'], reserved: parseCpuList('0') } as const;
     const assignment = {
       podUid: 'uid', podNamespace: 'ns', podName: 'p', containerName: 'app', kind: 'static', cpus: parseCpuList('2-3'), mems: parseCpuList(''),
       requested: 2, containerId: 'c', quotaLifted: false, rules, because: 'x', since: '2026-11-21T10:00:00.000Z',
@@ -257,7 +360,7 @@ describe('state export-kubelet', () => {
   });
 
   test('with the configuration its reservation counts, whatever assignments were made under', async () => {
-    await state('import-kubelet', kubeletFile({ uid: { app: '2-3' } }));
+    await importKubelet(kubeletFile({ uid: { app: '2-3' } }));
     const file = join(dir, 'config.yaml');
     const exported = async (strict: boolean) => {
       writeFileSync(file, `reserved-cpus: '0-1'\ncpu-manager-policy-options:\n  strict-cpu-reservation: ${strict}\n`);
@@ -281,7 +384,7 @@ describe('state export-kubelet', () => {
   });
 
   test('a machine that is not there is a sentence, not a stack', async () => {
-    await state('import-kubelet', kubeletFile({ uid: { app: '2' } }));
+    await importKubelet(kubeletFile({ uid: { app: '2' } }));
     const { status, err } = await state('export-kubelet', '--sysfs-root', join(dir, 'no'));
     expect(status).toBe(1);
     expect(err).toMatch(/^cpusetd: .*check that --sysfs-root/);

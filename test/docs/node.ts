@@ -12,7 +12,9 @@ import { VerdictBook } from '../../src/app/verdict-book';
 import { CpuSet } from '../../src/core/cpuset';
 import { judge } from '../../src/core/verdict/judge';
 import type { Observation } from '../../src/core/verdict/observation';
-import { NodeDriver } from '../core/transition/node-driver';
+import type { Refusal } from '../../src/core/model/refusal';
+import { describeRefusal } from '../../src/core/transition';
+import { NodeDriver, podOf, resourcesOf } from '../core/transition/node-driver';
 import { runInProcess } from '../support/run-cli';
 import { MACHINES } from './machines';
 import { silentFaults } from '../support/faults';
@@ -55,6 +57,7 @@ async function playNode() {
     faults,
     model: node.model,
     verdicts,
+    refused: () => [refuseSolver(node)],
     stepsOf: (id) => allocations.stepsOf(id),
     readOffline: () => CpuSet.empty,
     now: () => AT,
@@ -71,6 +74,24 @@ async function playNode() {
       alarms: [],
     }),
   });
+}
+
+/** A pod that does not fit, tried for two minutes. */
+function refuseSolver(node: NodeDriver): Refusal {
+  const pod = { ...podOf('big'), namespace: 'default' };
+  const resources = resourcesOf(12);
+  const container = {
+    id: 'big',
+    sandboxId: pod.sandboxId,
+    name: 'solver',
+    phase: 'creating',
+    cgroupsPath: '',
+    resources,
+  } as const;
+  const event = { kind: 'create-container', pod, container } as const;
+  const answer = node.send(event);
+  if (answer.kind !== 'refuse') throw new Error('it fits');
+  return { ...describeRefusal(node.model, event, answer, AT), lastAt: '2026-11-21T05:58:03Z', times: 9 };
 }
 
 /** A session on a page: command lines, and columns of their tables that the page has no room for. */

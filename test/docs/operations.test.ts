@@ -18,6 +18,7 @@ import { listBrokenAnchors, listBrokenLinks, listExamples, readPage, readTable, 
 const SESSIONS: Readonly<Record<string, Session>> = {
   status: { commands: ['cpusetd status'], without: ['ID', 'SINCE', 'POD UID'] },
   explain: { commands: ['cpusetd explain db', 'cpusetd explain --cpus 12'] },
+  refused: { commands: ['cpusetd explain big'] },
   health: { commands: ['cpusetd health', 'cpusetd health nri'] },
 };
 

@@ -42,9 +42,11 @@ onEachRuntime('moving over from the kubelet', (suite) => {
     const file = join(dir, 'cpu_manager_state');
     const entries = new Map([
       [pod.uid, new Map([['db', own]])],
-      ['uid-of-a-pod-that-is-gone', new Map([['x', '0']])],
+      // Where there is a CPU for it: the kubelet's sets do not overlap.
+      ...(lastCpu > 1 ? ([['uid-of-a-pod-that-is-gone', new Map([['x', '1']])]] as const) : []),
     ]);
-    const kubelets = { policyName: 'static', defaultCpuSet: pool, entries, podEntries: new Map<string, string>() };
+    const left = lastCpu > 1 ? ['0', ...(lastCpu > 2 ? [`2-${lastCpu - 1}`] : [])].join() : pool;
+    const kubelets = { policyName: 'static', defaultCpuSet: left, entries, podEntries: new Map<string, string>() };
     writeFileSync(file, formatKubeletState(kubelets, 'v2'));
 
     const stateDir = join(dir, 'cpusetd');

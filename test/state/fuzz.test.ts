@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { decodeState, encodeState } from '../../src/state';
 import { formatKubeletState, formatKubeletStateV1, parseKubeletState } from '../../src/state/kubelet-checkpoint';
+import { POLICY_NAMES } from '../../src/core/model/policy-name';
+import { KINDS } from '../../src/core/model/kinds';
+import { readAssignment } from '../../src/state/read-assignment';
 import { VECTORS } from './kubelet-checkpoint/vectors';
 
 const SEED = 20261121;
@@ -102,6 +105,37 @@ test(`decodeState takes ${RUNS} damaged texts without throwing, and believes non
   });
   expect([...outcomes.keys()]).toEqual(expect.arrayContaining(['torn', 'foreign', 'garbled', 'empty']));
   expect(maxMs).toBeLessThan(MAX_MS);
+});
+
+test('an entry of which any field is anything is an assignment of the known words, or is told why not', () => {
+  const good = JSON.parse(OURS[4]!) as { assignments: Record<string, unknown>[] };
+  const anyValue = fc.oneof(
+    fc.json().map((text) => JSON.parse(text) as unknown),
+    fc.string(),
+    fc.constantFrom('toString', '__proto__', 'None', 'none', 'numa'),
+  );
+  const anyField = fc.constantFrom(
+    ...Object.keys(good.assignments[0]!),
+    'rules.policy',
+    'rules.options',
+    'rules.chosenBy',
+    'nodes',
+    'scope',
+  );
+  const outcomes = { taken: 0, refused: 0 };
+  fc.assert(
+    fc.property(fc.constantFrom(...good.assignments), anyField, anyValue, (entry, field, value) => {
+      const [name, inner] = field.split('.') as [string, string | undefined];
+      const changed = inner === undefined ? value : { ...(entry[name] as object), [inner]: value };
+      const read = readAssignment({ ...entry, [name]: changed });
+      outcomes['assignment' in read ? 'taken' : 'refused']++;
+      if (!('assignment' in read)) return expect(read.because).toMatch(/\S/);
+      expect(POLICY_NAMES).toContain(read.assignment.rules.policy);
+      return expect(Object.keys(KINDS)).toContain(read.assignment.kind);
+    }),
+    { seed: SEED, numRuns: 5_000 },
+  );
+  expect(Math.min(outcomes.taken, outcomes.refused)).toBeGreaterThan(100);
 });
 
 test(`parseKubeletState takes ${RUNS} damaged texts without throwing, and what it believes is written and read as the same`, () => {

@@ -59,6 +59,7 @@ const GOLDEN: [name: string, outcome: string, because: string][] = [
   ['inconsistent-cpus-huge.json', 'inconsistent', 'is not a CPU list'],
   ['inconsistent-cpus-number.json', 'inconsistent', '"cpus" is not a text'],
   ['inconsistent-unknown-kind.json', 'inconsistent', '"kind" is "toString"'],
+  ['inconsistent-unknown-policy.json', 'inconsistent', '"policy" is "toString", which is none we know'],
   ['inconsistent-no-rules.json', 'inconsistent', '"rules" is not an object'],
   ['inconsistent-options-numbers.json', 'inconsistent', '"options" is not a list of texts'],
   ['inconsistent-no-container-id.json', 'inconsistent', '"containerId" is not a text'],

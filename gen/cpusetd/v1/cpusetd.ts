@@ -12,6 +12,14 @@ export const protobufPackage = "cpusetd.v1";
 
 export const protobufFileName = "cpusetd/v1/cpusetd.proto";
 
+export enum RefusedRequest {
+  UNSPECIFIED = 0,
+  CREATION = 1,
+  /** CHANGE - More or fewer resources for a container that runs. */
+  CHANGE = 2,
+  UNRECOGNIZED = -1,
+}
+
 export enum Mode {
   UNSPECIFIED = 0,
   NRI = 1,
@@ -176,6 +184,51 @@ export interface ExplainResponse {
     | undefined;
   /** CPUs of containers of the pod that exited. */
   idle: IdleAssignment[];
+  /** Containers of the pod that were refused, and not served since. */
+  refused: RefusedContainer[];
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+/** A container that was refused: when, what it asked for, what was in the way, and what helps. */
+export interface RefusedContainer {
+  podUid: string;
+  namespace: string;
+  pod: string;
+  container: string;
+  asked: RefusedRequest;
+  /** Whole CPUs that it is entitled to; 0 for a container that would have shared. */
+  requested: number;
+  policy: string;
+  /** The annotation of the pod that chose the policy; empty when it is the node's. */
+  chosenBy: string;
+  /** gRPC's name of the status that it was answered with, e.g. `RESOURCE_EXHAUSTED`. */
+  code: string;
+  /** As of the last time, written for the operator. */
+  because: string;
+  firstAt: Date | undefined;
+  lastAt:
+    | Date
+    | undefined;
+  /** How often it was refused, retries included. */
+  times: number;
+  /** By NUMA node, ascending by id. */
+  zones: ZoneRoom[];
+  /** What would become of it now, written for the operator; empty when that is not known. */
+  now: string;
+  fitsNow: boolean;
+  remedy: string;
+  _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
+}
+
+/** CPUs of one NUMA node. */
+export interface ZoneRoom {
+  numaNode: number;
+  allocatable: number;
+  /** Free when the container was refused last. */
+  free: number;
+  freeNow: number;
+  /** Pods that have CPUs there for themselves now. */
+  podsNow: number;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -1523,7 +1576,7 @@ export const PodSubject: MessageFns<PodSubject> = {
 };
 
 function createBaseExplainResponse(): ExplainResponse {
-  return { containers: [], whatIf: undefined, idle: [], _unknownFields: {} };
+  return { containers: [], whatIf: undefined, idle: [], refused: [], _unknownFields: {} };
 }
 
 export const ExplainResponse: MessageFns<ExplainResponse> = {
@@ -1536,6 +1589,9 @@ export const ExplainResponse: MessageFns<ExplainResponse> = {
     }
     for (const v of message.idle) {
       IdleAssignment.encode(v!, writer.uint32(26).fork()).join();
+    }
+    for (const v of message.refused) {
+      RefusedContainer.encode(v!, writer.uint32(34).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -1585,6 +1641,14 @@ export const ExplainResponse: MessageFns<ExplainResponse> = {
             message.idle.push(IdleAssignment.decode(reader, reader.uint32()));
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.refused.push(RefusedContainer.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1615,6 +1679,408 @@ export const ExplainResponse: MessageFns<ExplainResponse> = {
       ? WhatIf.fromPartial(object.whatIf)
       : undefined;
     message.idle = object.idle?.map((e) => IdleAssignment.fromPartial(e)) || [];
+    message.refused = object.refused?.map((e) => RefusedContainer.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseRefusedContainer(): RefusedContainer {
+  return {
+    podUid: "",
+    namespace: "",
+    pod: "",
+    container: "",
+    asked: 0,
+    requested: 0,
+    policy: "",
+    chosenBy: "",
+    code: "",
+    because: "",
+    firstAt: undefined,
+    lastAt: undefined,
+    times: 0,
+    zones: [],
+    now: "",
+    fitsNow: false,
+    remedy: "",
+    _unknownFields: {},
+  };
+}
+
+export const RefusedContainer: MessageFns<RefusedContainer> = {
+  encode(message: RefusedContainer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.podUid !== "") {
+      writer.uint32(10).string(message.podUid);
+    }
+    if (message.namespace !== "") {
+      writer.uint32(18).string(message.namespace);
+    }
+    if (message.pod !== "") {
+      writer.uint32(26).string(message.pod);
+    }
+    if (message.container !== "") {
+      writer.uint32(34).string(message.container);
+    }
+    if (message.asked !== 0) {
+      writer.uint32(40).int32(message.asked);
+    }
+    if (message.requested !== 0) {
+      writer.uint32(48).uint32(message.requested);
+    }
+    if (message.policy !== "") {
+      writer.uint32(58).string(message.policy);
+    }
+    if (message.chosenBy !== "") {
+      writer.uint32(66).string(message.chosenBy);
+    }
+    if (message.code !== "") {
+      writer.uint32(74).string(message.code);
+    }
+    if (message.because !== "") {
+      writer.uint32(82).string(message.because);
+    }
+    if (message.firstAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.firstAt), writer.uint32(90).fork()).join();
+    }
+    if (message.lastAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.lastAt), writer.uint32(98).fork()).join();
+    }
+    if (message.times !== 0) {
+      writer.uint32(104).uint32(message.times);
+    }
+    for (const v of message.zones) {
+      ZoneRoom.encode(v!, writer.uint32(114).fork()).join();
+    }
+    if (message.now !== "") {
+      writer.uint32(122).string(message.now);
+    }
+    if (message.fitsNow !== false) {
+      writer.uint32(128).bool(message.fitsNow);
+    }
+    if (message.remedy !== "") {
+      writer.uint32(138).string(message.remedy);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RefusedContainer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRefusedContainer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.podUid = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.pod = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.container = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.asked = reader.int32() as any;
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.requested = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.policy = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.chosenBy = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.code = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.because = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.firstAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.lastAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.times = reader.uint32();
+            continue;
+          }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.zones.push(ZoneRoom.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.now = reader.string();
+            continue;
+          }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.fitsNow = reader.bool();
+            continue;
+          }
+          case 17: {
+            if (tag !== 138) {
+              break;
+            }
+
+            message.remedy = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RefusedContainer>): RefusedContainer {
+    return RefusedContainer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RefusedContainer>): RefusedContainer {
+    const message = createBaseRefusedContainer();
+    message.podUid = object.podUid ?? "";
+    message.namespace = object.namespace ?? "";
+    message.pod = object.pod ?? "";
+    message.container = object.container ?? "";
+    message.asked = object.asked ?? 0;
+    message.requested = object.requested ?? 0;
+    message.policy = object.policy ?? "";
+    message.chosenBy = object.chosenBy ?? "";
+    message.code = object.code ?? "";
+    message.because = object.because ?? "";
+    message.firstAt = object.firstAt ?? undefined;
+    message.lastAt = object.lastAt ?? undefined;
+    message.times = object.times ?? 0;
+    message.zones = object.zones?.map((e) => ZoneRoom.fromPartial(e)) || [];
+    message.now = object.now ?? "";
+    message.fitsNow = object.fitsNow ?? false;
+    message.remedy = object.remedy ?? "";
+    return message;
+  },
+};
+
+function createBaseZoneRoom(): ZoneRoom {
+  return { numaNode: 0, allocatable: 0, free: 0, freeNow: 0, podsNow: 0, _unknownFields: {} };
+}
+
+export const ZoneRoom: MessageFns<ZoneRoom> = {
+  encode(message: ZoneRoom, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.numaNode !== 0) {
+      writer.uint32(8).uint32(message.numaNode);
+    }
+    if (message.allocatable !== 0) {
+      writer.uint32(16).uint32(message.allocatable);
+    }
+    if (message.free !== 0) {
+      writer.uint32(24).uint32(message.free);
+    }
+    if (message.freeNow !== 0) {
+      writer.uint32(32).uint32(message.freeNow);
+    }
+    if (message.podsNow !== 0) {
+      writer.uint32(40).uint32(message.podsNow);
+    }
+    if (message._unknownFields !== undefined) {
+      for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
+        const tag = parseInt(key, 10);
+        for (const value of values) {
+          writer.uint32(tag).raw(value);
+        }
+      }
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ZoneRoom {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseZoneRoom();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.numaNode = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.allocatable = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.free = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.freeNow = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.podsNow = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        const buf = reader.skip(tag & 7);
+
+        const list = message._unknownFields![tag];
+
+        if (list === undefined) {
+          message._unknownFields![tag] = [buf];
+        } else {
+          list.push(buf);
+        }
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ZoneRoom>): ZoneRoom {
+    return ZoneRoom.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ZoneRoom>): ZoneRoom {
+    const message = createBaseZoneRoom();
+    message.numaNode = object.numaNode ?? 0;
+    message.allocatable = object.allocatable ?? 0;
+    message.free = object.free ?? 0;
+    message.freeNow = object.freeNow ?? 0;
+    message.podsNow = object.podsNow ?? 0;
     return message;
   },
 };

@@ -1,9 +1,9 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
 import { parseCpuList } from '../../core/cpuset';
-import type { ExplainQuery, Explanation } from '../status';
+import type { ExplainQuery, Explanation, RefusedContainer } from '../status';
 import { decodeIdle, encodeIdle } from './assignment';
 import { decodeContainer, encodeContainer } from './container';
-import { decodeStep, encodeStep } from './values';
+import { decodeStep, decodeTime, encodeStep, encodeTime, keyOfValue } from './values';
 
 /** Undefined when neither a pod nor a number of CPUs was asked for. */
 export function decodeExplainQuery(request: pb.ExplainRequest): ExplainQuery | undefined {
@@ -31,10 +31,11 @@ export function encodeExplanation(explanation: Explanation): pb.ExplainResponse 
       steps: steps.map(encodeStep),
     })),
     idle: explanation.idle.map(encodeIdle),
+    refused: explanation.refused.map(encodeRefused),
   });
 }
 
-export function decodeExplanation({ whatIf, containers, idle }: pb.ExplainResponse): Explanation {
+export function decodeExplanation({ whatIf, containers, idle, refused }: pb.ExplainResponse): Explanation {
   if (whatIf) {
     const { fits, cpus, because, steps } = whatIf;
     return { kind: 'what-if', fits, cpus: parseCpuList(cpus), because, steps: steps.map(decodeStep) };
@@ -46,5 +47,50 @@ export function decodeExplanation({ whatIf, containers, idle }: pb.ExplainRespon
       steps: steps.map(decodeStep),
     })),
     idle: idle.map(decodeIdle),
+    refused: refused.map(decodeRefused),
   };
 }
+
+function encodeRefused({ asked, firstAt, lastAt, zones, ...rest }: RefusedContainer): pb.RefusedContainer {
+  return pb.RefusedContainer.create({
+    ...rest,
+    asked: ASKED[asked],
+    firstAt: encodeTime(firstAt),
+    lastAt: encodeTime(lastAt),
+    zones: zones.map(({ node, ...amounts }) => ({ numaNode: node, ...amounts })),
+  });
+}
+
+function decodeRefused(refused: pb.RefusedContainer): RefusedContainer {
+  return {
+    podUid: refused.podUid,
+    namespace: refused.namespace,
+    pod: refused.pod,
+    container: refused.container,
+    asked: keyOfValue(ASKED, refused.asked) ?? 'unknown',
+    requested: refused.requested,
+    policy: refused.policy,
+    ...(refused.chosenBy && { chosenBy: refused.chosenBy }),
+    code: refused.code,
+    because: refused.because,
+    firstAt: decodeTime(refused.firstAt),
+    lastAt: decodeTime(refused.lastAt),
+    times: refused.times,
+    zones: refused.zones.map(({ numaNode, allocatable, free, freeNow, podsNow }) => ({
+      node: numaNode,
+      allocatable,
+      free,
+      freeNow,
+      podsNow,
+    })),
+    now: refused.now,
+    fitsNow: refused.fitsNow,
+    remedy: refused.remedy,
+  };
+}
+
+const ASKED: Readonly<Record<RefusedContainer['asked'], pb.RefusedRequest>> = {
+  unknown: pb.RefusedRequest.UNSPECIFIED,
+  creation: pb.RefusedRequest.CREATION,
+  change: pb.RefusedRequest.CHANGE,
+};

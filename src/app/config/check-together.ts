@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { canPin } from '../../core/model/settings';
 import { checkOptionsAreUsed } from '../../core/options';
 import { nameOf, type Config, type OptionKey } from './options';
 import { describePlace, type Setting } from './setting';
@@ -44,11 +45,19 @@ const RULES: readonly Rule[] = [
     if (list && count)
       yield `${describePlace(list)} and ${describePlace(count)}: both say what is reserved; set only one of them`;
   }),
-  rule(['kubeletConfig', 'cpuManagerPolicy'], function* ({ kubeletConfig, cpuManagerPolicy }, chosen) {
-    const isReserved = chosen.has('reserved-cpus') || chosen.has('reserved-cpu-count') || kubeletConfig !== undefined;
-    if (!isReserved && cpuManagerPolicy !== 'none')
-      yield `no CPU is reserved, and the ${cpuManagerPolicy} policy needs at least one for the system; set --reserved-cpus or --reserved-cpu-count`;
-  }),
+  rule(
+    ['kubeletConfig', 'cpuManagerPolicy', 'podPolicies', 'reservedCpus', 'reservedCpuCount'],
+    function* ({ kubeletConfig, cpuManagerPolicy, podPolicies }, chosen) {
+      const isReserved = chosen.has('reserved-cpus') || chosen.has('reserved-cpu-count') || kubeletConfig !== undefined;
+      if (isReserved || !canPin({ cpuManagerPolicy, podPolicies })) return;
+      const pins = podPolicies.filter((policy) => policy !== 'none').join(', ');
+      const who =
+        cpuManagerPolicy === 'none'
+          ? `pods may choose ${pins} (${placeIn(chosen, 'podPolicies')}), which needs at least one for the system`
+          : `the ${cpuManagerPolicy} policy needs at least one for the system`;
+      yield `no CPU is reserved, and ${who}; set --reserved-cpus or --reserved-cpu-count`;
+    },
+  ),
   rule(['mode', 'criEndpoint'], function* ({ mode, criEndpoint }, chosen) {
     if (mode === 'cri-proxy' && criEndpoint === undefined)
       yield `${placeIn(chosen, 'criEndpoint')}: the mode cri-proxy needs the CRI socket of the runtime; write its path`;
@@ -73,7 +82,11 @@ const RULES: readonly Rule[] = [
   }),
   rule(['stateDir', 'lockDir', 'sysfsRoot', 'cgroupRoot'], checkDirectories),
   rule(['stateDir', 'mode', 'adminSocket', 'podResourcesSocket', 'criListen'], function* (config, chosen) {
-    const taken = ['', 'lock', 'state.json', 'state.json.tmp', 'kubelet-config.json'];
+    const taken = [
+      '',
+      'lock',
+      ...['state.json', 'kubelet-config.json', 'refusals.json'].flatMap((name) => [name, `${name}.tmp`]),
+    ];
     for (const [key, path] of listListening(config))
       if (taken.some((name) => isSame(path, posix.join(config.stateDir, name))))
         yield `${placeIn(chosen, key)}: a file of the state directory has this path; write another`;

@@ -3,8 +3,8 @@ import { describeInForce, type OptionsInForce } from './in-force';
 import { nameOf, OPTIONS, type Config, type OptionKey } from './options';
 import { readEnv } from './read-env';
 import { readFlags } from './read-flags';
-import { describePlace, type PlaceOf, type Setting } from './setting';
-import { quote } from './value-type';
+import { describePlace, type PlaceOf, type Setting, type Source } from './setting';
+import { excerpt, quote } from './value-type';
 
 export interface ConfigInput {
   /** Values of each flag that was given, by its name without dashes; `config` names the file. */
@@ -33,7 +33,7 @@ export async function loadConfig({
   if (configFlags.length > 1) problems.push(`--config: is given ${configFlags.length} times; give it once`);
 
   const path = configFlags[0] ?? fromEnv.configPath;
-  const fromFile =
+  const fromFile: Source =
     path === undefined ? { settings: [], problems: [] } : (await import('./read-file')).readConfigFile(path);
   problems.push(...fromFile.problems);
 
@@ -43,8 +43,10 @@ export async function loadConfig({
   const values: Partial<Record<OptionKey, unknown>> = {};
   const rejected = new Set<OptionKey>();
   for (const key of Object.keys(OPTIONS) as OptionKey[]) {
-    const read = readValue(key, chosen.get(nameOf(key)));
-    if (read.ok) values[key] = read.value;
+    const setting = chosen.get(nameOf(key));
+    const read = readValue(key, setting);
+    if (!setting && isUnread(fromFile, nameOf(key))) rejected.add(key);
+    else if (read.ok) values[key] = read.value;
     else {
       rejected.add(key);
       problems.push(read.because);
@@ -52,8 +54,17 @@ export async function loadConfig({
   }
   problems.push(...checkTogether({ config: values as Partial<Config>, rejected, chosen }));
   if (problems.length > 0) return { ok: false, problems };
-  const placeOf: PlaceOf = (name) => describePlace(chosen.get(name) ?? { name, origin: { kind: 'flag' } });
+  const placeOf: PlaceOf = (name, { withText = false } = {}) => {
+    const setting = chosen.get(name);
+    const place = describePlace(setting ?? { name, origin: { kind: 'flag' } });
+    return withText && setting ? `${place} ${excerpt(setting.text)}` : place;
+  };
   return { ok: true, config: values as Config, placeOf, inForce: describeInForce(chosen) };
+}
+
+/** It was set, or may have been, and nobody knows to what. */
+function isUnread({ unread = [] }: Source, name: string): boolean {
+  return unread === 'all' || unread.includes(name);
 }
 
 /** The value of one option, or what is wrong with its text. */

@@ -18,34 +18,34 @@ export function readConfigFile(path: string): Source {
   const read = readBounded(path, MAX_BYTES);
   if (!read.ok) {
     const remedy = read.kind === 'too-large' ? 'is it the right one?' : 'check the path';
-    return { settings: [], problems: [`--config ${path}: ${read.because}; ${remedy}`] };
+    return { settings: [], problems: [`--config ${path}: ${read.because}; ${remedy}`], unread: 'all' };
   }
-  const { settings, problems } = readSettings(path, read.text);
+  const { settings, problems, unread = [] } = readSettings(path, read.text);
   const [shown, rest] = [problems.slice(0, MAX_PROBLEMS), problems.length - MAX_PROBLEMS];
-  return { settings, problems: rest > 0 ? [...shown, `${path}: ${rest} more faults; correct the file`] : shown };
+  const told = rest > 0 ? [...shown, `${path}: ${rest} more faults; correct the file`] : shown;
+  return { settings, problems: told, unread };
 }
 
 function readSettings(path: string, text: string): Source {
   const lines = new LineCounter();
   const parsed = parseYaml(text, lines);
-  if (!parsed.ok)
-    return { settings: [], problems: [`${path}:1: ${parsed.because}; write lines like reserved-cpus: 0-1`] };
+  const unreadable = (...problems: string[]): Source => ({ settings: [], problems, unread: 'all' });
+  if (!parsed.ok) return unreadable(`${path}:1: ${parsed.because}; write lines like reserved-cpus: 0-1`);
   const { document } = parsed;
   const lineAt = (offset: number | undefined): number => lines.linePos(offset ?? 0).line;
 
   const broken = document.errors.map(
     ({ code, message, pos }) => `${path}:${lineAt(pos[0])}: ${REASONS[code] ?? message}; correct the file`,
   );
-  if (broken.length > 0) return { settings: [], problems: broken };
+  if (broken.length > 0) return unreadable(...broken);
   if (document.contents === null) return { settings: [], problems: [] };
-  if (!isMap(document.contents)) {
-    return { settings: [], problems: [`${path}:1: is not a mapping; write lines like reserved-cpus: 0-1`] };
-  }
+  if (!isMap(document.contents)) return unreadable(`${path}:1: is not a mapping; write lines like reserved-cpus: 0-1`);
 
   const seen = new Set<string>();
   const known = new Set(listOffered().map(nameOf));
   const settings: Setting[] = [];
   const problems: string[] = [];
+  const unread: string[] = [];
   for (const { key, value } of document.contents.items) {
     const name = isScalar(key) ? String(key.value) : '(a key that is not a word)';
     const line = lineAt((key as Node | null)?.range?.[0]);
@@ -56,11 +56,12 @@ function readSettings(path: string, text: string): Source {
       const shown = excerpt(name);
       problems.push(`${path}:${line}: ${shown}: no such option; remove it, or see cpusetd run --help for the names`);
     } else if (written === undefined) {
+      unread.push(name);
       problems.push(`${path}:${line}: ${name}: has no value that can be read; write one text, list or mapping`);
     } else settings.push({ name, text: written, origin: { kind: 'file', path, line } });
     seen.add(name);
   }
-  return { settings, problems };
+  return { settings, problems, unread };
 }
 
 const REASONS: Readonly<Record<string, string>> = {

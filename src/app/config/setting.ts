@@ -22,11 +22,13 @@ export function describePlace({ name, origin }: Pick<Setting, 'name' | 'origin'>
   }
 }
 
-/** Where an option, by its name without dashes, was set; its flag where it was not. */
-export type PlaceOf = (name: string) => string;
+/** Where an option, by its name without dashes, was set; its flag where it was not. `withText`: with the text that was given there. */
+export type PlaceOf = (name: string, options?: { readonly withText?: boolean }) => string;
 
 /** What was found in one source: settings, and what is wrong with the source itself, in words for the operator. */
 export interface Source {
   readonly settings: readonly Setting[];
   readonly problems: readonly string[];
+  /** Names of options that were set here in a way that could not be read; `all` = any of them may have been. */
+  readonly unread?: readonly string[] | 'all';
 }

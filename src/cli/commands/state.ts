@@ -37,9 +37,7 @@ export function addStateCommand(program: Command, context: CliContext, exit: (st
         .choices(['v2', 'v3', 'v4'])
         .default('v2'),
     )
-    .addOption(
-      new Option('--sysfs-root <path>', 'where the machine is described').env('CPUSETD_SYSFS_ROOT').default('/sys'),
-    )
+    .addOption(createSysfsRootOption())
     .addOption(new Option('--config <file>', "of cpusetd run: its reservation is the kubelet's").env('CPUSETD_CONFIG'))
     .action(async (options: { stateDir: string; format: 'v2' | 'v3' | 'v4'; sysfsRoot: string; config?: string }) => {
       const { exportKubelet } = await import('../state/export-kubelet');
@@ -52,7 +50,9 @@ export function addStateCommand(program: Command, context: CliContext, exit: (st
     .argument('<file>', 'the file, normally /var/lib/kubelet/cpu_manager_state', notEmpty)
     .addOption(createStateDirOption())
     .addOption(createOutputOption(['table', 'json']))
-    .option('--dry-run', 'only read the file and tell what is in it')
+    .option('--dry-run', 'only read the file and tell what would be taken over; with -o json what is in any file')
+    .addOption(createSysfsRootOption())
+    .addOption(new Option('--config <file>', "of cpusetd run: its reservation is the kubelet's").env('CPUSETD_CONFIG'))
     .addOption(
       new Option('--cri-endpoint <path>', 'the runtime; asked whose containers are meant by a file of format v1')
         .env('CPUSETD_CRI_ENDPOINT')
@@ -61,7 +61,14 @@ export function addStateCommand(program: Command, context: CliContext, exit: (st
     .action(
       async (
         file: string,
-        options: { stateDir: string; output: 'table' | 'json'; dryRun?: true; criEndpoint: string },
+        options: {
+          stateDir: string;
+          output: 'table' | 'json';
+          dryRun?: true;
+          criEndpoint: string;
+          sysfsRoot: string;
+          config?: string;
+        },
       ) => {
         const { importKubelet } = await import('../state/import-kubelet');
         exit(await importKubelet(file, { ...options, dryRun: options.dryRun ?? false }, context));
@@ -73,6 +80,10 @@ function createStateDirOption(): Option {
   return new Option('--state-dir <path>', 'where assignments are remembered')
     .env('CPUSETD_STATE_DIR')
     .default('/var/lib/cpusetd');
+}
+
+function createSysfsRootOption(): Option {
+  return new Option('--sysfs-root <path>', 'where the machine is described').env('CPUSETD_SYSFS_ROOT').default('/sys');
 }
 
 function createOutputOption(formats: readonly string[]): Option {

@@ -1,4 +1,11 @@
-import type { ContainerExplanation, ContainerStatus, Explanation, IdleAssignment } from '../../admin/status';
+import type {
+  ContainerExplanation,
+  ContainerStatus,
+  Explanation,
+  IdleAssignment,
+  RefusedContainer,
+  ZoneRoom,
+} from '../../admin/status';
 import type { AllocationStep } from '../../core/allocation/take';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
@@ -10,7 +17,7 @@ import { describeWhere } from './describe-where';
 export function formatExplanation(explanation: Explanation, topology: Topology, count: number): string {
   if (explanation.kind === 'what-if') {
     const { fits, cpus, because, steps } = explanation;
-    const what = `${count} ${count === 1 ? 'CPU' : 'CPUs'}`;
+    const what = countCpus(count);
     return formatFacts(fits ? `${what} would fit: ${cpus.toString()}` : `${what} would not fit`, [
       ['because', because],
       ['where', describeWhere(topology, cpus)],
@@ -20,6 +27,7 @@ export function formatExplanation(explanation: Explanation, topology: Topology, 
   return [
     ...explanation.containers.map((of) => formatContainer(of, topology)),
     ...explanation.idle.map((of) => formatIdle(of, topology)),
+    ...explanation.refused.map(formatRefused),
   ].join('\n');
 }
 
@@ -46,6 +54,34 @@ function formatIdle(of: IdleAssignment, topology: Topology): string {
     ['rules', formatRules(of.rules)],
     ['since', formatTime(of.since)],
   ]);
+}
+
+function formatRefused(of: RefusedContainer): string {
+  const what = of.asked === 'change' ? 'a change was refused' : 'refused';
+  const chosen = of.chosenBy === undefined ? '' : `, chosen by ${of.chosenBy}`;
+  return formatFacts(`${of.namespace}/${of.pod} ${of.container}: ${what}`, [
+    ['because', of.because],
+    ['asked', of.requested === 0 ? 'to share' : `${countCpus(of.requested)}, policy ${of.policy}${chosen}`],
+    ['when', formatTimes(of)],
+    ...of.zones.map((zone, i): Fact => [i === 0 ? 'room' : '', formatRoom(zone)]),
+    ['now', of.now],
+    ['remedy', of.remedy],
+    ['code', of.code],
+  ]);
+}
+
+function formatTimes({ times, firstAt, lastAt }: RefusedContainer): string {
+  const [first, last] = [formatTime(firstAt), formatTime(lastAt)];
+  return times === 1 ? `once, ${last}` : `${times} times, first ${first}, last ${last}`;
+}
+
+function formatRoom({ node, allocatable, free, freeNow, podsNow }: ZoneRoom): string {
+  const pods = `${podsNow} ${podsNow === 1 ? 'pod has' : 'pods have'} CPUs there now`;
+  return `NUMA node ${node}: ${free} of ${allocatable} CPUs were free, ${freeNow} are now; ${pods}`;
+}
+
+function countCpus(count: number): string {
+  return `${count} ${count === 1 ? 'CPU' : 'CPUs'}`;
 }
 
 /** A reason that says the same once more is left out. */

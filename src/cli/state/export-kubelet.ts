@@ -1,16 +1,15 @@
 import { join } from 'node:path';
 
-import { loadConfig } from '../../app/config';
 import { demand } from '../../app/demand';
-import { settingsOf } from '../../app/settings-of';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
 import { KINDS } from '../../core/model/kinds';
-import { readOnline, readTopology } from '../../host';
+import { readOnline } from '../../host';
 import { inspectState } from '../../state';
 import { formatKubeletState, toKubeletState } from '../../state/kubelet-checkpoint';
 import { write, type CliContext } from '../context';
+import { readReservation } from './read-reservation';
 
 /**
  * Prints the state as a kubelet with the static policy would have to find it to leave everybody where he is. Throws
@@ -50,11 +49,8 @@ export async function exportKubelet(
 
 /** The reservation that cpusetd runs with, where it is strict. */
 async function readStrictReservation(file: string, sysfsRoot: string, env: CliContext['env']): Promise<CpuSet> {
-  const loaded = await loadConfig({ flags: { config: [file] }, env });
-  if (!loaded.ok) throw new CpusetdError('FAILED_PRECONDITION', loaded.problems.join('\n'));
-  const topology = demand(() => readTopology({ sysfsRoot }));
-  const { options, reserved } = settingsOf(loaded.config, topology);
-  return options.strictCpuReservation ? reserved : CpuSet.empty;
+  const { cpus, strict } = await readReservation(file, sysfsRoot, env);
+  return strict ? cpus : CpuSet.empty;
 }
 
 /** Without settings the newest assignment knows. Under strict-cpu-reservation the kubelet's pool is without reserved CPUs. */

@@ -1,13 +1,18 @@
+import { basename } from 'node:path';
+
 import { demand } from '../../app/demand';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError, toErrorStatus } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
 import { escapeJson } from '../../core/show-text';
-import { acquireHostLock } from '../../host';
+import { acquireHostLock, readOnline } from '../../host';
 import { inspectState, openStateStore, readBounded } from '../../state';
 import {
   assignmentsFromKubelet,
+  checkKubeletState,
+  checkKubeletStateV1,
   formatKubeletContent,
+  isOfCraneAgent,
   MAX_KUBELET_STATE_BYTES,
   parseKubeletState,
   nameContainers,
@@ -18,6 +23,7 @@ import {
 } from '../../state/kubelet-checkpoint';
 import { complain, UsageError, write, type CliContext, type ExitStatus } from '../context';
 import { formatTable } from '../format/table';
+import { readReservation } from './read-reservation';
 
 interface ImportOptions {
   readonly stateDir: string;
@@ -25,23 +31,36 @@ interface ImportOptions {
   readonly dryRun: boolean;
   /** The runtime's CRI socket. */
   readonly criEndpoint: string;
+  readonly sysfsRoot: string;
+  /** The configuration file of `cpusetd run`, for the reservation. */
+  readonly config?: string;
 }
 
 type Accepted = Extract<ParsedKubeletState, { readonly ok: true }>;
 
 /**
  * Takes the kubelet's exclusive CPUs over, as CPUs that wait in their pods: the daemon gives them to their containers when
- * the runtime tells it of them, and takes back what belongs to pods that are gone. So nobody moves.
+ * the runtime tells it of them, and takes back what belongs to pods that are gone. So nobody moves. Of a state with which a
+ * kubelet would not start nothing is taken.
  */
-export async function importKubelet(
-  file: string,
-  { stateDir, output, dryRun, criEndpoint }: ImportOptions,
-  { stdout, stderr, version }: CliContext,
-): Promise<ExitStatus> {
+export async function importKubelet(file: string, options: ImportOptions, context: CliContext): Promise<ExitStatus> {
+  const { stateDir, output, dryRun, criEndpoint } = options;
+  const { stdout, stderr, version } = context;
   const parsed = parseKubeletState(read(file));
   if (!parsed.ok) {
     const refused = parsed.problem === 'too-large' ? '' : '; the kubelet refuses this file too';
     complain(stderr, `${file}: ${parsed.because}${refused}`);
+    return 1;
+  }
+  const problems = await check(file, parsed, options, context);
+  complain(stderr, ...problems.map((problem) => `${file}: ${problem}`));
+  if (dryRun && output === 'json') {
+    // Also of a file that would be refused: it is what is in the file that was asked for.
+    await write(stdout, `${escapeJson(formatContent(parsed))}\n`);
+    return 0;
+  }
+  if (problems.length > 0) {
+    complain(stderr, `${file}: nothing of it is imported`);
     return 1;
   }
   const { taken, notTaken } =
@@ -57,6 +76,33 @@ export async function importKubelet(
   );
   return 0;
 }
+
+/** Why nothing of the file can be taken; empty when nothing speaks against it. */
+async function check(
+  file: string,
+  parsed: Accepted,
+  { dryRun, output, sysfsRoot, config }: ImportOptions,
+  { env }: CliContext,
+): Promise<readonly string[]> {
+  if (isOfCraneAgent(basename(file), parsed.state)) return [OF_CRANE_AGENT];
+  try {
+    const online = demand(() => readOnline(sysfsRoot));
+    const reservation = config === undefined ? undefined : await readReservation(config, sysfsRoot, env);
+    const machine = { online, ...(reservation && { reservation }) };
+    return parsed.format === 'v1'
+      ? checkKubeletStateV1(parsed.state, machine)
+      : checkKubeletState(parsed.state, machine);
+  } catch (error) {
+    // What is in the file can be told on any machine.
+    if (dryRun && output === 'json' && error instanceof CpusetdError) return [error.message];
+    throw error;
+  }
+}
+
+const OF_CRANE_AGENT =
+  "this is a state of crane-agent's CPU manager, not of a kubelet: it does not say which policy a pod has, and its entries of numa " +
+  'and immovable pods are in the shared pool too; nothing of it is needed: stop crane-agent and start cpusetd with --pod-policies, ' +
+  'which leaves containers on the CPUs that they have (docs/crane.md)';
 
 interface Outcome {
   readonly taken: readonly Assignment[];
@@ -108,7 +154,7 @@ const LIST_TIMEOUT_MS = 10_000;
 function takeOver(state: KubeletState): Outcome {
   const { assignments, notTaken } = assignmentsFromKubelet(state, {
     find: () => ({ podNamespace: '', podName: '', containerId: null }),
-    rules: { policy: state.policyName, options: [], reserved: CpuSet.empty },
+    rules: { policy: 'static', options: [], reserved: CpuSet.empty },
     since: new Date().toISOString(),
   });
   // Containers of one pod may overlap: an app container has CPUs of an init container that has ended. Who gets only a

@@ -15,6 +15,11 @@ export interface Rules {
   readonly reserved: CpuSet;
 }
 
+/** Rules of our own making, as they are kept with an assignment. */
+export interface KeptRules extends Rules {
+  readonly policy: PolicyName;
+}
+
 /** What one container of one pod was given beyond the shared pool. Kept on disk. */
 export interface Assignment {
   readonly podUid: string;
@@ -36,7 +41,7 @@ export interface Assignment {
   readonly containerId: string | null;
   /** Whether the container's own CFS quota was lifted with the decision. */
   readonly quotaLifted: boolean;
-  readonly rules: Rules;
+  readonly rules: KeptRules;
   /** Written for the operator. */
   readonly because: string;
   /** When it was decided, RFC 3339. */

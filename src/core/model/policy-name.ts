@@ -3,6 +3,10 @@ export const POLICY_NAMES = ['none', 'static', 'exclusive', 'numa', 'immovable']
 
 export type PolicyName = (typeof POLICY_NAMES)[number];
 
+export function isPolicyName(text: string): text is PolicyName {
+  return POLICY_NAMES.some((name) => name === text);
+}
+
 /** A policy, and the annotation of the pod that chose it, unless it is the node's. */
 export interface ChosenPolicy {
   readonly policy: PolicyName;

@@ -1,5 +1,5 @@
 import type { CpuSet } from '../cpuset';
-import type { Rules } from './assignment';
+import type { KeptRules } from './assignment';
 import type { ChosenPolicy, PolicyName } from './policy-name';
 
 /** The options of the static policy, by the kubelet's names in camel case. All off by default. */
@@ -41,6 +41,14 @@ export interface Settings {
   readonly memoryNodes?: 'follow' | 'off';
 }
 
+/** Some container can be given CPUs here: by the node's policy, or by one that its pod chooses. */
+export function canPin({
+  cpuManagerPolicy,
+  podPolicies = [],
+}: Pick<Settings, 'cpuManagerPolicy' | 'podPolicies'>): boolean {
+  return [cpuManagerPolicy, ...podPolicies].some((policy) => policy !== 'none');
+}
+
 /** How strictly a placement must be as narrow as can be; see the kubelet's topology manager. */
 export type TopologyManagerPolicy = 'none' | 'best-effort' | 'restricted' | 'single-numa-node';
 
@@ -74,6 +82,6 @@ export function optionNames(options: StaticPolicyOptions): string[] {
 }
 
 /** The rules as they are written beside a decision. */
-export function rulesOf(settings: Settings, chosen: ChosenPolicy = { policy: settings.cpuManagerPolicy }): Rules {
+export function rulesOf(settings: Settings, chosen: ChosenPolicy = { policy: settings.cpuManagerPolicy }): KeptRules {
   return { ...chosen, options: optionNames(settings.options), reserved: settings.reserved };
 }

@@ -2,7 +2,7 @@ import { resultOf } from '../annotations';
 import { CpuSet } from '../cpuset';
 import { KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
-import type { TopologyManagerPolicy } from '../model/settings';
+import { canPin, type TopologyManagerPolicy } from '../model/settings';
 import { keepWholeCores } from '../policy/whole-cores';
 import type { Unit } from '../topology';
 
@@ -50,7 +50,7 @@ export function countNodeResources(view: NodeView): NodeResources {
     zones: topology.numaNodes.map((node) => countZone(view, node, { unannounced, promised })),
     topologyPolicy: effectivePolicy(view, policy),
     topologyScope: scope,
-    pins: settings.cpuManagerPolicy !== 'none' || (settings.podPolicies ?? []).some((name) => name !== 'none'),
+    pins: canPin(settings),
     reserved: settings.reserved,
   };
 }

@@ -6,7 +6,6 @@ import type { ContainerInfo, PodInfo } from '../model/events';
 import { asSpecSays } from '../model/find-spec';
 import { isAssigned, KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
-import type { PolicyName } from '../model/policy-name';
 import type { Settings } from '../model/settings';
 import { isSpreadAs } from '../policy';
 import { readSchedule } from './placement';
@@ -63,7 +62,7 @@ function sameNodes(nodes: CpuSet | undefined, scheduled: TopologyResult): boolea
 
 /** What was in force when the assignment was given, as far as that is remembered. */
 function rulesThen(settings: Settings, { rules }: Assignment): Settings {
-  const policy = rules.policy as PolicyName;
+  const policy = rules.policy;
   return rules.chosenBy === undefined
     ? { ...settings, cpuManagerPolicy: policy }
     : { ...settings, podPolicies: [...(settings.podPolicies ?? []), policy] };

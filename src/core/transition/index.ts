@@ -1,6 +1,7 @@
 export { compareListing } from './compare-listing';
 export type { KnownBefore } from '../model/events';
 export type { RuntimeListing } from './compare-listing';
+export { countFree, describeRefusal } from './describe-refusal';
 export { Draft } from './draft';
 export type { Note } from './draft';
 export { handle } from './handle';

@@ -3,7 +3,6 @@ import { keyOf, type Assignment } from '../model/assignment';
 import type { Container, CpuPromise } from '../model/container';
 import { cpusOf, isAssigned, KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
-import type { PolicyName } from '../model/policy-name';
 import { optionNames, type Settings } from '../model/settings';
 import { hasCgroup } from '../plan/plan-moves';
 import type { Observation, Seen } from './observation';
@@ -142,7 +141,7 @@ function remarkReserved({ settings }: NodeView, { placement, avoidsReserved, pro
 export function heldBecause(assignment: Assignment, settings: Settings): string | undefined {
   const { rules, kind, cpus } = assignment;
   if (rules.chosenBy !== undefined) {
-    if (!(settings.podPolicies ?? []).includes(rules.policy as PolicyName))
+    if (!(settings.podPolicies ?? []).includes(rules.policy))
       return `its pod chose the policy ${rules.policy}, which pods may not choose any more`;
   } else if (rules.policy !== settings.cpuManagerPolicy) {
     return `given under cpu-manager-policy ${rules.policy}, which is ${settings.cpuManagerPolicy} now`;

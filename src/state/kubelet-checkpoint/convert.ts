@@ -1,5 +1,5 @@
 import { CpuSet, parseCpuList } from '../../core/cpuset';
-import { keyOf, type Assignment, type Rules } from '../../core/model/assignment';
+import { keyOf, type Assignment, type KeptRules } from '../../core/model/assignment';
 import { KINDS } from '../../core/model/kinds';
 import type { KubeletState } from './state';
 
@@ -25,7 +25,7 @@ export interface TakeOver {
   /** What the runtime has; undefined for a container of a pod that is not on the node (any more). */
   readonly find: (podUid: string, containerName: string) => KnownContainer | undefined;
   /** The rules that are recorded with each assignment: those of the kubelet. */
-  readonly rules: Rules;
+  readonly rules: KeptRules;
   /** RFC 3339. */
   readonly since: string;
 }

@@ -268,8 +268,69 @@ describe('wrong values name input, rule and remedy', () => {
     expect(await loadWrong(given)).toEqual([expect.stringContaining(message)]);
   });
 
-  test('the policy none needs no reservation', async () => {
-    expect(await load({ flags: { 'cpu-manager-policy': ['none'] } })).toMatchObject({ ok: true });
+  describe.each(['none', 'static', 'exclusive', 'numa', 'immovable'])('under the policy %s', (policy) => {
+    describe.each(['off', 'none', 'static', 'exclusive', 'numa', 'immovable', 'all', 'none,static'])(
+      'where pods may choose %s',
+      (podPolicies) => {
+        const given = { 'cpu-manager-policy': [policy], 'pod-policies': [podPolicies] };
+        const pins = policy !== 'none' || !['off', 'none'].includes(podPolicies);
+
+        test(`${pins ? 'a' : 'no'} reservation is demanded`, async () => {
+          const who =
+            policy === 'none'
+              ? /pods may choose .*(static|exclusive|numa|immovable)/
+              : new RegExp(`the ${policy} policy`);
+          const want = pins
+            ? [expect.stringMatching(/^no CPU is reserved, and .* at least one for the system; set /)]
+            : [];
+          const problems = await loadWrong({ flags: given });
+          expect(problems).toEqual(want);
+          if (pins) expect(problems[0]).toMatch(who);
+        });
+
+        test.each([
+          ['reserved-cpus', '0'],
+          ['reserved-cpu-count', '500m'],
+          ['kubelet-config', '/etc/kubelet.yaml'],
+        ])('--%s %s is one', async (name, text) => {
+          expect(await loadWrong({ flags: { ...given, [name]: [text] } })).toEqual([]);
+        });
+      },
+    );
+  });
+
+  test('pods that may choose are told of with the place where they were let', async () => {
+    const given = { flags: { 'cpu-manager-policy': ['none'] }, env: { CPUSETD_POD_POLICIES: 'none,numa,static' } };
+    expect(await loadWrong(given)).toEqual([
+      'no CPU is reserved, and pods may choose static, numa (CPUSETD_POD_POLICIES), which needs at least one for the system; ' +
+        'set --reserved-cpus or --reserved-cpu-count',
+    ]);
+  });
+
+  test.each([
+    ['is no YAML', '}', /correct the file/],
+    ['is a list', '- reserved-cpus', /is not a mapping/],
+    ['has no value for it', 'reserved-cpus:', /reserved-cpus: has no value/],
+  ])('a file that %s may have had the reservation: nobody asks for it', async (_name, file, problem) => {
+    expect(await loadWrong({ file })).toEqual([expect.stringMatching(problem)]);
+  });
+
+  test('a file that cannot be read may have had any option', async () => {
+    const flags = { config: [join(folder, 'nowhere')], mode: ['cri-proxy'], 'kube-events': ['on'] };
+    expect(await loadWrong({ flags })).toEqual([expect.stringMatching(/nowhere: no such file/)]);
+  });
+
+  test.each`
+    what          | given                                               | text
+    ${'a flag'}   | ${{ flags: { 'reserved-cpu-count': ['1001m'] } }}   | ${'--reserved-cpu-count 1001m'}
+    ${'variable'} | ${{ env: { CPUSETD_RESERVED_CPU_COUNT: '1.001' } }} | ${'CPUSETD_RESERVED_CPU_COUNT 1.001'}
+    ${'a file'}   | ${{ file: 'reserved-cpus: "3, 0-1"' }}              | ${'/cpusetd.yaml:1: reserved-cpus 3, 0-1'}
+  `('the place of an option can be quoted with the text that was given: $what', async ({ given, text }) => {
+    const loaded = await load(given as Given);
+    const name =
+      String(text).includes('count') || String(text).includes('COUNT') ? 'reserved-cpu-count' : 'reserved-cpus';
+    expect(loaded.ok && loaded.placeOf(name, { withText: true }).replaceAll(folder, '')).toBe(text);
+    expect(loaded.ok && loaded.placeOf('mode', { withText: true })).toBe('--mode');
   });
 
   test.each(['none', 'static', 'exclusive', 'numa', 'immovable'])('the policy %s can be the node’s', async (policy) => {
@@ -285,7 +346,7 @@ describe('wrong values name input, rule and remedy', () => {
       'pod-policies': ['exclusive'],
       'cpu-manager-policy-options': ['full-pcpus-only=true'],
     };
-    expect(await load({ flags })).toMatchObject({ ok: true });
+    expect(await load(reserved({ flags }))).toMatchObject({ ok: true });
   });
 
   test('all faults are told at once', async () => {

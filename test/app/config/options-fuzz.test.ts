@@ -135,6 +135,20 @@ test('an option that is wrong hides no other, and no rule speaks of its value', 
   }
 });
 
+test('whatever two options are given, one of them bad, no rule speaks of a value that was not accepted', async () => {
+  const told = new Map<string, readonly string[]>();
+  for (const bad of listOffered())
+    for (const other of listOffered())
+      for (const text of [...new Set([...(GOOD[other] ?? []), ...words(other), '\u0000'])]) {
+        if (other === bad) continue;
+        const flags = { [nameOf(other)]: [text], [nameOf(bad)]: ['\u0000'] };
+        const loaded = await loadConfig({ flags, env: {} });
+        told.set(`${nameOf(other)} ${text}, ${nameOf(bad)} bad`, loaded.ok ? ['accepted'] : loaded.problems);
+      }
+  expect(told.size).toBeGreaterThan(2_000);
+  expect([...told].filter(([, problems]) => /undefined|NaN|\[object|^accepted$/.test(problems.join()))).toEqual([]);
+});
+
 /** Everything that a person can type after `cpusetd`, with values that do no harm where they are right. */
 const COMMANDS: readonly (readonly [name: readonly string[], options: readonly string[], operands: number])[] = [
   [['status'], ['--output', '--watch', '--admin-socket'], 0],

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import type { KeptRules } from '../../../src/core/model/assignment';
 import {
   assignmentsFromKubelet,
   formatKubeletState,
@@ -10,7 +11,7 @@ import {
 import { assignmentOf } from '../support/assignments';
 import { stateOf } from './vectors';
 
-const rules = { policy: 'static', options: ['full-pcpus-only'], reserved: parseCpuList('0') };
+const rules: KeptRules = { policy: 'static', options: ['full-pcpus-only'], reserved: parseCpuList('0') };
 const since = '2026-11-21T09:30:00Z';
 const running: KnownContainer = { podNamespace: 'ns', podName: 'pod', containerId: 'id' };
 const exited: KnownContainer = { ...running, containerId: null };

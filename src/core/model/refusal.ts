@@ -1,0 +1,36 @@
+import type { RefusalCode } from './events';
+import type { ChosenPolicy } from './policy-name';
+
+/** A container that was refused and that nobody has served since. Texts are bounded: it is kept on disk. */
+export interface Refusal extends ChosenPolicy {
+  readonly podUid: string;
+  readonly podNamespace: string;
+  readonly podName: string;
+  readonly containerName: string;
+  /** Its creation was refused, or a change of its resources while it ran. */
+  readonly asked: 'creation' | 'change';
+  /** Whole CPUs that it is entitled to by its policy; 0 where it would have shared. */
+  readonly requested: number;
+  readonly code: RefusalCode;
+  /** Written for the operator, as of the last time. */
+  readonly because: string;
+  /** The node at the last time: NUMA nodes with CPUs, ascending by id, and of very many the first. */
+  readonly zones: readonly FreeInZone[];
+  /** RFC 3339. */
+  readonly firstAt: string;
+  readonly lastAt: string;
+  /** Times that it was refused, retries included. */
+  readonly times: number;
+}
+
+/** Counts of CPUs in one NUMA node. */
+export interface FreeInZone {
+  readonly node: number;
+  readonly allocatable: number;
+  readonly free: number;
+}
+
+/** What a refusal is found by: retries come with new container ids. */
+export function keyOfRefusal(of: Pick<Refusal, 'podUid' | 'containerName'>): string {
+  return `${of.podUid}/${of.containerName}`;
+}

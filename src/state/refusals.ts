@@ -1,0 +1,113 @@
+import type { RefusalCode } from '../core/model/events';
+import { isPolicyName } from '../core/model/policy-name';
+import { keyOfRefusal, type FreeInZone, type Refusal } from '../core/model/refusal';
+import { Fields, ShapeError } from './fields';
+
+const VERSION = 1;
+/** Room for as many refusals as are kept, each with texts as long as they may be. */
+export const MAX_REFUSALS_BYTES = 4 * 1024 * 1024;
+
+export type DecodedRefusals =
+  | { readonly ok: true; readonly refusals: readonly Refusal[] }
+  /** To follow the path in a sentence. */
+  | { readonly ok: false; readonly because: string };
+
+/** The document as text, one refusal a line. */
+export function encodeRefusals(refusals: readonly Refusal[]): string {
+  const lines = refusals.map((refusal) => JSON.stringify(refusal));
+  return `{"version":${VERSION},"refusals":[${lines.length === 0 ? '' : `\n${lines.join(',\n')}\n`}]}\n`;
+}
+
+/**
+ * The reverse. Never throws, whatever the text. It is knowledge, not a promise: an entry that can't be read is left out, and so is
+ * a second one of the same container.
+ */
+export function decodeRefusals(text: string): DecodedRefusals {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { ok: false, because: 'is not JSON, cut off or overwritten' };
+  }
+  try {
+    const document = new Fields(value, 'the document');
+    const version = document.count('version');
+    if (version !== VERSION) return { ok: false, because: `has version ${version}, and ${VERSION} is read` };
+    const byKey = new Map(
+      document.list('refusals').flatMap((entry) => {
+        const refusal = readRefusal(entry);
+        return refusal ? [[keyOfRefusal(refusal), refusal] as const] : [];
+      }),
+    );
+    return { ok: true, refusals: [...byKey.values()] };
+  } catch (error) {
+    if (error instanceof ShapeError) return { ok: false, because: `is not of ours: ${error.message}` };
+    throw error;
+  }
+}
+
+function readRefusal(entry: unknown): Refusal | undefined {
+  try {
+    return toRefusal(new Fields(entry, 'the entry'));
+  } catch (error) {
+    if (error instanceof ShapeError) return undefined;
+    throw error;
+  }
+}
+
+function toRefusal(fields: Fields): Refusal {
+  const [asked, code, policy] = [fields.text('asked'), fields.text('code'), fields.text('policy')];
+  if (asked !== 'creation' && asked !== 'change') throw new ShapeError('"asked" is none we know');
+  if (!isRefusalCode(code)) throw new ShapeError('"code" is none we know');
+  if (!isPolicyName(policy)) throw new ShapeError('"policy" is none we know');
+  return {
+    podUid: fields.text('podUid'),
+    podNamespace: fields.text('podNamespace'),
+    podName: fields.text('podName'),
+    containerName: fields.text('containerName'),
+    asked,
+    requested: wholeOf(fields, 'requested'),
+    policy,
+    ...(fields.has('chosenBy') && { chosenBy: fields.text('chosenBy') }),
+    code,
+    because: fields.text('because'),
+    zones: fields.list('zones').map((zone) => toZone(new Fields(zone, 'the zone'))),
+    firstAt: timeOf(fields, 'firstAt'),
+    lastAt: timeOf(fields, 'lastAt'),
+    times: wholeOf(fields, 'times'),
+  };
+}
+
+function toZone(fields: Fields): FreeInZone {
+  return {
+    node: wholeOf(fields, 'node'),
+    allocatable: wholeOf(fields, 'allocatable'),
+    free: wholeOf(fields, 'free'),
+  };
+}
+
+/** What goes over a wire as an unsigned number of 32 bits. */
+function wholeOf(fields: Fields, name: string): number {
+  const count = fields.count(name);
+  if (!Number.isInteger(count) || count >= 2 ** 32) throw new ShapeError(`"${name}" is not a count`);
+  return count;
+}
+
+function timeOf(fields: Fields, name: string): string {
+  const time = fields.text(name);
+  const parsed = Date.parse(time);
+  if (Number.isNaN(parsed)) throw new ShapeError(`"${name}" is not a time`);
+  return new Date(parsed).toISOString();
+}
+
+const CODES: Readonly<Record<RefusalCode, true>> = {
+  RESOURCE_EXHAUSTED: true,
+  FAILED_PRECONDITION: true,
+  UNAVAILABLE: true,
+  INVALID_ARGUMENT: true,
+  INTERNAL: true,
+};
+
+function isRefusalCode(text: string): text is RefusalCode {
+  return Object.hasOwn(CODES, text);
+}

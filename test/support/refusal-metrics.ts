@@ -1,0 +1,26 @@
+import { Metrics } from '../../src/admin/metrics';
+import { countTransaction } from '../../src/app/count';
+import { sampleStatus } from '../admin/sample-status';
+import { EIGHT_CPUS } from '../core/transition/node-driver';
+
+/** What is counted of containers that ask for CPUs. */
+export function createMetricsOf() {
+  const metrics = new Metrics({ status: () => sampleStatus, topology: () => EIGHT_CPUS });
+  type Rest<T> = T extends (first: never, ...rest: infer R) => unknown ? R : never;
+  return {
+    count: (...done: Rest<typeof countTransaction>) => countTransaction(metrics, ...done),
+    read: async () => {
+      const text = await metrics.expose();
+      const sum = (name: string): number =>
+        [...text.matchAll(new RegExp(`^cpusetd_${name}(?:\\{.*\\})? (\\d+)$`, 'gm'))].reduce(
+          (n, [, value]) => n + Number(value),
+          0,
+        );
+      return {
+        requests: sum('cpu_manager_pinning_requests_total'),
+        errors: sum('cpu_manager_pinning_errors_total'),
+        refusals: sum('refusals_total'),
+      };
+    },
+  };
+}
