@@ -7,9 +7,9 @@ export interface Asked {
 }
 
 export interface ReadBackLineParts {
-  /** Reads these containers back. */
-  readonly read: (asked: readonly Asked[]) => void;
-  /** The line has come to its end. */
+  /** Reads back those of these containers who need it; returns how many. */
+  readonly read: (asked: readonly Asked[]) => number;
+  /** The line has come to its end, and somebody was read. */
   readonly onEnd: () => void;
   readonly faults: Faults;
   readonly signal: AbortSignal;
@@ -28,6 +28,7 @@ export class ReadBackLine {
   /** By container, whether it is read in any case. */
   private readonly waiting = new Map<string, boolean>();
   private scheduled = false;
+  private hasRead = false;
 
   constructor(private readonly parts: ReadBackLineParts) {}
 
@@ -45,7 +46,10 @@ export class ReadBackLine {
     do this.readSome();
     while (this.waiting.size > 0 && performance.now() < endMs);
     if (this.waiting.size > 0) this.schedule();
-    else faults.contain('telling what was read back', onEnd);
+    else if (this.hasRead) {
+      this.hasRead = false;
+      faults.contain('telling what was read back', onEnd);
+    }
   }
 
   private readSome(): void {
@@ -55,7 +59,8 @@ export class ReadBackLine {
       some.push({ containerId, always });
       this.waiting.delete(containerId);
     }
-    this.parts.faults.contain('reading back', () => this.parts.read(some));
+    const count = this.parts.faults.contain('reading back', () => this.parts.read(some)) ?? 0;
+    this.hasRead ||= count > 0;
   }
 
   private schedule(): void {

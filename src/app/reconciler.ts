@@ -121,7 +121,7 @@ export class Reconciler {
     this.pending.goOn();
   }
 
-  private readBackSome(asked: readonly Asked[]): void {
+  private readBackSome(asked: readonly Asked[]): number {
     const { model, verdicts, faults } = this.parts;
     const containers = asked.flatMap(({ containerId, always }) => {
       const container = model.containers.get(containerId);
@@ -136,6 +136,7 @@ export class Reconciler {
       return isSettled !== true;
     });
     if (unsettled.length > 0) this.check(unsettled.map(([id]) => id));
+    return containers.length;
   }
 
   /** Most of the time there is only a verdict to be given. Returns false, and does nothing, when more is to be done. */
