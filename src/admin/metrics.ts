@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 import type { RefusalCode } from '../core/model/events';
-import type { Topology } from '../core/topology';
+import type { NodeView } from '../core/model/node-model';
 import type { AlignmentBoundary } from '../core/topology/alignment';
 import type { DriftCause } from '../core/verdict/drift-cause';
 import type { VerdictKind } from '../core/verdict/judge';
@@ -15,7 +15,7 @@ const CONNECTION_STATES: readonly ConnectionState[] = ['off', 'connecting', 'syn
 
 export interface MetricsSource {
   readonly status: () => Status;
-  readonly topology: () => Topology;
+  readonly node: Pick<NodeView, 'topology' | 'exclusive'>;
 }
 
 /**
@@ -63,24 +63,18 @@ export class Metrics {
     'Time to carry out all cgroup writes of one decision.',
   );
 
-  constructor({ status, topology }: MetricsSource) {
+  constructor({ status, node }: MetricsSource) {
     this.gauge('cpu_manager_shared_pool_size_millicores', 'Size of the shared pool.', [], () => [
       [{}, status().node.sharedPool.size * 1_000],
     ]);
-    this.gauge('cpu_manager_exclusive_cpu_allocation_count', 'CPUs that are allocated exclusively.', [], () => [
-      [{}, [...listExclusive(status())].reduce((sum, cpus) => sum + cpus.size, 0)],
+    this.gauge('cpu_manager_exclusive_cpu_allocation_count', 'Online CPUs that are allocated exclusively.', [], () => [
+      [{}, node.exclusive.size],
     ]);
     this.gauge(
       'cpu_manager_allocation_per_numa',
-      'CPUs that are allocated exclusively, by NUMA node.',
+      'Online CPUs that are allocated exclusively, by NUMA node.',
       ['numa_node'],
-      () => {
-        const owned = [...listExclusive(status())];
-        return topology().numaNodes.map(({ id, cpus }) => [
-          { numa_node: String(id) },
-          owned.reduce((sum, set) => sum + set.countIn(cpus), 0),
-        ]);
-      },
+      () => node.topology.numaNodes.map(({ id, cpus }) => [{ numa_node: String(id) }, node.exclusive.countIn(cpus)]),
     );
     this.gauge('container_verdicts', 'Containers by what became of their promise.', ['verdict'], () => {
       const { containers } = status();
@@ -187,9 +181,4 @@ export class Metrics {
       },
     });
   }
-}
-
-function* listExclusive({ containers, idle }: Status) {
-  for (const { placement, promise } of containers) if (placement === 'exclusive' && promise) yield promise.cpus;
-  for (const { cpus } of idle) yield cpus;
 }

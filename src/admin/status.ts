@@ -141,6 +141,8 @@ export interface ContainerStatus {
 export interface QuotaPromise extends CpuPromise {
   /** µs a period; -1 = no limit; absent = left alone. */
   readonly quotaUs?: number;
+  /** Since when it is this one: an observation of before says nothing about it. Absent from a version that does not tell. */
+  readonly since?: string;
 }
 
 export interface Observation {

@@ -9,8 +9,14 @@ export interface AftermathParts {
   readonly makeRoom: (pod: PodInfo) => void;
   /** Those who follow the model, by the name of what they do: each brings itself up to date. */
   readonly follow: Readonly<Record<string, () => void>>;
-  /** Looks at containers for the first time in their life; undefined = at all. */
-  readonly check: (containerIds: readonly string[] | undefined) => void;
+  /** Watches who is new: before they are looked at, so that nothing is missed that is written in between. */
+  readonly watch: () => void;
+  /** Looks at containers for the first time in their life. */
+  readonly check: (containerIds: readonly string[]) => void;
+  /**
+   * Reads back those of these containers whose last verdict does not stand any more; undefined = of all. `always`: the others too.
+   */
+  readonly readBack: (containerIds: readonly string[] | undefined, options?: { readonly always: boolean }) => void;
   readonly faults: Faults;
   readonly signal: AbortSignal;
 }
@@ -31,7 +37,7 @@ export class Aftermath {
 
   private carryOut(): void {
     const { waiting, parts } = this;
-    const { tell, makeRoom, follow, check, faults, signal } = parts;
+    const { tell, makeRoom, follow, watch, check, readBack, faults, signal } = parts;
     this.waiting = [];
     for (const done of waiting)
       for (const [name, listener] of Object.entries(tell)) faults.contain(name, () => listener(done));
@@ -39,25 +45,28 @@ export class Aftermath {
     for (const { request, answer } of waiting)
       if (request?.kind === 'create-container' && answer.kind === 'ok')
         faults.contain('making room above a container', () => makeRoom(request.pod));
-    for (const [name, follower] of Object.entries(follow)) faults.contain(name, follower);
+    faults.contain('watching cpusets', watch);
     faults.contain('looking at who is new', () => {
-      const met = waiting.flatMap(listMet);
-      if (waiting.some(({ event }) => event === 'synchronize')) check(undefined);
-      else if (met.length > 0) check(met);
+      const started = waiting.flatMap(({ request }) =>
+        request?.kind === 'container-started' ? [request.container.id] : [],
+      );
+      if (started.length > 0) check(started);
     });
+    faults.contain('reading back', () => {
+      const outdated = listOutdated(waiting);
+      if (waiting.some(({ event }) => event === 'synchronize')) readBack(undefined, { always: true });
+      else if (outdated?.length !== 0) readBack(outdated);
+    });
+    // Those who show the node do so after the first of it was read back: most changes are shown whole, and once.
+    for (const [name, follower] of Object.entries(follow)) faults.contain(name, follower);
   }
 }
 
-/** Containers that have not been looked at as they are now. */
-function listMet({ request, moves }: Transaction): readonly string[] {
-  switch (request?.kind) {
-    case 'container-started':
-      return [request.container.id];
-    // Who was switched while it ran: its pod's quota may have to be lifted too.
-    case 'pod-spec':
-    case 'pod-specs':
-      return moves.map(({ containerId }) => containerId);
-    default:
-      return [];
+function listOutdated(done: readonly Transaction[]): readonly string[] | undefined {
+  const ids = new Set<string>();
+  for (const { outdated } of done) {
+    if (outdated === undefined) return undefined;
+    for (const id of outdated) ids.add(id);
   }
+  return [...ids];
 }

@@ -13,6 +13,8 @@ export interface DriftWatchParts {
   /** A cpuset could not be watched, or its watch has broken: for metrics. */
   readonly onUnwatched?: () => void;
   readonly alarms: Alarms;
+  /** Somebody wrote these, and it was what was promised. */
+  readonly onAsPromised: (containerIds: readonly string[]) => void;
   readonly faults: Faults;
 }
 
@@ -158,15 +160,18 @@ export class DriftWatch {
   }
 
   private compare(): void {
-    const { onDrift, faults } = this.parts;
+    const { onDrift, onAsPromised, faults } = this.parts;
     const drifted: string[] = [];
+    const asPromised: string[] = [];
     let left = AT_ONCE;
     for (const id of this.written) {
       if (left-- === 0) break;
       this.written.delete(id);
-      if (faults.contain('comparing', () => this.hasDrifted(id), id) === true) drifted.push(id);
+      const hasDrifted = faults.contain('comparing', () => this.hasDrifted(id), id);
+      if (hasDrifted !== undefined) (hasDrifted ? drifted : asPromised).push(id);
     }
     if (drifted.length > 0) faults.contain('repairing what was written', () => onDrift(drifted));
+    if (asPromised.length > 0) faults.contain('reading back what was written', () => onAsPromised(asPromised));
     this.schedule();
   }
 

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import { samePromise, type Container } from '../core/model/container';
+import { samePromise, type Container, type CpuPromise } from '../core/model/container';
 import { takeKnown } from '../core/model/known-before';
 import type { NodeModel } from '../core/model/node-model';
-import { planMoves } from '../core/plan/plan-moves';
+import { hasCgroup, planMoves } from '../core/plan/plan-moves';
 import {
   compareListing,
   reconcile,
@@ -11,9 +11,11 @@ import {
   type Judged,
   type RuntimeListing,
 } from '../core/transition';
-import { judge } from '../core/verdict/judge';
-import type { Observation } from '../core/verdict/observation';
+import { judge, type Verdict } from '../core/verdict/judge';
+import { isOutdated, matterOf } from '../core/verdict/judgement';
+import type { Observation, Seen } from '../core/verdict/observation';
 import type { Restraint } from '../core/verdict/restraint';
+import { findThrottles } from '../core/verdict/throttling';
 import type { Cgroups } from '../host';
 import type { Alarms } from './alarms';
 import type { DriftClues } from './drift-clues';
@@ -23,6 +25,7 @@ import { ListingLog } from './listing-log';
 import { Onlooker } from './observe';
 import { OverdueCreations } from './overdue-creations';
 import { PendingLine } from './pending-line';
+import { ReadBackLine, type Asked } from './read-back-line';
 import { RepairBook } from './repair-book';
 import type { Transactor } from './transactor';
 import type { VerdictBook } from './verdict-book';
@@ -64,6 +67,7 @@ export class Reconciler {
   private readonly overdue = new OverdueCreations();
   private readonly pending: PendingLine;
   private readonly listingLog: ListingLog;
+  private readonly line: ReadBackLine;
   /** Whose repair was left to the runtime, because the cgroup was not written here. */
   private readonly handedOver = new Set<string>();
   private strangers: ReadonlySet<string> = new Set();
@@ -73,6 +77,12 @@ export class Reconciler {
     this.onlooker = new Onlooker(parts.cgroups, parts.faults);
     this.pending = new PendingLine(parts);
     this.listingLog = new ListingLog(parts);
+    this.line = new ReadBackLine({
+      read: (asked) => this.readBackSome(asked),
+      onEnd: () => parts.observer?.onSwept(),
+      faults: parts.faults,
+      signal: parts.signal,
+    });
     parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
   }
 
@@ -94,9 +104,60 @@ export class Reconciler {
     );
   }
 
+  /**
+   * Reads containers back, soon and in turns: those whose last verdict was given on something else than is true now; `always`: the
+   * others too.
+   */
+  readBack(containerIds: Iterable<string> = this.parts.model.containers.keys(), { always = false } = {}): void {
+    this.line.add(Array.from(containerIds, (containerId) => ({ containerId, always })));
+  }
+
+  /** Somebody wrote these containers' cpusets, and as promised: the runtime may have carried out a move or a repair. */
+  noteWritten(containerIds: readonly string[]): void {
+    const { verdicts } = this.parts;
+    const isKept = (id: string): boolean => verdicts.get(id)?.verdict.kind === 'kept';
+    this.line.add(containerIds.map((containerId) => ({ containerId, always: !isKept(containerId) })));
+  }
+
   /** A transaction could not decide on all who lack CPUs: the others have their turn now. */
   goOnServing(): void {
     this.pending.goOn();
+  }
+
+  private readBackSome(asked: readonly Asked[]): number {
+    const { model, verdicts, faults } = this.parts;
+    const containers = asked.flatMap(({ containerId, always }) => {
+      const container = model.containers.get(containerId);
+      return container && hasCgroup(container) && (always || isOutdated(model, container, verdicts.get(containerId)))
+        ? [container]
+        : [];
+    });
+    const nowMs = performance.now();
+    const unsettled = [...this.look(containers)].filter(([id, observation]) => {
+      const container = model.containers.get(id)!;
+      const isSettled = faults.contain('judging', () => this.judgeAsRead(container, observation, nowMs), id);
+      return isSettled !== true;
+    });
+    if (unsettled.length > 0) this.check(unsettled.map(([id]) => id));
+    return containers.length;
+  }
+
+  /** Most of the time there is only a verdict to be given. Returns false, and does nothing, when more is to be done. */
+  private judgeAsRead(container: Container, observation: Observation, nowMs: number): boolean {
+    const { model } = this.parts;
+    const verdict = judge(model, container, observation);
+    const isCarriedOut = samePromise(container.told, container.promise);
+    if (verdict.kind === 'drifted' && !isCarriedOut) {
+      // A move that failed: nobody wrote anything else. The runtime makes it, or the next round does.
+      this.record(container, { kind: 'pending', because: `${verdict.because}: not carried out yet` }, observation);
+      return true;
+    }
+    const isLearnt = isCarriedOut || observation.kind !== 'seen' || container.promise === undefined;
+    if (verdict.kind === 'drifted' || !isLearnt || findThrottles(model, container, observation).length > 0)
+      return false;
+    this.record(container, verdict, observation);
+    if (observation.kind === 'seen') this.settle({ containerId: container.id, verdict }, observation, nowMs);
+    return true;
   }
 
   /** Reads containers back, repairs what drifted, and judges them. */
@@ -104,10 +165,15 @@ export class Reconciler {
     const { observer, signal, faults } = this.parts;
     if (signal.aborted) return;
     const nowMs = performance.now();
+    const looked = new Map(containers.map((container) => [container.id, container]));
     const observations = this.look(containers, sample);
     const judged = this.judgeAll(observations, this.policyOf(nowMs, written));
     for (const one of judged)
-      faults.contain('keeping the verdict on', () => this.keep(one, observations, nowMs), one.containerId);
+      faults.contain(
+        'keeping the verdict on',
+        () => this.keep(one, looked.get(one.containerId)!, observations.get(one.containerId)!, nowMs),
+        one.containerId,
+      );
     this.lookAgain(judged, this.liftQuotas(observations));
     faults.contain('forgetting who is gone', () => sample && this.forgetTheGone());
     this.scheduleRepairs();
@@ -159,12 +225,11 @@ export class Reconciler {
     return judged;
   }
 
-  private keep(one: Judged, observations: ReadonlyMap<string, Observation>, nowMs: number): void {
+  private keep(one: Judged, looked: Container, observation: Observation, nowMs: number): void {
     const { observer, faults } = this.parts;
-    const { containerId, verdict, drift } = one;
-    const observation = observations.get(containerId)!;
-    const before = this.record(containerId, verdict, observation);
-    if (observation.kind === 'seen') this.settle(one, nowMs);
+    const { verdict, drift } = one;
+    const before = this.record(looked, verdict, observation);
+    if (observation.kind === 'seen') this.settle(one, observation, nowMs);
     if (drift && (drift.action === 'repair' || before?.verdict.kind !== 'drifted'))
       faults.contain('telling of a drift', () => observer?.onDrift(drift));
   }
@@ -174,18 +239,21 @@ export class Reconciler {
     return this.onlooker.look(containers, { before, sample });
   }
 
-  private record(containerId: string, verdict: Judged['verdict'], observation: Observation) {
-    return this.parts.verdicts.record(containerId, verdict, observation, this.parts.now());
+  /** `looked`: the container as it was when it was looked at. */
+  private record(looked: Container, verdict: Verdict, observation: Observation) {
+    const { model, verdicts, now } = this.parts;
+    return verdicts.record(looked.id, { verdict, observation, matter: matterOf(model, looked) }, now());
   }
 
-  private settle({ containerId, verdict, drift }: Judged, nowMs: number): void {
+  private settle({ containerId, verdict, drift }: Judged, seen: Seen, nowMs: number): void {
     const { alarms } = this.parts;
     if (verdict.kind === 'unknown') return;
     if (drift?.action === 'stop') alarms.raise('repairs-stopped', containerId, verdict.because);
     else if (drift?.action !== 'wait') alarms.clear('repairs-stopped', containerId);
     if (drift) return;
     this.repairs.settle(containerId, nowMs);
-    if (this.handedOver.delete(containerId)) this.noteRepaired(containerId);
+    const promise = this.parts.model.containers.get(containerId)?.promise;
+    if (this.handedOver.has(containerId) && hasAsPromised(promise, seen)) this.noteRepaired(containerId);
   }
 
   /** The runtime did not write what this container is promised. */
@@ -199,6 +267,7 @@ export class Reconciler {
 
   private noteRepaired(containerId: string): void {
     const { model, log } = this.parts;
+    this.handedOver.delete(containerId);
     this.tellRepair('ok', containerId);
     log.info({ containerId, cpus: model.containers.get(containerId)?.promise?.cpus.toString() }, 'repaired');
   }
@@ -232,11 +301,12 @@ export class Reconciler {
     const container = model.containers.get(containerId)!;
     const verdict = judge(model, container, observation);
     // Where the runtime does the writing the verdict stays: it has not come to it yet.
-    if (!isRepaired) this.record(containerId, verdict, observation);
-    else if (verdict.kind !== 'drifted') {
-      this.record(containerId, verdict, observation);
-      this.noteRepaired(containerId);
-    } else {
+    if (verdict.kind !== 'drifted' || !isRepaired) this.record(container, verdict, observation);
+    if (!isRepaired) return;
+    if (observation.kind === 'seen' && hasAsPromised(container.promise, observation)) this.noteRepaired(containerId);
+    else if (observation.kind === 'unreadable')
+      this.handedOver.add(containerId); // told when it can be read
+    else if (verdict.kind === 'drifted') {
       // What the kernel took and somebody undid before we looked is a quarrel with them, not a refusal.
       const isRefused = !container.promise || !samePromise(container.told, container.promise);
       if (isRefused) this.handedOver.add(containerId); // the runtime will try, on its own
@@ -293,6 +363,10 @@ export class Reconciler {
     this.strangers = new Set(unknown);
     if (lasting.length > 0) resynchronize(lasting);
   }
+}
+
+function hasAsPromised(promise: CpuPromise | undefined, { cpus, mems }: Seen): boolean {
+  return promise !== undefined && cpus.equals(promise.cpus) && (promise.mems.isEmpty || mems.equals(promise.mems));
 }
 
 function unjudged(containerId: string): Judged {

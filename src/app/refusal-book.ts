@@ -76,8 +76,7 @@ export class RefusalBook {
         });
         return;
       }
-      case 'synchronize': // Made while we were away.
-      {
+      case 'synchronize': { // Made while we were away.
         this.dropWhere(
           ({ asked, podUid, containerName }) =>
             asked === 'creation' && model.containersOf(podUid).some(({ name }) => name === containerName),

@@ -121,7 +121,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     });
     let kube: KubeAttachment | undefined;
     // Only loaded when asked for: nothing of it is on the way to being registered otherwise.
-    const metrics = await loadMetrics(config, { status: () => backend.status(), topology: () => model.topology });
+    const metrics = await loadMetrics(config, { status: () => backend.status(), node: model });
 
     const makeRoomFor = (pod: PodInfo): void => {
       if (writes) makeRoom({ model, cgroups, log }, pod);
@@ -181,6 +181,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       faults,
       onUnwatched: () => metrics?.cpusetUnwatched(),
       onDrift: (ids) => reconciler.check(ids, { written: true }),
+      onAsPromised: (ids) => reconciler.noteWritten(ids),
     });
     onClose(() => watch.close());
     const aftermath = new Aftermath({
@@ -194,12 +195,13 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       },
       makeRoom: makeRoomFor,
       follow: {
-        'watching cpusets': () => watch.follow(),
         'waking the recorder': () => link.isOn && link.recorder.wake(),
         'telling who watches': () => backend.feed.touch(),
         'publishing the node': () => kube?.follow(),
       },
-      check: (ids) => reconciler.check(ids ?? [...model.containers.keys()]),
+      watch: () => watch.follow(),
+      check: (ids) => reconciler.check(ids),
+      readBack: (ids, options) => reconciler.readBack(ids, options),
     });
 
     const attach = config.mode === 'nri' ? attachNri : (await import('./attach-proxy')).attachProxy;

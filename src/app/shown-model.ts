@@ -8,7 +8,8 @@ import type {
 import { keyOf, type Assignment } from '../core/model/assignment';
 import type { Container, Pod } from '../core/model/container';
 import type { NodeView } from '../core/model/node-model';
-import { judge } from '../core/verdict/judge';
+import type { Verdict } from '../core/verdict/judge';
+import { judgeNow } from '../core/verdict/judgement';
 import { listPodResources } from './pod-resources';
 import type { VerdictBook, VerdictEntry } from './verdict-book';
 
@@ -24,6 +25,10 @@ interface Sources {
   readonly pod: Pod | undefined;
   readonly assignment: Assignment | undefined;
   readonly entry: VerdictEntry | undefined;
+  /** Machine and rules, and the pool where it overlaps exclusive CPUs: every verdict is given on them. */
+  readonly topology: NodeView['topology'];
+  readonly settings: NodeView['settings'];
+  readonly isPoolOverlapping: boolean;
 }
 
 /**
@@ -59,12 +64,17 @@ export class ShownModel {
     const { model, verdicts, now } = this.parts;
     const before = this.shownById;
     this.shownById = new Map();
+    const { topology, settings } = model;
+    const isPoolOverlapping = model.sharedPool.overlaps(model.exclusive);
     for (const container of model.containers.values()) {
       const sources: Sources = {
         container,
         pod: model.pods.get(container.sandboxId),
         assignment: model.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name })),
         entry: verdicts.get(container.id),
+        topology,
+        settings,
+        isPoolOverlapping,
       };
       const known = before.get(container.id);
       const isKnown = known !== undefined && sameSources(known, sources);
@@ -113,16 +123,23 @@ function sameItems<T>(a: readonly T[], b: readonly T[]): boolean {
 }
 
 function sameSources(a: Sources, b: Sources): boolean {
-  return a.container === b.container && a.pod === b.pod && a.assignment === b.assignment && a.entry === b.entry;
+  return (
+    a.container === b.container &&
+    a.pod === b.pod &&
+    a.assignment === b.assignment &&
+    a.entry === b.entry &&
+    a.topology === b.topology &&
+    a.settings === b.settings &&
+    a.isPoolOverlapping === b.isPoolOverlapping
+  );
 }
 
-/** Without an entry nobody has looked at it yet, and what it is judged by is the container alone. */
 function showContainer(
   model: NodeView,
   { container, pod, assignment, entry }: Sources,
   now: () => string,
 ): ContainerStatus {
-  const verdict = entry?.verdict ?? judge(model, container, undefined);
+  const verdict = judgeNow(model, container, entry);
   const observation = showObservation(entry);
   return {
     id: container.id,
@@ -134,11 +151,12 @@ function showContainer(
     ...(container.promise && {
       promise: {
         ...container.promise,
+        ...(container.promisedAt !== undefined && { since: container.promisedAt }),
         ...(assignment?.quotaLifted && container.placement === 'exclusive' && { quotaUs: -1 }),
       },
     }),
     ...(observation && { observation }),
-    verdict: { kind: verdict.kind, reason: verdict.because, since: entry?.since ?? now() },
+    verdict: { kind: verdict.kind, reason: verdict.because, since: sinceWhen(verdict, container, entry) ?? now() },
     because:
       container.unmetSwitch === undefined
         ? container.because
@@ -152,6 +170,12 @@ function showContainer(
       rules: assignment.rules,
     }),
   };
+}
+
+/** Undefined where nobody has noted when it became so. */
+function sinceWhen({ kind }: Verdict, { promise, promisedAt }: Container, entry: VerdictEntry | undefined) {
+  if (entry?.verdict.kind === kind) return entry.since;
+  return entry?.matter.promise === promise ? undefined : promisedAt;
 }
 
 function showObservation(entry: VerdictEntry | undefined): ShownObservation | undefined {

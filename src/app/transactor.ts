@@ -47,6 +47,8 @@ export interface Transaction {
   readonly answer: RuntimeAnswer;
   readonly moves: readonly Move[];
   readonly failedMoves: readonly Move[];
+  /** Containers whose last verdict may have been given on something else than is true now; absent: all of them. */
+  readonly outdated?: readonly string[];
   /** For the log, which is not written here: whoever asked waits. */
   readonly notes: readonly Note[];
   readonly timing: Timing;
@@ -299,12 +301,14 @@ export class Transactor {
       const { draft, outcome } = decided[i]!;
       const { answer, failed: failedMoves } = done[i]!;
       const notes = draft?.notes ?? [];
+      const outdated = draft ? draft.outdated : [];
       const told = {
         event: kind,
         ...(request && { request }),
         answer,
         moves: outcome.moves,
         failedMoves,
+        ...(outdated && { outdated }),
         notes,
         timing,
         ...(draft?.isCut === true && { isCut: true as const }),

@@ -1,12 +1,9 @@
 import type { Container } from '../core/model/container';
-import type { Verdict } from '../core/verdict/judge';
-import type { Observation } from '../core/verdict/observation';
+import type { Judgement } from '../core/verdict/judgement';
 
-export interface VerdictEntry {
-  readonly verdict: Verdict;
-  /** Since when it is of this kind, RFC 3339. */
+export interface VerdictEntry extends Judgement {
+  /** Since when it is of this kind, RFC 3339; one that says that a promise is kept begins with the promise. */
   readonly since: string;
-  readonly observation: Observation;
   /** When it was observed, RFC 3339. */
   readonly at: string;
 }
@@ -22,11 +19,10 @@ export class VerdictBook {
   }
 
   /** Returns the entry before, if there was one. */
-  record(containerId: string, verdict: Verdict, observation: Observation, at: string): VerdictEntry | undefined {
+  record(containerId: string, judgement: Judgement, at: string): VerdictEntry | undefined {
     const before = this.entries.get(containerId);
-    const since = before?.verdict.kind === verdict.kind ? before.since : at;
     this.changes++;
-    this.entries.set(containerId, { verdict, since, observation, at });
+    this.entries.set(containerId, { ...judgement, since: goesOn(before, judgement) ? before.since : at, at });
     return before;
   }
 
@@ -38,4 +34,10 @@ export class VerdictBook {
   keepOnly(containers: ReadonlyMap<string, Container>): void {
     for (const id of this.entries.keys()) if (!containers.has(id) && this.entries.delete(id)) this.changes++;
   }
+}
+
+function goesOn(before: VerdictEntry | undefined, { verdict, matter }: Judgement): before is VerdictEntry {
+  if (before?.verdict.kind !== verdict.kind) return false;
+  const saysKept = verdict.kind === 'kept' || verdict.kind === 'held-under-old-rules';
+  return !saysKept || before.matter.promise === matter.promise;
 }

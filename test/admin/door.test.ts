@@ -10,6 +10,7 @@ import { Metrics } from '../../src/admin/metrics';
 import { startMetricsServer } from '../../src/admin/metrics-server';
 import { startAdminServer } from '../../src/admin/server';
 import { buildTopology } from '../../src/core/topology';
+import { CpuSet } from '../../src/core/cpuset';
 import { SampleBackend, sampleStatus } from './sample-status';
 
 const log = { error: () => undefined, warn: () => undefined };
@@ -73,7 +74,7 @@ describe('the metrics server', () => {
   const topology = buildTopology({ cpus: [{ id: 0, core: 0, socket: 0, numaNode: 0, uncoreCache: 0 }] });
 
   test('clients that send nothing, half a request, or too much of one are in nobody’s way', async () => {
-    const metrics = new Metrics({ status: () => sampleStatus, topology: () => topology });
+    const metrics = new Metrics({ status: () => sampleStatus, node: { topology, exclusive: CpuSet.empty } });
     const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
     const open = async (text: string): Promise<Socket> => {
       const socket = connect(server.port, '127.0.0.1').on('error', () => undefined);
@@ -93,7 +94,7 @@ describe('the metrics server', () => {
 
   test('scrapes at one time share one reading', async () => {
     let reads = 0;
-    const metrics = new Metrics({ status: () => sampleStatus, topology: () => topology });
+    const metrics = new Metrics({ status: () => sampleStatus, node: { topology, exclusive: CpuSet.empty } });
     const expose = metrics.expose.bind(metrics);
     jest.spyOn(metrics, 'expose').mockImplementation(async () => {
       reads += 1;

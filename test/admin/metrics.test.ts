@@ -4,6 +4,8 @@ import type { Status } from '../../src/admin/status';
 import { parseCpuList } from '../../src/core/cpuset';
 import { wellFormed } from '../../src/core/show-text';
 import { buildTopology } from '../../src/core/topology';
+import { POLICY_NAMES } from '../../src/core/model/policy-name';
+import { NodeDriver, without } from '../core/transition/node-driver';
 import { createRandom } from '../support/random';
 import { randomText, unsafeIn } from '../support/unsafe-text';
 import { sampleStatus } from './sample-status';
@@ -17,10 +19,12 @@ const topology = buildTopology({
     uncoreCache: 0,
   })),
 });
+/** CPUs 2-5 belong to somebody alone. */
+const node = { topology, exclusive: parseCpuList('2-5') };
 const log = { error: () => undefined, warn: () => undefined };
 
 function createMetrics(): Metrics {
-  return new Metrics({ status: () => sampleStatus, topology: () => topology });
+  return new Metrics({ status: () => sampleStatus, node });
 }
 
 async function samplesOf(metrics: Metrics): Promise<ReadonlyMap<string, number>> {
@@ -44,6 +48,49 @@ test.each`
   expect((await samplesOf(createMetrics())).get(sample)).toBe(value);
 });
 
+/** Two sockets of 8 CPUs; a pod that a scheduler gave 3 CPUs of node 0 for all of its containers, and some of its own policy. */
+function nodeWithPods(): NodeDriver {
+  const machine = buildTopology({
+    cpus: Array.from({ length: 16 }, (_, id) => {
+      return { id, core: id, socket: id >> 3, numaNode: id >> 3, uncoreCache: id >> 3 };
+    }),
+  });
+  const driver = new NodeDriver(machine, { podPolicies: POLICY_NAMES });
+  const result = [{ name: 'node0', type: 'Node', resources: { capacity: { cpu: '3' } } }];
+  driver.podsSay.set('scheduled', {
+    annotations: {
+      'topology.crane.io/cpu-policy': 'exclusive',
+      'topology.crane.io/topology-result': JSON.stringify(result),
+    },
+  });
+  driver.podsSay.set('fixed', { annotations: { 'topology.crane.io/cpu-policy': 'immovable' } });
+  return driver;
+}
+
+test.each`
+  what                                                  | history                                                      | offline  | counts
+  ${'nobody'}                                           | ${''}                                                        | ${''}    | ${[0, 0, 0]}
+  ${'a container with CPUs of its own'}                 | ${'make p/a 2'}                                              | ${''}    | ${[2, 2, 0]}
+  ${'a set that two containers of a pod share, once'}   | ${'make scheduled/a 2; make scheduled/b 1'}                  | ${''}    | ${[3, 3, 0]}
+  ${'the same when one of the two has exited'}          | ${'make scheduled/a 2; make scheduled/b 1; end scheduled/a'} | ${''}    | ${[3, 3, 0]}
+  ${'one that is immovable: not, others run there too'} | ${'make fixed/a 2'}                                          | ${''}    | ${[0, 0, 0]}
+  ${'one that was immovable and has exited: not'}       | ${'make fixed/a 2; end fixed/a; make p/a 2'}                 | ${''}    | ${[2, 2, 0]}
+  ${'one that has exited, as long as nobody gets them'} | ${'make p/a 2; make p/b 1; end p/a'}                         | ${''}    | ${[3, 3, 0]}
+  ${'CPUs that are online only'}                        | ${'make p/a 9'}                                              | ${'8-9'} | ${[7, 1, 6]}
+  ${'of nobody’s CPUs who has none online: none'}       | ${'make p/a 2'}                                              | ${'1-2'} | ${[0, 0, 0]}
+`('$what', async ({ history, offline, counts }: { history: string; offline: string; counts: number[] }) => {
+  const driver = nodeWithPods();
+  driver.run(history);
+  driver.setTopology(without(driver.model.topology, offline));
+  const samples = await samplesOf(new Metrics({ status: () => sampleStatus, node: driver.model }));
+  const names = [
+    'exclusive_cpu_allocation_count',
+    'allocation_per_numa{numa_node="0"}',
+    'allocation_per_numa{numa_node="1"}',
+  ];
+  expect(names.map((name) => samples.get(`cpusetd_cpu_manager_${name}`))).toEqual(counts);
+});
+
 test('whatever names and reasons are, the exposition has no line of theirs', async () => {
   const random = createRandom(5);
   const text = () => wellFormed(randomText(random, 50));
@@ -56,7 +103,7 @@ test('whatever names and reasons are, the exposition has no line of theirs', asy
     },
     containers: sampleStatus.containers.map((of) => ({ ...of, pod: text(), because: text(), id: text() })),
   };
-  const lines = (await new Metrics({ status: () => status, topology: () => topology }).expose()).split('\n');
+  const lines = (await new Metrics({ status: () => status, node }).expose()).split('\n');
   const plain = (await createMetrics().expose()).split('\n');
   const nameOf = (line: string): string => line.replace(/ \S+$/, '');
   expect(lines.map(nameOf)).toEqual(plain.map(nameOf));

@@ -9,6 +9,7 @@ import { AnswerQueue } from '../../src/admin/answer-queue';
 import { createAdminBackend } from '../../src/app/node-status';
 import { VerdictBook } from '../../src/app/verdict-book';
 import { CpuSet } from '../../src/core/cpuset';
+import { matterOf, type Judgement } from '../../src/core/verdict/judgement';
 import { buildTopology } from '../../src/core/topology';
 import { NodeDriver } from '../core/transition/node-driver';
 import { collectGarbage } from '../support/collect-garbage';
@@ -144,9 +145,14 @@ describe('what is encoded', () => {
       return (user + system) / 1_000;
     };
     const all = (): void => {
-      for (const { id, promise } of node.model.containers.values()) {
-        const { cpus, mems } = promise!;
-        verdicts.record(id, { kind: 'kept', because: '' }, { kind: 'seen', cpus, effective: cpus, mems }, AT);
+      for (const container of node.model.containers.values()) {
+        const { cpus, mems } = container.promise!;
+        const judgement: Judgement = {
+          verdict: { kind: 'kept', because: '' },
+          observation: { kind: 'seen', cpus, effective: cpus, mems },
+          matter: matterOf(node.model, container),
+        };
+        verdicts.record(container.id, judgement, AT);
       }
     };
     const look = (): void => void JSON.stringify(backend.status().containers.length);

@@ -44,7 +44,7 @@ export const sampleStatus: Status = {
     container({ id: 'b'.repeat(64), pod: 'web', container: 'sidecar', placement: 'shared', requested: 0 }),
     {
       ...container({ id: 'a'.repeat(64), pod: 'web', container: 'app', placement: 'exclusive', requested: 2 }),
-      promise: { cpus: parseCpuList('2-3'), mems: parseCpuList('0'), quotaUs: -1 },
+      promise: { cpus: parseCpuList('2-3'), mems: parseCpuList('0'), quotaUs: -1, since: at },
       observation: {
         cpus: parseCpuList('2-3'),
         effectiveCpus: parseCpuList('2'),

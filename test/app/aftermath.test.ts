@@ -2,12 +2,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Aftermath } from '../../src/app/aftermath';
 import type { Transaction } from '../../src/app/transactor';
 import type { NodeEvent } from '../../src/core/model/pod-event';
-import type { Move } from '../../src/core/plan/plan-moves';
 import { silentFaults } from '../support/faults';
 import { podOf } from '../core/transition/node-driver';
 
 /** An aftermath that writes down what is asked of it. */
-function watch(failAt: Partial<Record<'tell' | 'makeRoom' | 'follow' | 'check', () => void>> = {}) {
+function watch(
+  failAt: Partial<Record<'tell' | 'makeRoom' | 'watch' | 'check' | 'readBack' | 'follow', () => void>> = {},
+) {
   const done: string[] = [];
   const stop = new AbortController();
   const told: string[] = [];
@@ -21,9 +22,17 @@ function watch(failAt: Partial<Record<'tell' | 'makeRoom' | 'follow' | 'check', 
       done.push(`room for ${uid}`);
     },
     follow: { 'a fault': () => failAt.follow?.(), 'a list': () => void done.push('follow') },
+    watch: () => {
+      failAt.watch?.();
+      done.push('watch');
+    },
     check: (ids) => {
       failAt.check?.();
-      done.push(`check ${ids?.join() ?? 'all'}`);
+      done.push(`check ${ids.join()}`);
+    },
+    readBack: (ids, { always } = { always: false }) => {
+      failAt.readBack?.();
+      done.push(`read ${ids?.join() ?? 'all'}${always ? ' always' : ''}`);
     },
     faults: silentFaults(),
     signal: stop.signal,
@@ -38,6 +47,7 @@ function transactionOf(request?: NodeEvent, more: Partial<Transaction> = {}): Tr
     answer: { kind: 'ok' },
     moves: [],
     failedMoves: [],
+    outdated: [],
     notes: [],
     timing: { decideMs: 0, saveMs: 0, moveMs: 0 },
     ...more,
@@ -47,7 +57,6 @@ function transactionOf(request?: NodeEvent, more: Partial<Transaction> = {}): Tr
 const started = (id: string) => ({ kind: 'container-started', container: { id } }) as NodeEvent;
 const creation = { kind: 'create-container', pod: podOf('p'), container: { id: 'c' } } as NodeEvent;
 const of = (kind: NodeEvent['kind']) => ({ kind }) as NodeEvent;
-const moved = (...ids: string[]) => ids.map((containerId) => ({ containerId }) as Move);
 
 test('it begins when the answer has left, once for all of a turn, and the next turn has its own', async () => {
   const { aftermath, done } = watch();
@@ -56,52 +65,66 @@ test('it begins when the answer has left, once for all of a turn, and the next t
   aftermath.begin(transactionOf(started('b')));
   expect(done).toEqual([]);
   await turn();
-  expect(done).toEqual(['follow', 'check a,b']);
+  expect(done).toEqual(['watch', 'check a,b', 'follow']);
   aftermath.begin(transactionOf(started('c')));
   await turn();
-  expect(done).toEqual(['follow', 'check a,b', 'follow', 'check c']);
+  expect(done).toEqual(['watch', 'check a,b', 'follow', 'watch', 'check c', 'follow']);
 });
 
-test.each<[string, NodeEvent | undefined, readonly Move[], readonly string[]]>([
-  ['a change of our own is followed, and looked at by nobody', undefined, moved('a'), ['follow']],
+test.each<[string, NodeEvent | undefined, readonly string[] | undefined, readonly string[]]>([
+  ['those that a change of our own concerns are read back', undefined, ['a'], ['watch', 'read a', 'follow']],
   [
-    'above a container that is made is room for it; it runs nothing yet',
+    'above a container that is made is room for it, and those who made room are read back',
     creation,
-    moved('a'),
-    ['room for p', 'follow'],
+    ['a', 'b'],
+    ['room for p', 'watch', 'read a,b', 'follow'],
   ],
   [
-    'a container that has started is looked at, not those who made room',
+    'a container that has started is looked at before the others are read back',
     started('a'),
-    moved('b'),
-    ['follow', 'check a'],
+    ['a', 'b'],
+    ['watch', 'check a', 'read a,b', 'follow'],
   ],
-  ['who was switched by its pod’s new spec is looked at', of('pod-spec'), moved('a', 'b'), ['follow', 'check a,b']],
-  ['who was switched by a list of specs is looked at', of('pod-specs'), moved('a'), ['follow', 'check a']],
-  ['a spec that moves nobody asks for no look', of('pod-spec'), [], ['follow']],
-  ['after the runtime has told of all, all are looked at', of('synchronize'), moved('a'), ['follow', 'check all']],
-])('%s', async (_name, event, moves, asked) => {
+  ['who was switched by its pod’s new spec is read back', of('pod-spec'), ['a', 'b'], ['watch', 'read a,b', 'follow']],
+  ['a spec that changes nobody asks for no look', of('pod-spec'), [], ['watch', 'follow']],
+  ['after a change of machine or rules all are read back', undefined, undefined, ['watch', 'read all', 'follow']],
+  [
+    'after the runtime has told of all, all are looked at',
+    of('synchronize'),
+    ['a'],
+    ['watch', 'read all always', 'follow'],
+  ],
+])('%s', async (_name, event, outdated, asked) => {
   const { aftermath, done } = watch();
-  aftermath.begin(transactionOf(event, { moves }));
+  const { outdated: _none, ...transaction } = transactionOf(event);
+  aftermath.begin({ ...transaction, ...(outdated && { outdated }) });
   await turn();
   expect(done).toEqual(asked);
 });
 
-test('a look at all has the ones in it that have just started, and is made once', async () => {
+test('changes of one turn are read back together, each container once', async () => {
+  const { aftermath, done } = watch();
+  aftermath.begin(transactionOf(undefined, { outdated: ['a', 'b'] }));
+  aftermath.begin(transactionOf(undefined, { outdated: ['b', 'c'] }));
+  await turn();
+  expect(done).toEqual(['watch', 'read a,b,c', 'follow']);
+});
+
+test('a look at all has the others of the turn in it, and is made once', async () => {
   const { aftermath, done } = watch();
   aftermath.begin(transactionOf(of('synchronize')));
-  aftermath.begin(transactionOf(started('a')));
+  aftermath.begin(transactionOf(undefined, { outdated: ['a'] }));
   await turn();
   aftermath.begin(transactionOf());
   await turn();
-  expect(done).toEqual(['follow', 'check all', 'follow']);
+  expect(done).toEqual(['watch', 'read all always', 'follow', 'watch', 'follow']);
 });
 
 test('a creation that was refused needs no room', async () => {
   const { aftermath, done } = watch();
   aftermath.begin(transactionOf(creation, { answer: { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', message: '' } }));
   await turn();
-  expect(done).toEqual(['follow']);
+  expect(done).toEqual(['watch', 'follow']);
 });
 
 test('every transaction is told of, in order and after the answer', async () => {
@@ -121,7 +144,7 @@ test('nothing follows when all is to end, but what was done is told', async () =
   expect([done, told]).toEqual([[], ['container-started']]);
 });
 
-test.each(['tell', 'makeRoom', 'follow', 'check'] as const)(
+test.each(['tell', 'makeRoom', 'watch', 'check', 'readBack', 'follow'] as const)(
   'a fault in %s keeps nothing else from its turn, then and later',
   async (part) => {
     const { aftermath, done, told } = watch({
@@ -131,10 +154,10 @@ test.each(['tell', 'makeRoom', 'follow', 'check'] as const)(
     });
     for (let i = 0; i < 2; i++) {
       aftermath.begin(transactionOf(creation));
-      aftermath.begin(transactionOf(started('a')));
+      aftermath.begin(transactionOf(started('a'), { outdated: ['b'] }));
       await turn();
     }
-    const all = { makeRoom: 'room for p', follow: 'follow', check: 'check a' };
+    const all = { makeRoom: 'room for p', watch: 'watch', check: 'check a', readBack: 'read b', follow: 'follow' };
     const rest = Object.entries(all).flatMap(([name, line]) => (name === part && part !== 'follow' ? [] : [line]));
     expect(done).toEqual([...rest, ...rest]);
     expect(told).toHaveLength(4);

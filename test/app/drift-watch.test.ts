@@ -49,6 +49,7 @@ function watching(count: number, limit = Infinity) {
       },
     },
     onDrift: (ids) => drifted.push(...ids),
+    onAsPromised: () => undefined,
     onUnwatched: () => {
       unwatched++;
     },

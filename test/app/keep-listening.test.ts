@@ -9,6 +9,7 @@ import { startHealthServer } from '../../src/admin/server';
 import { Alarms } from '../../src/app/alarms';
 import { keepListening } from '../../src/app/keep-listening';
 import { buildTopology } from '../../src/core/topology';
+import { CpuSet } from '../../src/core/cpuset';
 import { sampleStatus } from '../admin/sample-status';
 
 const AT = '2026-11-21T10:00:00.000Z';
@@ -36,7 +37,7 @@ test.each([
     (address: { host: string; port: number }) =>
       startMetricsServer({
         address,
-        metrics: new Metrics({ status: () => sampleStatus, topology: () => topology }),
+        metrics: new Metrics({ status: () => sampleStatus, node: { topology, exclusive: CpuSet.empty } }),
         log,
       }),
   ],

@@ -44,13 +44,13 @@ test.each([
 ])('of the file: %s', async (_name, text, reserved) => {
   write(`apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${text}\n`);
   const config = await configOf();
-  expect(reservedBy(config, await loadKubeletConfig(config, log))).toBe(reserved);
+  expect(reservedBy(config, await loadKubeletConfig(config, { log }))).toBe(reserved);
 });
 
 test('a reservation of our own wins', async () => {
   write('kind: KubeletConfiguration\nreservedSystemCPUs: 2,6\n');
   const config = await configOf({ 'reserved-cpus': '1' });
-  expect(reservedBy(config, await loadKubeletConfig(config, log))).toBe('1');
+  expect(reservedBy(config, await loadKubeletConfig(config, { log }))).toBe('1');
 });
 
 test.each([
@@ -127,7 +127,7 @@ describe('asked through the API server', () => {
 
   test('one CPU is kept until the kubelet has answered; the answer is taken over and remembered', async () => {
     const given = await configz();
-    expect(await loadKubeletConfig(given, log)).toBeUndefined();
+    expect(await loadKubeletConfig(given, { log })).toBeUndefined();
     const topology = machineOf(4, 2);
     const model = new NodeModel(topology, settingsOf(withReservation(given, undefined), topology));
     expect(model.settings.reserved.toString()).toBe('0');
@@ -136,7 +136,7 @@ describe('asked through the API server', () => {
     adopt(given, model, alarms, found);
     expect(model.settings.reserved.toString()).toBe('0-1');
     expect(alarms.list()).toEqual([]);
-    expect(await loadKubeletConfig(given, log)).toEqual(found);
+    expect(await loadKubeletConfig(given, { log })).toEqual(found);
   });
 
   test('a difference to our own is an alarm as long as it lasts', async () => {

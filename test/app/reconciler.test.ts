@@ -10,8 +10,12 @@ import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import { MAX_REPAIRS } from '../../src/core/verdict/restraint';
 import type { RuntimeListing } from '../../src/core/transition';
 import type { Cgroups } from '../../src/host';
-import { NodeDriver, podOf, resourcesOf } from '../core/transition/node-driver';
+import { planMoves } from '../../src/core/plan/plan-moves';
+import { ShownModel } from '../../src/app/shown-model';
+import { NodeDriver, podOf, resourcesOf, without } from '../core/transition/node-driver';
 import { specOf } from '../support/spec-of';
+
+type CpusetReading = ReturnType<Cgroups['readCpuset']>;
 
 /** A reconciler over cgroups that are as promised, with a runtime that lists what the test says. */
 class Stage {
@@ -25,6 +29,10 @@ class Stage {
   diskIsFull = false;
   /** Somebody who undoes each move before it can be read back: what is in the kernel then. */
   saboteur: string | undefined;
+  /** The CPUs that any cgroup can have. */
+  active: CpuSet | undefined;
+  /** The kernel takes no write. */
+  refusing = false;
   moves = 0;
   saves = 0;
   readonly repairs: string[] = [];
@@ -32,6 +40,9 @@ class Stage {
   readonly alarms: Alarms;
   /** Throws where something of that name is done. */
   failAt: Readonly<Record<string, () => void>> = {};
+  /** What is read of a container's cpuset, where it is not what was written. */
+  readAs: (id: string) => CpusetReading | undefined = () => undefined;
+  reads = 0;
   readonly verdicts = new VerdictBook();
   readonly logged: string[] = [];
   readonly transactor: Transactor;
@@ -56,6 +67,7 @@ class Stage {
       mover: {
         move: ({ containerId, to }) => {
           if (!writes) return { kind: 'off', because: 'cgroup-writes is off' };
+          if (this.refusing) return { kind: 'refused', because: 'EBUSY' };
           this.moves++;
           this.kernel.set(containerId, this.saboteur ?? to.cpus.toString());
           return undefined;
@@ -139,9 +151,12 @@ function cgroupsOf(stage: Stage): Cgroups {
     readCpuset: (dir: string) => {
       const id = [...model.containers.values()].find(({ cgroupsPath }) => cgroupsPath === dir)?.id;
       failAt()[`read ${id}`]?.();
+      stage.reads++;
+      const reading = stage.readAs(id ?? '');
+      if (reading) return reading;
       return { kind: 'found', cpus: cpusOf(dir), effectiveCpus: cpusOf(dir), mems: CpuSet.empty };
     },
-    readActive: () => undefined,
+    readActive: () => stage.active,
     readCpus: () => ({ kind: 'missing' }),
     readQuota: () => ({ kind: 'missing' }),
     listThreads: () => ({ kind: 'missing' }),
@@ -415,4 +430,125 @@ test('after a request that could not be saved, a round learns whether the disk t
   await stage.reconciler.round();
   await stage.reconciler.round();
   expect(stage.saves).toBe(2);
+});
+
+describe('who was moved is read back', () => {
+  /** A shared container that was looked at, and whose pool was made smaller since. */
+  function moved(options: { writes?: boolean } = {}): void {
+    stage = new Stage('make q/s 0', options);
+    stage.reconciler.check(['q/s#1']);
+    stage.transactor.change((draft) => {
+      const topology = without(stage.node.model.topology, '7');
+      draft.put({ kind: 'set-topology', topology });
+      return planMoves(draft);
+    });
+  }
+  const verdict = () => {
+    const { model } = stage.node;
+    const shown = new ShownModel({ model, verdicts: stage.verdicts, now: () => '' });
+    const { kind, reason } = shown.containers()[0]!.verdict;
+    return `${kind}: ${reason}`;
+  };
+
+  test('and kept from then on, not before', () => {
+    moved();
+    expect(verdict()).toBe('pending: promised 0-6 since it was last read: not read back yet');
+    stage.reconciler.readBack(['q/s#1']);
+    expect(verdict()).toBe('kept: in the shared pool');
+  });
+
+  test('once: a second look has nothing to say, unless somebody asks for it', () => {
+    moved();
+    stage.reconciler.readBack();
+    const { reads } = stage;
+    stage.reconciler.readBack();
+    expect(stage.reads).toBe(reads);
+    stage.reconciler.readBack(undefined, { always: true });
+    expect(stage.reads).toBe(reads + 1);
+  });
+
+  test('and put right where somebody has written something else meanwhile', () => {
+    moved();
+    stage.kernel.set('q/s#1', '0');
+    stage.reconciler.readBack(['q/s#1']);
+    expect([verdict(), stage.drifts, stage.repairs]).toEqual(['kept: in the shared pool', ['repair'], ['ok']]);
+  });
+
+  test.each`
+    where                                         | writes
+    ${'where the runtime does the writing'}       | ${false}
+    ${'where the kernel did not take the change'} | ${true}
+  `('$where it is on its way, and nobody has drifted', ({ writes }: { writes: boolean }) => {
+    stage = new Stage('make q/s 0', { writes });
+    stage.kernel.set('q/s#1', '0-7');
+    stage.reconciler.check(['q/s#1']);
+    stage.refusing = true;
+    stage.transactor.change((draft) => {
+      draft.put({ kind: 'set-topology', topology: without(stage.node.model.topology, '7') });
+      return planMoves(draft);
+    });
+    expect(verdict()).toBe('pending: promised 0-6 since it was last read: not carried out yet');
+    stage.reconciler.readBack(['q/s#1']);
+    expect(verdict()).toBe('pending: promised 0-6, the kernel has cpuset.cpus 0-7: not carried out yet');
+    expect(stage.drifts).toEqual([]);
+    stage.kernel.set('q/s#1', '0-6'); // the runtime wrote
+    stage.reconciler.noteWritten(['q/s#1']);
+    expect([verdict(), stage.drifts, stage.repairs]).toEqual(['kept: in the shared pool', [], []]);
+  });
+
+  test('one that has no cgroup yet, and one that is gone, is not', () => {
+    stage = new Stage('create p/a 2');
+    stage.reconciler.readBack(['p/a#1', 'p/b#1'], { always: true });
+    expect(stage.reads).toBe(0);
+    expect(verdict()).toBe('pending: the container has not started');
+  });
+
+  test('one that is left alone has its verdict without a change of anything', () => {
+    stage = new Stage('');
+    stage.node.setRules({ cpuManagerPolicy: 'none' });
+    stage.node.run('make p/a 2');
+    const { revision } = stage.node.model;
+    stage.reconciler.readBack();
+    expect([stage.reads, stage.node.model.revision]).toEqual([1, revision]);
+    expect(verdict()).toMatch(/^kept: left alone/);
+  });
+});
+
+describe('a repair is told when the kernel was read after it, and has what is promised now', () => {
+  const reading = (cpus: string, effective = cpus): CpusetReading => {
+    const mems = CpuSet.empty;
+    return {
+      kind: 'found',
+      cpus: parseCpuList(cpus),
+      effectiveCpus: parseCpuList(effective),
+      mems,
+      effectiveMems: mems,
+    };
+  };
+
+  test.each<[string, CpusetReading]>([
+    ['is gone', { kind: 'missing' }],
+    ['can not be read', { kind: 'error', errno: 'EACCES', because: 'EACCES' }],
+    ['lost a CPU that is going offline', reading('1')],
+  ])('not where the cgroup %s', (_what, after) => {
+    stage = new Stage('make p/a 2');
+    stage.kernel.set('p/a#1', '0');
+    if (after.kind === 'found') stage.active = parseCpuList('0-4');
+    let reads = 0;
+    stage.readAs = () => (++reads > 1 ? after : undefined);
+    stage.reconciler.check(['p/a#1'], { written: true });
+    expect([stage.moves, stage.repairs]).toEqual([1, []]);
+  });
+
+  test('later, where it could not be read at first', () => {
+    stage = new Stage('make p/a 2');
+    stage.kernel.set('p/a#1', '0');
+    let reads = 0;
+    stage.readAs = () => (++reads === 2 ? { kind: 'error', errno: 'EACCES', because: 'EACCES' } : undefined);
+    stage.reconciler.check(['p/a#1'], { written: true });
+    expect(stage.repairs).toEqual([]);
+    stage.reconciler.check(['p/a#1']);
+    stage.reconciler.check(['p/a#1']);
+    expect(stage.repairs).toEqual(['ok']);
+  });
 });

@@ -11,6 +11,7 @@ import { createAdminBackend } from '../../src/app/node-status';
 import { VerdictBook } from '../../src/app/verdict-book';
 import { CpuSet } from '../../src/core/cpuset';
 import { judge } from '../../src/core/verdict/judge';
+import { matterOf } from '../../src/core/verdict/judgement';
 import type { Observation } from '../../src/core/verdict/observation';
 import type { Refusal } from '../../src/core/model/refusal';
 import { describeRefusal } from '../../src/core/transition';
@@ -50,7 +51,8 @@ async function playNode() {
   for (const container of node.model.containers.values()) {
     const { cpus = CpuSet.empty, mems = CpuSet.empty } = container.promise ?? {};
     const observation: Observation = { kind: 'seen', cpus, effective: cpus, mems };
-    verdicts.record(container.id, judge(node.model, container, observation), observation, AT);
+    const verdict = judge(node.model, container, observation);
+    verdicts.record(container.id, { verdict, observation, matter: matterOf(node.model, container) }, AT);
   }
   const on = { state: 'ready', since: AT, reason: '' } as const;
   return createAdminBackend({

@@ -8,6 +8,7 @@ import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS } from '../../src/a
 import { settingsOf } from '../../src/app/settings-of';
 import { optionNames } from '../../src/core/model/settings';
 import { DRIFT_CAUSES } from '../../src/core/verdict/drift-cause';
+import { CpuSet } from '../../src/core/cpuset';
 import { sampleStatus } from '../admin/sample-status';
 import { runInProcess as cpusetd } from '../support/run-cli';
 import { MACHINES } from './machines';
@@ -123,7 +124,10 @@ describe('commands', () => {
 describe('metrics', () => {
   /** Name, type and labels of every figure, as a scrape after one event of each kind has them. */
   async function exposeAll() {
-    const metrics = new Metrics({ status: () => sampleStatus, topology: () => MACHINES['two-sockets'].topology });
+    const metrics = new Metrics({
+      status: () => sampleStatus,
+      node: { topology: MACHINES['two-sockets'].topology, exclusive: CpuSet.empty },
+    });
     metrics.refused('RESOURCE_EXHAUSTED', { entitled: true });
     metrics.drifted('unknown-writer');
     metrics.repaired('ok');

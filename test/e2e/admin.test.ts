@@ -7,6 +7,7 @@ import {
   bundle,
   type Daemon,
   onEachRuntime,
+  readStatus,
   type RunningContainer,
   type Runtime,
   startDaemon,
@@ -115,7 +116,7 @@ onEachRuntime('what the admin socket tells', (suite) => {
   });
 
   test('status tells the kind; health of nri exits 0', async () => {
-    const { containers } = JSON.parse((await cpusetd('status', '-o', 'json')).stdout) as {
+    const { containers } = (await readStatus(daemon)) as {
       containers: { container: string; kind?: string; rules?: object }[];
     };
     expect(new Map(containers.map(({ container, kind }) => [container, kind]))).toEqual(

@@ -11,6 +11,7 @@ import {
   findFreePort,
   type LogLine,
   poll,
+  readStatus,
   replaceFile,
   onEachRuntime,
   type Runtime,
@@ -55,7 +56,7 @@ async function cpusetd(daemon: Daemon, ...args: string[]): Promise<string> {
 }
 
 async function statusOf(daemon: Daemon) {
-  return JSON.parse(await cpusetd(daemon, 'status', '-o', 'json')) as ShownStatus;
+  return (await readStatus(daemon)) as ShownStatus;
 }
 
 async function containerOf(daemon: Daemon, { id }: RunningContainer): Promise<ShownContainer> {

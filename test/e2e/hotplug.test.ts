@@ -1,14 +1,20 @@
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { writeTree } from '../support/sysfs-tree';
-import { bundle, type Daemon, poll, replaceFile, onEachRuntime, type Runtime, startDaemon, startRuntime } from './rig';
+import {
+  type Daemon,
+  poll,
+  readStatus,
+  replaceFile,
+  onEachRuntime,
+  type Runtime,
+  startDaemon,
+  startRuntime,
+} from './rig';
 
 jest.setTimeout(300_000);
 
-const run = promisify(execFile);
 const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
 const lastCpu = Number(machine.split(/[-,]/).pop());
 const listTo = (last: number): string => (last === 0 ? '0' : `0-${last}`);
@@ -52,8 +58,7 @@ onEachRuntime('a CPU goes offline and comes back', (suite) => {
 
   const setOnline = (list: string) => replaceFile(join(folder, 'sys/devices/system/cpu/online'), `${list}\n`);
   const showStatus = async () => {
-    const args = [bundle, 'status', '-o', 'json', '--admin-socket', daemon.adminSocket];
-    return JSON.parse((await run(process.execPath, args)).stdout) as {
+    return (await readStatus(daemon)) as {
       readonly node: Record<string, string>;
       readonly containers: readonly { readonly id: string; readonly verdict: { kind: string; reason: string } }[];
     };

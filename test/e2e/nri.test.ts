@@ -10,6 +10,7 @@ import {
   waitUntil,
   printMaskThenExit,
   printMaskThenSleep,
+  readStatus,
   type Runtime,
   type RunningContainer,
   startDaemon,
@@ -54,15 +55,7 @@ interface ShownStatus {
 }
 
 async function statusOf(daemon: Daemon): Promise<ShownStatus> {
-  const { stdout } = await run(process.execPath, [
-    bundle,
-    'status',
-    '-o',
-    'json',
-    '--admin-socket',
-    daemon.adminSocket,
-  ]);
-  return JSON.parse(stdout) as ShownStatus;
+  return (await readStatus(daemon)) as ShownStatus;
 }
 
 onEachRuntime('cpusetd as an NRI plugin', (suite) => {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { bundle, type ContainerSpec, type Daemon, printMaskThenSleep } from './rig';
+import { bundle, type ContainerSpec, type Daemon, printMaskThenSleep, readStatus } from './rig';
 
 const run = promisify(execFile);
 
@@ -43,7 +43,5 @@ export interface ShownStatus {
 
 /** What the daemon itself says. */
 export async function statusOf(daemon: Daemon): Promise<ShownStatus> {
-  const args = [bundle, 'status', '-o', 'json', '--admin-socket', daemon.adminSocket];
-  const { stdout } = await run(process.execPath, args);
-  return JSON.parse(stdout) as ShownStatus;
+  return (await readStatus(daemon)) as ShownStatus;
 }

@@ -13,6 +13,7 @@ export function findBrokenInvariants(node: SimulatedNode): string[] {
     ...kernelHasWhatWasPromised(node, model),
     ...diskHasWhatWasAnswered(node, model),
     ...finishedPodsHoldNothingIdle(model),
+    ...(node.daemon.onlookers?.findBroken() ?? []),
   ];
 }
 

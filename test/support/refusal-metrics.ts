@@ -1,11 +1,12 @@
 import { Metrics } from '../../src/admin/metrics';
 import { countTransaction } from '../../src/app/count';
+import { CpuSet } from '../../src/core/cpuset';
 import { sampleStatus } from '../admin/sample-status';
 import { EIGHT_CPUS } from '../core/transition/node-driver';
 
 /** What is counted of containers that ask for CPUs. */
 export function createMetricsOf() {
-  const metrics = new Metrics({ status: () => sampleStatus, topology: () => EIGHT_CPUS });
+  const metrics = new Metrics({ status: () => sampleStatus, node: { topology: EIGHT_CPUS, exclusive: CpuSet.empty } });
   type Rest<T> = T extends (first: never, ...rest: infer R) => unknown ? R : never;
   return {
     count: (...done: Rest<typeof countTransaction>) => countTransaction(metrics, ...done),

@@ -11,6 +11,7 @@ import { reconcile, type Draft } from '../../src/core/transition';
 import { planMoves, type Move } from '../../src/core/plan/plan-moves';
 import type { Observation } from '../../src/core/verdict/observation';
 import { decodeState, encodeState } from '../../src/state';
+import { Onlookers } from './onlookers';
 
 /** A fault of our own, where a test wants one. */
 export class InjectedFault extends Error {}
@@ -50,7 +51,7 @@ export class SimulatedNode {
   readonly specs = new Map<string, PodSpec>();
   /** Containers that started while nobody answered. */
   readonly unadjusted = new Set<string>();
-  daemon: { model: NodeModel; transactor: Transactor } | undefined;
+  daemon: { model: NodeModel; transactor: Transactor; onlookers?: Onlookers } | undefined;
   /** Effects until the process is killed, between any two of them; Infinity = never. */
   effectsUntilCut = Infinity;
   diskIsFull = false;
@@ -65,9 +66,11 @@ export class SimulatedNode {
   private ids = 0;
   private clock = 0;
 
+  /** `looksOn`: the daemon also reads back, judges and shows what it does, in later turns of the event loop. */
   constructor(
     public topology: Topology,
     public settings: Settings,
+    private readonly looksOn = false,
   ) {}
 
   nextId(prefix: string): string {
@@ -117,18 +120,27 @@ export class SimulatedNode {
       now: () => {
         this.isDeciding = true;
         this.strike('decide');
-        return new Date(++this.clock * 1000).toISOString();
+        return this.tick();
       },
       log: pino({ level: 'silent' }),
       observer: {
-        onTransaction: ({ notes }) => {
+        onTransaction: (done) => {
+          const { notes } = done;
           this.strike('tell');
+          this.daemon?.onlookers?.begin(done);
           this.switches += notes.filter(({ message }) => message === 'switched').length;
         },
       },
     });
-    this.daemon = { model, transactor };
+    const onlookers = this.looksOn && {
+      onlookers: new Onlookers({ model, transactor, kernel: this.kernel, now: () => this.tick() }),
+    };
+    this.daemon = { model, transactor, ...onlookers };
     this.synchronize();
+  }
+
+  private tick(): string {
+    return new Date(++this.clock * 1000).toISOString();
   }
 
   /** An answer that is an error ends the connection, and the next one begins with the same again. */
@@ -161,6 +173,7 @@ export class SimulatedNode {
   }
 
   kill(): void {
+    this.daemon?.onlookers?.end();
     this.daemon = undefined;
     this.effectsUntilCut = Infinity;
   }
@@ -251,6 +264,10 @@ export class SimulatedNode {
   /** What the reconciler does in one round. */
   sweep(): void {
     if (!this.daemon) return;
+    if (this.daemon.onlookers) {
+      this.daemon.onlookers.sweep();
+      return;
+    }
     this.change((draft) => {
       const observations = new Map<string, Observation>();
       for (const [id, cpus] of this.kernel) {

@@ -390,7 +390,11 @@ export interface CpuPromise {
   /** Empty: memory nodes are left alone. */
   mems: string;
   /** µs a period; -1 = no limit; unset = left alone. */
-  quotaUs?: bigint | undefined;
+  quotaUs?:
+    | bigint
+    | undefined;
+  /** Since when it is this one. An observation of before says nothing about it. */
+  since: Date | undefined;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -3466,7 +3470,7 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
 };
 
 function createBaseCpuPromise(): CpuPromise {
-  return { cpus: "", mems: "", quotaUs: undefined, _unknownFields: {} };
+  return { cpus: "", mems: "", quotaUs: undefined, since: undefined, _unknownFields: {} };
 }
 
 export const CpuPromise: MessageFns<CpuPromise> = {
@@ -3482,6 +3486,9 @@ export const CpuPromise: MessageFns<CpuPromise> = {
         throw new globalThis.Error("value provided for field message.quotaUs of type int64 too large");
       }
       writer.uint32(24).int64(message.quotaUs);
+    }
+    if (message.since !== undefined) {
+      Timestamp.encode(toTimestamp(message.since), writer.uint32(34).fork()).join();
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -3531,6 +3538,14 @@ export const CpuPromise: MessageFns<CpuPromise> = {
             message.quotaUs = reader.int64() as bigint;
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.since = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3559,6 +3574,7 @@ export const CpuPromise: MessageFns<CpuPromise> = {
     message.cpus = object.cpus ?? "";
     message.mems = object.mems ?? "";
     message.quotaUs = (object.quotaUs !== undefined && object.quotaUs !== null) ? BigInt(object.quotaUs) : undefined;
+    message.since = object.since ?? undefined;
     return message;
   },
 };

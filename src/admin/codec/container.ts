@@ -17,7 +17,12 @@ export function encodeContainer(container: ContainerStatus): pb.ContainerStatus 
     container: container.container,
     placement: PLACEMENTS[container.placement],
     ...(promise && {
-      promise: { cpus: promise.cpus.toString(), mems: promise.mems.toString(), quotaUs: encodeQuota(promise.quotaUs) },
+      promise: {
+        cpus: promise.cpus.toString(),
+        mems: promise.mems.toString(),
+        quotaUs: encodeQuota(promise.quotaUs),
+        since: encodeTime(promise.since),
+      },
     }),
     ...(observation && {
       observation: {
@@ -53,6 +58,7 @@ export function decodeContainer(container: pb.ContainerStatus): ContainerStatus 
         cpus: parseCpuList(promise.cpus),
         mems: parseCpuList(promise.mems),
         ...decodeQuota(promise.quotaUs),
+        ...(promise.since && { since: decodeTime(promise.since) }),
       },
     }),
     ...(observation && {

@@ -52,6 +52,8 @@ export interface Container {
   readonly quota?: 'lifted' | 'as-asked';
   /** Absent when left alone. */
   readonly promise?: CpuPromise;
+  /** Since when the promise is this one, RFC 3339. */
+  readonly promisedAt?: string;
   /** What the runtime or the kernel was given last; differs from the promise until a pending move is carried out. */
   readonly told?: CpuPromise;
   /** What the runtime's own record (the OCI spec) says, as far as known; it follows the promise in the background. */

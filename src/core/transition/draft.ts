@@ -1,5 +1,5 @@
 import type { AllocationStep } from '../allocation/allocation-step';
-import type { Container } from '../model/container';
+import { samePromise, type Container } from '../model/container';
 import { runtimeUidOf } from '../model/find-spec';
 import type { Change, NodeModel, NodeView } from '../model/node-model';
 
@@ -23,6 +23,7 @@ export class Draft {
   private readonly touchedIds = new Set<string>();
   private readonly touchedPods = new Set<string>();
   private everyone = false;
+  private ground = false;
   private decisionsLeft: number;
   private cut = false;
   readonly notes: Note[] = [];
@@ -58,15 +59,35 @@ export class Draft {
     return this.durable;
   }
 
-  readonly put = (change: Change): void => {
+  readonly put = (proposed: Change): void => {
+    const change =
+      proposed.kind === 'put-container' ? { ...proposed, container: this.dated(proposed.container) } : proposed;
     const inverse = this.model.apply(change);
     this.undo.push(inverse);
     for (const uid of [podUidOf(change), podUidOf(inverse)]) if (uid !== undefined) this.touchedPods.add(uid);
     if (change.kind === 'put-container') this.touchedIds.add(change.container.id);
-    else if (change.kind === 'put-assignment' || change.kind === 'drop-assignment') this.durable = this.everyone = true;
+    else if (change.kind === 'put-assignment') {
+      this.durable = this.everyone = true;
+      if (change.assignment.containerId !== null) this.touchedIds.add(change.assignment.containerId);
+    } else if (change.kind === 'drop-assignment') this.durable = this.everyone = true;
     else if (change.kind === 'keep-spec' || change.kind === 'unkeep-spec') this.durable = true;
-    else if (change.kind === 'set-topology' || change.kind === 'set-settings') this.everyone = true;
+    else if (change.kind === 'set-topology' || change.kind === 'set-settings') this.everyone = this.ground = true;
   };
+
+  /** A promise of the same CPUs and memory nodes as before is the same promise; any other is made now. */
+  private dated(container: Container): Container {
+    const { promise } = container;
+    const before = this.model.containers.get(container.id);
+    if (promise === undefined || (promise === before?.promise && container.promisedAt === before.promisedAt))
+      return container;
+    const isOld = samePromise(promise, before?.promise);
+    const promisedAt = isOld ? before?.promisedAt : this.now;
+    return {
+      ...container,
+      ...(isOld && { promise: before!.promise! }),
+      ...(promisedAt !== undefined && { promisedAt }),
+    };
+  }
 
   /** The containers whose promise may have changed: all of them when assignments, machine or rules did. */
   readonly affected = (): Container[] => {
@@ -74,6 +95,11 @@ export class Draft {
     if (this.everyone) return [...containers.values()];
     return [...this.touchedIds].flatMap((id) => containers.get(id) ?? []);
   };
+
+  /** The containers whose last verdict may have been given on something else than is true now; undefined: all of them. */
+  get outdated(): readonly string[] | undefined {
+    return this.ground ? undefined : [...this.touchedIds];
+  }
 
   /** The pods about which anything changed, by the uid that the runtime knows them by. */
   get podUids(): readonly string[] {
@@ -102,7 +128,7 @@ export class Draft {
   rollback(): void {
     for (const change of this.undo.reverse()) this.model.apply(change);
     this.undo.length = 0;
-    this.durable = this.everyone = false;
+    this.durable = this.everyone = this.ground = false;
     this.touchedIds.clear();
     this.touchedPods.clear();
   }

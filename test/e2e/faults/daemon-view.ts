@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { bundle, type Daemon } from '../rig';
+import { bundle, type Daemon, readStatus } from '../rig';
 
 const run = promisify(execFile);
 
@@ -34,7 +34,7 @@ async function ask(daemon: Daemon, ...command: string[]): Promise<string> {
 }
 
 export async function statusOf(daemon: Daemon): Promise<ShownStatus> {
-  return JSON.parse(await ask(daemon, 'status', '-o', 'json')) as ShownStatus;
+  return (await readStatus(daemon)) as ShownStatus;
 }
 
 /** Whether the daemon says of a part of itself that it serves; the empty name stands for all of it. */

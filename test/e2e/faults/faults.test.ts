@@ -375,7 +375,7 @@ onEachRuntime('faults', (suite) => {
       'gap after a crash then': 'shorter than a minute',
     },
     async () => {
-      await start({ env: { NODE_OPTIONS: `--require ${join(__dirname, 'step-clock.cjs')}` } });
+      await start({ env: { NODE_OPTIONS: `--require ${join(__dirname, 'step-clock.cjs')}` }, clock: 'stepped' });
       const db = await run(pinned);
       const kept: string[] = [];
       const repaired: string[] = [];

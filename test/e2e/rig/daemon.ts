@@ -28,6 +28,8 @@ export interface DaemonOptions {
   readonly criListen?: string;
   /** Another build than dist/cpusetd.js: an earlier version, say. */
   readonly bundle?: string;
+  /** Its clock is stepped: what it tells of times can't be compared. */
+  readonly clock?: 'stepped';
 }
 
 /** One for all daemons of a test, as on a host: they keep each other off a runtime. */
@@ -52,6 +54,14 @@ export class Daemon {
   constructor(private readonly options: DaemonOptions) {
     this.criListen = options.criListen ?? join(this.dir, 'cri.sock');
     this.stateDir = options.stateDir ?? join(this.dir, 'state');
+  }
+
+  get clock(): 'steady' | 'stepped' {
+    return this.options.clock ?? 'steady';
+  }
+
+  get isOtherVersion(): boolean {
+    return this.options.bundle !== undefined;
   }
 
   get pid(): number {

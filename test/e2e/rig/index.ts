@@ -9,4 +9,5 @@ export { type ContainerSpec, Kubelet, type PodSpec } from './kubelet';
 export type { Qos, ResourceSpec } from './kubelet-numbers';
 export { RunningPod } from './pod';
 export { knowsRequiredPlugins, onEachRuntime, requireRuntime, type Suite } from './require-runtime';
+export { readStatus } from './status';
 export { type Runtime, type RuntimeFacts, startRuntime } from './runtime';

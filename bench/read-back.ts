@@ -1,0 +1,167 @@
+/**
+ * How soon all rows say that the promise is kept after a change that moves a whole pool, and how much processor time the longest turn
+ * of the event loop takes meanwhile.
+ * Cgroups are those of the real kernel, made and removed here; needs root and CPUs 0 and 1. Arguments: numbers of shared containers
+ * (500), --quick.
+ */
+import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { pino } from 'pino';
+import { Aftermath } from '../src/app/aftermath';
+import { Alarms } from '../src/app/alarms';
+import { createCgroupMover } from '../src/app/cgroup-mover';
+import { DriftClues } from '../src/app/drift-clues';
+import { DriftWatch } from '../src/app/drift-watch';
+import { Faults } from '../src/app/faults';
+import { Reconciler } from '../src/app/reconciler';
+import { ShownModel } from '../src/app/shown-model';
+import { Transactor } from '../src/app/transactor';
+import { VerdictBook } from '../src/app/verdict-book';
+import { CpuSet, parseCpuList } from '../src/core/cpuset';
+import { NodeModel } from '../src/core/model/node-model';
+import { NO_OPTIONS } from '../src/core/model/settings';
+import { planMoves } from '../src/core/plan/plan-moves';
+import { buildTopology } from '../src/core/topology';
+import { openCgroups } from '../src/host';
+
+const sizes = process.argv
+  .slice(2)
+  .filter((argument) => /^\d+$/.test(argument))
+  .map(Number);
+const ROUNDS = process.argv.includes('--quick') ? 2 : 10;
+const parent = `/cpusetd-read-back-${process.pid}`;
+const cgroups = openCgroups({ cgroupRoot: '/sys/fs/cgroup' });
+const root = cgroups.version === 1 ? '/sys/fs/cgroup/cpuset' : '/sys/fs/cgroup';
+
+void main();
+
+async function main(): Promise<void> {
+  for (const size of sizes.length > 0 ? sizes : [500]) {
+    const dirs = Array.from({ length: size }, (_, i) => `${parent}/c${i}`);
+    const made: string[] = [];
+    try {
+      for (const dir of [parent, ...dirs]) {
+        mkdirSync(root + dir);
+        made.push(root + dir);
+        writeFileSync(`${root}${dir}/cpuset.cpus`, '0-1');
+        writeFileSync(`${root}${dir}/cpuset.mems`, '0');
+        if (dir === parent && cgroups.version !== 1) writeFileSync(`${root}${dir}/cgroup.subtree_control`, '+cpuset');
+      }
+      await measure(dirs);
+    } finally {
+      for (const folder of made.reverse()) rmdirSync(folder);
+    }
+  }
+}
+
+async function measure(dirs: readonly string[]): Promise<void> {
+  const node = createNode(dirs);
+  await node.readBack();
+  const moves: number[] = [];
+  const kept: number[] = [];
+  const cpu: number[] = [];
+  const turns: number[] = [];
+  for (let round = -2; round < ROUNDS; round++) {
+    const start = performance.now();
+    node.changePool(round % 2 === 0);
+    const answered = performance.now();
+    if (node.countKept() > 0) throw new Error('a row says kept, and nobody has read it back');
+    const longest = await node.readBack();
+    const doneMs = node.endedAtMs - answered;
+    if (node.countKept() !== dirs.length) throw new Error('a row does not say kept');
+    if (round < 0) continue; // warms up
+    moves.push(answered - start);
+    kept.push(doneMs);
+    cpu.push(node.cpuMs);
+    turns.push(longest);
+  }
+  node.end();
+  const at = (of: number[], share: number) =>
+    of.sort((a, b) => a - b)[Math.min(of.length - 1, Math.floor(of.length * share))]!.toFixed(1);
+  console.log(
+    `${dirs.length} shared containers, cgroup version ${cgroups.version}: the change ${at(moves, 0.5)} ms; all rows kept ${at(kept, 0.5)} ms (worst ${at(kept, 1)}) after it, with ${at(cpu, 0.5)} ms of processor time; longest turn ${at(turns, 0.5)} ms (worst ${at(turns, 1)})`,
+  );
+}
+
+function createNode(dirs: readonly string[]) {
+  const log = pino({ level: 'silent' });
+  const now = (): string => new Date().toISOString();
+  const { signal } = new AbortController();
+  const cpus = [0, 1].map((id) => ({ id, core: id, socket: 0, numaNode: 0, uncoreCache: 0 }));
+  const settings = { cpuManagerPolicy: 'static', options: NO_OPTIONS, reserved: parseCpuList('0'), minSharedCpus: 1, onInsufficientCpu: 'refuse', liftCpuQuota: false } as const; // prettier-ignore
+  const model = new NodeModel(buildTopology({ cpus }), settings);
+  const promise = { cpus: parseCpuList('0-1'), mems: CpuSet.empty };
+  dirs.forEach((dir, i) => {
+    const container = { id: `c${i}`, sandboxId: 'pod', podUid: `uid${i}`, name: `c${i}`, cgroupsPath: dir, phase: 'running', resources: {}, placement: 'shared', entitled: 0, promise, told: promise, recorded: promise, freshAssignment: false, because: 'bench' } as const; // prettier-ignore
+    model.apply({ kind: 'put-container', container });
+  });
+  const verdicts = new VerdictBook();
+  const alarms = new Alarms({ log, now, onChange: () => undefined });
+  const faults = new Faults({ log, alarms });
+  const mover = createCgroupMover(cgroups, { writes: true });
+  const transactor = new Transactor({
+    model,
+    save: () => undefined,
+    mover,
+    now,
+    log,
+    observer: { onTransaction: (done) => aftermath.begin(done) },
+  });
+  const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => false });
+  let isDone = false;
+  let endedAtMs = 0;
+  let cpuMs = 0;
+  let begunAt = process.cpuUsage();
+  const onSwept = (): void => {
+    const last = `c${dirs.length - 1}`;
+    if (verdicts.get(last)?.matter.promise !== model.containers.get(last)?.promise) return;
+    if (!isDone) {
+      endedAtMs = performance.now();
+      const { user, system } = process.cpuUsage(begunAt);
+      cpuMs = (user + system) / 1_000;
+    }
+    isDone = true;
+  };
+  const observer = { onDrift: () => undefined, onRepair: () => undefined, onSwept };
+  const reconciler = new Reconciler({ model, transactor, cgroups, writes: true, verdicts, clues, alarms, faults, resynchronize: () => undefined, now, log, signal, observer }); // prettier-ignore
+  const watch = new DriftWatch({
+    model,
+    cgroups,
+    faults,
+    alarms,
+    onDrift: (ids) => reconciler.check(ids),
+    onAsPromised: (ids) => reconciler.noteWritten(ids),
+  });
+  const aftermath = new Aftermath({ tell: {}, makeRoom: () => undefined, watch: () => watch.follow(), check: (ids) => reconciler.check(ids), readBack: (ids, options) => reconciler.readBack(ids, options), follow: {}, faults, signal }); // prettier-ignore
+  const shown = new ShownModel({ model, verdicts, now });
+  reconciler.readBack();
+  return {
+    changePool: (smaller: boolean): void =>
+      transactor.change((draft) => {
+        const assignment = { podUid: 'own', podNamespace: '', podName: '', containerName: 'c', kind: 'static', cpus: parseCpuList('1'), mems: CpuSet.empty, requested: 1, containerId: null, quotaLifted: false, rules: { policy: 'static', options: [], reserved: parseCpuList('0') }, because: '', since: now() } as const; // prettier-ignore
+        draft.put(smaller ? { kind: 'put-assignment', assignment } : { kind: 'drop-assignment', key: 'own/c' });
+        return planMoves(draft);
+      }),
+    countKept: () => shown.containers().filter(({ verdict }) => verdict.kind === 'kept').length,
+    /** Waits until all is read back, and until what the kernel tells of our writes has been compared; returns the processor time of the longest turn, ms. */
+    readBack: async (): Promise<number> => {
+      isDone = false;
+      begunAt = process.cpuUsage();
+      let longest = 0;
+      for (let after = 0; !isDone || after < dirs.length / 32 + 10; after += Number(isDone)) {
+        const start = process.cpuUsage();
+        await nextTurn();
+        const { user, system } = process.cpuUsage(start);
+        longest = Math.max(longest, (user + system) / 1_000);
+      }
+      return longest;
+    },
+    get cpuMs() {
+      return cpuMs;
+    },
+    get endedAtMs() {
+      return endedAtMs;
+    },
+    end: () => watch.close(),
+  };
+}

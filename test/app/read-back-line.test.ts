@@ -1,0 +1,102 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ReadBackLine } from '../../src/app/read-back-line';
+import { silentFaults } from '../support/faults';
+
+/** A line whose clock goes on by a millisecond for each container that is read. */
+function watchLine(failAt: ReadonlySet<string> = new Set(), needed = (asked: readonly unknown[]) => asked.length) {
+  let nowMs = 0;
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const stop = new AbortController();
+  /** What was read in each turn. */
+  const turns: string[][] = [[]];
+  let ends = 0;
+  const line = new ReadBackLine({
+    read: (asked) => {
+      for (const { containerId, always } of asked) {
+        nowMs++;
+        if (failAt.has(containerId)) throw new Error('a fault of our own');
+        turns.at(-1)!.push(always ? `${containerId}!` : containerId);
+      }
+      return needed(asked);
+    },
+    onEnd: () => {
+      ends++;
+    },
+    faults: silentFaults(),
+    signal: stop.signal,
+  });
+  const turn = async (): Promise<void> => {
+    turns.push([]);
+    await nextTurn();
+  };
+  return { line, turns, turn, stop, clock, ends: () => ends };
+}
+
+const ask = (count: number, { from = 0, always = false } = {}) =>
+  Array.from({ length: count }, (_, i) => ({ containerId: `c${from + i}`, always }));
+const AT_ONCE = 16;
+
+afterEach(() => jest.restoreAllMocks());
+
+test('who is first is read at once, the others in turns of bounded time, and the end is told once', async () => {
+  const { line, turns, turn, ends } = watchLine();
+  line.add(ask(40));
+  expect([turns[0]?.length, ends()]).toEqual([AT_ONCE, 0]);
+  await turn();
+  expect([turns[1]?.length, ends()]).toEqual([AT_ONCE, 0]);
+  await turn();
+  await turn();
+  expect(turns.flat()).toEqual(ask(40).map(({ containerId }) => containerId));
+  expect(ends()).toBe(1);
+});
+
+test('a short line is read in the turn in which it comes', () => {
+  const { line, turns, ends } = watchLine();
+  line.add(ask(3));
+  line.add([]);
+  line.add(ask(2, { from: 3 }));
+  expect([turns[0], ends()]).toEqual([['c0', 'c1', 'c2', 'c3', 'c4'], 2]);
+});
+
+test('who comes again while waiting is read once; who comes after the reading is read again', async () => {
+  const { line, turns, turn } = watchLine();
+  line.add(ask(20));
+  line.add(ask(20));
+  await turn();
+  await turn();
+  const seen = turns.flat();
+  expect(seen.filter((id) => id === 'c0')).toHaveLength(2); // it had been read when it came again
+  expect(seen.filter((id) => id === 'c19')).toHaveLength(1);
+});
+
+test('who was asked for in any case stays so when asked for once more', async () => {
+  const { line, turns, turn } = watchLine();
+  line.add(ask(20));
+  line.add([{ containerId: 'x', always: true }]);
+  line.add([{ containerId: 'x', always: false }]);
+  await turn();
+  expect(turns.flat().filter((id) => id.startsWith('x'))).toEqual(['x!']);
+});
+
+test('a fault in reading some keeps nobody else from being read', async () => {
+  const { line, turns, turn } = watchLine(new Set(['c3']));
+  line.add(ask(40));
+  await turn();
+  await turn();
+  expect(turns.flat()).toContain('c39');
+});
+
+test('nothing is read when all is to end', async () => {
+  const { line, turns, turn, stop, ends } = watchLine();
+  line.add(ask(40));
+  stop.abort();
+  await turn();
+  line.add(ask(1));
+  expect([turns.flat().length, ends()]).toEqual([AT_ONCE, 0]);
+});
+
+test('a line in which nobody needed it has no end to be told of', () => {
+  const { line, ends } = watchLine(new Set(), () => 0);
+  line.add(ask(5));
+  expect(ends()).toBe(0);
+});

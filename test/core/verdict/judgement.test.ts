@@ -1,0 +1,180 @@
+import { CpuSet } from '../../../src/core/cpuset';
+import { judge } from '../../../src/core/verdict/judge';
+import { isOutdated, judgeNow, matterOf, type Judgement } from '../../../src/core/verdict/judgement';
+import { buildTopology } from '../../../src/core/topology';
+import { cpus, NodeDriver, settingsWith, without } from '../transition/node-driver';
+
+/** What is told of a container that somebody has looked at now; `has` is what the kernel has, as promised without it. */
+function lookAt(node: NodeDriver, target: string, has = node.container(target)!.promise!.cpus.toString()): Judgement {
+  const container = node.container(target)!;
+  const observation = { kind: 'seen', cpus: cpus(has), effective: cpus(has), mems: CpuSet.empty } as const;
+  return {
+    verdict: judge(node.model, container, observation),
+    observation,
+    matter: matterOf(node.model, container),
+  };
+}
+
+function tell(node: NodeDriver, target: string, last: Judgement | undefined) {
+  const container = node.container(target)!;
+  const isStale = isOutdated(node.model, container, last);
+  return { ...judgeNow(node.model, container, last), isOutdated: isStale };
+}
+
+test('as long as nothing has changed the last verdict stands', () => {
+  const node = new NodeDriver().run('make q/s 0');
+  const last = lookAt(node, 'q/s');
+  expect(tell(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
+  node.run('make r/t 0'); // moves nobody
+  expect(tell(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
+});
+
+test('a promise that was made since then is pending until it is read back', () => {
+  const node = new NodeDriver().run('make q/s 0');
+  const before = lookAt(node, 'q/s');
+  node.run('make p/a 2');
+  expect(tell(node, 'q/s', before)).toEqual({
+    kind: 'pending',
+    because: 'promised 0,2-4,6-7 since it was last read: not read back yet',
+    isOutdated: true,
+  });
+  expect(tell(node, 'q/s', lookAt(node, 'q/s'))).toMatchObject({ kind: 'kept', isOutdated: false });
+});
+
+test('also where it is of the same CPUs as one before: what was read in between is not known', () => {
+  const node = new NodeDriver().run('make q/s 0');
+  const before = lookAt(node, 'q/s');
+  node.run('make p/a 2; end p/a; stop p; remove p');
+  expect(node.container('q/s')!.promise!.cpus).toEqual(before.matter.promise!.cpus);
+  expect(tell(node, 'q/s', before)).toMatchObject({ kind: 'pending', isOutdated: true });
+});
+
+test('one that is promised the same again has the promise that it had', () => {
+  const node = new NodeDriver().run('make p/a 2');
+  const { promise, promisedAt } = node.container('p/a')!;
+  const last = lookAt(node, 'p/a');
+  const { pod, container } = node.infoOf('p/a');
+  node.send({ kind: 'update-container', pod, container, resources: { cpus: '0-7' } });
+  expect(node.container('p/a')).toMatchObject({ promise, promisedAt });
+  expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'kept', isOutdated: false });
+});
+
+test('a move that was not made is told as such', () => {
+  const node = new NodeDriver().run('make q/s 0');
+  const before = lookAt(node, 'q/s');
+  node.run('make p/a 2');
+  const { told: _none, ...container } = node.container('q/s')!;
+  node.model.apply({ kind: 'put-container', container });
+  expect(tell(node, 'q/s', before).because).toBe('promised 0,2-4,6-7 since it was last read: not carried out yet');
+});
+
+test('a promise that was taken back before it was written leaves the last verdict as it is', () => {
+  const node = new NodeDriver().run('make q/s 0');
+  const last = lookAt(node, 'q/s');
+  expect(() =>
+    node.change((draft) => {
+      draft.put({ kind: 'put-container', container: { ...node.container('q/s')!, promise: last.matter.promise! } });
+      draft.put({
+        kind: 'put-container',
+        container: { ...node.container('q/s')!, promise: { cpus: cpus('0'), mems: CpuSet.empty } },
+      });
+      draft.rollback();
+      throw new Error('not saved');
+    }),
+  ).toThrow('not saved');
+  expect(tell(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
+});
+
+describe('what a verdict depends on beside the promise is judged as it is now', () => {
+  test('rules that came since', () => {
+    const node = new NodeDriver().run('make p/a 2');
+    const last = lookAt(node, 'p/a');
+    node.setRules({ options: { fullPcpusOnly: true } });
+    expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'held-under-old-rules', isOutdated: true });
+    node.model.apply({ kind: 'set-settings', settings: settingsWith({ reserved: '0-1' }) });
+    expect(tell(node, 'p/a', last).because).toBe('CPUs 1 are reserved now');
+  });
+
+  test('a machine whose CPUs are isolated', () => {
+    const node = new NodeDriver().run('make p/a 2');
+    const last = lookAt(node, 'p/a');
+    const { cpus: all } = node.model.topology;
+    node.model.apply({ kind: 'set-topology', topology: buildTopology({ cpus: all, isolated: cpus('1,5') }) });
+    expect(tell(node, 'p/a', last)).toMatchObject({
+      kind: 'kept',
+      because: expect.stringContaining('the kernel isolates CPUs 1,5'),
+      isOutdated: true,
+    });
+  });
+
+  test('an assignment, and what a container is there for', () => {
+    const node = new NodeDriver().run('make p/a 2');
+    const last = lookAt(node, 'p/a');
+    const assignment = [...node.model.assignments.values()][0]!;
+    node.model.apply({ kind: 'put-assignment', assignment: { ...assignment, because: 'another reason' } });
+    expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'kept', because: 'another reason', isOutdated: true });
+    node.model.apply({ kind: 'drop-assignment', key: 'p/a' });
+    expect(tell(node, 'p/a', last).kind).toBe('unknown');
+  });
+
+  test('one that waits for CPUs of its own no more', () => {
+    const node = new NodeDriver().run('make q/s 0');
+    const container = node.container('q/s')!;
+    const waiting = { ...container, waitsSince: '2026-01-01T00:00:00Z', because: 'it waits' };
+    node.model.apply({ kind: 'put-container', container: waiting });
+    const last = lookAt(node, 'q/s');
+    expect(last.verdict).toEqual({ kind: 'pending', because: 'it waits' });
+    node.model.apply({ kind: 'put-container', container });
+    expect(tell(node, 'q/s', last)).toMatchObject({ kind: 'kept', isOutdated: true });
+  });
+
+  test('a pool that overlaps exclusive CPUs, for want of others', () => {
+    const node = new NodeDriver().run('make p/a 7; make q/s 0');
+    const last = lookAt(node, 'q/s', '0');
+    node.model.apply({ kind: 'set-topology', topology: without(node.model.topology, '0') });
+    expect(tell(node, 'q/s', last)).toMatchObject({ kind: 'violated', isOutdated: true });
+  });
+
+  test('the likely cause of a drift is known to who has looked, and stays', () => {
+    const node = new NodeDriver().run('make p/a 2');
+    const last = lookAt(node, 'p/a', '0-7');
+    const verdict = { ...last.verdict, because: 'promised 1,5; likely cause: somebody' };
+    node.setRules({ options: { fullPcpusOnly: true } });
+    expect(tell(node, 'p/a', { ...last, verdict })).toEqual({ ...verdict, isOutdated: true });
+  });
+});
+
+test.each`
+  history                                    | kind         | because
+  ${'create p/a 2'}                          | ${'pending'} | ${'the container has not started'}
+  ${'create p/a 2; starting p/a'}            | ${'pending'} | ${'its cgroup has not been looked at yet'}
+  ${'create p/a 2; starting p/a; start p/a'} | ${'pending'} | ${'its cgroup has not been looked at yet'}
+`(
+  'after "$history", one that was looked at before it had a cgroup is $kind: $because',
+  ({ history, kind, because }) => {
+    const node = new NodeDriver();
+    const [creation = '', ...rest] = (history as string).split(';');
+    node.run(creation);
+    const container = node.container('p/a')!;
+    const observation = { kind: 'gone' } as const;
+    const verdict = judge(node.model, container, observation);
+    const last: Judgement = { verdict, observation, matter: matterOf(node.model, container) };
+    node.run(rest.join(';'));
+    expect(judgeNow(node.model, node.container('p/a')!, last)).toEqual({ kind, because });
+  },
+);
+
+test('one that is left alone has nothing that could be outdated, until it is promised something', () => {
+  const node = new NodeDriver(undefined, { cpuManagerPolicy: 'none' }).run('make p/a 2');
+  const container = node.container('p/a')!;
+  const observation = { kind: 'seen', cpus: cpus('0-7'), effective: cpus('0-7'), mems: CpuSet.empty } as const;
+  const last = {
+    verdict: judge(node.model, container, observation),
+    observation,
+    matter: matterOf(node.model, container),
+  };
+  expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'kept', isOutdated: false });
+  const promise = { cpus: cpus('0-7'), mems: CpuSet.empty };
+  node.model.apply({ kind: 'put-container', container: { ...container, placement: 'shared', promise } });
+  expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'pending', isOutdated: true });
+});

@@ -1,0 +1,52 @@
+/** CPUs or memory nodes: a set, or the list of one. */
+interface Listed {
+  toString(): string;
+}
+
+/** A container as status shows it, as an object of the daemon or as JSON of its command. */
+export interface ShownRow {
+  readonly id: string;
+  readonly promise?: { readonly cpus: Listed; readonly mems?: Listed; readonly since?: string };
+  readonly observation?: {
+    readonly cpus: Listed;
+    readonly effectiveCpus: Listed;
+    readonly mems?: Listed;
+    readonly at: string;
+  };
+  readonly verdict: { readonly kind: string; readonly since?: string };
+}
+
+/** `stepped`: times of before and after a step can't be compared. */
+type Clock = 'steady' | 'stepped';
+
+/**
+ * Rows that contradict themselves. Who says that a promise is kept has read the kernel after the promise was made, and found exactly
+ * that. Containers without a promise are left alone.
+ */
+export function findContradictions(
+  rows: readonly ShownRow[],
+  { clock = 'steady' }: { readonly clock?: Clock } = {},
+): string[] {
+  return rows.flatMap((row) => contradictionsIn(row, clock).map((what) => `${row.id} is ${row.verdict.kind}: ${what}`));
+}
+
+function contradictionsIn({ promise, observation, verdict }: ShownRow, clock: Clock): string[] {
+  if (!promise || !['kept', 'held-under-old-rules'].includes(verdict.kind)) return [];
+  if (!observation) return ['nobody has read what the kernel has'];
+  const broken: string[] = [];
+  const differs = (what: string, seen: Listed = '', promised: Listed): void => {
+    if (seen.toString() !== promised.toString())
+      broken.push(`${what} ${seen.toString()}, promised ${promised.toString()}`);
+  };
+  differs('cpuset.cpus', observation.cpus, promise.cpus);
+  differs('effective CPUs', observation.effectiveCpus, promise.cpus);
+  if (promise.mems && promise.mems.toString() !== '') differs('memory nodes', observation.mems, promise.mems);
+  if (promise.since === undefined) broken.push('nobody knows since when it is promised');
+  else if (clock === 'steady') {
+    if (Date.parse(observation.at) < Date.parse(promise.since))
+      broken.push(`read at ${observation.at}, promised at ${promise.since}`);
+    if (verdict.since !== undefined && Date.parse(verdict.since) < Date.parse(promise.since))
+      broken.push(`kept since ${verdict.since}, promised at ${promise.since}`);
+  }
+  return broken;
+}

@@ -1,0 +1,120 @@
+import { pino } from 'pino';
+import { Aftermath } from '../../src/app/aftermath';
+import { Alarms } from '../../src/app/alarms';
+import { DriftClues } from '../../src/app/drift-clues';
+import { Faults } from '../../src/app/faults';
+import { Reconciler } from '../../src/app/reconciler';
+import { ShownModel } from '../../src/app/shown-model';
+import type { Transaction, Transactor } from '../../src/app/transactor';
+import { VerdictBook } from '../../src/app/verdict-book';
+import { CpuSet } from '../../src/core/cpuset';
+import type { NodeModel } from '../../src/core/model/node-model';
+import { cgroupPathOf, type Cgroups } from '../../src/host';
+import { findContradictions } from './contradictions';
+
+/** What a daemon has beside its transactor to see and to show what it does, on a kernel that is a map. */
+export class Onlookers {
+  private readonly stop = new AbortController();
+  private readonly verdicts = new VerdictBook();
+  private readonly reconciler: Reconciler;
+  private readonly aftermath: Aftermath;
+  private readonly shown: ShownModel;
+  /** What was told and was not so. */
+  private readonly untrue: string[] = [];
+
+  constructor(
+    private readonly parts: {
+      readonly model: NodeModel;
+      readonly transactor: Transactor;
+      readonly kernel: ReadonlyMap<string, CpuSet>;
+      readonly now: () => string;
+    },
+  ) {
+    const { model, transactor, kernel, now } = parts;
+    const { verdicts } = this;
+    const { signal } = this.stop;
+    const log = pino({ level: 'silent' });
+    const alarms = new Alarms({ log, now, onChange: () => undefined });
+    const faults = new Faults({ log, alarms });
+    const cgroups = cgroupsOf(model, kernel);
+    const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => false, listProcessNames: () => new Set() });
+    this.reconciler = new Reconciler({
+      model, transactor, cgroups, writes: true, verdicts, clues, alarms, faults, resynchronize: () => undefined, now, log, signal,
+      observer: {
+        onDrift: () => undefined,
+        onRepair: (outcome, id) => outcome === 'ok' && this.compareRepaired(id),
+        onSwept: () => undefined,
+      },
+    }); // prettier-ignore
+    this.aftermath = new Aftermath({
+      tell: {},
+      makeRoom: () => undefined,
+      watch: () => undefined,
+      check: (ids) => this.reconciler.check(ids),
+      readBack: (ids, options) => this.reconciler.readBack(ids, options),
+      follow: {},
+      faults,
+      signal,
+    });
+    this.shown = new ShownModel({ model, verdicts, now });
+  }
+
+  begin(done: Transaction): void {
+    this.aftermath.begin(done);
+  }
+
+  /** Looks at all, as in a round. */
+  sweep(): void {
+    this.reconciler.check([...this.parts.model.containers.keys()]);
+  }
+
+  end(): void {
+    this.stop.abort();
+  }
+
+  /** What is shown or was told and contradicts itself or the kernel. `isSettled`: nothing that follows an answer is left to be done. */
+  findBroken({ isSettled = false } = {}): string[] {
+    const rows = this.shown.containers();
+    const unread = rows.filter(({ verdict }) => isSettled && /not (read|carried|been looked)/.test(verdict.reason));
+    return [
+      ...findContradictions(rows),
+      ...unread.filter(({ id }) => this.parts.kernel.has(id)).map(({ id, verdict }) => `${id} is ${verdict.reason}`),
+      ...this.untrue.splice(0),
+    ].map((what) => `shown: ${what}`);
+  }
+
+  private compareRepaired(id: string): void {
+    const promised = this.parts.model.containers.get(id)?.promise?.cpus.toString();
+    const cpus = this.parts.kernel.get(id)?.toString();
+    if (cpus !== promised) this.untrue.push(`${id} was repaired to ${promised}, and is on ${cpus}`);
+  }
+}
+
+function cgroupsOf(model: NodeModel, kernel: ReadonlyMap<string, CpuSet>): Cgroups {
+  const idByDir = new Map<string, string>();
+  const find = (dir: string): string | undefined => {
+    if (!idByDir.has(dir))
+      for (const { id, cgroupsPath } of model.containers.values()) {
+        const at = cgroupPathOf(cgroupsPath);
+        if (at.kind === 'path') idByDir.set(at.path, id);
+      }
+    return idByDir.get(dir);
+  };
+  return {
+    readCpuset: (dir: string) => {
+      const cpus = kernel.get(find(dir) ?? '');
+      if (!cpus) return { kind: 'missing' };
+      const online = cpus.intersect(model.topology.online);
+      return {
+        kind: 'found',
+        cpus,
+        effectiveCpus: online.isEmpty ? model.topology.online : online,
+        mems: CpuSet.empty,
+      };
+    },
+    readActive: () => undefined,
+    readCpus: () => ({ kind: 'missing' }),
+    readQuota: () => ({ kind: 'missing' }),
+    listThreads: () => ({ kind: 'missing' }),
+  } as unknown as Cgroups;
+}
