@@ -9,7 +9,6 @@ import { planMoves } from '../core/plan/plan-moves';
 import { servePending } from '../core/transition';
 import type { Alarms } from './alarms';
 import type { Config } from './config';
-import { messageOf } from './faults';
 import { nodeFsOps, readBounded, replaceDurably } from '../state';
 import { settingsOf } from './settings-of';
 import type { Transactor } from './transactor';
@@ -22,7 +21,7 @@ const MAX_BYTES = 64 * 1024;
  * The kubelet's configuration as far as it is known at the start: of the file, or what it said last time through the API
  * server. Throws CpusetdError for a file that can't be used although the reservation hangs on it.
  */
-export async function loadKubeletConfig(config: Config, log: Logger): Promise<KubeletConfig | undefined> {
+export async function loadKubeletConfig(config: Config): Promise<KubeletConfig | undefined> {
   const { kubeletConfig: source, stateDir } = config;
   if (source === undefined) return undefined;
   if (source.kind === 'configz') return readRemembered(join(stateDir, REMEMBERED));
@@ -30,10 +29,7 @@ export async function loadKubeletConfig(config: Config, log: Logger): Promise<Ku
     return await readConfigFile(source.path);
   } catch (error) {
     const because = `--kubelet-config ${source.path}: ${(error as Error).message}`;
-    if (hasOwn(config) || config.cpuManagerPolicy === 'none') {
-      log.warn({ because }, 'the kubelet’s configuration can’t be read: its reservation is not compared');
-      return undefined;
-    }
+    if (hasOwn(config) || config.cpuManagerPolicy === 'none') return undefined;
     throw new CpusetdError('INVALID_ARGUMENT', `${because}; no CPU is reserved without it`, { cause: error });
   }
 }
@@ -53,14 +49,11 @@ async function readConfigFile(path: string): Promise<KubeletConfig> {
 }
 
 /** For the next start, which may come before the API server. What can't be kept is asked for again then. */
-function rememberKubeletConfig({ stateDir }: Config, found: KubeletConfig, log: Logger): void {
+function rememberKubeletConfig({ stateDir }: Config, found: KubeletConfig): void {
   try {
     replaceDurably(nodeFsOps, join(stateDir, REMEMBERED), Buffer.from(`${JSON.stringify(found)}\n`));
-  } catch (error) {
-    log.warn(
-      { because: messageOf(error) },
-      'the kubelet’s reservation is not remembered: a start without the API server reserves one CPU',
-    );
+  } catch {
+    // the next start begins with the least reservation, and asks again
   }
 }
 
@@ -114,7 +107,7 @@ export function adoptReservation(parts: {
   const { given, found, model, transactor, alarms, log } = parts;
   let because: string | undefined;
   if (!hasOwn(given)) {
-    if (given.kubeletConfig?.kind === 'configz') rememberKubeletConfig(given, found, log);
+    if (given.kubeletConfig?.kind === 'configz') rememberKubeletConfig(given, found);
     try {
       const settings = settingsOf(withReservation(given, found), model.topology);
       if (!settings.reserved.equals(model.settings.reserved)) {
