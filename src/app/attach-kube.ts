@@ -22,7 +22,7 @@ import {
   type Report,
 } from '../kube';
 import type { Alarms } from './alarms';
-import { KubeletAsker, readNode } from './ask-kube';
+import { askKubelet, readNode } from './ask-kube';
 import type { PodListener } from './attach-pods';
 import type { Config } from './config';
 import { logFault } from './faults';
@@ -135,12 +135,11 @@ export function attachKube(parts: KubeParts): KubeAttachment {
   const condition = config.nodeCondition
     ? new NodeCondition({ client, nodeName, log, signal, now, state: () => stateOf(config, health, alarms) })
     : undefined;
-  if (config.kubeletConfig?.kind === 'configz') {
-    const asker = new KubeletAsker({ client, nodeName, log, signal, onKubeletConfig: parts.onKubeletConfig });
-    repeat(() => asker.ask(), { periodMs: KUBELET_CONFIG_PERIOD_MS, signal }).catch((error: unknown) =>
-      logFault(log, 'the kubelet’s configuration is asked for no more', error),
-    );
-  }
+  if (config.kubeletConfig?.kind === 'configz')
+    repeat(() => askKubelet(client, nodeName, { log, onKubeletConfig: parts.onKubeletConfig }), {
+      periodMs: KUBELET_CONFIG_PERIOD_MS,
+      signal,
+    }).catch((error: unknown) => logFault(log, 'the kubelet’s configuration is asked for no more', error));
 
   informer.start();
   publish();

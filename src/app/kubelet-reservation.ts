@@ -35,7 +35,10 @@ export async function loadKubeletConfig(
     const place = placeOf?.('kubelet-config', { withText: true }) ?? `--kubelet-config ${source.path}`;
     const because = `${place}: ${(error as Error).message}`;
     if (hasOwn(config) || !canPin(config)) {
-      log?.warn({ because }, 'the kubelet’s configuration can’t be read: its reservation is not compared');
+      log?.warn(
+        { because },
+        'the kubelet’s configuration can’t be used: nothing is compared with it or published of it',
+      );
       return undefined;
     }
     throw new CpusetdError('INVALID_ARGUMENT', `${because}; no CPU is reserved without it`, { cause: error });
@@ -122,8 +125,8 @@ export function adoptReservation(parts: {
 }): void {
   const { given, found, model, transactor, alarms, log } = parts;
   let because: string | undefined;
+  if (given.kubeletConfig?.kind === 'configz') rememberKubeletConfig(given, found, log);
   if (!hasOwn(given)) {
-    if (given.kubeletConfig?.kind === 'configz') rememberKubeletConfig(given, found, log);
     try {
       const settings = settingsOf(withReservation(given, found), model.topology);
       if (!settings.reserved.equals(model.settings.reserved)) {

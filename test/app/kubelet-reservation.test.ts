@@ -73,7 +73,7 @@ test('with a reservation of our own such a file is a warning: the comparison tha
   const lines: string[] = [];
   const told = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
   expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }), { log: told })).toBeUndefined();
-  expect(lines).toEqual([expect.stringMatching(/config.yaml: .*no such file.*its reservation is not compared/)]);
+  expect(lines).toEqual([expect.stringMatching(/config.yaml: .*no such file.*nothing is compared with it/)]);
 });
 
 test('under the policy none the reservation hangs on the file as soon as pods may choose', async () => {

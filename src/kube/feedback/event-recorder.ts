@@ -59,8 +59,6 @@ export class EventRecorder {
   private timer: NodeJS.Timeout | undefined;
   private sending = false;
   private dropped = 0;
-  /** The status of the last refusal that was told; over with the next success. */
-  private refusedBy: number | undefined;
 
   constructor(private readonly parts: EventRecorderParts) {
     parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
@@ -122,16 +120,12 @@ export class EventRecorder {
   private async send(key: string, one: Waiting): Promise<void> {
     try {
       const before = this.written.get(key);
-      if (!before || !(await this.countUp(before, one))) remember(this.written, key, await this.create(one));
-      this.refusedBy = undefined;
+      if (before && (await this.countUp(before, one))) return;
+      remember(this.written, key, await this.create(one));
     } catch (error) {
       const isFinal = error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429;
       const because = explainKubeError(error);
-      // While the server is away others say so; what it refuses, it refuses every time.
-      const isNews = isFinal && error.status !== this.refusedBy;
-      if (isFinal) this.refusedBy = error.status;
-      const level = isNews ? 'warn' : 'debug';
-      this.parts.log[level]({ because, reason: one.news.reason, pod: one.news.pod.name }, 'event not written');
+      this.parts.log.debug({ because, reason: one.news.reason, pod: one.news.pod.name }, 'event not written');
       if (!isFinal && ++one.tries < MAX_TRIES && !this.waiting.has(key)) this.waiting.set(key, one);
     }
   }
