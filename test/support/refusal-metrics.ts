@@ -3,7 +3,7 @@ import { countTransaction } from '../../src/app/count';
 import { sampleStatus } from '../admin/sample-status';
 import { EIGHT_CPUS } from '../core/transition/node-driver';
 
-/** What is counted of containers that ask for CPUs. */
+/** The counters of containers that ask for CPUs. */
 export function createMetricsOf() {
   const metrics = new Metrics({ status: () => sampleStatus, topology: () => EIGHT_CPUS });
   type Rest<T> = T extends (first: never, ...rest: infer R) => unknown ? R : never;
