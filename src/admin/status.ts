@@ -276,10 +276,10 @@ export interface RefusedContainer {
   readonly because: string;
   readonly firstAt: string;
   readonly lastAt: string;
-  /** How often, retries included. */
+  /** Times that it was refused, retries included. */
   readonly times: number;
   readonly zones: readonly ZoneRoom[];
-  /** What would become of it now; empty when that is not known. */
+  /** The outcome that it would have now; empty when that is not known. */
   readonly now: string;
   readonly fitsNow: boolean;
   readonly remedy: string;

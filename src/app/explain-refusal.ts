@@ -5,7 +5,7 @@ import type { Refusal } from '../core/model/refusal';
 import { POLICIES, SCHEDULED_POLICIES, type Decision } from '../core/policy';
 import { countFree, snapshotFor } from '../core/transition';
 
-/** What is remembered of a refusal, beside what the node has now: for whoever wants to know what helps. */
+/** A refusal as it is remembered, beside what the node has now: for whoever wants to know what helps. */
 export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContainer {
   const { podNamespace: namespace, podName: pod, containerName: container, zones, ...rest } = refusal;
   const decision = decideNow(view, refusal);
@@ -22,7 +22,7 @@ export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContain
   };
 }
 
-/** What the policy would decide now; undefined where that hangs on more than is remembered, such as the scheduler's choice. */
+/** The decision of the policy now; undefined where that hangs on more than is remembered, such as the scheduler's choice. */
 function decideNow(view: NodeView, { podUid, containerName, policy, requested }: Refusal): Decision | undefined {
   if (requested === 0 || SCHEDULED_POLICIES.has(policy)) return undefined;
   const snapshot = snapshotFor(view, { uid: podUid }, containerName, 'static');

@@ -15,7 +15,7 @@ type OfPod = Pick<ContainerStatus, 'podUid' | 'namespace' | 'pod' | 'container'>
 
 export interface Known {
   readonly status: Status;
-  /** Who was refused and not served since. */
+  /** Refusals of containers that were not served since. */
   readonly refused: readonly Refusal[];
   readonly stepsOf: (containerId: string) => readonly AllocationStep[];
   /** The node as it is. */
@@ -23,7 +23,7 @@ export interface Known {
 }
 
 /**
- * Why the containers of a pod, or one of them, have the CPUs that they have, or have none because they were refused. Throws
+ * The reasons why the containers of a pod, or one of them, have the CPUs that they have, or have none because they were refused. Throws
  * NOT_FOUND, or FAILED_PRECONDITION with the candidates where the name is that of several pods.
  */
 export function explainPod({ status, refused, stepsOf, view }: Known, query: PodQuery): Explanation {

@@ -33,7 +33,7 @@ export interface NodeStatusParts {
   readonly readOffline: () => CpuSet;
   /** How the CPUs of a container were chosen. */
   readonly stepsOf: (containerId: string) => readonly AllocationStep[];
-  /** Who was refused and not served since. */
+  /** Refusals of containers that were not served since. */
   readonly refused: () => readonly Refusal[];
   readonly now: () => string;
   readonly faults: Faults;

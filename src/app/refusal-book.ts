@@ -17,7 +17,7 @@ export const MOST_REFUSALS = 256;
 const KEEP_MS = 24 * 3_600_000;
 
 /**
- * Who was refused and not served since, with the reason: one entry for each container of a pod, however often it is tried. An entry
+ * Containers that were refused and not served since, with the reason: one entry for each container of a pod, however often it is tried. An entry
  * goes when the container is made, when the API server has the pod no more or another has its name, and after a day without a try.
  *
  * The book is bounded, and fair: who is beyond takes the place of the oldest entry of the pod that has most, in the namespace that
@@ -76,7 +76,8 @@ export class RefusalBook {
         });
         return;
       }
-      case 'synchronize': { // Made while we were away.
+      case 'synchronize': {
+        // Made while we were away.
         this.dropWhere(
           ({ asked, podUid, containerName }) =>
             asked === 'creation' && model.containersOf(podUid).some(({ name }) => name === containerName),
@@ -86,7 +87,7 @@ export class RefusalBook {
     }
   }
 
-  /** What is remembered of a refusal that was noted. `isRetry`: the same had been refused before. */
+  /** The entry of a refusal that was noted. `isRetry`: the same had been refused before. */
   of(done: Transaction): { readonly isRetry: boolean; readonly refused: Refusal | undefined } {
     const { request, answer } = done;
     const asks = request?.kind === 'create-container' || request?.kind === 'update-container';

@@ -30,7 +30,7 @@ export function openRefusals({ stateDir, model, now, log, onClose }: RefusalsOpt
   return book;
 }
 
-/** What an earlier process knew of refusals. What can't be read is told in the log and forgotten: it decides nothing. */
+/** The refusals that an earlier process knew. What can't be read is told in the log and forgotten: it decides nothing. */
 export function readRefusals(path: string, log: Logger): readonly Refusal[] {
   const read = readBounded(path, MAX_REFUSALS_BYTES, { own: true });
   if (!read.ok && read.kind === 'missing') return [];

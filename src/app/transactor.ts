@@ -327,7 +327,7 @@ export class Transactor {
   }
 }
 
-/** Whom an event is about, as far as it says, by the names that notes have for them. */
+/** The pod and the container that an event is about, as far as it says, by the names that notes have for them. */
 function subjectOf(event: NodeEvent | undefined): Note['fields'] {
   switch (event?.kind) {
     case 'create-container':

@@ -86,7 +86,7 @@ function toZone(fields: Fields): FreeInZone {
   };
 }
 
-/** What goes over a wire as an unsigned number of 32 bits. */
+/** A count that fits into an unsigned number of 32 bits, as it goes over a wire. */
 function wholeOf(fields: Fields, name: string): number {
   const count = fields.count(name);
   if (!Number.isInteger(count) || count >= 2 ** 32) throw new ShapeError(`"${name}" is not a count`);

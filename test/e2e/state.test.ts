@@ -42,7 +42,7 @@ onEachRuntime('moving over from the kubelet', (suite) => {
     const file = join(dir, 'cpu_manager_state');
     const entries = new Map([
       [pod.uid, new Map([['db', own]])],
-      // Where there is a CPU for it: the kubelet's sets do not overlap.
+      // Only on a machine that has a CPU for it: the kubelet's sets do not overlap.
       ...(lastCpu > 1 ? ([['uid-of-a-pod-that-is-gone', new Map([['x', '1']])]] as const) : []),
     ]);
     const left = lastCpu > 1 ? ['0', ...(lastCpu > 2 ? [`2-${lastCpu - 1}`] : [])].join() : pool;

@@ -4,7 +4,7 @@ import { CpuSet } from '../../src/core/cpuset';
 import { sampleStatus } from '../admin/sample-status';
 import { EIGHT_CPUS } from '../core/transition/node-driver';
 
-/** What is counted of containers that ask for CPUs. */
+/** The counters of containers that ask for CPUs. */
 export function createMetricsOf() {
   const metrics = new Metrics({ status: () => sampleStatus, node: { topology: EIGHT_CPUS, exclusive: CpuSet.empty } });
   type Rest<T> = T extends (first: never, ...rest: infer R) => unknown ? R : never;

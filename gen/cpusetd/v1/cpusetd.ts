@@ -209,11 +209,11 @@ export interface RefusedContainer {
   lastAt:
     | Date
     | undefined;
-  /** How often it was refused, retries included. */
+  /** Times that it was refused, retries included. */
   times: number;
   /** By NUMA node, ascending by id. */
   zones: ZoneRoom[];
-  /** What would become of it now, written for the operator; empty when that is not known. */
+  /** The outcome that it would have now, written for the operator; empty when that is not known. */
   now: string;
   fitsNow: boolean;
   remedy: string;

@@ -22,7 +22,7 @@ export function describePlace({ name, origin }: Pick<Setting, 'name' | 'origin'>
   }
 }
 
-/** Where an option, by its name without dashes, was set; its flag where it was not. `withText`: with the text that was given there. */
+/** The place where an option, by its name without dashes, was set; its flag where it was not. `withText`: with the text that was given there. */
 export type PlaceOf = (name: string, options?: { readonly withText?: boolean }) => string;
 
 /** What was found in one source: settings, and what is wrong with the source itself, in words for the operator. */

@@ -77,7 +77,7 @@ export async function importKubelet(file: string, options: ImportOptions, contex
   return 0;
 }
 
-/** Why nothing of the file can be taken; empty when nothing speaks against it. */
+/** The reasons why nothing of the file can be taken; empty when nothing speaks against it. */
 async function check(
   file: string,
   parsed: Accepted,
@@ -93,7 +93,7 @@ async function check(
       ? checkKubeletStateV1(parsed.state, machine)
       : checkKubeletState(parsed.state, machine);
   } catch (error) {
-    // What is in the file can be told on any machine.
+    // The content of the file can be told on any machine.
     if (dryRun && output === 'json' && error instanceof CpusetdError) return [error.message];
     throw error;
   }

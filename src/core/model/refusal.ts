@@ -30,7 +30,7 @@ export interface FreeInZone {
   readonly free: number;
 }
 
-/** What a refusal is found by: retries come with new container ids. */
+/** The key that a refusal is found by: retries come with new container ids. */
 export function keyOfRefusal(of: Pick<Refusal, 'podUid' | 'containerName'>): string {
   return `${of.podUid}/${of.containerName}`;
 }

@@ -1,7 +1,7 @@
 import { CpuSet, parseCpuList } from '../../core/cpuset';
 import type { KubeletState, KubeletStateV1 } from './state';
 
-/** What a state is held against. */
+/** The machine that a state is held against. */
 export interface KubeletMachine {
   readonly online: CpuSet;
   /** The CPUs that the kubelet reserves; absent where nobody has said. */
@@ -27,7 +27,7 @@ interface Holding {
 }
 
 /**
- * Why a kubelet with the static policy would not start with this state, and why its sets can't all be kept; empty when nothing
+ * The reasons why a kubelet with the static policy would not start with this state, and why its sets can't all be kept; empty when nothing
  * speaks against it. Each sentence names who and which CPUs, the rule and the remedy.
  */
 export function checkKubeletState(state: KubeletState, machine: KubeletMachine): readonly string[] {
