@@ -21,7 +21,10 @@ const MAX_BYTES = 64 * 1024;
  * The kubelet's configuration as far as it is known at the start: of the file, or what it said last time through the API
  * server. Throws CpusetdError for a file that can't be used although the reservation hangs on it.
  */
-export async function loadKubeletConfig(config: Config): Promise<KubeletConfig | undefined> {
+export async function loadKubeletConfig(
+  config: Config,
+  log?: Pick<Logger, 'warn'>,
+): Promise<KubeletConfig | undefined> {
   const { kubeletConfig: source, stateDir } = config;
   if (source === undefined) return undefined;
   if (source.kind === 'configz') return readRemembered(join(stateDir, REMEMBERED));
@@ -29,7 +32,13 @@ export async function loadKubeletConfig(config: Config): Promise<KubeletConfig |
     return await readConfigFile(source.path);
   } catch (error) {
     const because = `--kubelet-config ${source.path}: ${(error as Error).message}`;
-    if (hasOwn(config) || config.cpuManagerPolicy === 'none') return undefined;
+    if (hasOwn(config) || config.cpuManagerPolicy === 'none') {
+      log?.warn(
+        { because },
+        'the kubelet’s configuration can’t be used: nothing is compared with it or published of it',
+      );
+      return undefined;
+    }
     throw new CpusetdError('INVALID_ARGUMENT', `${because}; no CPU is reserved without it`, { cause: error });
   }
 }
@@ -103,8 +112,8 @@ export function adoptReservation(parts: {
 }): void {
   const { given, found, model, transactor, alarms, log } = parts;
   let because: string | undefined;
+  if (given.kubeletConfig?.kind === 'configz') rememberKubeletConfig(given, found);
   if (!hasOwn(given)) {
-    if (given.kubeletConfig?.kind === 'configz') rememberKubeletConfig(given, found);
     try {
       const settings = settingsOf(withReservation(given, found), model.topology);
       if (!settings.reserved.equals(model.settings.reserved)) {
@@ -138,13 +147,33 @@ function readRemembered(path: string): KubeletConfig | undefined {
   try {
     const read = readBounded(path, MAX_BYTES, { own: true });
     if (!read.ok) return undefined;
-    const { cpuManagerPolicy, reservedSystemCpus, reservedMilliCpu } = JSON.parse(read.text) as Record<string, unknown>;
+    const { cpuManagerPolicy, reservedSystemCpus, reservedMilliCpu, reserved, evictionMemory, reservedMemory } =
+      JSON.parse(read.text) as Record<string, unknown>;
+    const byName = readAmounts(reserved);
+    const byNode = readAmounts(reservedMemory);
     return {
       cpuManagerPolicy: cpuManagerPolicy === 'static' ? 'static' : 'none',
       ...(typeof reservedSystemCpus === 'string' && { reservedSystemCpus }),
-      reservedMilliCpu: typeof reservedMilliCpu === 'number' && reservedMilliCpu >= 0 ? reservedMilliCpu : 0,
+      reservedMilliCpu: isAmount(reservedMilliCpu) ? reservedMilliCpu : 0,
+      ...(byName && { reserved: byName }),
+      ...((isAmount(evictionMemory) || isPercent(evictionMemory)) && { evictionMemory }),
+      ...(byNode && { reservedMemory: byNode }),
     };
   } catch {
     return undefined; // never asked yet, or damaged
   }
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0;
+}
+
+function isPercent(value: unknown): value is `${number}%` {
+  return typeof value === 'string' && /^\d{1,3}(\.\d+)?%$/.test(value);
+}
+
+function readAmounts(value: unknown): Readonly<Record<string, number>> | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const amounts = Object.entries(value).filter((entry): entry is [string, number] => isAmount(entry[1]));
+  return amounts.length > 0 ? Object.fromEntries(amounts) : undefined;
 }

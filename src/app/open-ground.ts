@@ -49,7 +49,7 @@ export async function openGround({ config: given, placeOf, version, log, onClose
 async function readGround(options: GroundOptions): Promise<Omit<Ground, 'lockPath' | 'aliveMs'>> {
   const { config: given, placeOf, version, log } = options;
 
-  const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given));
+  const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given, log));
   const config = withReservation(given, kubeletConfig);
   const topology = demand(() => readTopology({ sysfsRoot: config.sysfsRoot }));
   const model = new NodeModel(topology, settingsOf(config, topology, placeOf));

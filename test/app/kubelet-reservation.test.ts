@@ -55,6 +55,11 @@ test('a reservation of our own wins', async () => {
 
 test.each([
   ['it is missing', undefined, /no such file; no CPU is reserved without it/],
+  [
+    'it reserves what no kubelet does',
+    'kind: KubeletConfiguration\nkubeReserved: {gpu: 1}',
+    /kubelet-config \S+: kubeReserved names "gpu"; the kubelet reserves only cpu, memory/,
+  ],
   ['it is something else', 'kind: Pod', /it is not a KubeletConfiguration/],
   ['it is no YAML', '{{{', /kubelet-config/],
   ['it is too large', `kind: KubeletConfiguration\n#${' '.repeat(1 << 16)}`, /is larger than 64 KiB/],
@@ -66,7 +71,10 @@ test.each([
 ])('without a reservation of our own a file that can’t be used ends the start: %s', async (_name, text, problem) => {
   if (text !== undefined) write(text);
   await expect(loadKubeletConfig(await configOf())).rejects.toThrow(problem);
-  expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }))).toBeUndefined();
+  const warn = jest.fn();
+  expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }), { warn })).toBeUndefined();
+  expect(warn).toHaveBeenCalledTimes(1);
+  expect(warn).toHaveBeenCalledWith({ because: expect.stringContaining('--kubelet-config /') }, expect.any(String));
 });
 
 test('a FIFO in its place does not hang the start', async () => {
@@ -108,6 +116,24 @@ describe('asked through the API server', () => {
     adopt(given, model, alarms, found);
     expect(model.settings.reserved.toString()).toBe('0-1');
     expect(alarms.list()).toEqual([]);
+    expect(await loadKubeletConfig(given)).toEqual(found);
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ['the kubelet’s reservation of CPUs', {}],
+    ['one of our own', { 'reserved-cpus': '0' }],
+  ])('all of the answer is remembered, also what is published only; with %s', async (_name, own) => {
+    const given = await configOf({ 'kubelet-config': 'configz', kubeconfig: '/somewhere', ...own });
+    const topology = machineOf(4, 2);
+    const model = new NodeModel(topology, settingsOf(withReservation(given, undefined), topology));
+    const found: KubeletConfig = {
+      cpuManagerPolicy: 'none',
+      reservedMilliCpu: 500,
+      reserved: { memory: 2 ** 30, pid: 100 },
+      evictionMemory: '5%',
+      reservedMemory: { 0: 2 ** 30, 1: 5 },
+    };
+    adopt(given, model, alarmsOf(), found);
     expect(await loadKubeletConfig(given)).toEqual(found);
   });
 
