@@ -1,5 +1,6 @@
 import { choosePolicy } from '../core/annotations';
-import { keyOf } from '../core/model/assignment';
+import { CpuSet } from '../core/cpuset';
+import { sumPodCpus } from '../core/inference';
 import { runtimeUidOf } from '../core/model/find-spec';
 import { KINDS } from '../core/model/kinds';
 import type { NodeView } from '../core/model/node-model';
@@ -13,7 +14,7 @@ import type { WatchedPod } from '../kube';
 export type CountMode = 'dedicated' | 'shared';
 
 /**
- * Whether the scheduler counts a pod that is bound to this node. `dedicated`: every phase but Pending, so that finished pods
+ * The phases in which the scheduler counts a pod that is bound to this node. `dedicated`: every phase but Pending, so that finished pods
  * count for as long as the API server has them. `shared`: Running only. Nothing else matters: pods that are being deleted,
  * mirrors of static pods and pods of the host's network count like others.
  */
@@ -43,25 +44,37 @@ function isUndecided(view: NodeView, { phase, spec }: WatchedPod): boolean {
   if (spec.finished) return false;
   const entitled = entitledOf(view.settings)(spec);
   if (entitled.length === 0) return false;
+  // A pod that names another's uid in an annotation has not got its CPUs.
+  const isOurs = (of: { readonly namespace: string; readonly name: string }): boolean =>
+    of.namespace === spec.namespace && of.name === spec.name;
   const uid = runtimeUidOf(spec);
-  const isOurs = view.podsOf(uid).some(({ namespace, name }) => namespace === spec.namespace && name === spec.name);
-  const running = new Set(isOurs ? view.containersOf(uid).map(({ name }) => name) : []);
-  return entitled.some(({ name, kind, ended }) => {
-    // A pod is Pending as long as one of its init containers has not ended.
-    if (ended || (kind === 'init' && phase !== 'Pending') || running.has(name)) return false;
-    const assignment = view.assignments.get(keyOf({ podUid: uid, containerName: name }));
-    // Who names another pod's uid in an annotation has not got its CPUs.
-    return assignment?.podNamespace !== spec.namespace || assignment.podName !== spec.name;
-  });
+  const made = new Set(view.podsOf(uid).some(isOurs) ? view.containersOf(uid).map(({ name }) => name) : []);
+  // A pod is Pending as long as one of its init containers has not ended.
+  const alive = entitled.filter(({ kind, ended }) => !ended && (kind !== 'init' || phase === 'Pending'));
+  if (alive.every(({ name }) => made.has(name))) return false;
+  const ofPod = view
+    .assignmentsOf(uid)
+    .filter(({ podNamespace, podName }) => isOurs({ namespace: podNamespace, name: podName }));
+  const holders = new Set(ofPod.map(({ containerName }) => containerName));
+  // One that was made and holds nothing shares. Init containers leave their CPUs to those that come after them.
+  const needy = alive.filter(({ name }) => !made.has(name) || holders.has(name));
+  const needed = sumPodCpus(needy.map(({ kind, count }) => ({ kind, cpus: count })));
+  return CpuSet.unionOf(ofPod.map(({ cpus }) => cpus)).size < needed;
+}
+
+interface Entitled extends Pick<ContainerSpec, 'name' | 'kind' | 'ended'> {
+  readonly count: number;
 }
 
 /** The containers that take CPUs from others when they are created; found once for each spec, and not again for each change. */
 const entitledOf = oncePer((settings: Settings) =>
-  oncePer((spec: PodSpec): readonly ContainerSpec[] =>
-    spec.containers.filter((container) => {
-      const { policy } = choosePolicy(settings, spec.annotations, container.name);
-      if (policy === 'none' || KINDS[policy].holds === 'nodes') return false;
-      return SPEC_ENTITLEMENTS[policy](spec, container).kind === 'exclusive';
+  oncePer((spec: PodSpec): readonly Entitled[] =>
+    spec.containers.flatMap((container) => {
+      const { name, kind, ended } = container;
+      const { policy } = choosePolicy(settings, spec.annotations, name);
+      if (policy === 'none' || KINDS[policy].holds === 'nodes') return [];
+      const request = SPEC_ENTITLEMENTS[policy](spec, container);
+      return request.kind === 'exclusive' ? [{ name, kind, ended, count: request.count }] : [];
     }),
   ),
 );

@@ -46,7 +46,7 @@ interface Situation {
   readonly phase?: string;
   readonly spec?: PodSpec;
   readonly rules?: Rules;
-  /** What the runtime has told. */
+  /** Told by the runtime; the words are those of NodeDriver. */
   readonly history?: string;
 }
 
@@ -86,6 +86,21 @@ describe('a pod waits for its CPUs', () => {
     ['both have', false, { spec: specOf('p', 'a 1, b 1'), history: 'pod p; make p/a 1; make p/b 1' }],
     ['the other one only shares', false, { spec: specOf('p', 'a 1, log 0'), history: 'pod p; make p/a 1' }],
     ['its init container is not created yet', true, { spec: specOf('p', 'setup init 2, web 0') }],
+    [
+      'its init container has the CPUs that the others will take over',
+      false,
+      { spec: specOf('p', 'setup init 2, db 2'), history: 'pod p; make p/setup 2' },
+    ],
+    [
+      'its init container has fewer than the others need',
+      true,
+      { spec: specOf('p', 'setup init 1, db 2'), history: 'pod p; make p/setup 1' },
+    ],
+    [
+      'it asks for more than it got before it ended',
+      true,
+      { phase: 'Running', spec: specOf('p', 'db 4'), history: 'pod p; make p/db 2; end p/db' },
+    ],
     ['its init container has ended', false, { spec: specOf('p', 'setup init 2!, web 0') }],
     [
       'it runs, so its init containers have ended',

@@ -180,7 +180,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       const least = name === 'crane' ? { craneManagerPolicy: { cpuManagerPolicy: 'None' } } : { zones: [] };
       const body = { apiVersion, kind: 'NodeResourceTopology', metadata: { name: `least-${name}` }, ...least };
       const stored = (await admin.send({ method: 'POST', path, body })) as Stored;
-      // What the definition puts in by itself.
+      // The definition puts in a default.
       if (name === 'crane')
         expect(stored['craneManagerPolicy']).toEqual({
           cpuManagerPolicy: 'None',

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { KubeError } from './kube-error';
 
-/** What a request needs of RBAC, and what there is not without it. */
+/** The right that a request needs of RBAC, and the loss without it. */
 export interface Right {
   readonly verb: string;
   /** With its group where it has one, and its subresource: `nodes/proxy`, `noderesourcetopologies.topology.crane.io`. */

@@ -4,7 +4,7 @@ import { parseMilli, parseQuantity, parseWhole } from '../quantity';
 /** Beside CPU. Memory and ephemeral storage in bytes, pid as a count. */
 export type ReservedAmounts = Readonly<Partial<Record<(typeof BESIDE_CPU)[number], number>>>;
 
-/** What of the kubelet's configuration concerns CPUs, and what schedulers want to know of. */
+/** The part of the kubelet's configuration that concerns CPUs, and reservations that schedulers want to know of. */
 export interface KubeletConfig {
   readonly cpuManagerPolicy: 'none' | 'static';
   /** As written; it replaces the counts. */

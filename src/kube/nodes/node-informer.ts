@@ -15,7 +15,7 @@ export interface NodeInformerParts {
   readonly onChange: () => void;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** When the Node is read again where it can't be watched. */
+  /** The pause before the Node is read again where it can't be watched. */
   readonly pollMs?: number;
 }
 

@@ -41,7 +41,7 @@ function mergeAttributes(stored: readonly JsonObject[], ours: readonly JsonObjec
 }
 
 function buildFields({ resources, fingerprint, kubelet }: Report): Fields {
-  const zones = fillGaps(resources.zones);
+  const { zones } = resources;
   const memory = new Map(zones.map(({ id, memoryBytes }) => [id, memoryBytes]));
   const reservedMemory = kubelet ? reservedByKubelet(kubelet, memory) : new Map<number, number>();
   return {
@@ -57,7 +57,12 @@ function buildFields({ resources, fingerprint, kubelet }: Report): Fields {
             { name: METHOD, value: 'all' },
           ]),
     ],
-    zones: zones.map((zone) => buildZone(zone, resources.zones, reservedMemory.get(zone.id) ?? 0)),
+    zones: [
+      ...zones.map((zone) => ({ id: zone.id, zone: buildZone(zone, zones, reservedMemory.get(zone.id) ?? 0) })),
+      ...missingIds(zones).map(buildEmptyZone),
+    ]
+      .sort((a, b) => a.id - b.id)
+      .map(({ zone }) => zone),
   };
 }
 
@@ -65,19 +70,18 @@ function buildFields({ resources, fingerprint, kubelet }: Report): Fields {
 const MAX_ID = 63;
 
 /**
- * One zone for each id from 0 on: the scheduler counts zones and then uses ids as places in a list of so many, and a node
- * that is offline or has no CPUs would make it panic. A zone for such a node has nothing.
+ * The ids below the last zone's that no zone has. The scheduler counts zones and then uses ids as places in a list of so many:
+ * a node that is offline would make it panic.
  */
-function fillGaps(zones: readonly Zone[]): readonly Zone[] {
-  const byId = new Map(zones.map((zone) => [zone.id, zone]));
-  const [known, beyond] = [zones.filter(({ id }) => id <= MAX_ID), zones.filter(({ id }) => id > MAX_ID)];
-  const last = Math.max(-1, ...known.map(({ id }) => id));
-  return [...Array.from({ length: last + 1 }, (_, id) => byId.get(id) ?? emptyZone(id)), ...beyond];
+function missingIds(zones: readonly Zone[]): number[] {
+  const ids = new Set(zones.map(({ id }) => id).filter((id) => id <= MAX_ID));
+  return Array.from({ length: Math.max(0, ...ids) }, (_, id) => id).filter((id) => !ids.has(id));
 }
 
-function emptyZone(id: number): Zone {
-  const cpu = { capacity: 0, allocatable: 0, available: 0 };
-  return { id, cpu, memoryBytes: 0, reservedCpus: 0, unannounced: 0, distances: new Map() };
+/** Stands for a node that is not there: nothing fits. */
+function buildEmptyZone(id: number) {
+  const resources = [toResource('cpu', { capacity: 0, allocatable: 0, available: 0 })];
+  return { id, zone: { name: nameOf({ id }), type: 'Node', resources } };
 }
 
 function withoutReserved({ capacity, allocatable, available }: Amounts, reserved: number): Amounts {

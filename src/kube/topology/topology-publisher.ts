@@ -19,7 +19,7 @@ export interface TopologyPublisherParts {
   readonly signal: AbortSignal;
   /** Changes within this time are written as one. */
   readonly debounceMs?: number;
-  /** When the object is read again although nothing changed here: somebody may have touched it. */
+  /** The object is read again after this time although nothing changed here: somebody may have touched it. */
   readonly refreshMs?: number;
   /** What only an administrator can put right is tried again after this time. */
   readonly notAllowedMs?: number;
@@ -38,7 +38,7 @@ export class TopologyPublisher {
   private readonly backOff = new BackOff({ leastMs: 500, mostMs: 30_000 });
   private readonly rights: MissingRights;
   private stored: JsonObject | undefined;
-  /** What the server did not take over of a write, and the version that it made of it: that is not sent again. */
+  /** The part of a write that the server did not take over, and the version that it made of it: that is not sent again. */
   private unkept: { readonly version: string; readonly patch: string } | undefined;
   private verb = '';
   private readAtMs = -Infinity;

@@ -29,7 +29,7 @@ interface Options {
   readonly kind?: TopologyKind;
   /** As somebody else left it. */
   readonly found?: JsonObject;
-  /** What the server keeps of an object that is written. */
+  /** The part of an object that the server keeps when it is written. */
   readonly prune?: (object: JsonObject) => JsonObject;
   readonly report?: Partial<Report>;
 }

@@ -18,7 +18,7 @@ const IS_RELEVANT: Readonly<Record<InformerMode, (pod: ApiPod) => boolean>> = {
 };
 
 /**
- * What the plugin compares with the fingerprint in a node's object, with the resync method `all`. Undefined where it has no
+ * The fingerprint that the plugin compares with the one in a node's object, with the resync method `all`. Undefined where it has no
  * pod for the node: then it does not compare at all.
  */
 export async function loadFingerprintOfPlugin(): Promise<
