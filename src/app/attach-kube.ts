@@ -11,7 +11,6 @@ import {
   craneTopology,
   EventRecorder,
   KubeClient,
-  loadPodFingerprint,
   NodeCondition,
   NodeInformer,
   PodInformer,
@@ -27,11 +26,11 @@ import type { Alarms } from './alarms';
 import { askKubelet } from './ask-kube';
 import type { PodListener } from './attach-pods';
 import type { Config } from './config';
-import { countPods } from './counted-pods';
 import { logFault } from './faults';
 import { KubeConnection } from './kube-connection';
 import { repairedNews, toNews } from './kube-news';
 import { repeat } from './periodic';
+import { PodFingerprint } from './pod-fingerprint';
 import type { Transaction } from './transactor';
 
 export interface KubeParts {
@@ -102,26 +101,11 @@ export function attachKube(parts: KubeParts): KubeAttachment {
     onState: (state, reason) => connection.become(state, reason),
   });
 
-  let fingerprintOf: Awaited<ReturnType<typeof loadPodFingerprint>> | undefined;
-  let waitsFor: string | undefined;
-  /** Undefined while the pods are not known, or one of them is not in the amounts: a fingerprint says that all are. */
-  const fingerprint = (): string | undefined => {
-    const { topologyPodFingerprint: mode } = config;
-    const { pods } = informer;
-    if (!fingerprintOf || !pods || mode === 'off') return undefined;
-    const { counted, undecided } = countPods(mode, pods, model);
-    if (undecided && undecided.uid !== waitsFor)
-      log.debug(
-        { pod: `${undecided.namespace}/${undecided.name}`, podUid: undecided.uid },
-        'the fingerprint of the pods is withheld: this one is bound to the node and has not got its CPUs yet',
-      );
-    waitsFor = undecided?.uid;
-    return undecided ? undefined : fingerprintOf(counted);
-  };
+  const fingerprint = new PodFingerprint({ mode: config.topologyPodFingerprint, log });
   const report = (node: NodeIdentity, kind: TopologyKind): Report | undefined => {
     // Before the runtime has told what runs, everything would look free.
     if (!model.synchronized) return undefined;
-    const pods = kind === communityTopology ? fingerprint() : undefined;
+    const pods = kind === communityTopology ? fingerprint.of(informer.pods, model) : undefined;
     const kubelet = parts.kubelet();
     return {
       node,
@@ -153,11 +137,9 @@ export function attachKube(parts: KubeParts): KubeAttachment {
       .catch((error: unknown) =>
         logFault(log, 'the Node is followed no more: what is published stays as it is', error),
       );
-    loadPodFingerprint()
-      .then((loaded) => {
-        fingerprintOf = loaded;
-        publish();
-      })
+    fingerprint
+      .load()
+      .then(publish)
       .catch((error: unknown) => logFault(log, 'pods are published without a fingerprint', error));
   }
 

@@ -10,13 +10,13 @@ import { oncePer } from '../core/once-per';
 import { SPEC_ENTITLEMENTS } from '../core/policy';
 import type { WatchedPod } from '../kube';
 
-/** Which pods the scheduler counts, by the informer mode of its NodeResourceTopologyMatch plugin. */
+/** The pods that the scheduler counts, by the informer mode of its NodeResourceTopologyMatch plugin. */
 export type CountMode = 'dedicated' | 'shared';
 
 /**
- * The phases in which the scheduler counts a pod that is bound to this node. `dedicated`: every phase but Pending, so that finished pods
- * count for as long as the API server has them. `shared`: Running only. Nothing else matters: pods that are being deleted,
- * mirrors of static pods and pods of the host's network count like others.
+ * The phases in which the scheduler counts a pod that is bound to this node. `dedicated`: every phase but Pending, so that
+ * finished pods count for as long as the API server has them. `shared`: Running only. Nothing else matters: pods that are being
+ * deleted, mirrors of static pods and pods of the host's network count like others.
  */
 const COUNTS: Readonly<Record<CountMode, (phase: string) => boolean>> = {
   dedicated: (phase) => phase !== 'Pending',
