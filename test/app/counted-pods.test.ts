@@ -197,7 +197,9 @@ class History {
     private readonly random: Random,
     private readonly mode: CountMode,
     private readonly fingerprintOf: (pods: readonly PodSpec[]) => string,
-  ) {}
+  ) {
+    this.node.send({ kind: 'synchronize', pods: [], containers: [] });
+  }
 
   step(): void {
     const { random } = this;
@@ -280,7 +282,7 @@ test.each<[CountMode, InformerMode]>([
   async (mode, informerMode) => {
     const [fingerprintOf, ofPlugin] = await Promise.all([loadPodFingerprint(), loadFingerprintOfPlugin()]);
     let [matches, full] = [0, 0];
-    for (let seed = 1; seed <= 150; seed++) {
+    for (let seed = 1; seed <= 100; seed++) {
       const history = new History(createRandom(seed), mode, fingerprintOf);
       for (let i = 0; i < 120; i++) {
         history.step();
@@ -297,7 +299,7 @@ test.each<[CountMode, InformerMode]>([
         expect([seed, i, published.available <= Math.max(0, left)]).toEqual([seed, i, true]);
       }
     }
-    expect(matches).toBeGreaterThan(500);
+    expect(matches).toBeGreaterThan(300);
     expect(full).toBeGreaterThan(20);
   },
 );
