@@ -70,7 +70,8 @@ interface Entitled extends Pick<ContainerSpec, 'name' | 'kind' | 'ended'> {
 const entitledOf = oncePer((settings: Settings) =>
   oncePer((spec: PodSpec): readonly Entitled[] =>
     spec.containers.flatMap((container) => {
-      const { name, kind, ended } = container;
+      const { name, kind, ended, requestMilliCpu = 0 } = container;
+      if (requestMilliCpu === 0 || requestMilliCpu % 1000 !== 0) return []; // by no policy; most containers are told here
       const { policy } = choosePolicy(settings, spec.annotations, name);
       if (policy === 'none' || KINDS[policy].holds === 'nodes') return [];
       const request = SPEC_ENTITLEMENTS[policy](spec, container);
