@@ -122,11 +122,12 @@ export class EventRecorder {
 
   private async send(key: string, one: Waiting): Promise<void> {
     const before = this.written.get(key);
+    let verb = 'patch';
     try {
       if (before && (await this.countUp(before, one))) return;
+      verb = 'create';
       remember(this.written, key, await this.create(one));
     } catch (error) {
-      const verb = before ? 'patch' : 'create';
       if (this.rights.note(error, { verb, resource: 'events', lost: 'pods have no events of cpusetd' })) return;
       const isFinal = error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429;
       const because = explainKubeError(error);
