@@ -11,8 +11,8 @@ import {
   craneTopology,
   EventRecorder,
   KubeClient,
-  loadPodFingerprint,
   NodeCondition,
+  NodeInformer,
   PodInformer,
   TopologyPublisher,
   type KubeConfigSource,
@@ -20,15 +20,17 @@ import {
   type NodeIdentity,
   type NodeState,
   type Report,
+  type TopologyKind,
 } from '../kube';
 import type { Alarms } from './alarms';
-import { askKubelet, readNode } from './ask-kube';
+import { askKubelet } from './ask-kube';
 import type { PodListener } from './attach-pods';
 import type { Config } from './config';
 import { logFault } from './faults';
 import { KubeConnection } from './kube-connection';
 import { repairedNews, toNews } from './kube-news';
 import { repeat } from './periodic';
+import { PodFingerprint } from './pod-fingerprint';
 import type { Transaction } from './transactor';
 
 export interface KubeParts {
@@ -45,6 +47,8 @@ export interface KubeParts {
   readonly onChange: () => void;
   /** The kubelet's own CPU manager is at work. */
   readonly kubeletIsStatic: () => boolean;
+  /** The kubelet's configuration as far as it is known. */
+  readonly kubelet: () => KubeletConfig | undefined;
   /** The kubelet's configuration was asked for and came. */
   readonly onKubeletConfig: (config: KubeletConfig) => void;
 }
@@ -97,25 +101,29 @@ export function attachKube(parts: KubeParts): KubeAttachment {
     onState: (state, reason) => connection.become(state, reason),
   });
 
-  let fingerprint: ((pods: readonly { readonly namespace: string; readonly name: string }[]) => string) | undefined;
-  const report = (node: NodeIdentity): Report | undefined => {
+  const fingerprint = new PodFingerprint({ mode: config.topologyPodFingerprint, log });
+  const report = (node: NodeIdentity, kind: TopologyKind): Report | undefined => {
     // Before the runtime has told what runs, everything would look free.
     if (!model.synchronized) return undefined;
+    const pods = kind === communityTopology ? fingerprint.of(informer.pods, model) : undefined;
+    const kubelet = parts.kubelet();
     return {
       node,
       resources: countNodeResources(model),
       kubeletIsStatic: parts.kubeletIsStatic(),
-      ...(informer.pods && fingerprint && { fingerprint: fingerprint(listCounted(model, informer)) }),
+      ...(kubelet && { kubelet }),
+      ...(pods !== undefined && { fingerprint: pods }),
     };
   };
+  const nodeInformer = new NodeInformer({ client, nodeName, log, signal, onChange: () => publish() });
   const publishers = kindsOf(config).map(
     (kind) =>
       new TopologyPublisher({
         client,
         kind,
         nodeName,
-        readNode: () => readNode(client, nodeName, log),
-        report,
+        node: () => nodeInformer.node,
+        report: (node) => report(node, kind),
         log,
         signal,
       }),
@@ -123,20 +131,28 @@ export function attachKube(parts: KubeParts): KubeAttachment {
   const publish = (): void => {
     for (const publisher of publishers) publisher.touch();
   };
-  if (publishers.length > 0)
-    loadPodFingerprint()
-      .then((load) => {
-        fingerprint = load;
-        publish();
-      })
+  if (publishers.length > 0) {
+    nodeInformer
+      .follow()
+      .catch((error: unknown) =>
+        logFault(log, 'the Node is followed no more: what is published stays as it is', error),
+      );
+    fingerprint
+      .load()
+      .then(publish)
       .catch((error: unknown) => logFault(log, 'pods are published without a fingerprint', error));
+  }
 
+  const learnKubeletConfig = (found: KubeletConfig): void => {
+    parts.onKubeletConfig(found);
+    publish();
+  };
   const events = config.kubeEvents ? new EventRecorder({ client, nodeName, log, signal, now }) : undefined;
   const condition = config.nodeCondition
     ? new NodeCondition({ client, nodeName, log, signal, now, state: () => stateOf(config, health, alarms) })
     : undefined;
   if (config.kubeletConfig?.kind === 'configz')
-    repeat(() => askKubelet(client, nodeName, { log, onKubeletConfig: parts.onKubeletConfig }), {
+    repeat(askKubelet({ client, nodeName, log, onKubeletConfig: learnKubeletConfig }), {
       periodMs: KUBELET_CONFIG_PERIOD_MS,
       signal,
     }).catch((error: unknown) => logFault(log, 'the kubelet’s configuration is asked for no more', error));
@@ -176,16 +192,6 @@ function followSignal(daemon: AbortSignal): AbortController {
 function kindsOf({ nodeResourceTopology }: Config) {
   const all = [communityTopology, craneTopology];
   return nodeResourceTopology === 'both' ? all : all.filter(({ name }) => name === nodeResourceTopology);
-}
-
-/** The pods that count for schedulers, as far as what they took is in the amounts: they run, and the runtime has them. */
-function listCounted({ pods }: NodeView, { pods: watched = [] }: PodInformer) {
-  const known = new Set(
-    [...pods.values()].filter(({ stopped }) => !stopped).map(({ namespace, name }) => `${namespace}/${name}`),
-  );
-  return watched
-    .filter(({ phase, spec }) => phase === 'Running' && known.has(`${spec.namespace}/${spec.name}`))
-    .map(({ spec }) => spec);
 }
 
 /** Alarms about what does not keep containers from their CPUs. */

@@ -13,6 +13,7 @@ export class KubeletManager {
   private hasLooked = false;
   private active = false;
   private fileSays: string | undefined;
+  private fileIsStatic = false;
   private configSays: string | undefined;
 
   constructor(
@@ -27,6 +28,15 @@ export class KubeletManager {
     return this.active || this.configSays !== undefined;
   }
 
+  /**
+   * True when schedulers must take the kubelet for the one that pins: its file or its configuration says static. No kubelet runs
+   * with the policy none beside a file that says static, it ends at its start; so the file is a leftover only where no kubelet
+   * runs. To say so wrongly costs a scheduler's advice, to deny it wrongly would make it choose CPUs that the kubelet gives out.
+   */
+  get isStatic(): boolean {
+    return this.fileIsStatic || this.configSays !== undefined;
+  }
+
   /** Reads the file; an alarm is raised as long as it says static, or can't be understood. Never throws, and takes bounded time. */
   look(): void {
     const read = readBounded(this.path, MAX_KUBELET_STATE_BYTES);
@@ -37,6 +47,7 @@ export class KubeletManager {
     if (text === this.lastText) return;
     this.lastText = text;
     const says = typeof found === 'string' ? readPolicy(found) : { static: false, problem: found?.because };
+    this.fileIsStatic = says.static;
     this.active = says.static && changed;
     this.fileSays = this.describe(says, changed);
     this.tell();

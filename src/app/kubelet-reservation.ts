@@ -162,13 +162,33 @@ function readRemembered(path: string): KubeletConfig | undefined {
   try {
     const read = readBounded(path, MAX_BYTES, { own: true });
     if (!read.ok) return undefined;
-    const { cpuManagerPolicy, reservedSystemCpus, reservedMilliCpu } = JSON.parse(read.text) as Record<string, unknown>;
+    const { cpuManagerPolicy, reservedSystemCpus, reservedMilliCpu, reserved, evictionMemory, reservedMemory } =
+      JSON.parse(read.text) as Record<string, unknown>;
+    const byName = readAmounts(reserved);
+    const byNode = readAmounts(reservedMemory);
     return {
       cpuManagerPolicy: cpuManagerPolicy === 'static' ? 'static' : 'none',
       ...(typeof reservedSystemCpus === 'string' && { reservedSystemCpus }),
-      reservedMilliCpu: typeof reservedMilliCpu === 'number' && reservedMilliCpu >= 0 ? reservedMilliCpu : 0,
+      reservedMilliCpu: isAmount(reservedMilliCpu) ? reservedMilliCpu : 0,
+      ...(byName && { reserved: byName }),
+      ...((isAmount(evictionMemory) || isPercent(evictionMemory)) && { evictionMemory }),
+      ...(byNode && { reservedMemory: byNode }),
     };
   } catch {
     return undefined; // never asked yet, or damaged
   }
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0;
+}
+
+function isPercent(value: unknown): value is `${number}%` {
+  return typeof value === 'string' && /^\d{1,3}(\.\d+)?%$/.test(value);
+}
+
+function readAmounts(value: unknown): Readonly<Record<string, number>> | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const amounts = Object.entries(value).filter((entry): entry is [string, number] => isAmount(entry[1]));
+  return amounts.length > 0 ? Object.fromEntries(amounts) : undefined;
 }

@@ -232,8 +232,10 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     await servePeople({ config, doors, backend, health, metrics, alarms, log, onClose });
     log.info({ adminSocket: config.adminSocket, topology: describe(model) }, 'started');
 
+    let knownKubelet = kubeletConfig;
     const learnKubeletConfig = (found: KubeletConfig): void => {
       faults.contain('taking over the kubelet’s configuration', () => {
+        knownKubelet = found;
         kubelet.noteConfig(found.cpuManagerPolicy);
         adoptReservation({ given, found, model, transactor, alarms, log });
       });
@@ -252,7 +254,8 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
         signal,
         now,
         onChange: () => backend.feed.touch(),
-        kubeletIsStatic: () => kubelet.isActive,
+        kubeletIsStatic: () => kubelet.isStatic,
+        kubelet: () => knownKubelet,
         onKubeletConfig: learnKubeletConfig,
       });
     }

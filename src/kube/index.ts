@@ -1,13 +1,15 @@
 export { KubeClient } from './api/kube-client';
 export { KubeError } from './api/kube-error';
 export type { KubeConfigSource } from './api/load-kube-config';
+export { MissingRights } from './api/missing-rights';
 export { EventRecorder, type PodNews } from './feedback/event-recorder';
 export { NodeCondition, type NodeState } from './feedback/node-condition';
-export { asObject, asString, asTexts } from './json';
 export { readKubeletConfig, type KubeletConfig } from './kubelet/kubelet-config';
+export { NodeInformer } from './nodes/node-informer';
 export { PodInformer } from './pods/pod-informer';
+export type { WatchedPod } from './pods/to-pod-spec';
 export { communityTopology } from './topology/community';
 export { craneTopology } from './topology/crane';
 export { loadPodFingerprint } from './topology/pod-fingerprint';
-export type { NodeIdentity, Report } from './topology/topology-kind';
+export type { NodeIdentity, Report, TopologyKind } from './topology/topology-kind';
 export { TopologyPublisher } from './topology/topology-publisher';

@@ -44,6 +44,27 @@ test('static at the start may be a leftover: told, and called active only when i
   expect(alarms.list()[0]!.because).toMatch(/has just been written/);
 });
 
+test.each<[string, () => void, boolean]>([
+  ['nothing is there', () => undefined, false],
+  ['the file says none', () => write(stateOf('none', '')), false],
+  ['the file says static since before the start', () => write(stateOf('static', '0-7')), true],
+  ['the configuration says static', () => kubelet.noteConfig('static'), true],
+  ['the configuration says none', () => kubelet.noteConfig('none'), false],
+  [
+    'the configuration says none, and the kubelet was not started again since',
+    () => (write(stateOf('static', '0-7')), kubelet.noteConfig('none')),
+    true,
+  ],
+])('schedulers are told that the kubelet pins: %s', (_name, make, isStatic) => {
+  make();
+  kubelet.look();
+  expect(kubelet.isStatic).toBe(isStatic);
+  write(stateOf('none', ''));
+  kubelet.noteConfig('none');
+  kubelet.look();
+  expect(kubelet.isStatic).toBe(false);
+});
+
 test('a file that appears while we run was written by somebody', () => {
   look();
   write(stateOf('static', '0-7'));

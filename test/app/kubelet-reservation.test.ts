@@ -55,6 +55,11 @@ test('a reservation of our own wins', async () => {
 
 test.each([
   ['it is missing', undefined, /no such file; no CPU is reserved without it/],
+  [
+    'it reserves what no kubelet does',
+    'kind: KubeletConfiguration\nkubeReserved: {gpu: 1}',
+    /kubelet-config \S+: kubeReserved names "gpu"; the kubelet reserves only cpu, memory/,
+  ],
   ['it is something else', 'kind: Pod', /it is not a KubeletConfiguration/],
   ['it is no YAML', '{{{', /kubelet-config/],
   ['it is too large', `kind: KubeletConfiguration\n#${' '.repeat(1 << 16)}`, /is larger than 64 KiB/],
@@ -137,6 +142,24 @@ describe('asked through the API server', () => {
     expect(model.settings.reserved.toString()).toBe('0-1');
     expect(alarms.list()).toEqual([]);
     expect(await loadKubeletConfig(given, { log })).toEqual(found);
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ['the kubelet’s reservation of CPUs', {}],
+    ['one of our own', { 'reserved-cpus': '0' }],
+  ])('all of the answer is remembered, also what is published only; with %s', async (_name, own) => {
+    const given = await configOf({ 'kubelet-config': 'configz', kubeconfig: '/somewhere', ...own });
+    const topology = machineOf(4, 2);
+    const model = new NodeModel(topology, settingsOf(withReservation(given, undefined), topology));
+    const found: KubeletConfig = {
+      cpuManagerPolicy: 'none',
+      reservedMilliCpu: 500,
+      reserved: { memory: 2 ** 30, pid: 100 },
+      evictionMemory: '5%',
+      reservedMemory: { 0: 2 ** 30, 1: 5 },
+    };
+    adopt(given, model, alarmsOf(), found);
+    expect(await loadKubeletConfig(given)).toEqual(found);
   });
 
   test('a difference to our own is an alarm as long as it lasts', async () => {

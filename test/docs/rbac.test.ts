@@ -26,6 +26,7 @@ test.each`
   ${'GET'}   | ${'/api/v1/pods'}                                                  | ${{}}                | ${'/pods list'}
   ${'GET'}   | ${'/api/v1/pods'}                                                  | ${{ watch: 'true' }} | ${'/pods watch'}
   ${'GET'}   | ${'/api/v1/nodes/n1'}                                              | ${{}}                | ${'/nodes get'}
+  ${'GET'}   | ${'/api/v1/nodes'}                                                 | ${{ watch: 'true' }} | ${'/nodes watch'}
   ${'GET'}   | ${'/api/v1/nodes/n1/proxy/configz'}                                | ${{}}                | ${'/nodes/proxy get'}
   ${'PATCH'} | ${'/api/v1/nodes/n1/status'}                                       | ${{}}                | ${'/nodes/status patch'}
   ${'POST'}  | ${'/api/v1/namespaces/default/events'}                             | ${{}}                | ${'/events create'}
@@ -84,6 +85,17 @@ test('with every option on, the daemon asks for each right of the file, and for 
     await expect(runtime.createContainer(greedy, tooMany)).rejects.toThrow(/exclusive CPU/);
     await hasAsked('/events patch');
     await hasAsked('/nodes/proxy get');
+    await hasAsked('/nodes watch');
+    // A label of the Node is in what is published soon after.
+    const begunMs = performance.now();
+    const labels = { 'topology.crane.io/topology-awareness': 'false' };
+    api.put(NODES, { metadata: { name: 'n1', uid: 'uid-n1', labels }, status: { conditions: [] } });
+    await waitUntil('the label', () =>
+      api
+        .listAll('/apis/topology.crane.io/v1alpha1/noderesourcetopologies')
+        .some((topology) => JSON.stringify(topology['craneManagerPolicy']).includes('"topologyManagerPolicy":"None"')),
+    );
+    expect(performance.now() - begunMs).toBeLessThan(10_000);
   } finally {
     await daemon.dispose();
     await runtime.close();
@@ -91,6 +103,8 @@ test('with every option on, the daemon asks for each right of the file, and for 
   }
   const pods = api.requests.filter(({ path }) => path === '/api/v1/pods');
   for (const { query } of pods) expect(query['fieldSelector']).toBe('spec.nodeName=n1'); // RBAC can't say so
+  const nodes = api.requests.filter(({ path }) => path === NODES);
+  for (const { query } of nodes) expect(query['fieldSelector']).toBe('metadata.name=n1');
   expect([...asked()].sort()).toEqual([...readRights({ withOptional: true })].sort());
   const optional = [...readRights({ withOptional: true })].filter(
     (right) => !readRights({ withOptional: false }).has(right),

@@ -9,7 +9,7 @@ import { KubeError } from '../../src/kube/api/kube-error';
 import { communityTopology } from '../../src/kube/topology/community';
 import { craneTopology } from '../../src/kube/topology/crane';
 import { hasSameMeaning } from '../../src/kube/topology/same-meaning';
-import type { NodeIdentity, TopologyKind } from '../../src/kube/topology/topology-kind';
+import type { NodeIdentity, Report, TopologyKind } from '../../src/kube/topology/topology-kind';
 import { TopologyPublisher } from '../../src/kube/topology/topology-publisher';
 import { percentile } from '../support/percentile';
 import { waitUntil } from './rig';
@@ -91,18 +91,23 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
   function publish(
     kind: TopologyKind,
     nodeName: string,
-    { as = admin, refreshMs = 300_000 }: { as?: Pick<KubeClient, 'send'>; refreshMs?: number } = {},
+    {
+      as = admin,
+      refreshMs = 300_000,
+      more = {},
+    }: { as?: Pick<KubeClient, 'send'>; refreshMs?: number; more?: Partial<Report> } = {},
   ): TopologyPublisher {
     const publisher = new TopologyPublisher({
       client: as,
       kind,
       nodeName,
-      readNode: () => Promise.resolve(nodeNamed(nodeName)),
+      node: () => nodeNamed(nodeName),
       report: (node) => ({
         node,
         resources: resources(),
         fingerprint: 'pfp0v001607b76a0e9d3aeb4',
         kubeletIsStatic: false,
+        ...more,
       }),
       log: pino(
         { level: 'debug' },
@@ -154,11 +159,128 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       apiVersion: communityTopology.apiVersion,
       kind: 'NodeResourceTopology',
       metadata: { name: 'x' },
-      zones: [],
+      topologyPolicies: [],
     };
     await expect(admin.send({ method: 'POST', path: communityTopology.path, body })).rejects.toMatchObject({
       status: 422,
     });
+  });
+
+  test.each([communityTopology, craneTopology])(
+    '$name: its definition is structural, and accepts the least that its own would',
+    async ({ name, path, apiVersion }) => {
+      await define(name);
+      const definition = (await admin.send({
+        method: 'GET',
+        path: `${DEFINITIONS}/${crds[name].replace(/\.yaml$/, '')}`,
+      })) as { status: { conditions: { type: string; status: string }[] } };
+      const conditions = definition.status.conditions.map(({ type, status }) => `${type}=${status}`);
+      expect(conditions).toEqual(expect.arrayContaining(['NamesAccepted=True', 'Established=True']));
+      expect(conditions.join()).not.toMatch(/NonStructural|KubernetesAPIApprovalPolicyConformant=False/);
+      const least = name === 'crane' ? { craneManagerPolicy: { cpuManagerPolicy: 'None' } } : { zones: [] };
+      const body = { apiVersion, kind: 'NodeResourceTopology', metadata: { name: `least-${name}` }, ...least };
+      const stored = (await admin.send({ method: 'POST', path, body })) as Stored;
+      // The definition puts in a default.
+      if (name === 'crane')
+        expect(stored['craneManagerPolicy']).toEqual({
+          cpuManagerPolicy: 'None',
+          topologyManagerPolicy: 'SingleNUMANodePodLevel',
+        });
+    },
+  );
+
+  test('the version of the community’s kind before this one is served still', async () => {
+    await define('community');
+    publish(communityTopology, 'older');
+    await published();
+    const path = communityTopology.path.replace('v1alpha2', 'v1alpha1');
+    const stored = (await admin.send({ method: 'GET', path: `${path}/older` })) as Stored;
+    expect(stored.zones).toHaveLength(2);
+    expect(stored['attributes']).toBeUndefined();
+  });
+
+  /** As crane-agent leaves it, and as an exporter does that reads the kubelet's PodResources. */
+  const LEFT: Readonly<Record<TopologyKind['name'], Record<string, unknown>>> = {
+    crane: {
+      craneManagerPolicy: { cpuManagerPolicy: 'Static', topologyManagerPolicy: 'SingleNUMANodePodLevel' },
+      reserved: { cpu: '500m', memory: '1Gi', 'ephemeral-storage': '1Gi' },
+      attributes: { 'go.crane.io/reserved-system-cpus': '0', 'example.com/rack': 'r7' },
+      zones: [{ name: 'node0', type: 'Node', resources: { capacity: { cpu: '8' }, allocatable: { cpu: '7500m' } } }],
+    },
+    community: {
+      topologyPolicies: ['None'],
+      attributes: [
+        { name: 'topologyManagerScope', value: 'pod' },
+        { name: 'example.com/rack', value: 'r7' },
+      ],
+      zones: [{ name: 'node-0', type: 'Node', attributes: [{ name: 'x', value: 'y' }] }],
+    },
+  };
+
+  test.each([communityTopology, craneTopology])(
+    '$name: an object that somebody left is taken over with one patch; touches make no other, and what is not ours stays',
+    async (kind) => {
+      await define(kind.name);
+      const { path, apiVersion } = kind;
+      const owner = { apiVersion: 'v1', kind: 'Namespace', name: 'other', uid: 'uid-of-other' };
+      const metadata = {
+        name: 'left',
+        annotations: { 'topology.node.k8s.io/fingerprint': 'pfp0v001old', 'example.com/note': 'kept' },
+        ownerReferences: [owner],
+      };
+      const body = { apiVersion, kind: 'NodeResourceTopology', metadata, ...LEFT[kind.name] };
+      await admin.send({ method: 'POST', path, body });
+      const patches: Call[] = [];
+      const as = {
+        send: (call: Call) => {
+          if (call.method === 'PATCH') patches.push(call);
+          return admin.send(call);
+        },
+      };
+      const reserved = { memory: 2 ** 30, pid: 100 };
+      const kubelet = { cpuManagerPolicy: 'none', reservedMilliCpu: 500 } as const;
+      const more: { -readonly [Key in keyof Report]?: Report[Key] } = { kubelet: { ...kubelet, reserved } };
+      const publisher = publish(kind, 'left', { as, more });
+      await published();
+      for (let i = 0; i < 100; i++) {
+        publisher.touch();
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      expect(patches).toHaveLength(1);
+
+      const stored = await read(kind, 'left');
+      expect(stored.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual(['uid-of-other', 'uid-of-left']);
+      expect(JSON.stringify(stored['attributes'])).toContain('example.com/rack');
+      expect(stored.metadata).toMatchObject({ annotations: { 'example.com/note': 'kept' } });
+      expect(JSON.stringify(stored).includes('pfp0v001old')).toBe(kind.name === 'crane');
+      if (kind.name === 'crane') expect(stored['reserved']).toEqual({ cpu: '2', memory: '1Gi', pid: '100' }); // as somebody spelled it
+
+      more.kubelet = { ...kubelet, reserved: { memory: 2 ** 31 } };
+      available = 2;
+      publisher.touch();
+      await published(2);
+      if (kind.name === 'crane')
+        expect((await read(kind, 'left'))['reserved']).toEqual({ cpu: '2', memory: '2147483648' });
+      expect(patches).toHaveLength(2);
+    },
+  );
+
+  test('20 changes among 2,000 touches are 20 patches at most', async () => {
+    await define('community');
+    const publisher = publish(communityTopology, 'busy');
+    await published();
+    for (let change = 1; change <= 20; change++) {
+      available = change % 5;
+      for (let i = 0; i < 100; i++) publisher.touch();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    await waitUntil('the last change', async () => {
+      const { zones } = await read(communityTopology, 'busy');
+      return zones[0]?.resources[0]?.['available'] === '0';
+    });
+    const patches = said('node topology is published').length - 1;
+    process.stdout.write(`${patches} patches for 20 changes and 2,000 touches\n`);
+    expect(patches).toBeLessThanOrEqual(20);
   });
 
   test.each([communityTopology, craneTopology])('$name: created, read back whole, owned by the Node', async (kind) => {
@@ -273,9 +395,16 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     const nobody = client(api.kubeconfigs.nobody);
     publish(communityTopology, 'forbidden', { as: { send: (call) => (calls++, nobody.send(call)) } });
     await waitUntil('it tried thrice', () => calls >= 3);
-    const problems = said('node topology can’t be published; trying again');
+    const problems = said('a right is missing, see deploy/rbac.yaml; this is not said again');
     expect(problems).toHaveLength(1);
-    expect(problems[0]?.because).toMatch(/forbids it \(403\): see deploy\/rbac\.yaml.*"nobody" cannot get/);
+    expect(problems[0]).toMatchObject({
+      level: 30,
+      verb: 'get',
+      resource: 'noderesourcetopologies.topology.node.k8s.io',
+      lost: expect.stringMatching(/schedulers are not told/) as string,
+    });
+    expect(problems[0]?.because).toMatch(/forbids it \(403\).*"nobody" cannot get/);
+    expect(said('node topology can’t be published; trying again')).toEqual([]);
     expect(await readOrNot(communityTopology, 'forbidden')).toBeUndefined();
   });
 

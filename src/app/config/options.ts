@@ -201,6 +201,12 @@ export const OPTIONS = {
     description: 'in which kinds of NodeResourceTopology schedulers are told what is left where',
     offered: true,
   }),
+  topologyPodFingerprint: option({
+    type: oneOf('dedicated', 'shared', 'off'),
+    default: 'dedicated',
+    description: "which pods the fingerprint of the community's kind counts: the scheduler plugin's informerMode",
+    offered: true,
+  }),
   kubeEvents: option({
     type: onOff,
     default: 'off',

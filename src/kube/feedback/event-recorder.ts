@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { MERGE_PATCH, type KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
+import { MissingRights } from '../api/missing-rights';
 import { asObject, asString } from '../json';
 
 /** Something that whoever looks at the pod should read. */
@@ -59,8 +60,10 @@ export class EventRecorder {
   private timer: NodeJS.Timeout | undefined;
   private sending = false;
   private dropped = 0;
+  private readonly rights: MissingRights;
 
   constructor(private readonly parts: EventRecorderParts) {
+    this.rights = new MissingRights(parts.log);
     parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
   }
 
@@ -118,11 +121,14 @@ export class EventRecorder {
   }
 
   private async send(key: string, one: Waiting): Promise<void> {
+    const before = this.written.get(key);
+    let verb = 'patch';
     try {
-      const before = this.written.get(key);
       if (before && (await this.countUp(before, one))) return;
+      verb = 'create';
       remember(this.written, key, await this.create(one));
     } catch (error) {
+      if (this.rights.note(error, { verb, resource: 'events', lost: 'pods have no events of cpusetd' })) return;
       const isFinal = error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429;
       const because = explainKubeError(error);
       this.parts.log.debug({ because, reason: one.news.reason, pod: one.news.pod.name }, 'event not written');

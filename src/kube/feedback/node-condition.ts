@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { BackOff } from '../api/back-off';
 import { STRATEGIC_MERGE_PATCH, type KubeClient } from '../api/kube-client';
 import { explainKubeError } from '../api/kube-error';
+import { MissingRights } from '../api/missing-rights';
 
 /** How it is with pinning on this node, for whoever looks at the Node. */
 export interface NodeState {
@@ -35,8 +36,10 @@ export class NodeCondition {
   private last: NodeState | undefined;
   private since = '';
   private lastProblem = '';
+  private readonly rights: MissingRights;
 
   constructor(private readonly parts: NodeConditionParts) {
+    this.rights = new MissingRights(parts.log);
     parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
   }
 
@@ -101,7 +104,8 @@ export class NodeCondition {
   private noteProblem(error: unknown): number {
     const { log, signal } = this.parts;
     const because = explainKubeError(error);
-    if (because !== this.lastProblem && !signal.aborted)
+    const right = { verb: 'patch', resource: 'nodes/status', lost: 'the Node has no condition CpusetdReady' };
+    if (because !== this.lastProblem && !signal.aborted && !this.rights.note(error, right))
       log.warn({ because }, 'the condition of the node can’t be written; trying again');
     this.lastProblem = because;
     return this.backOff.next();

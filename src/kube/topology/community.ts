@@ -1,4 +1,6 @@
 import type { Amounts, NodeResources, Zone } from '../../core/node-resources';
+import { asArray, asObject, asString, type JsonObject } from '../json';
+import { reservedByKubelet } from '../kubelet/reserved-memory';
 import type { Fields, Report, TopologyKind } from './topology-kind';
 
 /**
@@ -11,28 +13,83 @@ export const communityTopology: TopologyKind = {
   apiVersion: 'topology.node.k8s.io/v1alpha2',
   path: '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies',
   build: buildFields,
+  withForeign: ({ attributes }, fields) => ({
+    ...fields,
+    attributes: mergeAttributes(asArray(attributes).map(asObject), asArray(fields['attributes']).map(asObject)),
+  }),
+  // Without the attribute the scheduler would take the fingerprint from here: of pods that another exporter once counted.
+  superseded: ['topology.node.k8s.io/fingerprint'],
 };
 
-function buildFields({ resources, fingerprint }: Report): Fields {
+const POLICY = 'topologyManagerPolicy';
+const SCOPE = 'topologyManagerScope';
+const FINGERPRINT = 'nodeTopologyPodsFingerprint';
+const METHOD = 'nodeTopologyPodsFingerprintMethod';
+const OWN_ATTRIBUTES: ReadonlySet<string> = new Set([POLICY, SCOPE, FINGERPRINT, METHOD]);
+
+/** Ours take the places that they had, new ones come last; what others put there stays where it is. */
+function mergeAttributes(stored: readonly JsonObject[], ours: readonly JsonObject[]): readonly JsonObject[] {
+  const rest = new Map(ours.map((attribute) => [asString(attribute['name']), attribute]));
+  const merged = stored.flatMap((attribute) => {
+    const name = asString(attribute['name']);
+    if (!OWN_ATTRIBUTES.has(name)) return [attribute];
+    const own = rest.get(name);
+    rest.delete(name);
+    return own ? [own] : [];
+  });
+  return [...merged, ...rest.values()];
+}
+
+function buildFields({ resources, fingerprint, kubelet }: Report): Fields {
+  const { zones } = resources;
+  const memory = new Map(zones.map(({ id, memoryBytes }) => [id, memoryBytes]));
+  const reservedMemory = kubelet ? reservedByKubelet(kubelet, memory) : new Map<number, number>();
   return {
-    // Superseded by the attributes, but the definition still demands it.
+    // Superseded by the attributes, but definitions of some versions still demand it.
     topologyPolicies: [superseded(resources)],
     attributes: [
-      { name: 'topologyManagerPolicy', value: resources.topologyPolicy },
-      { name: 'topologyManagerScope', value: resources.topologyScope },
+      { name: POLICY, value: resources.topologyPolicy },
+      { name: SCOPE, value: resources.topologyScope },
       ...(fingerprint === undefined
         ? []
         : [
-            { name: 'nodeTopologyPodsFingerprint', value: fingerprint },
-            { name: 'nodeTopologyPodsFingerprintMethod', value: 'all' },
+            { name: FINGERPRINT, value: fingerprint },
+            { name: METHOD, value: 'all' },
           ]),
     ],
-    zones: resources.zones.map((zone) => buildZone(zone, resources.zones)),
+    zones: [
+      ...zones.map((zone) => ({ id: zone.id, zone: buildZone(zone, zones, reservedMemory.get(zone.id) ?? 0) })),
+      ...missingIds(zones).map(buildEmptyZone),
+    ]
+      .sort((a, b) => a.id - b.id)
+      .map(({ zone }) => zone),
   };
 }
 
-/** Distances to nodes without CPUs are left out: costs name other zones. */
-function buildZone({ id, cpu, memory, distances }: Zone, zones: readonly Zone[]) {
+/** The scheduler's ids of NUMA nodes end here. */
+const MAX_ID = 63;
+
+/**
+ * The ids below the last zone's that no zone has. The scheduler counts zones and then uses ids as places in a list of so many:
+ * a node that is offline would make it panic.
+ */
+function missingIds(zones: readonly Zone[]): number[] {
+  const ids = new Set(zones.map(({ id }) => id).filter((id) => id <= MAX_ID));
+  return Array.from({ length: Math.max(0, ...ids) }, (_, id) => id).filter((id) => !ids.has(id));
+}
+
+/** Stands for a node that is not there: nothing fits. */
+function buildEmptyZone(id: number) {
+  const resources = [toResource('cpu', { capacity: 0, allocatable: 0, available: 0 })];
+  return { id, zone: { name: nameOf({ id }), type: 'Node', resources } };
+}
+
+function withoutReserved({ capacity, allocatable, available }: Amounts, reserved: number): Amounts {
+  return { capacity, allocatable: Math.max(0, allocatable - reserved), available: Math.max(0, available - reserved) };
+}
+
+/** Distances to nodes that are no zones are left out: costs name other zones. */
+function buildZone({ id, cpu, memory, distances }: Zone, zones: readonly Zone[], reservedBytes: number) {
   const costs = zones.flatMap((other) => {
     const value = distances.get(other.id);
     return value === undefined ? [] : [{ name: nameOf(other), value }];
@@ -41,7 +98,10 @@ function buildZone({ id, cpu, memory, distances }: Zone, zones: readonly Zone[])
     name: nameOf({ id }),
     type: 'Node',
     ...(costs.length > 0 && { costs }),
-    resources: [toResource('cpu', cpu), ...(memory ? [toResource('memory', memory)] : [])],
+    resources: [
+      toResource('cpu', cpu),
+      ...(memory ? [toResource('memory', withoutReserved(memory, reservedBytes))] : []),
+    ],
   };
 }
 

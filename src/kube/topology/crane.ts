@@ -1,4 +1,6 @@
 import type { Zone } from '../../core/node-resources';
+import { asObject } from '../json';
+import { reservedByCrane } from '../kubelet/reserved-memory';
 import type { Fields, NodeIdentity, Report, TopologyKind } from './topology-kind';
 
 const AWARENESS = 'topology.crane.io/topology-awareness';
@@ -14,34 +16,47 @@ export const craneTopology: TopologyKind = {
   apiVersion: 'topology.crane.io/v1alpha1',
   path: '/apis/topology.crane.io/v1alpha1/noderesourcetopologies',
   build: buildFields,
+  withForeign: ({ attributes }, fields) => ({
+    ...fields,
+    attributes: { ...asObject(attributes), ...asObject(fields['attributes']) },
+  }),
+  superseded: [],
 };
 
-function buildFields({ node, resources, kubeletIsStatic }: Report): Fields {
+function buildFields({ node, resources, kubeletIsStatic, kubelet }: Report): Fields {
+  const { zones, reserved } = resources;
+  const memory = new Map(zones.map(({ id, memoryBytes }) => [id, memoryBytes]));
+  const reservedMemory = kubelet ? reservedByCrane(kubelet, memory) : new Map<number, number>();
+  const besideCpu = Object.entries(kubelet?.reserved ?? {}).map(([name, amount]) => [name, String(amount)]);
   return {
     craneManagerPolicy: {
       cpuManagerPolicy: resources.pins && !kubeletIsStatic ? 'Static' : 'None',
       topologyManagerPolicy: isAware(node) ? 'SingleNUMANodePodLevel' : 'None',
     },
-    reserved: { cpu: String(resources.reserved.size) },
-    attributes: { [RESERVED]: resources.reserved.toString() },
-    zones: resources.zones.map((zone) => buildZone(zone, resources.zones)),
+    reserved: { cpu: String(reserved.size), ...Object.fromEntries(besideCpu) },
+    attributes: { [RESERVED]: reserved.toString() },
+    zones: zones.map((zone) => buildZone(zone, zones, reservedMemory.get(zone.id) ?? 0)),
   };
 }
 
-function buildZone({ id, cpu, memoryBytes, reservedCpus, unannounced, distances }: Zone, zones: readonly Zone[]) {
+function buildZone(
+  { id, cpu, memoryBytes, reservedCpus, unannounced, distances }: Zone,
+  zones: readonly Zone[],
+  reservedBytes: number,
+) {
   const costs = zones.flatMap((other) => {
     const value = distances.get(other.id);
     return value === undefined ? [] : [{ name: nameOf(other), value }];
   });
-  const memory = memoryBytes > 0 && { memory: String(memoryBytes) };
+  const memory = (bytes: number) => memoryBytes > 0 && { memory: String(bytes) };
   return {
     name: nameOf({ id }),
     type: 'Node',
     ...(costs.length > 0 && { costs }),
     resources: {
-      capacity: { cpu: String(cpu.capacity), ...memory },
+      capacity: { cpu: String(cpu.capacity), ...memory(memoryBytes) },
       // Never left out: the scheduler reads an empty list as no CPUs at all.
-      allocatable: { cpu: String(Math.max(0, cpu.allocatable - unannounced)), ...memory },
+      allocatable: { cpu: String(Math.max(0, cpu.allocatable - unannounced)), ...memory(memoryBytes - reservedBytes) },
       reservedCPUNums: reservedCpus,
     },
   };

@@ -2,7 +2,7 @@ import { asObject } from '../json';
 import { parseQuantity } from '../quantity';
 
 /** Below these keys texts and numbers are quantities. */
-const QUANTITIES = new Set(['capacity', 'allocatable', 'available', 'reserved']);
+export const QUANTITIES: ReadonlySet<string> = new Set(['capacity', 'allocatable', 'available', 'reserved']);
 
 /**
  * Whether two JSON values mean the same to Kubernetes: quantities are compared by value (`2` is `2000m`), and what is

@@ -1,4 +1,6 @@
 import type { NodeResources } from '../../core/node-resources';
+import type { JsonObject } from '../json';
+import type { KubeletConfig } from '../kubelet/kubelet-config';
 
 /** The node that an object is about, as the API server knows it. */
 export interface NodeIdentity {
@@ -16,6 +18,8 @@ export interface Report {
   readonly fingerprint?: string;
   /** The kubelet's own CPU manager is at work: CPUs are given out by it too. */
   readonly kubeletIsStatic: boolean;
+  /** The kubelet's configuration, where it is known: what is reserved beside CPU. The amounts of `resources` do not know of it. */
+  readonly kubelet?: KubeletConfig;
 }
 
 /** The fields of an object of ours, beside its metadata. */
@@ -27,6 +31,10 @@ export interface TopologyKind {
   readonly apiVersion: string;
   /** All objects of the kind; one has its node's name. */
   readonly path: string;
-  /** Pure. */
+  /** The fields that are ours, as they have to be. Pure. */
   readonly build: (report: Report) => Fields;
+  /** The same fields with the entries that others have put into them; those of `stored` under our names are replaced. Pure. */
+  readonly withForeign: (stored: JsonObject, fields: Fields) => Fields;
+  /** Annotations that say in an older way what the fields say; they are removed. */
+  readonly superseded: readonly string[];
 }

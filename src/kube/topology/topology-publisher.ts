@@ -2,23 +2,24 @@ import type { Logger } from 'pino';
 import { BackOff } from '../api/back-off';
 import { MERGE_PATCH, type KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
-import { asArray, asObject, asString, type JsonObject } from '../json';
-import { hasSameMeaning } from './same-meaning';
-import type { Fields, NodeIdentity, Report, TopologyKind } from './topology-kind';
+import { MissingRights } from '../api/missing-rights';
+import { asObject, asString, type JsonObject } from '../json';
+import { buildObject, patchFor } from './object-patch';
+import type { NodeIdentity, Report, TopologyKind } from './topology-kind';
 
 export interface TopologyPublisherParts {
   readonly client: Pick<KubeClient, 'send'>;
   readonly kind: TopologyKind;
   readonly nodeName: string;
-  /** The node as the API server has it. May reject with KubeError. */
-  readonly readNode: () => Promise<NodeIdentity>;
+  /** The node as the API server has it; undefined while that is not known, and then nothing is written. */
+  readonly node: () => NodeIdentity | undefined;
   /** What there is to say now; undefined while it is not known. */
   readonly report: (node: NodeIdentity) => Report | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** Changes within this time are written as one. */
   readonly debounceMs?: number;
-  /** When the object and the node are read again although nothing changed here: somebody may have touched them. */
+  /** The object is read again after this time although nothing changed here: somebody may have touched it. */
   readonly refreshMs?: number;
   /** What only an administrator can put right is tried again after this time. */
   readonly notAllowedMs?: number;
@@ -29,13 +30,17 @@ const REFRESH_MS = 5 * 60_000;
 const NOT_ALLOWED_MS = 30_000;
 
 /**
- * Keeps the node's object in the API server saying what is true here: created when absent, patched when it means something
- * else, left alone otherwise. Every write names the version that it was decided on, so nobody is overwritten unseen.
+ * Keeps the node's object in the API server saying what is true here: created when absent, patched when ours in it means
+ * something else, left alone otherwise. What others put into it stays. Every write names the version that it was decided on, so
+ * nobody is overwritten unseen.
  */
 export class TopologyPublisher {
   private readonly backOff = new BackOff({ leastMs: 500, mostMs: 30_000 });
+  private readonly rights: MissingRights;
   private stored: JsonObject | undefined;
-  private node: NodeIdentity | undefined;
+  /** The part of a write that the server did not take over, and the version that it made of it: that is not sent again. */
+  private unkept: { readonly version: string; readonly patch: string } | undefined;
+  private verb = '';
   private readAtMs = -Infinity;
   private timer: NodeJS.Timeout | undefined;
   private dueMs = Infinity;
@@ -45,6 +50,7 @@ export class TopologyPublisher {
   private writers = 0;
 
   constructor(private readonly parts: TopologyPublisherParts) {
+    this.rights = new MissingRights(parts.log);
     parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
   }
 
@@ -85,82 +91,101 @@ export class TopologyPublisher {
 
   /** Once, unless somebody else wrote in between. */
   private async publish(): Promise<void> {
-    const { report, kind, log } = this.parts;
-    if (
-      performance.now() - this.readAtMs >= (this.parts.refreshMs ?? REFRESH_MS) ||
-      this.node === undefined ||
-      this.stored === undefined
-    ) {
-      this.node = await this.parts.readNode();
+    if (this.reportNow() === undefined) return;
+    if (this.stored === undefined || performance.now() - this.readAtMs >= (this.parts.refreshMs ?? REFRESH_MS)) {
       this.stored = await this.read();
       this.readAtMs = performance.now();
     }
     for (let conflicts = 0; ; conflicts++) {
-      const now = report(this.node);
+      const now = this.reportNow();
       if (now === undefined) return;
-      const fields = kind.build(now);
-      const wanted = { ...fields, metadata: { ownerReferences: ownersOf(now.node) } };
-      if (this.stored !== undefined && says(this.stored, fields, now.node)) return;
       try {
-        this.stored = asObject(
-          this.stored === undefined ? await this.create(wanted) : await this.patch(this.stored, wanted),
-        );
-        log.debug(this.facts(), 'node topology is published');
+        if (await this.write(now)) this.parts.log.debug(this.facts(), 'node topology is published');
         return;
       } catch (error) {
-        if (!(error instanceof KubeError) || error.status !== 409 || conflicts >= 3) throw error;
-        if (++this.writers === 3)
-          log.warn(this.facts(), 'somebody else writes the topology of this node too; let only one do it');
+        const status = error instanceof KubeError ? error.status : 0;
+        const isGone = status === 404 && this.stored !== undefined;
+        if (!(isGone || status === 409) || conflicts >= 3) throw error;
+        if (status === 409 && ++this.writers === 3)
+          this.parts.log.warn(this.facts(), 'somebody else writes the topology of this node too; let only one do it');
         this.stored = await this.read();
       }
     }
   }
 
+  private reportNow(): Report | undefined {
+    const node = this.parts.node();
+    return node && this.parts.report(node);
+  }
+
   private async read(): Promise<JsonObject | undefined> {
-    const { client, kind, nodeName } = this.parts;
+    const { kind, nodeName } = this.parts;
     try {
-      return asObject(await client.send({ method: 'GET', path: `${kind.path}/${nodeName}` }));
+      return await this.send('get', { method: 'GET', path: `${kind.path}/${nodeName}` });
     } catch (error) {
       if (error instanceof KubeError && error.status === 404) return undefined; // or the kind is: creating will tell
       throw error;
     }
   }
 
-  private create(wanted: Fields & { readonly metadata: object }): Promise<unknown> {
-    const { client, kind, nodeName } = this.parts;
-    return client.send({
-      method: 'POST',
-      path: kind.path,
-      body: {
-        apiVersion: kind.apiVersion,
-        kind: 'NodeResourceTopology',
-        ...wanted,
-        metadata: { ...wanted.metadata, name: nodeName },
-      },
-    });
+  /** False when the stored object says it already. */
+  private async write(now: Report): Promise<boolean> {
+    const { kind, nodeName } = this.parts;
+    if (this.stored === undefined) {
+      const body = buildObject(kind, now);
+      this.stored = await this.send('create', { method: 'POST', path: kind.path, body });
+    } else {
+      const patch = patchFor(this.stored, kind, now);
+      const version = versionOf(this.stored);
+      if (Object.keys(patch).length === 0) return false;
+      if (this.unkept?.version === version && this.unkept.patch === JSON.stringify(patch)) return false;
+      const metadata = { ...asObject(patch['metadata']), resourceVersion: version };
+      const body = { ...patch, metadata };
+      const path = `${kind.path}/${nodeName}`;
+      this.stored = await this.send('patch', { method: 'PATCH', path, contentType: MERGE_PATCH, body });
+    }
+    this.noteUnkept(this.stored, now);
+    return true;
   }
 
-  private patch(stored: JsonObject, wanted: Fields & { readonly metadata: object }): Promise<unknown> {
-    const { client, kind, nodeName } = this.parts;
-    const { resourceVersion } = asObject(stored['metadata']);
-    return client.send({
-      method: 'PATCH',
-      path: `${kind.path}/${nodeName}`,
-      contentType: MERGE_PATCH,
-      body: { ...wanted, metadata: { ...wanted.metadata, resourceVersion } },
-    });
+  /** A definition of another version may drop fields, or put in defaults. */
+  private noteUnkept(stored: JsonObject, now: Report): void {
+    const patch = patchFor(stored, this.parts.kind, now);
+    const fields = Object.keys(patch);
+    if (fields.length === 0) {
+      this.unkept = undefined;
+      return;
+    }
+    if (this.unkept === undefined)
+      this.parts.log.warn(
+        { ...this.facts(), fields },
+        'the API server does not keep what is published: apply the definition from deploy/crds',
+      );
+    this.unkept = { version: versionOf(stored), patch: JSON.stringify(patch) };
+  }
+
+  private async send(verb: string, call: Parameters<KubeClient['send']>[0]): Promise<JsonObject> {
+    this.verb = verb;
+    return asObject(await this.parts.client.send(call));
   }
 
   /** Logs a problem once, and says when to try again. */
   private noteProblem(error: unknown): number {
     const status = error instanceof KubeError ? error.status : 0;
     const because = status === 404 ? this.explainMissingKind() : explainKubeError(error);
-    if (because !== this.lastProblem && !this.parts.signal.aborted)
+    const isSaid = because === this.lastProblem || this.parts.signal.aborted;
+    const right = { verb: this.verb, resource: this.resource(), lost: 'schedulers are not told what is left where' };
+    if (!isSaid && !this.rights.note(error, right))
       this.parts.log.warn({ ...this.facts(), because }, 'node topology can’t be published; trying again');
     this.lastProblem = because;
     const needsAdmin = status === 401 || status === 403 || status === 404 || status === 422;
     const atLeastMs = error instanceof KubeError ? error.retryAfterMs : undefined;
     return this.backOff.next(needsAdmin ? (this.parts.notAllowedMs ?? NOT_ALLOWED_MS) : atLeastMs);
+  }
+
+  private resource(): string {
+    const [group] = this.parts.kind.apiVersion.split('/');
+    return `noderesourcetopologies.${group}`;
   }
 
   private explainMissingKind(): string {
@@ -173,15 +198,6 @@ export class TopologyPublisher {
   }
 }
 
-function ownersOf({ name, uid }: NodeIdentity): readonly JsonObject[] {
-  return uid === '' ? [] : [{ apiVersion: 'v1', kind: 'Node', name, uid }];
-}
-
-/** Whether the stored object says it already; what others put beside our fields does not matter. */
-function says(stored: JsonObject, fields: Fields, node: NodeIdentity): boolean {
-  const owners = asArray(asObject(stored['metadata'])['ownerReferences']).map(asObject);
-  return (
-    Object.entries(fields).every(([key, value]) => hasSameMeaning(stored[key], value, key === 'reserved')) &&
-    (node.uid === '' || owners.some((owner) => asString(owner['uid']) === node.uid))
-  );
+function versionOf(stored: JsonObject): string {
+  return asString(asObject(stored['metadata'])['resourceVersion']);
 }

@@ -17,19 +17,26 @@ function news(message = 'asked for 2', uid = 'u'): PodNews {
 function record(answer: (call: KubeRequest) => unknown = () => ({})) {
   const calls: KubeRequest[] = [];
   const dropped: number[] = [];
+  const rights: string[] = [];
   let clock = 0;
   const recorder = new EventRecorder({
     client: { send: async (call) => (calls.push(call), answer(call)) },
     nodeName: 'n1',
     log: pino(
-      { level: 'warn' },
-      { write: (line: string) => void dropped.push((JSON.parse(line) as { events: number }).events) },
+      { level: 'info' },
+      {
+        write: (line: string) => {
+          const { level, events, verb, resource } = JSON.parse(line) as Record<string, unknown>;
+          if (typeof events === 'number') dropped.push(events);
+          else rights.push(`${String(level)} ${String(verb)} ${String(resource)}`);
+        },
+      },
     ),
     signal: end.signal,
     now: () => new Date(Date.UTC(2026, 0, 1, 0, 0, clock++)).toISOString(),
     gatherMs: 20,
   });
-  return { recorder, calls, dropped };
+  return { recorder, calls, dropped, rights };
 }
 
 test('an event names the pod, the container, the node, and when', async () => {
@@ -136,4 +143,23 @@ test('a log that throws keeps no later event from being written', async () => {
   await until(() => blows > 0, 'the log is broken');
   isBroken = false;
   await until(() => calls.length === 10, 'written all the same');
+});
+
+test('a missing right is said once at info, by its verb, and events of it are not tried again', async () => {
+  let mayCreate = true;
+  const { recorder, calls, rights } = record(({ method }) => {
+    if (method === 'PATCH' || !mayCreate) throw new KubeError('forbidden', 403);
+    return { metadata: { name: 'made' } };
+  });
+  for (let i = 1; i <= 3; i++) {
+    recorder.record(news());
+    await until(() => calls.length === i, 'tried');
+  }
+  expect(rights).toEqual(['30 patch events']);
+  mayCreate = false;
+  for (let i = 4; i <= 6; i++) {
+    recorder.record(news(`another ${i}`));
+    await until(() => calls.length === i, 'tried');
+  }
+  expect(rights).toEqual(['30 patch events', '30 create events']);
 });

@@ -10,6 +10,7 @@ afterEach(() => end.abort());
 
 function watch(answer: () => unknown = () => ({})) {
   const calls: KubeRequest[] = [];
+  const lines: { readonly level: number; readonly verb?: string; readonly resource?: string }[] = [];
   let state: NodeState = { ready: true, reason: 'Pinning', message: 'fine' };
   let second = 0;
   let isBroken = false;
@@ -22,7 +23,7 @@ function watch(answer: () => unknown = () => ({})) {
       asked++;
       throw new Error('a fault of our own');
     },
-    log: pino({ level: 'silent' }),
+    log: pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[0]) }),
     signal: end.signal,
     now: () => new Date(Date.UTC(2026, 0, 1, 0, 0, second++)).toISOString(),
     debounceMs: 5,
@@ -32,6 +33,7 @@ function watch(answer: () => unknown = () => ({})) {
   return {
     condition,
     calls,
+    lines,
     told,
     become: (next: NodeState) => (state = next),
     breakState: (broken: boolean) => (isBroken = broken),
@@ -111,4 +113,17 @@ test('it is written again every five minutes, as a sign of life', async () => {
   } finally {
     jest.useRealTimers();
   }
+});
+
+test('a missing right is said once at info, and it is tried again', async () => {
+  let mayPatch = false;
+  const { condition, calls, lines } = watch(() => {
+    if (!mayPatch) throw new KubeError('forbidden', 403);
+    return {};
+  });
+  condition.touch();
+  await until(() => calls.length === 2, 'tried twice');
+  mayPatch = true;
+  await until(() => calls.length === 3, 'tried again');
+  expect(lines).toEqual([expect.objectContaining({ level: 30, verb: 'patch', resource: 'nodes/status' })]);
 });

@@ -40,7 +40,7 @@ function readAsScheduler(fields: Readonly<Record<string, unknown>>) {
     zones: {
       name: string;
       type: string;
-      costs: { name: string; value: number }[];
+      costs?: { name: string; value: number }[];
       resources: Record<string, string>[];
     }[];
     attributes: { name: string; value: string }[];
@@ -53,7 +53,7 @@ function readAsScheduler(fields: Readonly<Record<string, unknown>>) {
     scope: attribute('topologyManagerScope'),
     fingerprint: attribute('nodeTopologyPodsFingerprint'),
     method: attribute('nodeTopologyPodsFingerprintMethod'),
-    nodes: zones.flatMap(({ name, type, resources, costs }) => {
+    nodes: zones.flatMap(({ name, type, resources, costs = [] }) => {
       const id = /^node-(\d+)$/.exec(name)?.[1];
       if (type !== 'Node' || id === undefined || Number(id) > 63) return [];
       const cpu = resources.find((one) => one['name'] === 'cpu')!;
@@ -114,6 +114,81 @@ describe('the community’s kind', () => {
       { name: 'cpu', capacity: '8', allocatable: '7', available: '5' },
       { name: 'memory', capacity: '4294967296', allocatable: '4294967296', available: '1073741824' },
     ]);
+  });
+});
+
+describe('NUMA nodes with a gap between their ids', () => {
+  /** As the scheduler's scoring goes through zones: as many places as zones, and a node's id is its place. */
+  const scoreAsScheduler = (fields: Readonly<Record<string, unknown>>): number[] => {
+    const { nodes } = readAsScheduler(fields);
+    const scores = nodes.map(() => 0);
+    for (const { id, available } of nodes) {
+      if (id >= scores.length) throw new Error(`index out of range [${id}] with length ${scores.length}`);
+      scores[id] = available;
+    }
+    return scores;
+  };
+
+  test.each([[[0, 2]], [[1]], [[1, 3, 6]], [[0, 1, 2, 3]], [[63]], [[]]])(
+    '%j: the community’s kind has a zone for each id from 0 on, without CPUs where there is no node',
+    (ids) => {
+      const [zone] = reportOf().resources.zones;
+      const fields = communityTopology.build(reportOf({ zones: ids.map((id) => ({ ...zone!, id })) }));
+      const scores = scoreAsScheduler(fields);
+      expect(scores).toEqual(Array.from({ length: (ids.at(-1) ?? -1) + 1 }, (_, id) => (ids.includes(id) ? 5 : 0)));
+    },
+  );
+
+  test('ids that the scheduler does not read are left as they are', () => {
+    const [zone] = reportOf().resources.zones;
+    const fields = communityTopology.build(reportOf({ zones: [0, 1, 70].map((id) => ({ ...zone!, id })) }));
+    expect((fields['zones'] as { name: string }[]).map(({ name }) => name)).toEqual(['node-0', 'node-1', 'node-70']);
+    expect(scoreAsScheduler(fields)).toEqual([5, 5]);
+  });
+
+  test('Crane’s has the nodes that there are', () => {
+    const [zone] = reportOf().resources.zones;
+    const fields = craneTopology.build(reportOf({ zones: [0, 2].map((id) => ({ ...zone!, id })) }));
+    expect((fields['zones'] as { name: string }[]).map(({ name }) => name)).toEqual(['node0', 'node2']);
+  });
+});
+
+describe('with the kubelet’s configuration', () => {
+  const kubelet = {
+    cpuManagerPolicy: 'none',
+    reservedMilliCpu: 500,
+    reserved: { memory: 5 * GIB, 'ephemeral-storage': GIB, pid: 100 },
+    evictionMemory: GIB,
+  } as const;
+  const memory = { capacity: 4 * GIB, allocatable: 4 * GIB, available: 3 * GIB };
+  const withMemory = (report: Report): Report => ({
+    ...report,
+    resources: { ...report.resources, zones: report.resources.zones.map((zone) => ({ ...zone, memory })) },
+  });
+
+  test('Crane: all resources are reserved, CPU as it is reserved here; memory is taken from the first node on', () => {
+    const fields = craneTopology.build(reportOf({}, { kubelet }));
+    expect(fields['reserved']).toEqual({
+      cpu: '1',
+      memory: String(5 * GIB),
+      'ephemeral-storage': String(GIB),
+      pid: '100',
+    });
+    const zones = fields['zones'] as { resources: Record<'capacity' | 'allocatable', { memory: string }> }[];
+    expect(zones.map(({ resources }) => [resources.capacity.memory, resources.allocatable.memory])).toEqual([
+      [String(4 * GIB), '0'],
+      [String(4 * GIB), String(3 * GIB)],
+    ]);
+  });
+
+  test.each<[string, object, [number, number][]]>([
+    ['reservations and the threshold of eviction', {}, [[0, 0], [2 * GIB, GIB]]], // prettier-ignore
+    ['what is reserved node by node', { reservedMemory: { 1: 3.5 * GIB } }, [[4 * GIB, 3 * GIB], [0.5 * GIB, 0]]], // prettier-ignore
+  ])('community: memory is without %s', (_name, more, want) => {
+    const fields = communityTopology.build(withMemory(reportOf({}, { kubelet: { ...kubelet, ...more } })));
+    const zones = fields['zones'] as { resources: { name: string; allocatable: string; available: string }[] }[];
+    const amounts = zones.map(({ resources }) => resources.find(({ name }) => name === 'memory')!);
+    expect(amounts.map(({ allocatable, available }) => [Number(allocatable), Number(available)])).toEqual(want);
   });
 });
 

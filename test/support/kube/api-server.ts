@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { mergePatch } from './merge-patch';
 import { readRequest, readRights, rightOf } from './rbac';
 
 // A stand-in for the API server where the real one can't be had: pods, nodes and events, which the server that is built in
@@ -275,24 +276,6 @@ function selector(text: string | undefined, namespace: string): (object: Json) =
   return (object) =>
     (namespace === '' || metaOf(object)['namespace'] === namespace) &&
     (field === '' || field.split('.').reduce<unknown>((at, key) => (at as Json | undefined)?.[key], object) === want);
-}
-
-/** RFC 7386, and of strategic merges the one list that matters here: conditions, which merge by their type. */
-function mergePatch(target: unknown, patch: unknown, strategic: boolean): unknown {
-  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
-  const result: Json = typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...target } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) Reflect.deleteProperty(result, key);
-    else if (strategic && key === 'conditions')
-      result[key] = [
-        ...((result[key] as Json[] | undefined) ?? []).filter(
-          ({ type }) => !(value as Json[]).some((one) => one['type'] === type),
-        ),
-        ...(value as Json[]),
-      ];
-    else result[key] = mergePatch(result[key], value, strategic);
-  }
-  return result;
 }
 
 function metaOf(object: Json): Json {

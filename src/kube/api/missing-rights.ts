@@ -1,0 +1,36 @@
+import type { Logger } from 'pino';
+import { KubeError } from './kube-error';
+
+/** The right that a request needs of RBAC, and the loss without it. */
+export interface Right {
+  readonly verb: string;
+  /** With its group where it has one, and its subresource: `nodes/proxy`, `noderesourcetopologies.topology.crane.io`. */
+  readonly resource: string;
+  /** Written for the operator. */
+  readonly lost: string;
+}
+
+/** Says each right that the API server denies once: whoever left it out of the role on purpose need not hear of it again. */
+export class MissingRights {
+  private readonly told = new Set<string>();
+
+  constructor(private readonly log: Pick<Logger, 'info'>) {}
+
+  /** True for an answer that says that the right is missing (403), of the client's or of the library's. */
+  note(error: unknown, { verb, resource, lost }: Right): boolean {
+    if (!isForbidden(error)) return false;
+    const right = `${verb} ${resource}`;
+    if (!this.told.has(right))
+      this.log.info(
+        { verb, resource, lost, because: (error as Error).message },
+        'a right is missing, see deploy/rbac.yaml; this is not said again',
+      );
+    this.told.add(right);
+    return true;
+  }
+}
+
+function isForbidden(error: unknown): boolean {
+  if (error instanceof KubeError) return error.status === 403;
+  return (error as { statusCode?: unknown } | null)?.statusCode === 403;
+}

@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { KubeClient } from '../../../src/kube/api/kube-client';
+import { NodeInformer } from '../../../src/kube/nodes/node-informer';
+import { FakeApiServer, type SeenRequest } from '../../support/kube/api-server';
+import { until } from '../../support/kube/until';
+
+const NODES = '/api/v1/nodes';
+const LABEL = 'topology.crane.io/topology-awareness';
+const folder = mkdtempSync(join(tmpdir(), 'node-'));
+const closers: (() => Promise<void> | void)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const node = (labels: Record<string, string> = {}, uid = 'u1', name = 'n1') => ({ metadata: { name, uid, labels } });
+const isWatch = ({ path, query }: SeenRequest): boolean => path === NODES && query['watch'] === 'true';
+const isRead = ({ path }: SeenRequest): boolean => path === `${NODES}/n1`;
+
+interface Options {
+  readonly trouble?: FakeApiServer['trouble'];
+  readonly pollMs?: number;
+  readonly hasNode?: boolean;
+}
+
+async function follow({ trouble, pollMs = 60_000, hasNode = true }: Options = {}) {
+  const server = new FakeApiServer();
+  await server.start();
+  closers.push(() => server.stop());
+  if (trouble) server.trouble = trouble;
+  if (hasNode) server.put(NODES, node({ a: '1' }));
+  server.put(NODES, node({}, 'u2', 'n2'));
+  const path = join(folder, `kubeconfig-${closers.length}`);
+  writeFileSync(path, server.kubeconfig);
+  const stop = new AbortController();
+  const logged: { readonly level: number; readonly msg: string; readonly verb?: string; readonly resource?: string }[] =
+    [];
+  const informer = new NodeInformer({
+    client: new KubeClient({ kind: 'file', path }, stop.signal),
+    nodeName: 'n1',
+    onChange: () => changes.push(informer.node!.labels),
+    log: pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line) as (typeof logged)[0]) }),
+    signal: stop.signal,
+    pollMs,
+  });
+  const changes: Readonly<Record<string, string>>[] = [];
+  const ended = informer.follow();
+  closers.push(() => (stop.abort(), ended));
+  await until(() => informer.node !== undefined, 'the Node is known');
+  return { server, informer, changes, logged };
+}
+
+test('the Node is known, and a changed label is told by the watch, once', async () => {
+  const { server, informer, changes } = await follow();
+  expect(informer.node).toEqual({ name: 'n1', uid: 'u1', labels: { a: '1' } });
+  await until(() => server.openWatches === 1, 'the watch');
+  server.put(NODES, { ...node({ a: '1' }), status: { heartbeat: 1 } }); // no news for us
+  server.put(NODES, node({ [LABEL]: 'false' }, 'u2', 'n2')); // another Node
+  const begunMs = performance.now();
+  server.put(NODES, node({ a: '1', [LABEL]: 'false' }));
+  await until(() => changes.length === 2, 'the label');
+  expect(performance.now() - begunMs).toBeLessThan(10_000);
+  expect(changes).toEqual([{ a: '1' }, { a: '1', [LABEL]: 'false' }]);
+  expect(server.requests.filter(isRead)).toHaveLength(1);
+});
+
+test('a change while the watch is down is seen when it is back', async () => {
+  const { server, informer } = await follow();
+  await until(() => server.openWatches === 1, 'the watch');
+  server.cutConnections();
+  server.put(NODES, node({ b: '2' }));
+  await until(() => informer.node?.labels['b'] === '2', 'the label');
+});
+
+test('a Node that is made anew has another uid', async () => {
+  const { server, informer } = await follow();
+  await until(() => server.openWatches === 1, 'the watch');
+  server.remove(NODES, node());
+  await until(() => informer.node?.uid === '', 'it is gone');
+  server.put(NODES, node({}, 'u-new'));
+  await until(() => informer.node?.uid === 'u-new', 'the new one');
+});
+
+test.each<[string, Options, string]>([
+  ['no Node of this name', { hasNode: false }, ''],
+  ['no right to read', { trouble: (seen) => (isRead(seen) ? { status: 403 } : undefined) }, 'get'],
+])('%s: a name is all that is known', async (_name, options, verb) => {
+  const { informer, logged, server } = await follow({ ...options, pollMs: 5 });
+  expect(informer.node).toEqual({ name: 'n1', uid: '', labels: {} });
+  await until(() => server.requests.filter(isRead).length > 2, 'it asks again');
+  expect(logged.map((line) => line.verb)).toEqual(verb === '' ? [] : [verb]);
+});
+
+test('no right to watch: it is read again and again, and that is said once at info', async () => {
+  const { server, informer, logged } = await follow({
+    trouble: (seen) => (isWatch(seen) ? { status: 403 } : undefined),
+    pollMs: 5,
+  });
+  server.put(NODES, node({ b: '2' }));
+  await until(() => informer.node?.labels['b'] === '2', 'the label');
+  await until(() => server.requests.filter(isWatch).length > 2, 'it tries to watch');
+  expect(logged).toEqual([expect.objectContaining({ level: 30, verb: 'watch', resource: 'nodes' })]);
+});
+
+test('a server that ends each watch at once is not asked without a pause', async () => {
+  const { server } = await follow({ trouble: (seen) => (isWatch(seen) ? { status: 410 } : undefined) });
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  expect(server.requests.filter(isWatch).length).toBeLessThanOrEqual(4);
+});
