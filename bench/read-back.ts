@@ -1,10 +1,12 @@
 /**
  * How soon all rows say that the promise is kept after a change that moves a whole pool, and how much processor time the longest turn
  * of the event loop takes meanwhile.
- * Cgroups are those of the real kernel, made and removed here; needs root and CPUs 0 and 1. Arguments: numbers of shared containers
- * (500), --quick.
+ * Cgroups are those of the real kernel, made and removed here; needs root and CPUs 0 and 1. With --files they are plain files instead:
+ * making tens of thousands of cgroups takes the kernel minutes. Arguments: numbers of shared containers (500), --files, --quick.
  */
-import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { Aftermath } from '../src/app/aftermath';
@@ -30,10 +32,28 @@ const sizes = process.argv
   .map(Number);
 const ROUNDS = process.argv.includes('--quick') ? 2 : 10;
 const parent = `/cpusetd-read-back-${process.pid}`;
-const cgroups = openCgroups({ cgroupRoot: '/sys/fs/cgroup' });
-const root = cgroups.version === 1 ? '/sys/fs/cgroup/cpuset' : '/sys/fs/cgroup';
+const files = process.argv.includes('--files') ? mkdtempSync(join(tmpdir(), 'cpusetd-read-back-')) : undefined;
+if (files !== undefined) {
+  writeFileSync(`${files}/cgroup.controllers`, 'cpuset cpu\n');
+  writeFileSync(`${files}/cpuset.cpus.effective`, '0-2\n');
+}
+/** The machine, and who comes and goes: a plain file keeps the end of a longer list. */
+const [machine, own] = files === undefined ? ['0-1', '1'] : ['0-2', '2'];
+const cgroupRoot = files ?? '/sys/fs/cgroup';
+const cgroups = openCgroups({ cgroupRoot });
+const root = cgroups.version === 1 ? `${cgroupRoot}/cpuset` : cgroupRoot;
 
 void main();
+
+/** What the kernel makes by itself, where there is one: what applies is what was written. */
+function fill(folder: string): void {
+  if (files === undefined) return;
+  writeFileSync(`${folder}/cgroup.procs`, '');
+  for (const name of ['cpus', 'mems']) {
+    writeFileSync(`${folder}/cpuset.${name}`, '');
+    symlinkSync(`cpuset.${name}`, `${folder}/cpuset.${name}.effective`);
+  }
+}
 
 async function main(): Promise<void> {
   for (const size of sizes.length > 0 ? sizes : [500]) {
@@ -43,15 +63,18 @@ async function main(): Promise<void> {
       for (const dir of [parent, ...dirs]) {
         mkdirSync(root + dir);
         made.push(root + dir);
-        writeFileSync(`${root}${dir}/cpuset.cpus`, '0-1');
+        fill(root + dir);
+        writeFileSync(`${root}${dir}/cpuset.cpus`, machine);
         writeFileSync(`${root}${dir}/cpuset.mems`, '0');
         if (dir === parent && cgroups.version !== 1) writeFileSync(`${root}${dir}/cgroup.subtree_control`, '+cpuset');
       }
       await measure(dirs);
     } finally {
-      for (const folder of made.reverse()) rmdirSync(folder);
+      if (files !== undefined) rmSync(`${files}${parent}`, { recursive: true });
+      else for (const folder of made.reverse()) rmdirSync(folder);
     }
   }
+  if (files !== undefined) rmSync(files, { recursive: true });
 }
 
 async function measure(dirs: readonly string[]): Promise<void> {
@@ -79,7 +102,7 @@ async function measure(dirs: readonly string[]): Promise<void> {
   const at = (of: number[], share: number) =>
     of.sort((a, b) => a - b)[Math.min(of.length - 1, Math.floor(of.length * share))]!.toFixed(1);
   console.log(
-    `${dirs.length} shared containers, cgroup version ${cgroups.version}: the change ${at(moves, 0.5)} ms; all rows kept ${at(kept, 0.5)} ms (worst ${at(kept, 1)}) after it, with ${at(cpu, 0.5)} ms of processor time; longest turn ${at(turns, 0.5)} ms (worst ${at(turns, 1)})`,
+    `${dirs.length} shared containers, ${files ? 'plain files' : `cgroup version ${cgroups.version}`}: the change ${at(moves, 0.5)} ms; all rows kept ${at(kept, 0.5)} ms (worst ${at(kept, 1)}) after it, with ${at(cpu, 0.5)} ms of processor time; longest turn ${at(turns, 0.5)} ms (worst ${at(turns, 1)})`,
   );
 }
 
@@ -87,10 +110,12 @@ function createNode(dirs: readonly string[]) {
   const log = pino({ level: 'silent' });
   const now = (): string => new Date().toISOString();
   const { signal } = new AbortController();
-  const cpus = [0, 1].map((id) => ({ id, core: id, socket: 0, numaNode: 0, uncoreCache: 0 }));
+  const cpus = parseCpuList(machine)
+    .toArray()
+    .map((id) => ({ id, core: id, socket: 0, numaNode: 0, uncoreCache: 0 }));
   const settings = { cpuManagerPolicy: 'static', options: NO_OPTIONS, reserved: parseCpuList('0'), minSharedCpus: 1, onInsufficientCpu: 'refuse', liftCpuQuota: false } as const; // prettier-ignore
   const model = new NodeModel(buildTopology({ cpus }), settings);
-  const promise = { cpus: parseCpuList('0-1'), mems: CpuSet.empty };
+  const promise = { cpus: parseCpuList(machine), mems: CpuSet.empty };
   dirs.forEach((dir, i) => {
     const container = { id: `c${i}`, sandboxId: 'pod', podUid: `uid${i}`, name: `c${i}`, cgroupsPath: dir, phase: 'running', resources: {}, placement: 'shared', entitled: 0, promise, told: promise, recorded: promise, freshAssignment: false, because: 'bench' } as const; // prettier-ignore
     model.apply({ kind: 'put-container', container });
@@ -138,7 +163,7 @@ function createNode(dirs: readonly string[]) {
   return {
     changePool: (smaller: boolean): void =>
       transactor.change((draft) => {
-        const assignment = { podUid: 'own', podNamespace: '', podName: '', containerName: 'c', kind: 'static', cpus: parseCpuList('1'), mems: CpuSet.empty, requested: 1, containerId: null, quotaLifted: false, rules: { policy: 'static', options: [], reserved: parseCpuList('0') }, because: '', since: now() } as const; // prettier-ignore
+        const assignment = { podUid: 'own', podNamespace: '', podName: '', containerName: 'c', kind: 'static', cpus: parseCpuList(own), mems: CpuSet.empty, requested: 1, containerId: null, quotaLifted: false, rules: { policy: 'static', options: [], reserved: parseCpuList('0') }, because: '', since: now() } as const; // prettier-ignore
         draft.put(smaller ? { kind: 'put-assignment', assignment } : { kind: 'drop-assignment', key: 'own/c' });
         return planMoves(draft);
       }),

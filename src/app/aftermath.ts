@@ -63,6 +63,7 @@ export class Aftermath {
 }
 
 function listOutdated(done: readonly Transaction[]): readonly string[] | undefined {
+  if (done.length === 1) return done[0]!.outdated;
   const ids = new Set<string>();
   for (const { outdated } of done) {
     if (outdated === undefined) return undefined;

@@ -33,9 +33,8 @@ export class ReadBackLine {
   constructor(private readonly parts: ReadBackLineParts) {}
 
   /** Begins at once, unless the line has begun already. */
-  add(asked: Iterable<Asked>): void {
-    for (const { containerId, always } of asked)
-      this.waiting.set(containerId, always || this.waiting.get(containerId) === true);
+  add(containerIds: Iterable<string>, { always }: { readonly always: boolean }): void {
+    for (const id of containerIds) this.waiting.set(id, always || this.waiting.get(id) === true);
     if (!this.scheduled && this.waiting.size > 0) this.takeTurn();
   }
 

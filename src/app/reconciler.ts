@@ -109,14 +109,18 @@ export class Reconciler {
    * others too.
    */
   readBack(containerIds: Iterable<string> = this.parts.model.containers.keys(), { always = false } = {}): void {
-    this.line.add(Array.from(containerIds, (containerId) => ({ containerId, always })));
+    this.line.add(containerIds, { always });
   }
 
   /** Somebody wrote these containers' cpusets, and as promised: the runtime may have carried out a move or a repair. */
   noteWritten(containerIds: readonly string[]): void {
     const { verdicts } = this.parts;
     const isKept = (id: string): boolean => verdicts.get(id)?.verdict.kind === 'kept';
-    this.line.add(containerIds.map((containerId) => ({ containerId, always: !isKept(containerId) })));
+    this.line.add(containerIds.filter(isKept), { always: false });
+    this.line.add(
+      containerIds.filter((id) => !isKept(id)),
+      { always: true },
+    );
   }
 
   /** A transaction could not decide on all who lack CPUs: the others have their turn now. */

@@ -87,7 +87,14 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
         backend.feed.touch();
       },
     });
-    const alarms = new Alarms({ log, now, onChange: () => backend.feed.touch() });
+    const alarms = new Alarms({
+      log,
+      now,
+      onChange: () => {
+        backend.feed.touch();
+        kube?.follow(); // the condition of the Node
+      },
+    });
     const faults = new Faults({ log, alarms });
     const allocations = new AllocationBook(model, faults);
     const heartbeat = new Heartbeat({ signal });

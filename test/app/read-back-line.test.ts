@@ -32,36 +32,36 @@ function watchLine(failAt: ReadonlySet<string> = new Set(), needed = (asked: rea
   return { line, turns, turn, stop, clock, ends: () => ends };
 }
 
-const ask = (count: number, { from = 0, always = false } = {}) =>
-  Array.from({ length: count }, (_, i) => ({ containerId: `c${from + i}`, always }));
+const idsOf = (count: number, { from = 0 } = {}) => Array.from({ length: count }, (_, i) => `c${from + i}`);
 const AT_ONCE = 16;
+const IF_OUTDATED = { always: false };
 
 afterEach(() => jest.restoreAllMocks());
 
 test('who is first is read at once, the others in turns of bounded time, and the end is told once', async () => {
   const { line, turns, turn, ends } = watchLine();
-  line.add(ask(40));
+  line.add(idsOf(40), IF_OUTDATED);
   expect([turns[0]?.length, ends()]).toEqual([AT_ONCE, 0]);
   await turn();
   expect([turns[1]?.length, ends()]).toEqual([AT_ONCE, 0]);
   await turn();
   await turn();
-  expect(turns.flat()).toEqual(ask(40).map(({ containerId }) => containerId));
+  expect(turns.flat()).toEqual(idsOf(40));
   expect(ends()).toBe(1);
 });
 
 test('a short line is read in the turn in which it comes', () => {
   const { line, turns, ends } = watchLine();
-  line.add(ask(3));
-  line.add([]);
-  line.add(ask(2, { from: 3 }));
+  line.add(idsOf(3), IF_OUTDATED);
+  line.add([], IF_OUTDATED);
+  line.add(idsOf(2, { from: 3 }), IF_OUTDATED);
   expect([turns[0], ends()]).toEqual([['c0', 'c1', 'c2', 'c3', 'c4'], 2]);
 });
 
 test('who comes again while waiting is read once; who comes after the reading is read again', async () => {
   const { line, turns, turn } = watchLine();
-  line.add(ask(20));
-  line.add(ask(20));
+  line.add(idsOf(20), IF_OUTDATED);
+  line.add(idsOf(20), IF_OUTDATED);
   await turn();
   await turn();
   const seen = turns.flat();
@@ -71,16 +71,16 @@ test('who comes again while waiting is read once; who comes after the reading is
 
 test('who was asked for in any case stays so when asked for once more', async () => {
   const { line, turns, turn } = watchLine();
-  line.add(ask(20));
-  line.add([{ containerId: 'x', always: true }]);
-  line.add([{ containerId: 'x', always: false }]);
+  line.add(idsOf(20), IF_OUTDATED);
+  line.add(['x'], { always: true });
+  line.add(['x'], IF_OUTDATED);
   await turn();
   expect(turns.flat().filter((id) => id.startsWith('x'))).toEqual(['x!']);
 });
 
 test('a fault in reading some keeps nobody else from being read', async () => {
   const { line, turns, turn } = watchLine(new Set(['c3']));
-  line.add(ask(40));
+  line.add(idsOf(40), IF_OUTDATED);
   await turn();
   await turn();
   expect(turns.flat()).toContain('c39');
@@ -88,15 +88,15 @@ test('a fault in reading some keeps nobody else from being read', async () => {
 
 test('nothing is read when all is to end', async () => {
   const { line, turns, turn, stop, ends } = watchLine();
-  line.add(ask(40));
+  line.add(idsOf(40), IF_OUTDATED);
   stop.abort();
   await turn();
-  line.add(ask(1));
+  line.add(idsOf(1), IF_OUTDATED);
   expect([turns.flat().length, ends()]).toEqual([AT_ONCE, 0]);
 });
 
 test('a line in which nobody needed it has no end to be told of', () => {
   const { line, ends } = watchLine(new Set(), () => 0);
-  line.add(ask(5));
+  line.add(idsOf(5), IF_OUTDATED);
   expect(ends()).toBe(0);
 });

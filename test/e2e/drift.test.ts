@@ -43,7 +43,9 @@ interface ShownStatus {
 interface ShownContainer {
   readonly id: string;
   readonly verdict: { readonly kind: string; readonly reason: string };
+  readonly promise?: { readonly cpus: string };
   readonly observation?: {
+    readonly cpus: string;
     readonly quotaUs?: number;
     readonly podQuotaUs?: number;
     readonly threads?: { readonly looked: number; readonly narrower: number };
@@ -126,6 +128,30 @@ onEachRuntime('drift', (suite) => {
     expect(web.cpuset().cpus).toBe(machine);
     await pod.remove();
   });
+
+  test.each(['on', 'off'])(
+    'who is moved is kept again without waiting for the round, and not before it is read back; cgroup-writes %s',
+    async (writes) => {
+      await start('--reconcile-period', '1h', '--cgroup-writes', writes);
+      const pod = await runtime.kubelet.runPod({ containers: [shared] });
+      const web = await pod.startContainer('web');
+      const keptOn = (cpus: string) =>
+        poll(`the promise of ${cpus} to be kept`, async () => {
+          const { promise, observation, verdict } = await containerOf(daemon, web);
+          if (promise?.cpus !== cpus || verdict.kind !== 'kept') return undefined;
+          expect([observation?.cpus, web.cpuset().cpus]).toEqual([cpus, cpus]);
+          return true;
+        });
+      await keptOn(machine);
+      const rival = await runtime.kubelet.runPod({ containers: [pinned] });
+      await rival.startContainer('db');
+      await keptOn('0');
+      await rival.remove();
+      await keptOn(machine);
+      expect(daemon.log.lines.filter(({ msg }) => msg === 'drifted')).toEqual([]);
+      await pod.remove();
+    },
+  );
 
   test('who fights back meets a bounded number of repairs, then an alarm; a new promise makes a new beginning', async () => {
     await start('--reconcile-period', '500ms');

@@ -9,6 +9,7 @@ import type { Transaction, Transactor } from '../../src/app/transactor';
 import { VerdictBook } from '../../src/app/verdict-book';
 import { CpuSet } from '../../src/core/cpuset';
 import type { NodeModel } from '../../src/core/model/node-model';
+import { isOutdated } from '../../src/core/verdict/judgement';
 import { cgroupPathOf, type Cgroups } from '../../src/host';
 import { findContradictions } from './contradictions';
 
@@ -74,11 +75,16 @@ export class Onlookers {
 
   /** What is shown or was told and contradicts itself or the kernel. `isSettled`: nothing that follows an answer is left to be done. */
   findBroken({ isSettled = false } = {}): string[] {
+    const { model, kernel } = this.parts;
     const rows = this.shown.containers();
-    const unread = rows.filter(({ verdict }) => isSettled && /not (read|carried|been looked)/.test(verdict.reason));
+    const promised = (id: string): string => model.containers.get(id)?.promise?.cpus.toString() ?? 'nothing';
+    const wrong = rows.filter(({ id, promise }) => (promise?.cpus.toString() ?? 'nothing') !== promised(id));
+    const running = [...model.containers.values()].filter(({ id }) => isSettled && kernel.has(id));
+    const unread = running.filter((container) => isOutdated(model, container, this.verdicts.get(container.id)));
     return [
       ...findContradictions(rows),
-      ...unread.filter(({ id }) => this.parts.kernel.has(id)).map(({ id, verdict }) => `${id} is ${verdict.reason}`),
+      ...wrong.map(({ id }) => `${id} is promised ${promised(id)}, and shown with something else`),
+      ...unread.map(({ id }) => `${id} was not read back`),
       ...this.untrue.splice(0),
     ].map((what) => `shown: ${what}`);
   }

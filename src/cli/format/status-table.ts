@@ -1,4 +1,12 @@
-import type { Connection, ContainerStatus, NodeStatus, Observation, PodSource, Status } from '../../admin/status';
+import type {
+  Connection,
+  ContainerStatus,
+  NodeStatus,
+  Observation,
+  PodSource,
+  QuotaPromise,
+  Status,
+} from '../../admin/status';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
 import { formatTable, formatTime } from './table';
@@ -106,7 +114,7 @@ function formatContainers(containers: readonly ContainerStatus[]): string {
       of.rules ? formatPolicy(of.rules) : '',
       of.nodes?.toString() ?? '',
       of.promise?.cpus.toString() ?? '',
-      of.observation ? formatObservation(of.observation) : '',
+      of.observation ? formatObservation(of.observation, of.promise) : '',
       of.promise?.mems.toString() ?? '',
       of.verdict.kind,
       formatTime(of.verdict.since),
@@ -121,10 +129,16 @@ function formatPolicy({ policy, chosenBy }: Rules): string {
   return chosenBy === undefined ? policy : `${policy}, by ${chosenBy}`;
 }
 
-function formatObservation({ cpus, effectiveCpus, threads }: Observation): string {
+/** What was read before the promise was made is shown with its time. */
+function formatObservation(
+  { cpus, effectiveCpus, threads, at }: Observation,
+  promise: QuotaPromise | undefined,
+): string {
   const narrower = threads && threads.narrower > 0 ? ` [threads ${threads.narrowerCpus.toString()}]` : '';
-  if (cpus.equals(effectiveCpus)) return cpus.toString() + narrower;
-  return `${cpus.isEmpty ? '' : `${cpus.toString()} `}(${effectiveCpus.toString()})${narrower}`;
+  const isOlder = promise?.since !== undefined && Date.parse(at) < Date.parse(promise.since);
+  const remarks = `${narrower}${isOlder ? ` [read ${formatTime(at)}]` : ''}`;
+  if (cpus.equals(effectiveCpus)) return cpus.toString() + remarks;
+  return `${cpus.isEmpty ? '' : `${cpus.toString()} `}(${effectiveCpus.toString()})${remarks}`;
 }
 
 function nameOf({ namespace, pod, container }: ContainerStatus): string {

@@ -49,6 +49,17 @@ test('also where it is of the same CPUs as one before: what was read in between 
   expect(tell(node, 'q/s', before)).toMatchObject({ kind: 'pending', isOutdated: true });
 });
 
+test('a promise is dated by the event that made it, and by no later one', () => {
+  const node = new NodeDriver().run('make q/s 0');
+  const first = node.container('q/s')!.promisedAt!;
+  node.run('make r/t 0');
+  expect(node.container('q/s')!.promisedAt).toBe(first);
+  node.run('make p/a 2');
+  const second = node.container('q/s')!.promisedAt!;
+  expect(Date.parse(second)).toBeGreaterThan(Date.parse(first));
+  expect(node.container('p/a')!.promisedAt).toBe(second); // both were promised by one creation
+});
+
 test('one that is promised the same again has the promise that it had', () => {
   const node = new NodeDriver().run('make p/a 2');
   const { promise, promisedAt } = node.container('p/a')!;
