@@ -74,9 +74,10 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     zones: [0, 1].map((id) => ({
       id,
       cpu: { capacity: 8, allocatable: 7, available },
-      memoryBytes: 2 ** 33,
+      memory: { capacity: 2 ** 33, allocatable: 2 ** 33, available: 2 ** 33 },
       reservedCpus: 1,
       unannounced: 7 - available,
+      withheld: 0,
       distances: new Map([
         [0, id === 0 ? 10 : 21],
         [1, id === 1 ? 10 : 21],

@@ -4,5 +4,12 @@ export { excludesReserved } from './exclude-reserved';
 export { DecisiveAnnotations, decisiveAnnotations, rememberedAnnotations } from './decisive';
 export { MIRROR, MIRROR_HASH } from './mirror';
 export { sayingOf } from './saying';
-export { parseTopologyResult, readTopologyResult, resultOf, TOPOLOGY_RESULT, totalOf } from './topology-result';
+export {
+  nameOfZone,
+  parseTopologyResult,
+  readTopologyResult,
+  resultOf,
+  TOPOLOGY_RESULT,
+  totalOf,
+} from './topology-result';
 export type { TopologyResult } from './topology-result';

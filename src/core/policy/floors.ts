@@ -14,8 +14,13 @@ export function chooseWithinFloors(snapshot: Snapshot, reach: CpuSet, choose: (r
   return choose(leaveForPool(snapshot, besideFollowers));
 }
 
+/** Those who follow NUMA nodes, and the machine that they follow them on. */
+export interface FollowersOfMachine extends Pick<Snapshot, 'topology'> {
+  readonly followers: Pick<Snapshot['followers'], 'sets'>;
+}
+
 /** What may be taken of the CPUs in any combination without taking any follower's last one. */
-export function leaveForFollowers({ followers, topology }: Snapshot, reach: CpuSet): CpuSet {
+export function leaveForFollowers({ followers, topology }: FollowersOfMachine, reach: CpuSet): CpuSet {
   if (followers.sets.length === 0) return reach;
   const { placeOf, core } = topology.index;
   /** CPUs of each core that are out of reach. */

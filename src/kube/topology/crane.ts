@@ -1,3 +1,4 @@
+import { nameOfZone } from '../../core/annotations';
 import type { Zone } from '../../core/node-resources';
 import type { Fields, NodeIdentity, Report, TopologyKind } from './topology-kind';
 
@@ -6,8 +7,8 @@ const RESERVED = 'go.crane.io/reserved-system-cpus';
 
 /**
  * Crane's NodeResourceTopology, as crane-scheduler reads it: zones `node<id>`, and no word of what is in use. The scheduler
- * sums that up from its own annotations on pods; so CPUs of pods that have none are taken off `allocatable` here, where
- * Crane's own agent lets them be given out twice.
+ * sums that up from its own annotations on pods; so what pods hold beyond these is taken off `allocatable` here, where
+ * Crane's own agent lets it be given out twice.
  */
 export const craneTopology: TopologyKind = {
   name: 'crane',
@@ -28,27 +29,25 @@ function buildFields({ node, resources, kubeletIsStatic }: Report): Fields {
   };
 }
 
-function buildZone({ id, cpu, memoryBytes, reservedCpus, unannounced, distances }: Zone, zones: readonly Zone[]) {
+function buildZone({ id, cpu, memory, reservedCpus, unannounced, withheld, distances }: Zone, zones: readonly Zone[]) {
   const costs = zones.flatMap((other) => {
     const value = distances.get(other.id);
-    return value === undefined ? [] : [{ name: nameOf(other), value }];
+    return value === undefined ? [] : [{ name: nameOfZone(other.id), value }];
   });
-  const memory = memoryBytes > 0 && { memory: String(memoryBytes) };
   return {
-    name: nameOf({ id }),
+    name: nameOfZone(id),
     type: 'Node',
     ...(costs.length > 0 && { costs }),
     resources: {
-      capacity: { cpu: String(cpu.capacity), ...memory },
+      capacity: { cpu: String(cpu.capacity), ...(memory && { memory: String(memory.capacity) }) },
       // Never left out: the scheduler reads an empty list as no CPUs at all.
-      allocatable: { cpu: String(Math.max(0, cpu.allocatable - unannounced)), ...memory },
+      allocatable: {
+        cpu: String(Math.max(0, cpu.allocatable - unannounced - withheld)),
+        ...(memory && { memory: String(memory.allocatable) }),
+      },
       reservedCPUNums: reservedCpus,
     },
   };
-}
-
-function nameOf({ id }: Pick<Zone, 'id'>): string {
-  return `node${id}`;
 }
 
 /** Awareness is the default; only a clear no of the admin, in a spelling that Go's ParseBool knows, turns it off. */
