@@ -74,7 +74,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     zones: [0, 1].map((id) => ({
       id,
       cpu: { capacity: 8, allocatable: 7, available },
-      memory: { capacity: 2 ** 33, allocatable: 2 ** 33, available: 2 ** 33 },
+      memoryBytes: 2 ** 33,
       reservedCpus: 1,
       unannounced: 7 - available,
       withheld: 0,

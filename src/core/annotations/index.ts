@@ -4,12 +4,5 @@ export { excludesReserved } from './exclude-reserved';
 export { DecisiveAnnotations, decisiveAnnotations, rememberedAnnotations } from './decisive';
 export { MIRROR, MIRROR_HASH } from './mirror';
 export { sayingOf } from './saying';
-export {
-  nameOfZone,
-  parseTopologyResult,
-  readTopologyResult,
-  resultOf,
-  TOPOLOGY_RESULT,
-  totalOf,
-} from './topology-result';
+export { parseTopologyResult, readTopologyResult, resultOf, TOPOLOGY_RESULT, totalOf } from './topology-result';
 export type { TopologyResult } from './topology-result';

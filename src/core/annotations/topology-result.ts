@@ -58,7 +58,7 @@ export function parseTopologyResult(text: string): ParsedResult {
 }
 
 /** The name that Crane gives to the zone of a NUMA node. */
-export function nameOfZone(id: number): string {
+function nameOfZone(id: number): string {
   return `node${id}`;
 }
 

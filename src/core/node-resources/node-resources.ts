@@ -7,7 +7,6 @@ import { leaveForFollowers } from '../policy/floors';
 import { keepWholeCores } from '../policy/whole-cores';
 import type { Unit } from '../topology';
 import { listClaims } from './claims';
-import { spreadMemoryReservation } from './spread-memory-reservation';
 import { withhold } from './withhold';
 
 /** What the node has, zone by zone, as schedulers want to know it. Counts are CPUs or bytes. */
@@ -30,6 +29,8 @@ export interface Zone {
    * himself, so all that is allocatable is available; the node's total is the scheduler's to keep.
    */
   readonly memory?: Amounts;
+  /** What the zone has in memory; 0 when unknown. */
+  readonly memoryBytes: number;
   readonly reservedCpus: number;
   /**
    * CPUs that pods hold here beyond what their topology-results name: crane-scheduler does not know of these, or counts them in
@@ -54,23 +55,20 @@ export interface Amounts {
 }
 
 /**
- * Counts what is there and what is left. `reservedMemoryBytes`: the node's memory reservation. Pure.
+ * Counts what is there and what is left. Pure.
  *
  * Crane's scheduler counts by itself: what it takes for free in a zone is the number that is published less all that pods
  * announce there. Published is `allocatable - unannounced - withheld`, so it arrives at allocatable - withheld - the
  * sum over pods of max(held, announced), which is never more than can be given. An announcement that was not followed blocks its
  * zone all the same: nothing can take back what the scheduler counts.
  */
-export function countNodeResources(
-  view: NodeView,
-  { reservedMemoryBytes = 0 }: { readonly reservedMemoryBytes?: number } = {},
-): NodeResources {
+export function countNodeResources(view: NodeView): NodeResources {
   const { topology, settings } = view;
   const { policy, scope } = settings.topologyManager ?? { policy: 'none', scope: 'container' };
   const nodes = listNodes(view);
   const available = countAvailable(view, nodes);
   const announced = countAnnounced(view, nodes);
-  const memory = countMemory(view, reservedMemoryBytes);
+  const memory = countMemory(view);
   return {
     zones: nodes.map(({ id, cpus }, i): Zone => {
       const reservedCpus = cpus.countIn(settings.reserved);
@@ -79,6 +77,7 @@ export function countNodeResources(
         id,
         cpu: { capacity: cpus.size, allocatable: cpus.size - reservedCpus, available: available[i]! },
         ...(ofNode && { memory: ofNode }),
+        memoryBytes: ofNode?.capacity ?? 0,
         reservedCpus,
         ...announced[i]!,
         distances: topology.memoryNodes.find((node) => node.id === id)?.distances ?? new Map<number, number>(),
@@ -158,17 +157,14 @@ function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'una
   });
 }
 
-/** By id of the node; empty when the machine does not tell. */
-function countMemory(view: NodeView, reservedBytes: number): ReadonlyMap<number, Amounts> {
+/** By id of the node; empty when the machine does not tell. The node's reservation of memory is the kubelet's, and not known here. */
+function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {
   const { topology, settings } = view;
-  const capacities = new Map(topology.memoryNodes.map(({ id, memoryBytes }) => [id, memoryBytes]));
-  const reserved = spreadMemoryReservation(capacities, reservedBytes);
   const promised = settings.memoryNodes === 'follow' ? sumPromisedMemory(view) : new Map<number, number>();
   return new Map(
-    [...capacities].map(([id, capacity]) => {
-      const allocatable = capacity - (reserved.get(id) ?? 0);
-      const available = Math.max(0, Math.floor(allocatable - (promised.get(id) ?? 0)));
-      return [id, { capacity, allocatable, available }];
+    topology.memoryNodes.map(({ id, memoryBytes }) => {
+      const available = Math.max(0, Math.floor(memoryBytes - (promised.get(id) ?? 0)));
+      return [id, { capacity: memoryBytes, allocatable: memoryBytes, available }];
     }),
   );
 }

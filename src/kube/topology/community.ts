@@ -27,32 +27,11 @@ function buildFields({ resources, fingerprint }: Report): Fields {
             { name: 'nodeTopologyPodsFingerprintMethod', value: 'all' },
           ]),
     ],
-    zones: buildZones(fillGaps(resources.zones)),
+    zones: resources.zones.map((zone) => buildZone(zone, resources.zones)),
   };
 }
 
-function buildZones(zones: readonly Zone[]) {
-  return zones.map((zone) => buildZone(zone, zones));
-}
-
-const HIGHEST_ID = 63;
-
-const NOTHING = { capacity: 0, allocatable: 0, available: 0 };
-
-/**
- * Zones for every id from 0 to the highest, those that the machine does not have without anything: the scheduler keeps scores in
- * a list with as many places as there are zones, and takes the id for the place. Ids above 63 it can't count.
- */
-function fillGaps(zones: readonly Zone[]): Zone[] {
-  const byId = new Map(zones.map((zone) => [zone.id, zone]));
-  const highest = Math.max(-1, ...[...byId.keys()].filter((id) => id <= HIGHEST_ID));
-  const memory = zones.some((zone) => zone.memory !== undefined) && { memory: NOTHING };
-  return Array.from({ length: highest + 1 }, (_, id): Zone => {
-    const rest = { reservedCpus: 0, unannounced: 0, withheld: 0, distances: new Map<number, number>() };
-    return byId.get(id) ?? { id, cpu: NOTHING, ...memory, ...rest };
-  });
-}
-
+/** Distances to nodes without CPUs are left out: costs name other zones. */
 function buildZone({ id, cpu, memory, distances }: Zone, zones: readonly Zone[]) {
   const costs = zones.flatMap((other) => {
     const value = distances.get(other.id);

@@ -1,4 +1,3 @@
-import { nameOfZone } from '../../core/annotations';
 import type { Zone } from '../../core/node-resources';
 import type { Fields, NodeIdentity, Report, TopologyKind } from './topology-kind';
 
@@ -29,25 +28,30 @@ function buildFields({ node, resources, kubeletIsStatic }: Report): Fields {
   };
 }
 
-function buildZone({ id, cpu, memory, reservedCpus, unannounced, withheld, distances }: Zone, zones: readonly Zone[]) {
+function buildZone(
+  { id, cpu, memoryBytes, reservedCpus, unannounced, withheld, distances }: Zone,
+  zones: readonly Zone[],
+) {
   const costs = zones.flatMap((other) => {
     const value = distances.get(other.id);
-    return value === undefined ? [] : [{ name: nameOfZone(other.id), value }];
+    return value === undefined ? [] : [{ name: nameOf(other), value }];
   });
+  const memory = memoryBytes > 0 && { memory: String(memoryBytes) };
   return {
-    name: nameOfZone(id),
+    name: nameOf({ id }),
     type: 'Node',
     ...(costs.length > 0 && { costs }),
     resources: {
-      capacity: { cpu: String(cpu.capacity), ...(memory && { memory: String(memory.capacity) }) },
+      capacity: { cpu: String(cpu.capacity), ...memory },
       // Never left out: the scheduler reads an empty list as no CPUs at all.
-      allocatable: {
-        cpu: String(Math.max(0, cpu.allocatable - unannounced - withheld)),
-        ...(memory && { memory: String(memory.allocatable) }),
-      },
+      allocatable: { cpu: String(Math.max(0, cpu.allocatable - unannounced - withheld)), ...memory },
       reservedCPUNums: reservedCpus,
     },
   };
+}
+
+function nameOf({ id }: Pick<Zone, 'id'>): string {
+  return `node${id}`;
 }
 
 /** Awareness is the default; only a clear no of the admin, in a spelling that Go's ParseBool knows, turns it off. */

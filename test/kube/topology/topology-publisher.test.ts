@@ -49,6 +49,7 @@ function publish() {
           {
             id: 0,
             cpu: { capacity: 8, allocatable: 7, available },
+            memoryBytes: 1,
             reservedCpus: 1,
             unannounced: 0,
             withheld: 0,
