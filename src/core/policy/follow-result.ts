@@ -27,8 +27,9 @@ export function followResult(
   }
   const ofPod = settings.topologyManager?.scope === 'pod';
   const inReach = cpusOfNodes(topology, CpuSet.of((ofPod ? rest : split).keys()), false);
+  const inWholeCores = (of: CpuSet): CpuSet => (terms.options.fullPcpusOnly ? keepWholeCores(topology, of) : of);
   const usable = CpuSet.unionOf(sources.map(({ cpus }) => cpus)).intersect(inReach);
-  const alignment = alignRequest(snapshot, request, usable);
+  const alignment = alignRequest(snapshot, request, inWholeCores(usable));
   if (alignment.kind === 'refuse') return refuse(`${nameNodes(split)}: ${alignment.because}`);
   const { nodes } = alignment;
   if (nodes && ![...split.keys()].every((node) => nodes.has(node)))
@@ -38,10 +39,9 @@ export function followResult(
   const steps: AllocationStep[] = [];
   for (const [node, count] of split) {
     const there = within(topology, sources, node);
-    const given = CpuSet.unionOf(there.map((source) => source.cpus));
-    const whole = terms.options.fullPcpusOnly ? keepWholeCores(topology, given) : given;
-    if (whole.size < count)
-      return refuse(`it names ${count} of NUMA node ${node}, and ${whole.size} can be given there now`);
+    const given = inWholeCores(CpuSet.unionOf(there.map((source) => source.cpus)));
+    if (given.size < count)
+      return refuse(`it names ${count} of NUMA node ${node}, and ${given.size} can be given there now`);
     const taken = takeBest(snapshot, terms, there, { count });
     if (!taken.ok) return refuse(taken.error);
     cpus = cpus.union(taken.cpus);
@@ -67,13 +67,12 @@ function splitRest(rest: TopologyResult, count: number, unit: number): TopologyR
     .map(([node, left]) => ({ node, left: left - (left % unit) }))
     .filter(({ left }) => left > 0)
     .sort((a, b) => b.left - a.left || a.node - b.node);
-  for (let next = most.shift(); next && missing > 0; next = most.shift()) {
-    let { node } = next;
-    if (next.left >= missing) {
-      for (const other of most) if (other.left >= missing && other.left < next.left) ({ node } = next = other);
-    }
-    split.set(node, Math.min(missing, next.left));
-    missing -= Math.min(missing, next.left);
+  for (const [i, roomiest] of most.entries()) {
+    if (missing === 0) break;
+    const enough = most.slice(i).filter(({ left }) => left >= missing);
+    const { node, left } = enough.reduce((best, each) => (each.left < best.left ? each : best), roomiest);
+    split.set(node, Math.min(missing, left));
+    missing -= Math.min(missing, left);
   }
   return missing === 0 ? new Map([...split].sort(([a], [b]) => a - b)) : undefined;
 }

@@ -53,7 +53,7 @@ function chooseFrom(snapshot: Snapshot, request: PinRequest, terms: Terms, sourc
   const wholeCores = terms.options.fullPcpusOnly ? keepWholeCores(topology, usable) : usable;
   if (wholeCores.size < request.count) return refuseForLack(snapshot, terms, request.count, wholeCores.size);
 
-  const alignment: Alignment = terms.alone ? alignRequest(snapshot, request, usable) : ANYWHERE;
+  const alignment: Alignment = terms.alone ? alignRequest(snapshot, request, wholeCores) : ANYWHERE;
   if (alignment.kind === 'refuse') {
     const because = `asked for ${request.count} ${terms.word} CPUs; ${alignment.because}`;
     return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
