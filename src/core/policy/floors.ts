@@ -34,13 +34,15 @@ export function leaveForFollowers({ followers, topology }: FollowersOfMachine, r
   }
   return rest;
 
-  /** The one whose core has the most CPUs out of reach already, so that no whole core is torn; of these the highest. */
+  /** The one whose core has the most CPUs out of reach already, so that no whole core is torn; of these the highest of a small core. */
   function leastUseful(set: CpuSet): number {
     let most = -1;
+    let size = Infinity;
     let best = -1;
     set.forEach((cpu) => {
-      const torn = tornOf[core.of[placeOf[cpu]!]!]!;
-      if (torn >= most) [most, best] = [torn, cpu];
+      const of = core.of[placeOf[cpu]!]!;
+      const [torn, cpus] = [tornOf[of]!, topology.cores[of]!.cpus.size];
+      if (torn > most || (torn === most && cpus <= size)) [most, size, best] = [torn, cpus, cpu];
     });
     return best;
   }

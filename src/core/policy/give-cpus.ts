@@ -1,7 +1,7 @@
 import { cpusOfNodes, takeByOptions, threadsPerCore, type AllocationStep } from '../allocation';
 import { CpuSet } from '../cpuset';
 import { alignRequest, type Alignment } from './align-request';
-import { chooseWithinFloors } from './floors';
+import { chooseWithinFloors, leaveForFollowers } from './floors';
 import { chooseMemoryNodes } from './memory-nodes';
 import type { Decision, PinRequest, Snapshot } from './policy';
 import { refuseForLack, refuseSplitCores } from './refusals';
@@ -53,7 +53,9 @@ function chooseFrom(snapshot: Snapshot, request: PinRequest, terms: Terms, sourc
   const wholeCores = terms.options.fullPcpusOnly ? keepWholeCores(topology, usable) : usable;
   if (wholeCores.size < request.count) return refuseForLack(snapshot, terms, request.count, wholeCores.size);
 
-  const alignment: Alignment = terms.alone ? alignRequest(snapshot, request, wholeCores) : ANYWHERE;
+  const alignment: Alignment = terms.alone
+    ? alignRequest(snapshot, request, findAlignable(snapshot, terms, wholeCores))
+    : ANYWHERE;
   if (alignment.kind === 'refuse') {
     const because = `asked for ${request.count} ${terms.word} CPUs; ${alignment.because}`;
     return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
@@ -64,6 +66,13 @@ function chooseFrom(snapshot: Snapshot, request: PinRequest, terms: Terms, sourc
   const where = nodes === undefined ? '' : `; ${alignment.because}`;
   const because = `${countCpus(terms, request.count)}, ${nameSources(taken.cpus, sources)}${where}`;
   return pin(snapshot, request, terms, { cpus: taken.cpus, because, steps: taken.steps });
+}
+
+/** With scope `pod` the nodes are chosen for all containers at once, so what the last one of them has to leave counts at the first. */
+function findAlignable(snapshot: Snapshot, { options }: Terms, usable: CpuSet): CpuSet {
+  if (snapshot.settings.topologyManager?.scope !== 'pod') return usable;
+  const reach = leaveForFollowers(snapshot, usable);
+  return options.fullPcpusOnly ? keepWholeCores(snapshot.topology, reach) : reach;
 }
 
 /** Takes CPUs in the order of the sources that puts them on the fewest cores; those of `nodes` before all others. */

@@ -164,11 +164,13 @@ function situationOf(random: Random, machines: ReadonlyMap<string, Topology>): S
   const scope = random.pick(['container', 'pod'] as const);
   const fullPcpusOnly = random.chance(0.3);
   const minSharedCpus = random.pick([1, 1, 3, 5]);
+  const hasFollowers = random.chance(0.3);
   const options = { fullPcpusOnly, strictCpuReservation: random.chance(0.3) };
   const rules: Rules = {
     ...strict(scope),
     options,
     minSharedCpus,
+    podPolicies: hasFollowers ? ['numa'] : [],
     ...(random.chance(0.3) && { memoryNodes: 'follow' }),
   };
   const settings = settingsWith(rules);
@@ -177,7 +179,7 @@ function situationOf(random: Random, machines: ReadonlyMap<string, Topology>): S
     model: new NodeModel(topology, { ...settings, reserved: reserved.intersect(topology.online) }),
     threads: fullPcpusOnly ? 2 : 1,
     scope,
-    hasFloor: minSharedCpus > 1 || options.strictCpuReservation,
+    hasFloor: minSharedCpus > 1 || options.strictCpuReservation || hasFollowers,
   };
 }
 
@@ -188,14 +190,22 @@ function exclusivePod(random: Random, name: string, threads: number): PodModel {
   return podOf(name, ...containers);
 }
 
+/** It shares the CPUs of a NUMA node, and has to keep one there. */
+function followerPod(name: string): PodModel {
+  const container = { name: 'c0', requests: { cpu: 1000, memory: 16 * MIB }, limits: { cpu: 1000 } };
+  return { ...podOf(name, container), annotations: { 'cpusetd.io/policy': 'numa' } };
+}
+
 function anyPod(random: Random, name: string, threads: number): PodModel {
   const memory = 16 * MIB;
-  switch (random.int(0, 5)) {
+  switch (random.int(0, 6)) {
     case 0:
       return podOf(name, { name: 'c0', requests: { cpu: 500, memory }, limits: {} });
     case 1:
       return podOf(name, guaranteed('c0', random.pick([0.5, 1.5])));
     case 2:
+      return followerPod(name);
+    case 3:
       return podOf(name, guaranteed('c0', threads), guaranteed('c1', 0.5));
     default:
       return exclusivePod(random, name, threads);
@@ -326,7 +336,7 @@ describe('crane-scheduler, over random histories', () => {
           removePod(model, gone!);
         }
         if (random.chance(0.3) && pending.length === 0) {
-          const stranger = strangerOf(random, `s${step}`, threads);
+          const stranger = random.chance(0.3) ? followerPod(`s${step}`) : strangerOf(random, `s${step}`, threads);
           bind(model, stranger);
           if (sendAll(model, creationsOf(stranger)) === undefined) {
             assigned.push(stranger);
@@ -347,7 +357,11 @@ describe('crane-scheduler, over random histories', () => {
             ...podOf('trial', guaranteed('c0', free)),
             annotations: { [RESULT]: JSON.stringify(result) },
           };
-          const refused = tryAll(model, [{ kind: 'pod-spec', spec: specOfPod(trial) }, ...creationsOf(trial)]);
+          const refused = tryAll(model, [
+            { kind: 'pod-spec', spec: specOfPod(trial) },
+            ...pending.flatMap(creationsOf),
+            ...creationsOf(trial),
+          ]);
           expect({ seed, step, id, refused }).toEqual({ seed, step, id, refused: undefined });
         });
         const wish = { ...exclusivePod(random, `p${step}`, threads) };
