@@ -77,6 +77,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       memoryBytes: 2 ** 33,
       reservedCpus: 1,
       unannounced: 7 - available,
+      withheld: 0,
       distances: new Map([
         [0, id === 0 ? 10 : 21],
         [1, id === 1 ? 10 : 21],

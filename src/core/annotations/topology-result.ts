@@ -15,7 +15,13 @@ const MAX_ZONES = 256;
 const MAX_DEPTH = 16;
 
 export type ParsedResult =
-  { readonly ok: true; readonly result: TopologyResult } | { readonly ok: false; readonly because: string };
+  | {
+      readonly ok: true;
+      readonly result: TopologyResult;
+      /** The part that crane-scheduler counts as used: it compares names of zones, so only what it would name itself. */
+      readonly announced: TopologyResult;
+    }
+  | { readonly ok: false; readonly because: string };
 
 /**
  * Reads the annotation that Crane's scheduler writes: a JSON array of zones, of which those of the type `Node` count, with
@@ -34,6 +40,7 @@ export function parseTopologyResult(text: string): ParsedResult {
   if (!Array.isArray(zones)) return bad(`${quote(text)} is not a list of zones`);
   if (zones.length > MAX_ZONES) return bad(`it has more than ${MAX_ZONES} zones`);
   const counts = new Map<number, number>();
+  const announced = new Map<number, number>();
   for (const zone of zones as unknown[]) {
     const type = fieldOf(zone, 'type');
     const name = fieldOf(zone, 'name');
@@ -45,8 +52,18 @@ export function parseTopologyResult(text: string): ParsedResult {
     if (cpus === undefined) return bad(`zone ${quote(name)} does not tell a whole number of CPUs`);
     if (counts.has(Number(node))) return bad(`node ${Number(node)} is named twice`);
     counts.set(Number(node), cpus);
+    if (name === nameOfZone(Number(node))) announced.set(Number(node), cpus);
   }
-  return { ok: true, result: new Map([...counts].filter(([, cpus]) => cpus > 0).sort(([a], [b]) => a - b)) };
+  return { ok: true, result: inOrder(counts), announced: inOrder(announced) };
+}
+
+/** The name that Crane gives to the zone of a NUMA node. */
+function nameOfZone(id: number): string {
+  return `node${id}`;
+}
+
+function inOrder(counts: ReadonlyMap<number, number>): TopologyResult {
+  return new Map([...counts].filter(([, cpus]) => cpus > 0).sort(([a], [b]) => a - b));
 }
 
 /** What the annotations tell of the scheduler's choice, if anything; read once, and not again for each container. */
@@ -60,7 +77,7 @@ export function formatTopologyResult(text: string): string {
   const parsed = parseTopologyResult(text);
   if (!parsed.ok) return '?';
   const zones = [...parsed.result].map(([node, cpus]) => {
-    return { name: `node${node}`, type: 'Node', resources: { capacity: { cpu: cpus } } };
+    return { name: nameOfZone(node), type: 'Node', resources: { capacity: { cpu: cpus } } };
   });
   return JSON.stringify(zones);
 }

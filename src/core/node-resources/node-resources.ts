@@ -1,14 +1,17 @@
-import { resultOf } from '../annotations';
+import { threadsPerCore } from '../allocation';
 import { CpuSet } from '../cpuset';
-import { KINDS } from '../model/kinds';
+import { KINDS, sharedOn } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
+import { leaveForFollowers } from '../policy/floors';
 import { keepWholeCores } from '../policy/whole-cores';
 import type { Unit } from '../topology';
+import { listClaims } from './claims';
+import { withhold } from './withhold';
 
 /** What the node has, zone by zone, as schedulers want to know it. Counts are CPUs or bytes. */
 export interface NodeResources {
-  /** NUMA nodes that have CPUs, ascending by id. */
+  /** NUMA nodes, those without CPUs and those without memory included, ascending by id. */
   readonly zones: readonly Zone[];
   /** What really becomes of a request that does not lie in one zone. */
   readonly topologyPolicy: TopologyManagerPolicy;
@@ -21,13 +24,21 @@ export interface NodeResources {
 export interface Zone {
   readonly id: number;
   readonly cpu: Amounts;
-  /** Absent when memory does not follow CPUs: then it is nothing that is decided here. */
+  /**
+   * Absent when the machine does not tell of its memory. Where memory does not follow CPUs nobody takes memory of a zone for
+   * himself, so all that is allocatable is available; the node's total is the scheduler's to keep.
+   */
   readonly memory?: Amounts;
-  /** What the zone has in memory, whether it is decided here or not; 0 when unknown. */
+  /** What the zone has in memory; 0 when unknown. */
   readonly memoryBytes: number;
   readonly reservedCpus: number;
-  /** CPUs that are held by pods for which no scheduler left a topology-result: it does not know of them. */
+  /**
+   * CPUs that pods hold here beyond what their topology-results name: crane-scheduler does not know of these, or counts them in
+   * another zone. The sum over pods of max(0, held - announced), so that for each of them the larger number counts.
+   */
   readonly unannounced: number;
+  /** CPUs that can't be given to what a scheduler sends here: the floors keep them, or they are halves of torn cores. */
+  readonly withheld: number;
   /** The kernel's distances, by id of the zone; empty when unknown. */
   readonly distances: ReadonlyMap<number, number>;
 }
@@ -36,18 +47,42 @@ export interface Amounts {
   readonly capacity: number;
   /** Without what is reserved. */
   readonly allocatable: number;
-  /** What one more request can get in this zone now, alone. Sharing takes nothing away. */
+  /**
+   * What requests can get in this zone now. CPUs: a request of so many is met, and requests to several zones together are
+   * met as well. Sharing takes nothing away.
+   */
   readonly available: number;
 }
 
-/** Counts what is there and what is left. Pure. */
+/**
+ * Counts what is there and what is left. Pure.
+ *
+ * Crane's scheduler counts by itself: what it takes for free in a zone is the number that is published less all that pods
+ * announce there. Published is `allocatable - unannounced - withheld`, so it arrives at allocatable - withheld - the
+ * sum over pods of max(held, announced), which is never more than can be given. An announcement that was not followed blocks its
+ * zone all the same: nothing can take back what the scheduler counts.
+ */
 export function countNodeResources(view: NodeView): NodeResources {
   const { topology, settings } = view;
   const { policy, scope } = settings.topologyManager ?? { policy: 'none', scope: 'container' };
-  const unannounced = findUnannounced(view);
-  const promised = settings.memoryNodes === 'follow' ? sumPromisedMemory(view) : undefined;
+  const nodes = listNodes(view);
+  const available = countAvailable(view, nodes);
+  const announced = countAnnounced(view, nodes);
+  const memory = countMemory(view);
   return {
-    zones: topology.numaNodes.map((node) => countZone(view, node, { unannounced, promised })),
+    zones: nodes.map(({ id, cpus }, i): Zone => {
+      const reservedCpus = cpus.countIn(settings.reserved);
+      const ofNode = memory.get(id);
+      return {
+        id,
+        cpu: { capacity: cpus.size, allocatable: cpus.size - reservedCpus, available: available[i]! },
+        ...(ofNode && { memory: ofNode }),
+        memoryBytes: ofNode?.capacity ?? 0,
+        reservedCpus,
+        ...announced[i]!,
+        distances: topology.memoryNodes.find((node) => node.id === id)?.distances ?? new Map<number, number>(),
+      };
+    }),
     topologyPolicy: effectivePolicy(view, policy),
     topologyScope: scope,
     pins: canPin(settings),
@@ -55,58 +90,93 @@ export function countNodeResources(view: NodeView): NodeResources {
   };
 }
 
-interface Known {
-  readonly unannounced: CpuSet;
-  readonly promised: ReadonlyMap<number, number> | undefined;
+/** Every NUMA node that has CPUs or memory, ascending by id. */
+function listNodes({ topology: { numaNodes, memoryNodes } }: NodeView): Unit[] {
+  const withoutCpus = memoryNodes.filter(({ id }) => !numaNodes.some((node) => node.id === id));
+  return [...numaNodes, ...withoutCpus.map(({ id }) => ({ id, cpus: CpuSet.empty }))].sort((a, b) => a.id - b.id);
 }
 
-function countZone(view: NodeView, { id, cpus }: Unit, { unannounced, promised }: Known): Zone {
+/** As many as allocations would get: torn cores do not count where only whole ones are given, nor what the floors keep. */
+function countAvailable(view: NodeView, nodes: readonly Unit[]): number[] {
+  const { settings, topology } = view;
+  const { fullPcpusOnly } = settings.options;
+  const usable = findUsable(view, fullPcpusOnly);
+  const rooms = nodes.map(({ cpus }) => cpus.countIn(usable));
+  return withhold(rooms, sum(rooms) - spareOf(view), fullPcpusOnly ? threadsPerCore(topology) : 1);
+}
+
+/** What the pool can lose before it is at its floor, which is the node's and not that of a zone. */
+function spareOf({ sharedPool, settings }: NodeView): number {
+  return Math.max(0, sharedPool.size - settings.minSharedCpus);
+}
+
+/** The free CPUs without the last ones of those who follow NUMA nodes, and without halves of cores if only whole ones are given. */
+function findUsable(view: NodeView, onlyWholeCores: boolean): CpuSet {
+  const { topology, free } = view;
+  const reach = leaveForFollowers({ topology, followers: { sets: listFollowed(view) } }, free);
+  return onlyWholeCores ? keepWholeCores(topology, reach) : reach;
+}
+
+/** What those who follow NUMA nodes run on now, every set once. */
+function listFollowed(view: NodeView): CpuSet[] {
+  const sets = new Map<string, CpuSet>();
+  for (const { kind, nodes = CpuSet.empty } of view.assignments.values()) {
+    if (KINDS[kind].holds !== 'nodes' || sets.has(nodes.toString())) continue;
+    sets.set(nodes.toString(), sharedOn(view, nodes));
+  }
+  return [...sets.values()];
+}
+
+/**
+ * What Crane's scheduler has to be told beside capacity and reservation, for each node.
+ *
+ * CPUs that are announced and not held yet will be taken: they are left out of what a zone can give, and of what the pool can
+ * lose, as far as they are there at all. Results are packed whatever the options; only static goes by them.
+ */
+function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'unannounced' | 'withheld'>[] {
+  const { settings, topology, free } = view;
+  const claims = listClaims(view);
+  const onlyWholeCores = settings.options.fullPcpusOnly && settings.cpuManagerPolicy === 'static';
+  const usable = findUsable(view, onlyWholeCores);
+  const counts = nodes.map(({ id, cpus }) => {
+    const grantable = cpus.minus(settings.reserved);
+    const room = grantable.countIn(usable);
+    let [unannounced, pending] = [0, 0];
+    for (const { held, announced } of claims) {
+      const more = grantable.countIn(held) - (announced.get(id) ?? 0);
+      if (more > 0) unannounced += more;
+      else pending -= more;
+    }
+    return { unannounced, unusable: grantable.countIn(free) - room, pending: Math.min(pending, room), room };
+  });
+  const rooms = counts.map(({ room, pending }) => room - pending);
+  const spare = Math.max(0, spareOf(view) - sum(counts.map(({ pending }) => pending)));
+  const left = withhold(rooms, sum(rooms) - spare, onlyWholeCores ? threadsPerCore(topology) : 1);
+  return counts.map(({ unannounced, unusable }, i) => {
+    return { unannounced, withheld: unusable + rooms[i]! - left[i]! };
+  });
+}
+
+/** By id of the node; empty when the machine does not tell. The node's reservation of memory is the kubelet's, and not known here. */
+function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {
   const { topology, settings } = view;
-  const memoryNode = topology.memoryNodes.find((node) => node.id === id);
-  const memoryBytes = memoryNode?.memoryBytes ?? 0;
-  const reservedCpus = cpus.countIn(settings.reserved);
-  return {
-    id,
-    cpu: { capacity: cpus.size, allocatable: cpus.size - reservedCpus, available: countAvailable(view, cpus) },
-    ...(promised &&
-      memoryNode && {
-        memory: {
-          capacity: memoryBytes,
-          allocatable: memoryBytes,
-          available: Math.max(0, Math.floor(memoryBytes - (promised.get(id) ?? 0))),
-        },
-      }),
-    memoryBytes,
-    reservedCpus,
-    unannounced: cpus.countIn(unannounced),
-    distances: memoryNode?.distances ?? new Map<number, number>(),
-  };
+  const promised = settings.memoryNodes === 'follow' ? sumPromisedMemory(view) : new Map<number, number>();
+  return new Map(
+    topology.memoryNodes.map(({ id, memoryBytes }) => {
+      const available = Math.max(0, Math.floor(memoryBytes - (promised.get(id) ?? 0)));
+      return [id, { capacity: memoryBytes, allocatable: memoryBytes, available }];
+    }),
+  );
 }
 
-/** As many as an allocation would get: torn cores do not count where only whole ones are given, nor does the pool's floor. */
-function countAvailable({ free, sharedPool, settings, topology }: NodeView, cpus: CpuSet): number {
-  const there = cpus.intersect(free);
-  const usable = settings.options.fullPcpusOnly ? keepWholeCores(topology, there) : there;
-  return Math.min(usable.size, Math.max(0, sharedPool.size - settings.minSharedCpus));
-}
-
-/** The policy's word only where a request that breaks it is refused; otherwise what it comes to. */
+/**
+ * The policy's word only where a request that breaks it is refused; otherwise what it comes to. The topology manager is asked
+ * only for CPUs that one container gets alone, and the node's own policy tells of most containers what they get.
+ */
 function effectivePolicy({ settings }: NodeView, policy: TopologyManagerPolicy): TopologyManagerPolicy {
-  if (settings.cpuManagerPolicy === 'none') return 'none';
+  if (settings.cpuManagerPolicy === 'none' || KINDS[settings.cpuManagerPolicy].holds !== 'alone') return 'none';
   const isStrict = policy === 'single-numa-node' || policy === 'restricted';
   return isStrict && settings.onInsufficientCpu === 'share' ? 'best-effort' : policy;
-}
-
-function findUnannounced({ assignments, pods }: NodeView): CpuSet {
-  const announced = new Set<string>();
-  for (const { uid, annotations } of pods.values()) {
-    if (resultOf(annotations)?.ok) announced.add(uid);
-  }
-  return CpuSet.unionOf(
-    [...assignments.values()]
-      .filter(({ kind, podUid }) => KINDS[kind].holds !== 'nodes' && !announced.has(podUid))
-      .map(({ cpus }) => cpus),
-  );
 }
 
 /** A limit counts in equal parts on the memory nodes that it was promised. */
@@ -117,4 +187,8 @@ function sumPromisedMemory({ containers }: NodeView): Map<number, number> {
       promised.set(node, (promised.get(node) ?? 0) + (resources.memoryLimitBytes ?? 0) / promise!.mems.size);
   }
   return promised;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

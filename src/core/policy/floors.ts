@@ -14,8 +14,13 @@ export function chooseWithinFloors(snapshot: Snapshot, reach: CpuSet, choose: (r
   return choose(leaveForPool(snapshot, besideFollowers));
 }
 
+/** Those who follow NUMA nodes, and the machine that they follow them on. */
+export interface FollowersOfMachine extends Pick<Snapshot, 'topology'> {
+  readonly followers: Pick<Snapshot['followers'], 'sets'>;
+}
+
 /** What may be taken of the CPUs in any combination without taking any follower's last one. */
-export function leaveForFollowers({ followers, topology }: Snapshot, reach: CpuSet): CpuSet {
+export function leaveForFollowers({ followers, topology }: FollowersOfMachine, reach: CpuSet): CpuSet {
   if (followers.sets.length === 0) return reach;
   const { placeOf, core } = topology.index;
   /** CPUs of each core that are out of reach. */
@@ -29,13 +34,15 @@ export function leaveForFollowers({ followers, topology }: Snapshot, reach: CpuS
   }
   return rest;
 
-  /** The one whose core has the most CPUs out of reach already, so that no whole core is torn; of these the highest. */
+  /** The one whose core has the most CPUs out of reach already, so that no whole core is torn; of these the highest of a small core. */
   function leastUseful(set: CpuSet): number {
     let most = -1;
+    let size = Infinity;
     let best = -1;
     set.forEach((cpu) => {
-      const torn = tornOf[core.of[placeOf[cpu]!]!]!;
-      if (torn >= most) [most, best] = [torn, cpu];
+      const of = core.of[placeOf[cpu]!]!;
+      const [torn, cpus] = [tornOf[of]!, topology.cores[of]!.cpus.size];
+      if (torn > most || (torn === most && cpus <= size)) [most, size, best] = [torn, cpus, cpu];
     });
     return best;
   }

@@ -1,7 +1,7 @@
 import { cpusOfNodes, takeByOptions, threadsPerCore, type AllocationStep } from '../allocation';
 import { CpuSet } from '../cpuset';
 import { alignRequest, type Alignment } from './align-request';
-import { chooseWithinFloors } from './floors';
+import { chooseWithinFloors, leaveForFollowers } from './floors';
 import { chooseMemoryNodes } from './memory-nodes';
 import type { Decision, PinRequest, Snapshot } from './policy';
 import { refuseForLack, refuseSplitCores } from './refusals';
@@ -13,9 +13,14 @@ import { completeCores, keepWholeCores } from './whole-cores';
  *
  * A container that comes back gets its own previous CPUs; else CPUs that lie idle in its pod go first, then free ones
  * of the node, unless that tears more cores. Reserved CPUs are never given out. Where the topology manager names NUMA nodes, their CPUs go before all
- * others.
+ * others. `chooseOf` chooses in another way out of what may be taken.
  */
-export function giveCpus(snapshot: Snapshot, request: PinRequest, terms: Terms): Decision {
+export function giveCpus(
+  snapshot: Snapshot,
+  request: PinRequest,
+  terms: Terms,
+  chooseOf = (sources: readonly Source[]): Decision => chooseFrom(snapshot, request, terms, sources),
+): Decision {
   const { topology, settings } = snapshot;
   const { fullPcpusOnly } = terms.options;
   if (fullPcpusOnly && request.count % threadsPerCore(topology) !== 0) return refuseSplitCores(snapshot, request.count);
@@ -28,7 +33,7 @@ export function giveCpus(snapshot: Snapshot, request: PinRequest, terms: Terms):
   const idle = snapshot.idleInPod.intersect(grantable);
   const free = snapshot.free.minus(own).minus(idle);
   const choose = (reach: CpuSet): Decision =>
-    chooseFrom(snapshot, request, terms, [
+    chooseOf([
       { what: 'its own before', cpus: own },
       { what: 'idle in its pod', cpus: idle },
       { what: 'free on the node', cpus: reach },
@@ -37,7 +42,7 @@ export function giveCpus(snapshot: Snapshot, request: PinRequest, terms: Terms):
 }
 
 /** CPUs that may be taken, the ones to be preferred first. */
-interface Source {
+export interface Source {
   readonly what: string;
   readonly cpus: CpuSet;
 }
@@ -48,19 +53,39 @@ function chooseFrom(snapshot: Snapshot, request: PinRequest, terms: Terms, sourc
   const wholeCores = terms.options.fullPcpusOnly ? keepWholeCores(topology, usable) : usable;
   if (wholeCores.size < request.count) return refuseForLack(snapshot, terms, request.count, wholeCores.size);
 
-  const alignment: Alignment = terms.alone ? alignRequest(snapshot, request, usable) : ANYWHERE;
+  const alignment: Alignment = terms.alone
+    ? alignRequest(snapshot, request, findAlignable(snapshot, terms, wholeCores))
+    : ANYWHERE;
   if (alignment.kind === 'refuse') {
     const because = `asked for ${request.count} ${terms.word} CPUs; ${alignment.because}`;
     return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
   }
-  const ways = listOrders(snapshot, terms, sources).map((order) =>
-    takeFrom(snapshot, terms, preferNodes(snapshot, terms, order, alignment.nodes), request.count),
-  );
-  const taken = ways.reduce((best, way) => (isNarrower(snapshot, way, best) ? way : best));
+  const { nodes } = alignment;
+  const taken = takeBest(snapshot, terms, sources, { count: request.count, ...(nodes && { nodes }) });
   if (!taken.ok) return { kind: 'refuse', code: 'INTERNAL', because: taken.error };
-  const where = alignment.nodes === undefined ? '' : `; ${alignment.because}`;
+  const where = nodes === undefined ? '' : `; ${alignment.because}`;
   const because = `${countCpus(terms, request.count)}, ${nameSources(taken.cpus, sources)}${where}`;
   return pin(snapshot, request, terms, { cpus: taken.cpus, because, steps: taken.steps });
+}
+
+/** With scope `pod` the nodes are chosen for all containers at once, so what the last one of them has to leave counts at the first. */
+function findAlignable(snapshot: Snapshot, { options }: Terms, usable: CpuSet): CpuSet {
+  if (snapshot.settings.topologyManager?.scope !== 'pod') return usable;
+  const reach = leaveForFollowers(snapshot, usable);
+  return options.fullPcpusOnly ? keepWholeCores(snapshot.topology, reach) : reach;
+}
+
+/** Takes CPUs in the order of the sources that puts them on the fewest cores; those of `nodes` before all others. */
+export function takeBest(
+  snapshot: Snapshot,
+  terms: Terms,
+  sources: readonly Source[],
+  { count, nodes }: { readonly count: number; readonly nodes?: CpuSet },
+): Taken {
+  const ways = listOrders(snapshot, terms, sources).map((order) =>
+    takeFrom(snapshot, terms, preferNodes(snapshot, terms, order, nodes), count),
+  );
+  return ways.reduce((best, way) => (isNarrower(snapshot, way, best) ? way : best));
 }
 
 const ANYWHERE: Alignment = { kind: 'accept', preferred: true, because: '' };
@@ -142,7 +167,8 @@ function isWhole({ topology }: Snapshot, cpus: CpuSet): boolean {
   return keepWholeCores(topology, cpus).equals(cpus);
 }
 
-function pin(
+/** The decision for these CPUs, with the memory nodes that go with them. */
+export function pin(
   snapshot: Snapshot,
   { memoryBytes }: PinRequest,
   { kind }: Terms,

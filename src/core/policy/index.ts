@@ -38,7 +38,7 @@ export const SPEC_ENTITLEMENTS: Readonly<Record<PolicyName, (pod: PodSpec, conta
   immovable: wholeBySpec,
 };
 
-/** The policies that go by what Crane's scheduler chose. */
+/** Crane's policies: what its scheduler chose is one set for the pod, and only app containers are served. */
 export const SCHEDULED_POLICIES: ReadonlySet<PolicyName> = new Set<PolicyName>(['exclusive', 'numa', 'immovable']);
 
 export { isWithinFloors } from './floors';

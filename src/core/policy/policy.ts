@@ -54,6 +54,8 @@ export interface PinRequest {
   readonly memoryBytes: number;
   /** What the scheduler chose for the whole pod; only for policies that go by it. */
   readonly scheduled?: TopologyResult;
+  /** What the pod's other containers leave of the scheduler's choice; only for a policy that gives each container its own. */
+  readonly restOfResult?: TopologyResult;
 }
 
 /** What becomes of a request, with the reason, written for the operator, and the steps that led there. */
@@ -70,6 +72,8 @@ export type Decision =
       /** Memory nodes to go with the CPUs; empty = memory is left alone. */
       readonly mems: CpuSet;
       readonly because: string;
+      /** Why the scheduler's choice was not followed, where there was one and it was not. */
+      readonly unfollowed?: string;
       readonly steps: readonly AllocationStep[];
     }
   | { readonly kind: 'share'; readonly because: string }

@@ -1,9 +1,9 @@
-import { choosePolicy, readTopologyResult, type Remark } from '../annotations';
+import { choosePolicy, readTopologyResult, TOPOLOGY_RESULT, type Remark } from '../annotations';
 import { CpuSet } from '../cpuset';
 import { MAX_SHARES, milliOfShares, type CpuRequest } from '../inference';
 import { cutText, keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import type { ContainerInfo, PodInfo } from '../model/events';
-import { asSpecSays } from '../model/find-spec';
+import { asSpecSays, findContainerSpec, findSpec } from '../model/find-spec';
 import { KINDS, mayOverlap, sharedOn } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import type { ChosenPolicy } from '../model/policy-name';
@@ -62,6 +62,7 @@ export function decidePlacement(
   const scheduled = readSchedule(view, pod, container, chosen, request.count);
   const kind = chosen.policy === 'none' ? 'static' : chosen.policy;
   const snapshot = snapshotFor(view, pod, container.name, kind);
+  const guided = readRest(view, pod, container, { chosen, count: request.count, snapshot });
   const decision = POLICIES[chosen.policy](leaveIdle ? { ...snapshot, idleInPod: CpuSet.empty } : snapshot, {
     count: request.count,
     podCount: Math.max(
@@ -70,13 +71,15 @@ export function decidePlacement(
     ),
     memoryBytes: container.resources.memoryLimitBytes ?? 0,
     ...scheduled.found,
+    ...guided.found,
   });
+  if (decision.kind === 'pin' && decision.unfollowed !== undefined) guided.remarks.push(ignored(decision.unfollowed));
   const fallsBack = mayShare && decision.kind === 'refuse' && decision.code !== 'INTERNAL';
   return {
     chosen,
     request,
     decision: fallsBack ? { kind: 'share', because: `${decision.because}; on-insufficient-cpu is share` } : decision,
-    remarks: [...remarks, ...scheduled.remarks],
+    remarks: [...remarks, ...scheduled.remarks, ...guided.remarks],
   };
 }
 
@@ -96,6 +99,43 @@ export function readSchedule(
     podMilliCpu,
   });
   return { found: result ? { scheduled: result } : {}, remarks };
+}
+
+/**
+ * What the scheduler chose for the pod, less what its other containers have, for the static policy: it gives each container its
+ * own, while the result is for all app containers together. Sidecars are none of those that it was made for; an init
+ * container takes its CPUs where those that come after it can take them over.
+ */
+function readRest(
+  view: NodeView,
+  pod: PodInfo,
+  container: ContainerInfo,
+  {
+    chosen: { policy },
+    count,
+    snapshot: { topology, idleInPod },
+  }: { readonly chosen: ChosenPolicy; readonly count: number; readonly snapshot: Snapshot },
+): { readonly found: Pick<PinRequest, 'restOfResult'>; readonly remarks: Remark[] } {
+  const spec = findSpec(view, pod);
+  const kindOf = (name: string) => findContainerSpec(spec, name)?.kind;
+  if (policy !== 'static' || kindOf(container.name) === 'sidecar') return { found: {}, remarks: [] };
+  const { result, remarks } = readTopologyResult(topology, asSpecSays(view, pod), {
+    count,
+    container,
+    podMilliCpu: podMilliCpuOf(view, pod, policy),
+  });
+  if (!result) return { found: {}, remarks: [...remarks] };
+  if (result.size === 0) return { found: {}, remarks: [ignored('it names no CPUs')] };
+  const others = view
+    .assignmentsOf(pod.uid)
+    .filter(({ containerName }) => containerName !== container.name && (kindOf(containerName) ?? 'app') === 'app');
+  const had = cpusOfAll(others).minus(idleInPod);
+  const left = topology.numaNodes.map(({ id, cpus }) => [id, (result.get(id) ?? 0) - cpus.countIn(had)] as const);
+  return { found: { restOfResult: new Map(left.filter(([, cpus]) => cpus > 0)) }, remarks: [] };
+}
+
+function ignored(because: string): Remark {
+  return { annotation: TOPOLOGY_RESULT, because: `${because}; CPUs are chosen here instead` };
 }
 
 /**

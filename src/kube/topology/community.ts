@@ -41,8 +41,8 @@ function mergeAttributes(stored: readonly JsonObject[], ours: readonly JsonObjec
 }
 
 function buildFields({ resources, fingerprint, kubelet }: Report): Fields {
-  const { zones } = resources;
-  const memory = new Map(zones.map(({ id, memoryBytes }) => [id, memoryBytes]));
+  const zones = resources.zones.filter(({ id }) => id <= MAX_ID);
+  const memory = new Map(resources.zones.map(({ id, memoryBytes }) => [id, memoryBytes]));
   const reservedMemory = kubelet ? reservedByKubelet(kubelet, memory) : new Map<number, number>();
   return {
     // Superseded by the attributes, but definitions of some versions still demand it.
@@ -66,7 +66,7 @@ function buildFields({ resources, fingerprint, kubelet }: Report): Fields {
   };
 }
 
-/** The scheduler's ids of NUMA nodes end here. */
+/** The scheduler has places for ids up to this one, and panics at the next. */
 const MAX_ID = 63;
 
 /**
@@ -74,7 +74,7 @@ const MAX_ID = 63;
  * a node that is offline would make it panic.
  */
 function missingIds(zones: readonly Zone[]): number[] {
-  const ids = new Set(zones.map(({ id }) => id).filter((id) => id <= MAX_ID));
+  const ids = new Set(zones.map(({ id }) => id));
   return Array.from({ length: Math.max(0, ...ids) }, (_, id) => id).filter((id) => !ids.has(id));
 }
 

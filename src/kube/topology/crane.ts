@@ -8,8 +8,8 @@ const RESERVED = 'go.crane.io/reserved-system-cpus';
 
 /**
  * Crane's NodeResourceTopology, as crane-scheduler reads it: zones `node<id>`, and no word of what is in use. The scheduler
- * sums that up from its own annotations on pods; so CPUs of pods that have none are taken off `allocatable` here, where
- * Crane's own agent lets them be given out twice.
+ * sums that up from its own annotations on pods; so what pods hold beyond these is taken off `allocatable` here, where
+ * Crane's own agent lets it be given out twice.
  */
 export const craneTopology: TopologyKind = {
   name: 'crane',
@@ -40,7 +40,7 @@ function buildFields({ node, resources, kubeletIsStatic, kubelet }: Report): Fie
 }
 
 function buildZone(
-  { id, cpu, memoryBytes, reservedCpus, unannounced, distances }: Zone,
+  { id, cpu, memoryBytes, reservedCpus, unannounced, withheld, distances }: Zone,
   zones: readonly Zone[],
   reservedBytes: number,
 ) {
@@ -56,7 +56,10 @@ function buildZone(
     resources: {
       capacity: { cpu: String(cpu.capacity), ...memory(memoryBytes) },
       // Never left out: the scheduler reads an empty list as no CPUs at all.
-      allocatable: { cpu: String(Math.max(0, cpu.allocatable - unannounced)), ...memory(memoryBytes - reservedBytes) },
+      allocatable: {
+        cpu: String(Math.max(0, cpu.allocatable - unannounced - withheld)),
+        ...memory(memoryBytes - reservedBytes),
+      },
       reservedCPUNums: reservedCpus,
     },
   };

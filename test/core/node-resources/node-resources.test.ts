@@ -1,6 +1,7 @@
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { Assignment, AssignmentKind } from '../../../src/core/model/assignment';
 import { NodeModel } from '../../../src/core/model/node-model';
+import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { countNodeResources } from '../../../src/core/node-resources';
 import { buildTopology } from '../../../src/core/topology';
 import { settingsWith, type Rules } from '../transition/node-driver';
@@ -56,7 +57,7 @@ test.each<[string, Assignment[], Rules, [number, number]]>([
   ['CPUs over both zones', [hold('exclusive', '3-4')], {}, [5, 7]],
   ['idle CPUs stay with their pod', [hold('static', '1,9', 'p', null)], {}, [4, 8]],
   ['nobody else gets what is immovable', [hold('immovable', '4-5')], {}, [6, 6]],
-  ['who follows a node takes nothing away', [hold('numa', '0')], {}, [6, 8]],
+  ['who follows a node keeps the last CPU there', [hold('numa', '0')], {}, [5, 8]],
   [
     'torn cores do not count where only whole ones are given',
     [hold('static', '1')],
@@ -95,18 +96,106 @@ function tm(policy: 'single-numa-node' | 'restricted') {
   return { policy, scope: 'pod' as const, options: { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 } };
 }
 
-test('memory is told where it follows, less what was promised', () => {
-  expect(count([]).zones[0]?.memory).toBeUndefined();
-  const { zones } = count([], { memoryNodes: 'follow' });
-  expect(zones[0]?.memory).toEqual({ capacity: 2 ** 33, allocatable: 2 ** 33, available: 2 ** 33 });
+test('memory is told always; without following nobody takes it for himself, and all of it is available', () => {
+  const all = { capacity: 2 ** 33, allocatable: 2 ** 33, available: 2 ** 33 };
+  expect(count([]).zones.map(({ memory }) => memory)).toEqual([all, all]);
+  expect(count([], { memoryNodes: 'follow' }).zones.map(({ memory }) => memory)).toEqual([all, all]);
 });
 
-test('CPUs of pods that no scheduler announced are told apart', () => {
-  const result = JSON.stringify([{ name: 'node0', type: 'Node', resources: { capacity: { cpu: '2' } } }]);
+test('memory that is not known is not told', () => {
+  const topology = buildTopology({ cpus: machine().cpus });
+  expect(countNodeResources(new NodeModel(topology, settingsWith())).zones[0]?.memory).toBeUndefined();
+});
+
+test('the floor of the shared pool is the node’s: zones together promise no more than the pool can lose', () => {
+  // 5 CPUs may be lost; zone 0 has 3 free, zone 1 has 4
+  const held = [hold('static', '1-3'), hold('static', '4-7')];
+  const available = (rules: Rules) => count(held, rules).zones.map(({ cpu }) => cpu.available);
+  expect(available({ minSharedCpus: 4 })).toEqual([1, 4]);
+  expect(available({ minSharedCpus: 5 })).toEqual([0, 4]);
+  expect(available({ minSharedCpus: 6 })).toEqual([0, 3]);
+  expect(available({ minSharedCpus: 9 })).toEqual([0, 0]);
+  expect(available({ minSharedCpus: 20 })).toEqual([0, 0]);
+});
+
+test('what full-pcpus-only leaves beside the floor is whole cores', () => {
+  const rules = { options: { fullPcpusOnly: true }, minSharedCpus: 3 };
+  expect(count([], rules).zones.map(({ cpu }) => cpu.available)).toEqual([4, 8]);
+});
+
+test('the last CPU of those who follow a node is not offered', () => {
+  expect(count([hold('numa', '0'), hold('static', '2-3,9-11')]).zones.map(({ cpu }) => cpu.available)).toEqual([0, 8]);
+});
+
+test.each<[string, Rules['cpuManagerPolicy'], string]>([
+  ['static', 'static', 'single-numa-node'],
+  ['exclusive', 'exclusive', 'single-numa-node'],
+  ['immovable', 'immovable', 'none'],
+  ['numa', 'numa', 'none'],
+])('the topology manager has no say where CPUs are not given alone: %s', (_name, cpuManagerPolicy, policy) => {
+  const rules: Rules = { topologyManager: tm('single-numa-node'), ...(cpuManagerPolicy && { cpuManagerPolicy }) };
+  expect(count([], rules).topologyPolicy).toBe(policy);
+});
+
+describe('what crane-scheduler does not know', () => {
+  const resultOn = (name: string, cpu: string) => ({
+    'topology.crane.io/topology-result': JSON.stringify([{ name, type: 'Node', resources: { capacity: { cpu } } }]),
+  });
   const held = [hold('static', '1,9'), hold('static', '4', 'other')];
-  expect(count(held).zones.map(({ unannounced }) => unannounced)).toEqual([2, 1]);
-  const announced = count(held, {}, { 'topology.crane.io/topology-result': result });
-  expect(announced.zones.map(({ unannounced }) => unannounced)).toEqual([0, 1]);
-  const nonsense = count(held, {}, { 'topology.crane.io/topology-result': '{' });
-  expect(nonsense.zones.map(({ unannounced }) => unannounced)).toEqual([2, 1]);
+  const unannounced = (annotations: Record<string, string>) =>
+    count(held, {}, annotations).zones.map((zone) => zone.unannounced);
+
+  test.each<[string, Record<string, string>, [number, number]]>([
+    ['no annotation', {}, [2, 1]],
+    ['as much as it holds', resultOn('node0', '2'), [0, 1]],
+    ['a part', resultOn('node0', '1'), [1, 1]],
+    ['more than it holds', resultOn('node0', '5'), [0, 1]],
+    ['in another zone', resultOn('node1', '2'), [2, 1]],
+    ['under a name that is not the zone’s', resultOn('zone0', '2'), [2, 1]],
+    ['under another spelling of the name', resultOn('node00', '2'), [2, 1]],
+    ['in a form that is not read here', resultOn('node0', '1500m'), [2, 1]],
+    ['nonsense', { 'topology.crane.io/topology-result': '{' }, [2, 1]],
+  ])('announced: %s', (_name, annotations, want) => {
+    expect(unannounced(annotations)).toEqual(want);
+  });
+
+  const spec = { uid: 'p', namespace: 'ns', name: 'p', qos: 'Guaranteed', finished: false, containers: [] } as const;
+  test.each<[string, Partial<PodSpec>, number]>([
+    ['the API server’s annotations count, not those that the sandbox was made with', {}, 2],
+    ['they count before the runtime has them', { annotations: resultOn('node0', '2') }, 0],
+    ['a finished pod is not seen', { annotations: resultOn('node0', '2'), finished: true }, 2],
+    ['nor one that is gone', { annotations: resultOn('node0', '2'), uid: 'q', name: 'q' }, 2],
+  ])('%s', (_name, more, want) => {
+    const model = new NodeModel(machine(), settingsWith({ reserved: '0,8' }));
+    model.apply({ kind: 'put-assignment', assignment: held[0]! });
+    const annotations = resultOn('node0', '2');
+    model.apply({
+      kind: 'put-pod',
+      pod: { sandboxId: 's', uid: 'p', namespace: 'ns', name: 'p', annotations, cgroupParent: '', stopped: false },
+    });
+    model.apply({ kind: 'put-spec', spec: { ...spec, annotations: {}, ...more } });
+    expect(countNodeResources(model).zones[0]?.unannounced).toBe(want);
+  });
+
+  test('containers of a pod that share a set hold it once', () => {
+    const twice = [hold('exclusive', '1,9', 'p', 'a'), { ...hold('exclusive', '1,9', 'p', 'b'), containerName: 'b' }];
+    expect(count(twice).zones[0]?.unannounced).toBe(2);
+  });
+
+  test('the floor of the pool is kept from it too, where it sees something to give', () => {
+    const withheld = (annotations: Record<string, string>) =>
+      count([], { minSharedCpus: 4 }, annotations).zones.map((zone) => zone.withheld);
+    expect(withheld({})).toEqual([2, 0]);
+    // all of zone 0 is on its way to a pod, so nothing can be kept there
+    expect(withheld(resultOn('node0', '6'))).toEqual([0, 2]);
+    // what nobody can have blocks no other zone
+    expect(withheld(resultOn('node0', '600'))).toEqual([0, 2]);
+  });
+
+  test('halves of cores are kept from it where static goes by full-pcpus-only', () => {
+    const rules: Rules = { options: { fullPcpusOnly: true } };
+    expect(count([hold('static', '1')], rules).zones.map((zone) => zone.withheld)).toEqual([1, 0]);
+    const packed: Rules = { ...rules, cpuManagerPolicy: 'exclusive' };
+    expect(count([hold('static', '1')], packed).zones.map((zone) => zone.withheld)).toEqual([0, 0]);
+  });
 });

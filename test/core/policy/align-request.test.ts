@@ -28,6 +28,26 @@ test.each`
   expect(nodeWith(policy).run(history).reply).toBe(reply);
 }); // prettier-ignore
 
+test.each<[string, number, string]>([
+  ['as many CPUs as one node has, halves of cores included, are refused', 4, 'refused RESOURCE_EXHAUSTED'],
+  ['as many as one node has in whole cores are given', 2, 'cpus 2,8'],
+])('full-pcpus-only and single-numa-node: %s', (_name, count, reply) => {
+  // Three cores of two threads in each node; one and a half cores of node 0, and all but a core of node 1, are not to be had.
+  const topology = buildTopology({
+    cpus: Array.from({ length: 12 }, (_, id) => {
+      const node = Math.floor((id % 6) / 3);
+      return { id, core: id % 6, socket: node, numaNode: node, uncoreCache: node };
+    }),
+  });
+  const options = { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 };
+  const node = new NodeDriver(topology, {
+    reserved: '0-1,3-4,10',
+    options: { fullPcpusOnly: true },
+    topologyManager: { policy: 'single-numa-node', scope: 'container', options },
+  });
+  expect(node.run(`ask p/app ${count}`).reply).toBe(reply);
+});
+
 describe('more NUMA nodes than can be aligned, by hotplug', () => {
   const many = buildTopology({
     cpus: Array.from({ length: 80 }, (_, id) => ({ id, core: id, socket: 0, numaNode: id >> 1, uncoreCache: 0 })),

@@ -201,8 +201,8 @@ describe('what the scheduler chose', () => {
     expect(show(node.run('make e/a 4'))).toBe('e/b 4-6; e/a 1-3,7');
   });
 
-  test('static does not go by it', () => {
-    expect(show(chosen('s', [0, 2], 2).run('make s/a 2'))).toBe('s/a 1-2');
+  test('static goes by it too, with CPUs of its own for each container', () => {
+    expect(show(chosen('s', [0, 3], 3).run('make s/a 2; make s/b 1'))).toBe('s/a 4-5; s/b 6');
   });
 
   test('CPUs that were reserved meanwhile are not given to one that joins', () => {

@@ -12,7 +12,8 @@ function reportOf(more: Partial<NodeResources> = {}, rest: Partial<Report> = {})
     cpu: { capacity: 8, allocatable: id === 0 ? 7 : 8, available },
     memoryBytes: 4 * GIB,
     reservedCpus: id === 0 ? 1 : 0,
-    unannounced: id === 1 ? 3 : 0,
+    unannounced: id === 1 ? 2 : 0,
+    withheld: id === 1 ? 1 : 0,
     distances: new Map([
       [0, id === 0 ? 10 : 21],
       [1, id === 1 ? 10 : 21],
@@ -139,10 +140,10 @@ describe('NUMA nodes with a gap between their ids', () => {
     },
   );
 
-  test('ids that the scheduler does not read are left as they are', () => {
+  test('nodes for whose ids the scheduler has no place are left out', () => {
     const [zone] = reportOf().resources.zones;
-    const fields = communityTopology.build(reportOf({ zones: [0, 1, 70].map((id) => ({ ...zone!, id })) }));
-    expect((fields['zones'] as { name: string }[]).map(({ name }) => name)).toEqual(['node-0', 'node-1', 'node-70']);
+    const fields = communityTopology.build(reportOf({ zones: [0, 1, 64, 70].map((id) => ({ ...zone!, id })) }));
+    expect((fields['zones'] as { name: string }[]).map(({ name }) => name)).toEqual(['node-0', 'node-1']);
     expect(scoreAsScheduler(fields)).toEqual([5, 5]);
   });
 
@@ -221,7 +222,7 @@ describe('Crane’s kind', () => {
           ],
           resources: {
             capacity: { cpu: '8', memory: '4294967296' },
-            // three are held by pods that the scheduler does not know of
+            // two are held by pods that the scheduler does not know of, one is kept for the shared pool
             allocatable: { cpu: '5', memory: '4294967296' },
             reservedCPUNums: 0,
           },

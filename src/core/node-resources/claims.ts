@@ -1,0 +1,88 @@
+import { resultOf, type Annotations, type TopologyResult } from '../annotations';
+import { CpuSet } from '../cpuset';
+import { findSpec } from '../model/find-spec';
+import { KINDS } from '../model/kinds';
+import type { NodeView } from '../model/node-model';
+
+/** What one pod has, and what crane-scheduler counts for it. */
+export interface Claim {
+  /** CPUs that nobody else can be given, idle ones included. */
+  readonly held: CpuSet;
+  readonly announced: TopologyResult;
+}
+
+/**
+ * The pods that hold CPUs, or that crane-scheduler counts as using some.
+ *
+ * It counts the annotation of every pod that the API server has on the node, whether it was followed here or not and whether the
+ * pod's containers exist or not; finished pods it does not see. So the specs decide: a pod that the API server has no more
+ * announces nothing, although it may still hold CPUs. Only as long as no pod was told, the runtime's word is taken for it.
+ */
+export function listClaims(view: NodeView): Claim[] {
+  const tellers = view.podSpecs.size > 0 ? tellersBySpec(view) : tellersByRuntime(view);
+  const holders = new Set<string>();
+  const claims = holdersOf(view).map(({ held, ...pod }): Claim => {
+    const teller = tellers.of(pod);
+    if (teller) holders.add(teller.uid);
+    return { held, announced: announcedBy(teller) };
+  });
+  for (const teller of tellers.all) {
+    if (holders.has(teller.uid)) continue;
+    const announced = announcedBy(teller);
+    if (announced.size > 0) claims.push({ held: CpuSet.empty, announced });
+  }
+  return claims;
+}
+
+/** A pod with the annotations that count. */
+interface Teller {
+  readonly uid: string;
+  readonly annotations: Annotations;
+}
+
+interface Tellers {
+  readonly all: Iterable<Teller>;
+  readonly of: (pod: Omit<Holder, 'held'>) => Teller | undefined;
+}
+
+function tellersBySpec(view: NodeView): Tellers {
+  return {
+    all: [...view.podSpecs.values()].filter(({ finished }) => !finished),
+    of: (pod) => {
+      const spec = findSpec(view, pod);
+      return spec?.finished === true ? undefined : spec;
+    },
+  };
+}
+
+function tellersByRuntime(view: NodeView): Tellers {
+  return {
+    all: [...view.pods.values()].filter(({ stopped }) => !stopped),
+    of: ({ uid }) => view.podsOf(uid).find(({ stopped }) => !stopped),
+  };
+}
+
+interface Holder {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly held: CpuSet;
+}
+
+function holdersOf({ assignments }: NodeView): Holder[] {
+  const byPod = new Map<string, { namespace: string; name: string; sets: CpuSet[] }>();
+  for (const { kind, podUid, podNamespace: namespace, podName: name, cpus } of assignments.values()) {
+    if (KINDS[kind].holds === 'nodes') continue;
+    const pod = byPod.get(podUid);
+    if (pod) pod.sets.push(cpus);
+    else byPod.set(podUid, { namespace, name, sets: [cpus] });
+  }
+  return [...byPod].map(([uid, { namespace, name, sets }]) => ({ uid, namespace, name, held: CpuSet.unionOf(sets) }));
+}
+
+const NOTHING: TopologyResult = new Map();
+
+function announcedBy(teller: Teller | undefined): TopologyResult {
+  const parsed = teller && resultOf(teller.annotations);
+  return parsed?.ok === true ? parsed.announced : NOTHING;
+}

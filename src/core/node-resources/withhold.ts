@@ -1,0 +1,19 @@
+/**
+ * Takes as many CPUs off what the zones could give as they could give too many together, and returns what is left of each.
+ *
+ * The zone with the fewest gives first, of equal ones the last: so the largest request that fits into one zone still fits, and
+ * no single request is turned away that would be met. Counts are in whole units of `unit` CPUs where something was taken. Pure.
+ */
+export function withhold(rooms: readonly number[], excess: number, unit = 1): number[] {
+  const left = [...rooms];
+  const fewestFirst = rooms.map((_, i) => i).sort((a, b) => rooms[a]! - rooms[b]! || b - a);
+  let rest = excess;
+  for (const i of fewestFirst) {
+    if (rest <= 0) break;
+    const kept = Math.max(0, left[i]! - rest);
+    const whole = kept - (kept % unit);
+    rest -= left[i]! - whole;
+    left[i] = whole;
+  }
+  return left;
+}

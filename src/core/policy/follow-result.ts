@@ -1,0 +1,91 @@
+import { cpusOfNodes, threadsPerCore, type AllocationStep } from '../allocation';
+import type { TopologyResult } from '../annotations';
+import { CpuSet } from '../cpuset';
+import type { Topology } from '../topology';
+import { alignRequest } from './align-request';
+import { pin, takeBest, type Source } from './give-cpus';
+import type { Decision, PinRequest, Snapshot } from './policy';
+import { countCpus, type Terms } from './terms';
+import { keepWholeCores } from './whole-cores';
+
+/**
+ * Takes a container's CPUs where the scheduler chose them for its pod: out of what the pod's other containers left of the result,
+ * by the options of the policy. The topology manager decides first: it is asked about these NUMA nodes, and where it names
+ * others, or none, the result is not followed. A refusal says why not, and is not the container's.
+ */
+export function followResult(
+  snapshot: Snapshot,
+  request: PinRequest,
+  terms: Terms,
+  { sources, rest }: { readonly sources: readonly Source[]; readonly rest: TopologyResult },
+): Decision {
+  const { topology, settings } = snapshot;
+  const split = splitRest(rest, request.count, terms.options.fullPcpusOnly ? threadsPerCore(topology) : 1);
+  if (split === undefined) {
+    const cores = terms.options.fullPcpusOnly ? ' in whole cores (full-pcpus-only)' : '';
+    return refuse(`it leaves the container fewer than ${request.count} CPUs${cores}`);
+  }
+  const ofPod = settings.topologyManager?.scope === 'pod';
+  const inReach = cpusOfNodes(topology, CpuSet.of((ofPod ? rest : split).keys()), false);
+  const inWholeCores = (of: CpuSet): CpuSet => (terms.options.fullPcpusOnly ? keepWholeCores(topology, of) : of);
+  const usable = CpuSet.unionOf(sources.map(({ cpus }) => cpus)).intersect(inReach);
+  const alignment = alignRequest(snapshot, request, inWholeCores(usable));
+  if (alignment.kind === 'refuse') return refuse(`${nameNodes(split)}: ${alignment.because}`);
+  const { nodes } = alignment;
+  if (nodes && ![...split.keys()].every((node) => nodes.has(node)))
+    return refuse(`topology-manager-policy ${settings.topologyManager!.policy} chooses ${alignment.because}`);
+
+  let cpus = CpuSet.empty;
+  const steps: AllocationStep[] = [];
+  for (const [node, count] of split) {
+    const there = within(topology, sources, node);
+    const given = inWholeCores(CpuSet.unionOf(there.map((source) => source.cpus)));
+    if (given.size < count)
+      return refuse(`it names ${count} of NUMA node ${node}, and ${given.size} can be given there now`);
+    const taken = takeBest(snapshot, terms, there, { count });
+    if (!taken.ok) return refuse(taken.error);
+    cpus = cpus.union(taken.cpus);
+    steps.push(...taken.steps);
+  }
+  const because = `${countCpus(terms, request.count)} of ${nameNodes(split)}, as the scheduler chose`;
+  return pin(snapshot, request, terms, { cpus, because, steps });
+}
+
+/** True for CPUs that lie within what is left of the result. */
+export function isWithin(topology: Topology, cpus: CpuSet, rest: TopologyResult): boolean {
+  return topology.numaNodes.every((node) => node.cpus.countIn(cpus) <= (rest.get(node.id) ?? 0));
+}
+
+/**
+ * So many CPUs out of what is left: of the one node where they fit best, or else of as few as possible. Then other containers
+ * of the pod are not torn either, as far as that can be known. Undefined when less is left.
+ */
+function splitRest(rest: TopologyResult, count: number, unit: number): TopologyResult | undefined {
+  const split = new Map<number, number>();
+  let missing = count;
+  const most = [...rest]
+    .map(([node, left]) => ({ node, left: left - (left % unit) }))
+    .filter(({ left }) => left > 0)
+    .sort((a, b) => b.left - a.left || a.node - b.node);
+  for (const [i, roomiest] of most.entries()) {
+    if (missing === 0) break;
+    const enough = most.slice(i).filter(({ left }) => left >= missing);
+    const { node, left } = enough.reduce((best, each) => (each.left < best.left ? each : best), roomiest);
+    split.set(node, Math.min(missing, left));
+    missing -= Math.min(missing, left);
+  }
+  return missing === 0 ? new Map([...split].sort(([a], [b]) => a - b)) : undefined;
+}
+
+function within(topology: Topology, sources: readonly Source[], node: number): Source[] {
+  const there = cpusOfNodes(topology, CpuSet.of([node]), false);
+  return sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(there) }));
+}
+
+function nameNodes(split: TopologyResult): string {
+  return `NUMA node${split.size === 1 ? '' : 's'} ${CpuSet.of(split.keys()).toString()}`;
+}
+
+function refuse(because: string): Decision {
+  return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
+}
