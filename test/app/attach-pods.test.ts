@@ -181,7 +181,7 @@ async function waitUntil(isTrue: () => boolean): Promise<void> {
 
 function mirrorOf(uid: string): PodSpec {
   const annotations = { 'kubernetes.io/config.mirror': uid, 'kubernetes.io/config.hash': uid };
-  return specOf(`mirror-of-${uid}`, { annotations });
+  return specOf(`mirror-of-${uid}`, { name: uid, annotations });
 }
 
 describe('tenants that have much to tell', () => {

@@ -1,5 +1,6 @@
 import { resultOf } from '../annotations';
 import { CpuSet } from '../cpuset';
+import { runtimeUidOf } from '../model/find-spec';
 import { KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import type { TopologyManagerPolicy } from '../model/settings';
@@ -97,11 +98,13 @@ function effectivePolicy({ settings }: NodeView, policy: TopologyManagerPolicy):
   return isStrict && settings.onInsufficientCpu === 'share' ? 'best-effort' : policy;
 }
 
-function findUnannounced({ assignments, pods }: NodeView): CpuSet {
+function findUnannounced({ assignments, pods, podSpecs }: NodeView): CpuSet {
   const announced = new Set<string>();
   for (const { uid, annotations } of pods.values()) {
     if (resultOf(annotations)?.ok) announced.add(uid);
   }
+  // What was planned for a pod is before its sandbox.
+  for (const spec of podSpecs.values()) if (resultOf(spec.annotations)?.ok) announced.add(runtimeUidOf(spec));
   return CpuSet.unionOf(
     [...assignments.values()]
       .filter(({ kind, podUid }) => KINDS[kind].holds !== 'nodes' && !announced.has(podUid))

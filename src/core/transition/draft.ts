@@ -25,6 +25,7 @@ export class Draft {
   private everyone = false;
   private decisionsLeft: number;
   private cut = false;
+  private enlisted = false;
   readonly notes: Note[] = [];
 
   /** `now` is the time of the event, RFC 3339. */
@@ -53,6 +54,11 @@ export class Draft {
     return true;
   }
 
+  /** True when there are pods by now for which CPUs have to be planned. */
+  get hasUnplanned(): boolean {
+    return this.enlisted;
+  }
+
   /** True when something changed that is kept on disk. */
   get isDurable(): boolean {
     return this.durable;
@@ -64,6 +70,7 @@ export class Draft {
     for (const uid of [podUidOf(change), podUidOf(inverse)]) if (uid !== undefined) this.touchedPods.add(uid);
     if (change.kind === 'put-container') this.touchedIds.add(change.container.id);
     else if (change.kind === 'put-assignment' || change.kind === 'drop-assignment') this.durable = this.everyone = true;
+    else if (change.kind === 'put-unplanned') this.enlisted = true;
     else if (change.kind === 'keep-spec' || change.kind === 'unkeep-spec') this.durable = true;
     else if (change.kind === 'set-topology' || change.kind === 'set-settings') this.everyone = true;
   };
