@@ -87,15 +87,17 @@ export function planAtCreation(draft: Draft, pod: PodInfo, container: ContainerI
   return model.assignmentsOf(pod.uid).length > 0 ? undefined : unfit;
 }
 
-/** The containers that are still to come, in the order in which the kubelet makes them; `making` is made now. */
+/**
+ * The containers that are still to come, in the order in which the kubelet makes them; `making` is made now. An init container
+ * has ended, whether or not the API server says so yet, when one after it was made.
+ */
 function listWanted(view: NodeView, spec: PodSpec, podUid: string, making?: string): Wanted[] {
   const living = new Set(view.containersOf(podUid).map(({ name }) => name));
-  const appsBegan = spec.containers.some(
-    ({ name, kind, ended }) => kind === 'app' && (living.has(name) || name === making || ended),
-  );
-  return spec.containers.flatMap((container) => {
+  const began = ({ name, ended }: ContainerSpec): boolean => ended || living.has(name) || name === making;
+  const last = spec.containers.findLastIndex(began);
+  return spec.containers.flatMap((container, i) => {
     const { name, kind, ended } = container;
-    const isOver = living.has(name) || ended || (kind === 'init' && appsBegan);
+    const isOver = living.has(name) || ended || (kind === 'init' && i < last);
     return isOver && name !== making ? [] : (wantedOf(view, spec, container) ?? []);
   });
 }
@@ -144,12 +146,16 @@ function dropNeedless(draft: Draft, spec: PodSpec): void {
 function dropHalf(draft: Draft, podUid: string, wanted: readonly Wanted[]): void {
   const { model } = draft;
   const planned = model.assignmentsOf(podUid).filter((assignment) => assignment.planned);
-  const counts = new Map(wanted.map(({ spec, count }) => [spec.name, count]));
+  const counts = countsOf(wanted);
   const changed = planned.filter(({ containerName, requested }) => counts.get(containerName) !== requested);
   if (changed.length === 0) return;
   const runs = model.containersOf(podUid).length > 0;
   for (const assignment of runs ? changed : planned)
     dropPlanned(draft, assignment, 'its pod asks for another number of CPUs by now, and can not have all of them');
+}
+
+function countsOf(wanted: readonly Wanted[]): ReadonlyMap<string, number> {
+  return new Map(wanted.map(({ spec, count }) => [spec.name, count]));
 }
 
 function dropPlanned(draft: Draft, assignment: Assignment, because: string): void {
@@ -232,7 +238,11 @@ function simulate(
 
 /** Whether all of them get what they ask for from what the pod has. */
 function isPlanned(draft: Draft, pod: PodInfo, wanted: readonly Wanted[]): boolean {
-  if (draft.model.assignmentsOf(pod.uid).length === 0) return false;
+  const ofPod = draft.model.assignmentsOf(pod.uid);
+  const counts = countsOf(wanted);
+  const asks = ({ planned, containerName, requested }: Assignment): boolean =>
+    planned !== true || (counts.get(containerName) ?? requested) === requested;
+  if (ofPod.length === 0 || !ofPod.every(asks)) return false;
   return rehearse(draft, pod, wanted, (container) => {
     const decided = decideFromPod(draft.model, pod, container);
     if (decided?.decision.kind !== 'pin' || decided.request.kind !== 'exclusive') return undefined;
