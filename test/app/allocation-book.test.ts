@@ -52,7 +52,9 @@ test('steps whose text can not be made end nothing', async () => {
       throw new Error('a fault of our own');
     },
   });
-  book.note([{ level: 'info', message: 'pinned', fields: { containerId: 'a', podUid: 'p', container: 'a' }, steps: [broken] }]);
+  book.note([
+    { level: 'info', message: 'pinned', fields: { containerId: 'a', podUid: 'p', container: 'a' }, steps: [broken] },
+  ]);
   await setImmediate();
   expect(book.stepsOf('a')).toEqual([]);
 });

@@ -1,6 +1,5 @@
 import { resultOf } from '../annotations';
 import { CpuSet } from '../cpuset';
-import { runtimeUidOf } from '../model/find-spec';
 import { KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import type { TopologyManagerPolicy } from '../model/settings';
@@ -104,7 +103,7 @@ function findUnannounced({ assignments, pods, podSpecs }: NodeView): CpuSet {
     if (resultOf(annotations)?.ok) announced.add(uid);
   }
   // What was planned for a pod is before its sandbox.
-  for (const spec of podSpecs.values()) if (resultOf(spec.annotations)?.ok) announced.add(runtimeUidOf(spec));
+  for (const { uid, annotations } of podSpecs.values()) if (resultOf(annotations)?.ok) announced.add(uid);
   return CpuSet.unionOf(
     [...assignments.values()]
       .filter(({ kind, podUid }) => KINDS[kind].holds !== 'nodes' && !announced.has(podUid))

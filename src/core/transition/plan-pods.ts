@@ -34,7 +34,9 @@ export interface Unfit {
 export function enlist(draft: Draft, spec: PodSpec): void {
   const { model } = draft;
   if (!model.synchronized) return; // what its containers have is not known yet
-  dropNeedless(draft, spec);
+  const podUid = uidOf(model, spec);
+  if (podUid === undefined) return;
+  dropNeedless(draft, spec, podUid);
   const { uid } = spec;
   const since = model.unplanned.get(uid);
   if (isDue(model, spec)) draft.put({ kind: 'put-unplanned', uid, since: since ?? draft.now });
@@ -54,7 +56,7 @@ export function planWaiting(draft: Draft, tried: Set<string>): void {
       draft.put({ kind: 'drop-unplanned', uid });
       continue;
     }
-    const podUid = runtimeUidOf(spec);
+    const podUid = uidOf(model, spec)!;
     const wanted = listWanted(model, spec, podUid);
     if (!mayFit(model, podUid, wanted)) {
       dropHalf(draft, podUid, wanted);
@@ -109,10 +111,27 @@ function wantedOf(view: NodeView, spec: PodSpec, container: ContainerSpec): Want
   return request.kind === 'exclusive' ? { spec: container, policy, count: request.count } : undefined;
 }
 
+/**
+ * The uid of the pod that this is the spec of. A mirror can be forged: it is none of a pod that has a spec of its own, or that is
+ * known by another name.
+ */
+function uidOf(view: NodeView, spec: PodSpec): string | undefined {
+  const uid = runtimeUidOf(spec);
+  if (uid === spec.uid) return uid;
+  const { namespace, name } = spec;
+  const isOther = (known: { readonly namespace: string; readonly name: string }): boolean =>
+    known.namespace !== namespace || known.name !== name;
+  const isForged =
+    view.podSpecs.has(uid) ||
+    view.podsOf(uid).some(isOther) ||
+    view.assignmentsOf(uid).some((of) => isOther({ namespace: of.podNamespace, name: of.podName }));
+  return isForged ? undefined : uid;
+}
+
 /** Whether a container is to come that does not have what it asks for. A pod of too many is decided on one by one. */
 function isDue(view: NodeView, spec: PodSpec): boolean {
-  if (spec.finished) return false;
-  const podUid = runtimeUidOf(spec);
+  const podUid = uidOf(view, spec);
+  if (spec.finished || podUid === undefined) return false;
   const wanted = listWanted(view, spec, podUid);
   if (wanted.length > mostDecisions(view)) return false;
   return wanted.some(({ spec: { name }, policy, count }) => {
@@ -132,9 +151,9 @@ function mayFit(view: NodeView, podUid: string, wanted: readonly Wanted[]): bool
 }
 
 /** What was planned for containers that are not entitled to it any more goes back at once. */
-function dropNeedless(draft: Draft, spec: PodSpec): void {
+function dropNeedless(draft: Draft, spec: PodSpec, podUid: string): void {
   const { model } = draft;
-  for (const assignment of model.assignmentsOf(runtimeUidOf(spec))) {
+  for (const assignment of model.assignmentsOf(podUid)) {
     if (!assignment.planned) continue;
     const container = findContainerSpec(spec, assignment.containerName);
     const isNeeded = container !== undefined && wantedOf(model, spec, container)?.policy === assignment.kind;

@@ -118,6 +118,22 @@ describe('a pod that changes before its containers are made', () => {
   }); // prettier-ignore
 });
 
+test.each([true, false])(
+  'a forged mirror plans nothing for another pod, and takes nothing from it (told: %s)',
+  (isTold) => {
+    const node = emptyNode();
+    if (isTold) tell(node, specOf('p', 'a 2'));
+    else node.run('make p/a 2; end p/a');
+    const before = node.state;
+    const annotations = { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.hash': 'p' };
+    for (const containers of ['a 3', 'a 0', 'b 1'])
+      node.send({ kind: 'pod-spec', spec: specOf('forged', containers, { name: 'evil', annotations }) });
+    expect(node.state).toBe(before);
+    node.send({ kind: 'pod-spec-gone', uid: 'forged' });
+    expect(node.state).toBe(before);
+  },
+);
+
 describe('two pods of 4 + 4 CPUs on 8', () => {
   const x = specOf('x', 'a 4, b 4');
   const y = specOf('y', 'a 4, b 4');
