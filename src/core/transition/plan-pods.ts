@@ -43,14 +43,20 @@ export function enlist(draft: Draft, spec: PodSpec): void {
   else if (since !== undefined) draft.put({ kind: 'drop-unplanned', uid });
 }
 
+/** Pods that one transaction looks at, most of which need no decision: they ask for more than there is. */
+const MOST_LOOKS = 256;
+
 /** Plans for those in the line, as far as there are CPUs: first who was told first. Who was `tried` is passed over. */
 export function planWaiting(draft: Draft, tried: Set<string>): void {
   const { model } = draft;
   const line = [...model.unplanned].sort(
     ([a, since], [b, before]) => compareTexts(since, before) || compareTexts(a, b),
   );
+  let looks = MOST_LOOKS;
   for (const [uid] of line) {
     if (tried.has(uid)) continue;
+    // Who is behind has to wait for the next transaction.
+    if (looks-- === 0) return void draft.spend(Infinity);
     const spec = model.podSpecs.get(uid);
     if (!spec || !isDue(model, spec)) {
       draft.put({ kind: 'drop-unplanned', uid });
@@ -59,6 +65,7 @@ export function planWaiting(draft: Draft, tried: Set<string>): void {
     const podUid = uidOf(model, spec)!;
     const wanted = listWanted(model, spec, podUid);
     if (!mayFit(model, podUid, wanted)) {
+      tried.add(uid);
       dropHalf(draft, podUid, wanted);
       continue;
     }
