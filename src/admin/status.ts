@@ -171,7 +171,7 @@ export interface AssignmentStatus {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
-  /** Empty: the container has exited, and its CPUs are idle. */
+  /** Empty: the container has exited, or is still to come; its CPUs are idle. */
   readonly containerId: string;
   readonly kind: AssignmentKind;
   /** Offline ones included; empty for a kind that follows nodes. */
@@ -180,6 +180,8 @@ export interface AssignmentStatus {
   readonly nodes?: CpuSet;
   /** `pod`: other containers of the pod have the same CPUs. */
   readonly scope?: 'pod';
+  /** The container was not created yet. */
+  readonly planned?: true;
   readonly mems: CpuSet;
   readonly requested: number;
   readonly because: string;
@@ -187,7 +189,7 @@ export interface AssignmentStatus {
   readonly rules: Rules;
 }
 
-/** CPUs of a container that exited; they stay with its pod. */
+/** CPUs of a container that exited, or of one that is still to come; they stay with its pod. */
 export type IdleAssignment = Omit<AssignmentStatus, 'containerId'>;
 
 export interface TopologyStatus {

@@ -60,6 +60,10 @@ async function readGround(options: GroundOptions): Promise<Omit<Ground, 'lockPat
       'the kernel isolates CPUs that are not reserved: they are given out and shared like others, but threads stay where they start',
     );
   const memory = openMemory({ stateDir: config.stateDir, version, model, log });
+  if (config.kubeconfig !== undefined) {
+    const awaited = new Set([...model.assignments.values()].map(({ podUid }) => podUid));
+    model.apply({ kind: 'set-spec-source', source: { told: false, awaited } });
+  }
   const cgroups = demand(() => openCgroups({ cgroupRoot: config.cgroupRoot }));
   const writable = config.cgroupWrites
     ? cgroups.probeWritable()

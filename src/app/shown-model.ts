@@ -204,6 +204,7 @@ function showAssignment(assignment: Assignment): AssignmentStatus {
     cpus: assignment.cpus,
     ...(nodes && { nodes }),
     ...(scope && { scope }),
+    ...(assignment.planned && { planned: true as const }),
     mems: assignment.mems,
     requested: assignment.requested,
     because: assignment.because,

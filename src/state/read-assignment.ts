@@ -30,6 +30,9 @@ function toAssignment(fields: Fields): Assignment {
     mems: fields.cpuSet('mems'),
     requested: fields.count('requested'),
     containerId: fields.textOrNull('containerId'),
+    ...(fields.has('planned') &&
+      fields.flag('planned') &&
+      fields.textOrNull('containerId') === null && { planned: true as const }),
     quotaLifted: fields.flag('quotaLifted'),
     rules: toRules(fields.fields('rules')),
     because: fields.text('because'),

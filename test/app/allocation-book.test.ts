@@ -4,6 +4,7 @@ import type { AllocationStep } from '../../src/core/allocation/take';
 import { AllocationBook } from '../../src/app/allocation-book';
 import { NodeDriver } from '../core/transition/node-driver';
 import { silentFaults } from '../support/faults';
+import { specOf } from '../support/spec-of';
 
 test('how CPUs were chosen is known as long as the container lives', async () => {
   const node = new NodeDriver();
@@ -26,6 +27,23 @@ test('how CPUs were chosen is known as long as the container lives', async () =>
   expect(book.stepsOf('q/a#1')).toHaveLength(1);
 });
 
+test('how CPUs were chosen that were planned is known of the container that gets them', async () => {
+  const node = new NodeDriver();
+  const book = new AllocationBook(node.model, silentFaults());
+  const note = async (): Promise<void> => {
+    book.note(node.notes);
+    await setImmediate();
+  };
+  node.send({ kind: 'synchronize', pods: [], containers: [] });
+  for (const uid of ['p', 'q']) {
+    node.send({ kind: 'pod-spec', spec: specOf(uid, 'a 1, b 1') });
+    await note();
+  }
+  node.run('ask p/a 1');
+  await note();
+  expect(book.stepsOf('p/a#1').map(({ rule, took }) => `${rule} ${took.toString()}`)).toEqual(['single-cpu 4']);
+});
+
 test('steps whose text can not be made end nothing', async () => {
   const node = new NodeDriver();
   const book = new AllocationBook(node.model, silentFaults());
@@ -34,7 +52,9 @@ test('steps whose text can not be made end nothing', async () => {
       throw new Error('a fault of our own');
     },
   });
-  book.note([{ level: 'info', message: 'pinned', fields: { containerId: 'a' }, steps: [broken] }]);
+  book.note([
+    { level: 'info', message: 'pinned', fields: { containerId: 'a', podUid: 'p', container: 'a' }, steps: [broken] },
+  ]);
   await setImmediate();
   expect(book.stepsOf('a')).toEqual([]);
 });

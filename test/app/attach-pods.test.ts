@@ -150,6 +150,23 @@ describe('a disk that takes nothing', () => {
     },
   );
 
+  test.each`
+    how         | tell
+    ${'a pod'}  | ${(pods: PodListener, spec: PodSpec) => pods.onPod(spec)}
+    ${'a list'} | ${(pods: PodListener, spec: PodSpec) => pods.onList([spec])}
+  `(
+    'a pod whose containers are to come, told as $how, has its CPUs planned when it does',
+    async ({ tell }: { tell: (pods: PodListener, spec: PodSpec) => void }) => {
+      const { model, pods, disk, end } = startFullDisk();
+      tell(pods, { ...wish, uid: 'q', name: 'q' });
+      expect([model.assignments.size, model.podSpecs.size]).toEqual([0, 0]);
+      disk.isFull = false;
+      await waitUntil(() => model.assignments.size === 1);
+      expect(model.assignments.get('q/app')).toMatchObject({ planned: true, containerId: null });
+      end.abort();
+    },
+  );
+
   test('what is told meanwhile is what is made', async () => {
     const { model, pods, disk, end } = startFullDisk();
     pods.onList([wish]);
@@ -181,7 +198,7 @@ async function waitUntil(isTrue: () => boolean): Promise<void> {
 
 function mirrorOf(uid: string): PodSpec {
   const annotations = { 'kubernetes.io/config.mirror': uid, 'kubernetes.io/config.hash': uid };
-  return specOf(`mirror-of-${uid}`, { annotations });
+  return specOf(`mirror-of-${uid}`, { name: uid, annotations });
 }
 
 describe('tenants that have much to tell', () => {

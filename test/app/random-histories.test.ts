@@ -6,7 +6,7 @@ import type { PodInfo } from '../../src/core/model/events';
 import type { PodSpec } from '../../src/core/model/pod-spec';
 import { QUIET_MS } from '../../src/core/verdict/restraint';
 import { POLICY_NAMES } from '../../src/core/model/policy-name';
-import { findBrokenInvariants, findBrokenPromises, takeMoment } from '../support/invariants';
+import { findBrokenInvariants, findBrokenPromises, findLostCpus, takeMoment } from '../support/invariants';
 import { createRandom, type Random } from '../support/random';
 import { specOf } from '../support/spec-of';
 import { resourcesFor, SimulatedNode } from '../support/simulated-node';
@@ -252,12 +252,14 @@ function runHistory(seed: number): {
   steps: number;
   cuts: number;
   pinned: number;
+  kept: number;
   kinds: string[];
   switches: number;
 } {
   const random = createRandom(seed);
   const full = randomTopology(random);
   const node = new SimulatedNode(full, randomSettings(random, full), true);
+  node.hearsApiServer = true;
   node.start();
   const done: string[] = [];
   let cuts = 0;
@@ -265,6 +267,9 @@ function runHistory(seed: number): {
   const kinds = new Set<string>();
   let before = takeMoment(node);
   let resized = false;
+  let kept = 0;
+  /** Somebody asked for CPUs, or for others. */
+  let asked = false;
   const switched = new Set<string>();
   for (let i = 0; i < STEPS; i++) {
     const action = step(node, random, full, switched);
@@ -287,7 +292,12 @@ function runHistory(seed: number): {
       broken.push(...(node.daemon?.onlookers?.findBroken({ isSettled: true }) ?? []));
     }
     if (before && after) broken.push(...findBrokenPromises(before, after, { resized, switched }));
-    if (after) [before, resized] = [after, false];
+    asked ||= /^api|create|creation|resize/.test(action);
+    if (before && after && !asked) {
+      broken.push(...findLostCpus(before, after, switched));
+      kept += after.kept.size;
+    }
+    if (after) [before, resized, asked] = [after, false, false];
     for (const { kind, scope } of after?.assignments.values() ?? []) kinds.add(scope ? `${kind} of a pod` : kind);
     if (broken.length > 0) {
       throw new Error(
@@ -296,18 +306,19 @@ function runHistory(seed: number): {
     }
     pinned = Math.max(pinned, node.daemon?.model.exclusive.size ?? 0);
   }
-  return { answers: node.answers, steps: done.length, cuts, pinned, kinds: [...kinds], switches: node.switches };
+  return { answers: node.answers, steps: done.length, cuts, pinned, kept, kinds: [...kinds], switches: node.switches };
 }
 
 // What follows an answer is done when a history says so.
 beforeAll(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'Date'] }));
 afterAll(() => jest.useRealTimers());
 
-test(`invariants 1-6, 8 and 9 hold, and nothing that is shown contradicts them, after every step of ${HISTORIES} random histories with cuts between any two effects`, () => {
+test(`invariants 1-6 and 8-10 hold, and nothing that is shown contradicts them, after every step of ${HISTORIES} random histories with cuts between any two effects`, () => {
   let steps = 0;
   let cuts = 0;
   let pinned = 0;
   let switches = 0;
+  let kept = 0;
   const kinds = new Map<string, number>();
   for (let seed = 1; seed <= HISTORIES; seed++) {
     const history = runHistory(seed);
@@ -315,6 +326,7 @@ test(`invariants 1-6, 8 and 9 hold, and nothing that is shown contradicts them, 
     cuts += history.cuts;
     pinned += history.pinned;
     switches += history.switches;
+    kept += history.kept;
     for (const kind of history.kinds) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     // 3: an empty list never leaves the process
     expect(history.answers.filter((answer) => /"(cpus|mems)":""/.test(answer))).toEqual([]);
@@ -324,6 +336,7 @@ test(`invariants 1-6, 8 and 9 hold, and nothing that is shown contradicts them, 
   expect(pinned).toBeGreaterThan(HISTORIES);
   expect(steps).toBeGreaterThan(HISTORIES * STEPS);
   expect(switches).toBeGreaterThan(HISTORIES / 4);
+  expect(kept).toBeGreaterThan(HISTORIES);
   const often = [...kinds].filter(([, histories]) => histories > HISTORIES / 20).map(([kind]) => kind);
   expect(often.sort()).toEqual([
     'exclusive', 'exclusive of a pod', 'immovable', 'immovable of a pod', 'numa', 'static',

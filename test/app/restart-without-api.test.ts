@@ -79,7 +79,7 @@ class Story {
 /** Each step is one message of the API server, or what the runtime does with a container. */
 const HISTORY: readonly (readonly [name: string, act: (story: Story) => void, where: string])[] = [
   ['a pod that shares', (s) => (s.add('w', '', 'web 0'), s.run('w', 'web', 0)), 'web 0-7'],
-  ['one with CPUs of its own', (s) => (s.add('p', 'exclusive', 'a 2, b 1'), s.run('p', 'a', 2)), 'web 0,3-7; a 1-2'],
+  ['one with CPUs of its own', (s) => (s.add('p', 'exclusive', 'a 2, b 1'), s.run('p', 'a', 2)), 'web 0,4-7; a 1-2'],
   ['and its second container', (s) => s.run('p', 'b', 1), 'web 0,4-7; a 1-2; b 3'],
   ['it is unbound', (s) => s.say('p', 'none'), 'web 0-7; a 0-7; b 0-7'],
   ['a container of it, so much later', (s) => s.run('p', 'late', 1), 'web 0-7; a 0-7; b 0-7; late 0-7'],
@@ -88,8 +88,8 @@ const HISTORY: readonly (readonly [name: string, act: (story: Story) => void, wh
   ['a pod that shares by choice', (s) => (s.add('q', 'none', 'c 2'), s.run('q', 'c', 2)), 'web 0-7; a 1-7; b 1-7; late 1-7; c 0-7'],
   ['which gets fixed CPUs', (s) => s.say('q', 'immovable'), 'web 0-7; a 1-7; b 1-7; late 1-7; c 1-2'],
   ['and then a NUMA node', (s) => s.say('q', 'numa'), 'web 0-7; a 1-7; b 1-7; late 1-7; c 1-3'],
-  ['a sidecar is no target of Crane’s', (s) => (s.add('s', 'exclusive', 'side sidecar 2, app 2'), s.run('s', 'side', 2)), 'web 0-7; a 1-7; b 1-7; late 1-7; c 1-3; side 0-7'],
-  ['but the app is', (s) => s.run('s', 'app', 2), 'web 0,3-7; a 3-7; b 3-7; late 3-7; c 3; side 0,3-7; app 1-2'],
+  ['a sidecar is no target of Crane’s', (s) => (s.add('s', 'exclusive', 'side sidecar 2, app 2'), s.run('s', 'side', 2)), 'web 0,3-7; a 3-7; b 3-7; late 3-7; c 3; side 0,3-7'],
+  ['but the app is, for which they are kept', (s) => s.run('s', 'app', 2), 'web 0,3-7; a 3-7; b 3-7; late 3-7; c 3; side 0,3-7; app 1-2'],
   ['the first one asks for more than there is', (s) => s.say('p', 'exclusive'), ''],
   ['and takes it back', (s) => s.say('p', 'none'), ''],
   ['it is deleted by force, and runs on', (s) => s.deletedByForce('p'), ''],

@@ -197,6 +197,7 @@ onEachRuntime('With an API server', (suite) => {
       expect(await container.firstLine()).toBe(list);
       const tookMs = performance.now() - begunMs;
       await pod.remove();
+      api.remove(PODS, objectOf(pod, whole(name), {})); // else its CPUs stay with it
       pods = pods.filter((one) => one !== pod);
       return tookMs;
     };
@@ -217,6 +218,63 @@ onEachRuntime('With an API server', (suite) => {
     const thereMs = await timeCreations('there');
     // The shortest that could be waited for is the first pause before asking again: half a second.
     for (const tookMs of [awayMs, silentMs]) expect(tookMs).toBeLessThan(1.5 * thereMs + 250);
+  });
+
+  test('a pod has its CPUs from when it is told until it is gone, its sandbox made anew beside a competitor', async () => {
+    await start();
+    await connected();
+    const exclusive = { [POLICY]: 'exclusive' };
+    const shown = async () => {
+      const { idle, node } = await statusOf(daemon);
+      return [...idle.map(({ cpus, planned }) => `${cpus}${planned ? ' planned' : ''}`), `free ${node.free}`];
+    };
+    // Bound, and its image is being pulled: the runtime does not know it.
+    const pod = await runtime.kubelet.runPod({ annotations: exclusive, containers: [whole('main')] });
+    pods.push(pod);
+    await pod.remove();
+    api.put(PODS, objectOf(pod, whole('main'), exclusive));
+    await waitUntil('it is planned', async () => (await shown()).join() === [`${list} planned`, 'free '].join());
+
+    const rival = await runtime.kubelet.runPod({ annotations: exclusive, containers: [whole('rival')] });
+    pods.push(rival);
+    const rivalIsRefused = () => expect(rival.startContainer('rival')).rejects.toThrow(/0 can be given now/);
+    await rivalIsRefused();
+    let made = await pod.inNewSandbox();
+    pods[0] = made;
+    expect(await (await made.startContainer('main')).firstLine()).toBe(list);
+    for (const end of [() => made.stop(), () => made.remove()]) {
+      await end();
+      await rivalIsRefused();
+      made = await made.inNewSandbox();
+      pods.push(made);
+      expect(await (await made.startContainer('main')).firstLine()).toBe(list);
+    }
+    await made.remove();
+    await rivalIsRefused();
+    expect(await shown()).toEqual([list, 'free ']);
+    api.remove(PODS, objectOf(made, whole('main'), exclusive));
+    await waitUntil('it is gone', async () => (await shown()).join() === `free ${list}`);
+    expect(await (await rival.startContainer('rival')).firstLine()).toBe(list);
+  });
+
+  test('containers of a pod that do not fit together are refused together, in whatever order they are made', async () => {
+    await start();
+    await connected();
+    const exclusive = { [POLICY]: 'exclusive' };
+    const [a, b] = [whole('a'), whole('b')];
+    const pod = await runtime.kubelet.runPod({ annotations: exclusive, containers: [a, b] });
+    pods.push(pod);
+    const object = objectOf(pod, a, exclusive);
+    const containers = [a, b].map(({ name }) => {
+      const cpu = `${count * 1000}m`;
+      return { name, resources: { requests: { cpu }, limits: { cpu } } };
+    });
+    api.put(PODS, { ...object, spec: { nodeName: 'n1', restartPolicy: 'Always', containers } });
+    await waitUntil('it is told', async () => (await statusOf(daemon)).node.kube?.pods === 1);
+    for (const name of ['a', 'b', 'a'])
+      await expect(pod.startContainer(name)).rejects.toThrow(/container b of this one does not fit beside the others/);
+    const { container } = await run(whole('other'), exclusive);
+    expect(await container.firstLine()).toBe(list);
   });
 
   test('a refusal and a repair are told to the pod, and the Node says that pinning goes on', async () => {

@@ -19,6 +19,7 @@ const OURS = [
   'v1-many',
   'v1-pretty-printed',
   'v2-kinds',
+  'v2-planned',
   'inconsistent-cpu-twice',
   'newer-v99',
   'broken-torn-in-a-string',

@@ -25,6 +25,7 @@ const GOLDEN: [name: string, outcome: string, because: string][] = [
   ['v2-empty.json', 'generation 0, 0 assignments', ''],
   ['v2-kinds.json', 'generation 12, 7 assignments', ''],
   ['v2-pods.json', 'generation 3, 1 assignments', ''],
+  ['v2-planned.json', 'generation 4, 2 assignments', ''],
   ['newer-v99.json', 'newer', 'version 99 was written by cpusetd 9.0.0; this cpusetd reads up to 2'],
   ['broken-empty.json', 'empty', 'the file is empty'],
   ['broken-whitespace.json', 'empty', 'the file is empty'],
@@ -89,7 +90,7 @@ describe('golden files', () => {
     expect(files.sort()).toEqual(GOLDEN.map(([name]) => name).sort());
   });
 
-  test.each(['v2-empty.json', 'v2-kinds.json'])('%s is written again byte for byte', (name) => {
+  test.each(['v2-empty.json', 'v2-kinds.json', 'v2-planned.json'])('%s is written again byte for byte', (name) => {
     const decoded = decodeState(read(name));
     expect(decoded.ok && encodeState(decoded.state)).toBe(read(name));
   });

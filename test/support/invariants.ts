@@ -1,6 +1,8 @@
 import { CpuSet } from '../../src/core/cpuset';
-import type { Assignment } from '../../src/core/model/assignment';
+import { keyOf, type Assignment } from '../../src/core/model/assignment';
+import { findContainerSpec } from '../../src/core/model/find-spec';
 import type { NodeModel } from '../../src/core/model/node-model';
+import { apiHasPod, specOfPod } from '../../src/core/transition/api-has-pod';
 import { decodeState } from '../../src/state';
 import type { SimulatedNode } from './simulated-node';
 
@@ -112,20 +114,52 @@ export interface Moment {
   readonly assignments: ReadonlyMap<string, Assignment>;
   /** Keys of those that follow nodes and have something to follow. */
   readonly following: ReadonlySet<string>;
-  /** The containers that the runtime has. */
-  readonly alive: ReadonlySet<string>;
+  /** The containers that the runtime has, and the uids of their pods. */
+  readonly alive: ReadonlyMap<string, string>;
+  /** Keys of what is kept for containers of pods that the API server has, and that may come or come back. */
+  readonly kept: ReadonlySet<string>;
+  /** Whether it would be kept for the container, if it had something. */
+  readonly isKept: (assignment: Assignment) => boolean;
 }
 
-export function takeMoment({ daemon, containers }: SimulatedNode): Moment | undefined {
+export function takeMoment({ daemon, containers, pods }: SimulatedNode): Moment | undefined {
   if (!daemon) return undefined;
+  const { model } = daemon;
   const { topology, settings, assignments } = daemon.model;
   const following = [...assignments].filter(([, assignment]) => !followedBy(daemon.model, assignment).isEmpty);
   return {
     ground: [topology, settings],
     assignments: new Map(assignments),
     following: new Set(following.map(([key]) => key)),
-    alive: new Set(containers.keys()),
+    alive: new Map([...containers].map(([id, { podId }]) => [id, pods.get(podId)?.uid ?? ''])),
+    isKept: (assignment) => isKept(model, assignment),
+    kept: new Set([...assignments.values()].filter((assignment) => isKept(model, assignment)).map(keyOf)),
   };
+}
+
+function isKept(model: NodeModel, { podUid, containerName, containerId }: Assignment): boolean {
+  if (containerId !== null || !apiHasPod(model, podUid)) return false;
+  const container = findContainerSpec(specOfPod(model, podUid), containerName);
+  return container === undefined || (container.kind === 'app' && !container.ended);
+}
+
+/**
+ * 10: what is kept for a container of a pod that the API server has stays so, whatever becomes of its sandbox and of cpusetd.
+ * Where containers of the pod came meanwhile, they may have it; what its pod asks for now may be something else.
+ */
+export function findLostCpus(before: Moment, after: Moment, changed: ReadonlySet<string>): string[] {
+  if (!before.ground.every((part, i) => part === after.ground[i])) return [];
+  const grown = new Set([...after.alive].filter(([id]) => !before.alive.has(id)).map(([, podUid]) => podUid));
+  return [...before.assignments]
+    .filter(
+      ([key, assignment]) =>
+        before.kept.has(key) &&
+        after.isKept(assignment) &&
+        !grown.has(assignment.podUid) &&
+        !changed.has(assignment.podUid),
+    )
+    .filter(([key, { cpus }]) => !cpus.isSubsetOf(after.assignments.get(key)?.cpus ?? CpuSet.empty))
+    .map(([key, { cpus }]) => `10: ${key} had ${cpus.toString()} kept for it, and has not`);
 }
 
 /**
@@ -197,5 +231,6 @@ function diskHasWhatWasAnswered(node: SimulatedNode, model: NodeModel): string[]
 }
 
 function describe({ podUid, containerName, containerId, ...assignment }: Assignment): string {
-  return `${podUid}/${containerName} ${show({ podUid, containerName, containerId, ...assignment })} ${containerId ?? 'idle'}`;
+  const state = containerId ?? (assignment.planned ? 'planned' : 'idle');
+  return `${podUid}/${containerName} ${show({ podUid, containerName, containerId, ...assignment })} ${state}`;
 }

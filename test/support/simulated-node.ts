@@ -54,6 +54,8 @@ export class SimulatedNode {
   daemon: { model: NodeModel; transactor: Transactor; onlookers?: Onlookers } | undefined;
   /** Effects until the process is killed, between any two of them; Infinity = never. */
   effectsUntilCut = Infinity;
+  /** It is configured to hear of pods from the API server. */
+  hearsApiServer = false;
   diskIsFull = false;
   /** Throws where a fault is to be. */
   faultAt: (place: FaultPlace, containerId?: string) => void = () => undefined;
@@ -89,6 +91,10 @@ export class SimulatedNode {
       for (const assignment of decoded.state.assignments) model.apply({ kind: 'put-assignment', assignment });
       for (const kind of ['put-spec', 'keep-spec'] as const)
         for (const spec of decoded.state.pods) model.apply({ kind, spec });
+    }
+    if (this.hearsApiServer) {
+      const awaited = new Set([...model.assignments.values()].map(({ podUid }) => podUid));
+      model.apply({ kind: 'set-spec-source', source: { told: false, awaited } });
     }
     // What a process does after its death has no effect, and nobody has its answer.
     const isAlive = (): boolean => this.daemon?.model === model && this.outlives();

@@ -449,7 +449,7 @@ export interface IdleAssignments {
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
-/** CPUs of a container that exited; they stay with its pod until the pod is gone. */
+/** CPUs of a container that exited, or of one that is still to come; they stay with its pod until the pod is gone. */
 export interface IdleAssignment {
   podUid: string;
   namespace: string;
@@ -464,6 +464,8 @@ export interface IdleAssignment {
   kind: AssignmentKind;
   nodes: string;
   sharedInPod: boolean;
+  /** The container was not created yet. */
+  planned: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -472,7 +474,7 @@ export interface Assignment {
   namespace: string;
   pod: string;
   container: string;
-  /** Empty: the container has exited, its CPUs are idle. */
+  /** Empty: the container has exited, or is still to come; its CPUs are idle. */
   containerId: string;
   cpus: string;
   mems: string;
@@ -483,6 +485,8 @@ export interface Assignment {
   kind: AssignmentKind;
   nodes: string;
   sharedInPod: boolean;
+  /** The container was not created yet. */
+  planned: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -4136,6 +4140,7 @@ function createBaseIdleAssignment(): IdleAssignment {
     kind: 0,
     nodes: "",
     sharedInPod: false,
+    planned: false,
     _unknownFields: {},
   };
 }
@@ -4180,6 +4185,9 @@ export const IdleAssignment: MessageFns<IdleAssignment> = {
     }
     if (message.sharedInPod !== false) {
       writer.uint32(104).bool(message.sharedInPod);
+    }
+    if (message.planned !== false) {
+      writer.uint32(112).bool(message.planned);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -4309,6 +4317,14 @@ export const IdleAssignment: MessageFns<IdleAssignment> = {
             message.sharedInPod = reader.bool();
             continue;
           }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.planned = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4347,6 +4363,7 @@ export const IdleAssignment: MessageFns<IdleAssignment> = {
     message.kind = object.kind ?? 0;
     message.nodes = object.nodes ?? "";
     message.sharedInPod = object.sharedInPod ?? false;
+    message.planned = object.planned ?? false;
     return message;
   },
 };
@@ -4367,6 +4384,7 @@ function createBaseAssignment(): Assignment {
     kind: 0,
     nodes: "",
     sharedInPod: false,
+    planned: false,
     _unknownFields: {},
   };
 }
@@ -4414,6 +4432,9 @@ export const Assignment: MessageFns<Assignment> = {
     }
     if (message.sharedInPod !== false) {
       writer.uint32(112).bool(message.sharedInPod);
+    }
+    if (message.planned !== false) {
+      writer.uint32(120).bool(message.planned);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -4551,6 +4572,14 @@ export const Assignment: MessageFns<Assignment> = {
             message.sharedInPod = reader.bool();
             continue;
           }
+          case 15: {
+            if (tag !== 120) {
+              break;
+            }
+
+            message.planned = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4590,6 +4619,7 @@ export const Assignment: MessageFns<Assignment> = {
     message.kind = object.kind ?? 0;
     message.nodes = object.nodes ?? "";
     message.sharedInPod = object.sharedInPod ?? false;
+    message.planned = object.planned ?? false;
     return message;
   },
 };

@@ -25,6 +25,7 @@ export function encodeIdle(idle: IdleAssignment): pb.IdleAssignment {
     since: encodeTime(idle.since),
     rules: encodeRules(idle.rules),
     ...encodeTraits(idle),
+    planned: idle.planned === true,
   });
 }
 
@@ -43,6 +44,7 @@ export function decodeIdle(idle: pb.IdleAssignment): IdleAssignment {
     rules: decodeRules(idle.rules ?? pb.Rules.create()),
     kind: 'static',
     ...decodeTraits(idle),
+    ...(idle.planned && { planned: true as const }),
   };
 }
 

@@ -48,8 +48,11 @@ function formatContainer({ container: of, steps }: ContainerExplanation, topolog
 }
 
 function formatIdle(of: IdleAssignment, topology: Topology): string {
-  return formatFacts(`${of.namespace}/${of.pod} ${of.container}: idle ${of.cpus.toString()}`.trimEnd(), [
-    ['because', `${of.because}; the container has exited, and its CPUs stay with its pod`],
+  const [state, why] = of.planned
+    ? ['planned', 'the container was not created yet, and its CPUs are kept for it']
+    : ['idle', 'the container has exited, and its CPUs stay with its pod'];
+  return formatFacts(`${of.namespace}/${of.pod} ${of.container}: ${state} ${of.cpus.toString()}`.trimEnd(), [
+    ['because', `${of.because}; ${why}`],
     ['where', describeWhere(topology, of.cpus)],
     ['rules', formatRules(of.rules)],
     ['since', formatTime(of.since)],

@@ -18,7 +18,7 @@ export function formatStatusTable({ node, containers, idle }: Status): string {
   else sections.push(formatContainers(containers));
   if (idle.length > 0) {
     sections.push(
-      `Idle: CPUs of exited containers, which stay with their pods.\n${formatTable(
+      `Idle: CPUs of exited containers, which stay with their pods${idle.some(({ planned }) => planned) ? ', and of containers to come' : ''}.\n${formatTable(
         ['POD', 'CONTAINER', 'POLICY', 'CPUS', 'SINCE', 'BECAUSE', 'POD UID'],
         idle.map((of) => [
           `${of.namespace}/${of.pod}`,
@@ -26,7 +26,7 @@ export function formatStatusTable({ node, containers, idle }: Status): string {
           formatPolicy(of.rules),
           of.cpus.toString(),
           formatTime(of.since),
-          of.because,
+          of.planned ? `planned, not created yet: ${of.because}` : of.because,
           of.podUid,
         ]),
       )}`,

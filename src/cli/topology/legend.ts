@@ -53,10 +53,10 @@ export function listRemarks({ topology }: MachineView): string {
 }
 
 function describeOwner({ offline }: MachineView, owner: Owner): string[] {
-  const { mark, kind, isIdle, cpus, nodes, namespace, pod, containers } = owner;
+  const { mark, kind, isIdle, isPlanned, cpus, nodes, namespace, pod, containers } = owner;
   const lost = cpus.intersect(offline);
   const notes = [
-    ...(isIdle ? ['idle until its pod goes'] : []),
+    ...(isPlanned ? ['not created yet'] : isIdle ? ['idle until its pod goes'] : []),
     ...(kind === 'immovable' ? ['shared containers run here too'] : []),
     ...(kind === 'numa' ? [`what is shared on NUMA ${nodes.size === 1 ? 'node' : 'nodes'} ${nodes.toString()}`] : []),
     ...(lost.isEmpty ? [] : [`${lost.toString()} offline`]),

@@ -19,6 +19,8 @@ export interface Owner {
   readonly mark: string;
   readonly kind: AssignmentKind;
   readonly isIdle: boolean;
+  /** None of them was created yet. */
+  readonly isPlanned?: true;
   readonly cpus: CpuSet;
   readonly nodes: CpuSet;
   readonly namespace: string;
@@ -94,6 +96,7 @@ function toOwner(group: readonly AssignmentStatus[]): Owner {
     mark: '',
     kind,
     isIdle: group.every(({ containerId }) => containerId === ''),
+    ...(group.every(({ planned }) => planned) && { isPlanned: true as const }),
     cpus,
     nodes: nodes ?? CpuSet.empty,
     namespace,

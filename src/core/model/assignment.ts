@@ -39,6 +39,11 @@ export interface Assignment {
   readonly requested: number;
   /** The runtime's id of the container that holds the CPUs now; null when it has exited: the CPUs stay, idle, with the pod. */
   readonly containerId: string | null;
+  /**
+   * The container is still to come, and no other one of its pod may take the CPUs over. What it will have of a container that ends
+   * before it is made is not among them yet: they can be fewer than `requested`.
+   */
+  readonly planned?: true;
   /** Whether the container's own CFS quota was lifted with the decision. */
   readonly quotaLifted: boolean;
   readonly rules: KeptRules;

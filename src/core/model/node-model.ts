@@ -6,6 +6,7 @@ import type { Container, Pod } from './container';
 import { KINDS, type Hold } from './kinds';
 import type { PodSpec } from './pod-spec';
 import { SpecBook, type SpecsView } from './spec-book';
+import { SILENT, type SpecSource } from './spec-source';
 import type { Settings } from './settings';
 
 /** One change of the model, as data. Applying a change gives the change that takes it back. */
@@ -20,6 +21,10 @@ export type Change =
   | { readonly kind: 'drop-spec'; readonly uid: string }
   | { readonly kind: 'keep-spec'; readonly spec: PodSpec }
   | { readonly kind: 'unkeep-spec'; readonly uid: string }
+  | { readonly kind: 'set-spec-source'; readonly source: SpecSource }
+  /** `since`: when it was first told, RFC 3339. */
+  | { readonly kind: 'put-unplanned'; readonly uid: string; readonly since: string }
+  | { readonly kind: 'drop-unplanned'; readonly uid: string }
   | { readonly kind: 'set-synchronized'; readonly synchronized: boolean }
   | { readonly kind: 'set-topology'; readonly topology: Topology }
   | { readonly kind: 'set-settings'; readonly settings: Settings };
@@ -37,6 +42,9 @@ export interface NodeView {
   readonly podSpecs: SpecsView;
   /** Those of them, as far as they decide anything, that a restart must not forget. */
   readonly keptSpecs: SpecsView;
+  readonly specSource: SpecSource;
+  /** Pods of which containers are still to come and have no CPUs yet, by the uid of the spec: since when. */
+  readonly unplanned: ReadonlyMap<string, string>;
   /** Whether the runtime has told of everything it has, once at least: what is missing here is missing there. */
   readonly synchronized: boolean;
   /** Online CPUs that belong to someone alone. */
@@ -63,6 +71,8 @@ export class NodeModel implements NodeView {
   private readonly podsByUid = new ByPod<Pod>();
   private readonly specByUid = new SpecBook();
   private readonly keptSpecByUid = new SpecBook();
+  private readonly unplannedSince = new Map<string, string>();
+  private source = SILENT;
   private wasSynchronized = false;
   private changes = 0;
   private derived: DerivedSets | undefined;
@@ -102,6 +112,14 @@ export class NodeModel implements NodeView {
 
   get keptSpecs(): SpecsView {
     return this.keptSpecByUid;
+  }
+
+  get specSource(): SpecSource {
+    return this.source;
+  }
+
+  get unplanned(): ReadonlyMap<string, string> {
+    return this.unplannedSince;
   }
 
   get synchronized(): boolean {
@@ -205,6 +223,19 @@ export class NodeModel implements NodeView {
         const before = this.keptSpecByUid.get(change.uid);
         this.keptSpecByUid.delete(change.uid);
         return before ? { kind: 'keep-spec', spec: before } : change;
+      }
+      case 'set-spec-source': {
+        const before = this.source;
+        this.source = change.source;
+        return { kind: 'set-spec-source', source: before };
+      }
+      case 'put-unplanned':
+      case 'drop-unplanned': {
+        const { uid } = change;
+        const since = this.unplannedSince.get(uid);
+        if (change.kind === 'put-unplanned') this.unplannedSince.set(uid, change.since);
+        else this.unplannedSince.delete(uid);
+        return since === undefined ? { kind: 'drop-unplanned', uid } : { kind: 'put-unplanned', uid, since };
       }
       case 'set-synchronized': {
         const before = this.wasSynchronized;

@@ -19,7 +19,7 @@ export interface Claim {
  * announces nothing, although it may still hold CPUs. Only as long as no pod was told, the runtime's word is taken for it.
  */
 export function listClaims(view: NodeView): Claim[] {
-  const tellers = view.podSpecs.size > 0 ? tellersBySpec(view) : tellersByRuntime(view);
+  const tellers = view.specSource.told ? tellersBySpec(view) : tellersByRuntime(view);
   const holders = new Set<string>();
   const claims = holdersOf(view).map(({ held, ...pod }): Claim => {
     const teller = tellers.of(pod);

@@ -12,7 +12,8 @@ export type { Alignment };
  * don't satisfy the policy, any nodes.
  *
  * With scope `pod` the question is asked for all CPUs of the pod at once, at each of its containers: the same sets give
- * the same nodes, so all containers follow the first.
+ * the same nodes, so all containers follow the first. What the whole pod asks for may not be known yet, or be more by now:
+ * there must at least be room for what it has and what this container takes beyond it.
  */
 export function alignRequest(
   snapshot: Snapshot,
@@ -28,7 +29,8 @@ export function alignRequest(
   if (topology.numaNodes.length > MAX_ALLOWABLE_NUMA_NODES)
     return alignNothing(topologyManager.policy, topology.numaNodes.length);
   const forPod = topologyManager.scope === 'pod';
-  const wanted = forPod ? Math.max(podCount, ownedByPod.size) : count;
+  const anew = Math.max(0, count - own.union(idleInPod).countIn(usable));
+  const wanted = forPod ? Math.max(podCount, ownedByPod.size + anew) : count;
   const held = forPod ? ownedByPod : own.union(idleInPod).intersect(usable);
   const available = forPod ? usable.union(ownedByPod) : usable;
 

@@ -1,4 +1,5 @@
 import type { KnownBefore } from '../model/events';
+import { apiHasPod } from './api-has-pod';
 import { endContainer } from './container-life';
 import type { Draft } from './draft';
 import { passOn } from './pass-on';
@@ -64,7 +65,8 @@ export function compareListing(
   }
   const uids = new Set([...listing.pods.map(({ uid }) => uid), ...[...model.pods.values()].map(({ uid }) => uid)]);
   for (const uid of new Set([...model.assignments.values()].map(({ podUid }) => podUid))) {
-    if (before.podUids.has(uid) && !uids.has(uid)) releasePod(draft, uid, 'the runtime no longer lists the pod');
+    if (before.podUids.has(uid) && !uids.has(uid) && !apiHasPod(model, uid))
+      releasePod(draft, uid, 'the runtime no longer lists the pod');
   }
   passOn(draft);
   const readyPods = new Set(listing.pods.filter((pod) => pod.ready).map(({ sandboxId }) => sandboxId));

@@ -1,6 +1,9 @@
 import { keyOf } from '../model/assignment';
 import type { Container } from '../model/container';
 import type { ContainerInfo, ContainerPhase, PodInfo } from '../model/events';
+import { findContainerSpec } from '../model/find-spec';
+import type { NodeView } from '../model/node-model';
+import { apiHasPod, specOfPod } from './api-has-pod';
 import { asAskedFor } from './as-asked-for';
 import type { Draft } from './draft';
 import { describe, placeContainer } from './place-container';
@@ -48,7 +51,7 @@ export function endContainer(draft: Draft, containerId: string): void {
   releaseWhenDone(draft, container.sandboxId);
 }
 
-/** The container is gone; CPUs of its own stay with the pod, unless its creation had failed. */
+/** The container is gone; CPUs of its own stay with the pod, unless its creation had failed and nobody knows of another try. */
 export function forgetContainer(draft: Draft, container: Container): void {
   draft.put({ kind: 'drop-container', id: container.id });
   const key = keyOf({ podUid: container.podUid, containerName: container.name });
@@ -56,11 +59,24 @@ export function forgetContainer(draft: Draft, container: Container): void {
   if (assignment?.containerId !== container.id) return;
   const failedCreation = container.phase === 'creating' && container.freshAssignment;
   const facts = { podUid: container.podUid, container: container.name, cpus: assignment.cpus.toString() };
-  if (failedCreation) {
+  if (container.phase === 'creating' && isToCome(draft.model, container)) {
+    draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null, planned: true } });
+    draft.note('info', 'planned', {
+      ...facts,
+      because: 'the creation failed; its CPUs stay with the pod until it is made',
+    });
+  } else if (failedCreation) {
     draft.put({ kind: 'drop-assignment', key });
     draft.note('info', 'released', { ...facts, because: 'the creation failed' });
   } else {
     draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null } });
     draft.note('info', 'idle', { ...facts, because: 'the container exited; its CPUs stay with the pod' });
   }
+}
+
+/** The API server has the pod, and the container in it: the kubelet tries again. */
+function isToCome(view: NodeView, { podUid, name }: Container): boolean {
+  if (!apiHasPod(view, podUid)) return false;
+  const spec = findContainerSpec(specOfPod(view, podUid), name);
+  return spec !== undefined && !spec.ended;
 }

@@ -1,9 +1,13 @@
+import { CpuSet } from '../cpuset';
 import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../model/events';
+import type { NodeView } from '../model/node-model';
 import { promiseOf } from '../plan/plan-moves';
+import { isInRuntime } from './api-has-pod';
 import { adoptAsShared } from './container-life';
 import type { Draft } from './draft';
 import { adjustmentOf, placeContainer } from './place-container';
-import { unassign } from './placement';
+import { planAtCreation, type Unfit } from './plan-pods';
+import { decideFromPod, decidePlacement, unassign } from './placement';
 import { rememberLivePod } from './pods';
 
 /**
@@ -18,14 +22,48 @@ export function createContainer(
 ): RuntimeAnswer {
   rememberLivePod(draft, pod);
   if (shareBecause !== undefined) return shareInstead(draft, pod, container, shareBecause);
-  const placed = placeContainer(draft, pod, container);
-  if (placed.kind === 'refuse') return placed;
+  const { model } = draft;
+  const fromPod = decideFromPod(model, pod, container);
+  const unfit = fromPod ? undefined : planAtCreation(draft, pod, container);
+  // Whoever does not fit by itself is told why it does not.
+  if (unfit && decidePlacement(model, pod, container).decision.kind !== 'refuse')
+    return refuseWithPod(draft, pod, container, unfit);
+  const placed = placeContainer(draft, pod, container, { ...(fromPod && { fromPod }) });
+  if (placed.kind === 'refuse')
+    return placed.code === 'RESOURCE_EXHAUSTED'
+      ? { ...placed, message: `${placed.message}${nameAwaited(model)}` }
+      : placed;
   const { promise } = placed.container;
   draft.put({
     kind: 'put-container',
     container: { ...placed.container, phase: 'creating', ...(promise && { told: promise, recorded: promise }) },
   });
   return { kind: 'ok', ...(promise && { adjust: adjustmentOf(promise, placed.liftQuota) }) };
+}
+
+function refuseWithPod(
+  draft: Draft,
+  pod: PodInfo,
+  { id: containerId, name }: ContainerInfo,
+  { containerName, code, because: why }: Unfit,
+): RuntimeAnswer {
+  const because =
+    `the containers of a pod get their CPUs together, and container ${containerName} of this one does not fit beside ` +
+    `the others: ${why}${nameAwaited(draft.model)}`;
+  const facts = { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: name, containerId };
+  draft.note('warn', 'refused', { ...facts, code, because });
+  return { kind: 'refuse', code, message: because };
+}
+
+/** What is kept for pods of which only the API server can tell whether they are still there; empty when there are none. */
+function nameAwaited(view: NodeView): string {
+  const { awaited } = view.specSource;
+  if (awaited.size === 0) return '';
+  const kept = [...view.assignments.values()].filter(({ podUid }) => awaited.has(podUid) && !isInRuntime(view, podUid));
+  const { size } = CpuSet.unionOf(kept.map(({ cpus }) => cpus));
+  return size === 0
+    ? ''
+    : `; ${size} CPUs are kept for pods from before the start of cpusetd until the API server (--kubeconfig) tells whether they are still there`;
 }
 
 function shareInstead(draft: Draft, pod: PodInfo, container: ContainerInfo, why: string): RuntimeAnswer {

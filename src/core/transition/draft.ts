@@ -26,6 +26,7 @@ export class Draft {
   private ground = false;
   private decisionsLeft: number;
   private cut = false;
+  private enlisted = false;
   readonly notes: Note[] = [];
 
   /** `now` is the time of the event, RFC 3339. */
@@ -54,6 +55,11 @@ export class Draft {
     return true;
   }
 
+  /** True when there are pods by now for which CPUs have to be planned. */
+  get hasUnplanned(): boolean {
+    return this.enlisted;
+  }
+
   /** True when something changed that is kept on disk. */
   get isDurable(): boolean {
     return this.durable;
@@ -70,6 +76,7 @@ export class Draft {
       this.durable = this.everyone = true;
       if (change.assignment.containerId !== null) this.touchedIds.add(change.assignment.containerId);
     } else if (change.kind === 'drop-assignment') this.durable = this.everyone = true;
+    else if (change.kind === 'put-unplanned') this.enlisted = true;
     else if (change.kind === 'keep-spec' || change.kind === 'unkeep-spec') this.durable = true;
     else if (change.kind === 'set-topology' || change.kind === 'set-settings') this.everyone = this.ground = true;
   };

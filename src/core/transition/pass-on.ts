@@ -1,6 +1,7 @@
 import type { NodeView } from '../model/node-model';
 import type { Draft } from './draft';
 import { listUnmet, retrySwitches } from './live-switch';
+import { planWaiting } from './plan-pods';
 import { returnIdle } from './return-idle';
 import { listWaiting, placeWaiting } from './waiting';
 
@@ -10,12 +11,12 @@ import { listWaiting, placeWaiting } from './waiting';
  */
 export function passOn(draft: Draft): void {
   returnIdle(draft);
-  if (draft.isDurable) servePending(draft); // else nobody can have given CPUs back
+  if (draft.isDurable || draft.hasUnplanned) servePending(draft); // else nobody can have given CPUs back
 }
 
 /**
  * Serves those who lack CPUs, as far as there are any: first who runs without those it is entitled to, then who has to be
- * switched; of both whoever waits longest. What does not fit stays as it is.
+ * switched, then pods whose containers are still to come; of all whoever waits longest. What does not fit stays as it is.
  *
  * In one transaction so many are decided on (`mostDecisions`), from the first in the line; `draft.isCut` tells that some are left.
  * `tried`: those who were decided on before, and are not now.
@@ -23,9 +24,10 @@ export function passOn(draft: Draft): void {
 export function servePending(draft: Draft, tried = new Set<string>()): void {
   placeWaiting(draft, tried);
   retrySwitches(draft, tried);
+  planWaiting(draft, tried);
 }
 
 /** Whether anybody lacks CPUs. */
 export function hasPending(view: NodeView): boolean {
-  return listWaiting(view).length > 0 || listUnmet(view).length > 0;
+  return view.unplanned.size > 0 || listWaiting(view).length > 0 || listUnmet(view).length > 0;
 }

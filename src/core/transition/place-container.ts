@@ -7,7 +7,7 @@ import { KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import { promiseOf } from '../plan/plan-moves';
 import type { Draft } from './draft';
-import { assign, decidePlacement, unassign } from './placement';
+import { assign, decideFromPod, decidePlacement, unassign, type PlacementDecision } from './placement';
 
 export type Placed =
   | { readonly kind: 'placed'; readonly container: Container; readonly liftQuota: boolean }
@@ -17,13 +17,22 @@ export type Placed =
  * Decides and writes assignment and notes into the draft; the container itself is the caller's to put.
  *
  * `waitedSince`: it has waited for CPUs that are free on the node. `switchedBecause`: it runs, and this is why it is placed anew;
- * for lack of CPUs it is refused, not unpinned, and it is never left where it was without a promise.
+ * for lack of CPUs it is refused, not unpinned, and it is never left where it was without a promise. `fromPod`: what
+ * `decideFromPod` has decided, where that is known.
  */
 export function placeContainer(
   draft: Draft,
   told: PodInfo,
   container: ContainerInfo,
-  { waitedSince, switchedBecause }: { readonly waitedSince?: string; readonly switchedBecause?: string } = {},
+  {
+    waitedSince,
+    switchedBecause,
+    fromPod,
+  }: {
+    readonly waitedSince?: string;
+    readonly switchedBecause?: string;
+    readonly fromPod?: PlacementDecision;
+  } = {},
 ): Placed {
   const { model } = draft;
   const pod = asSpecSays(model, told);
@@ -36,10 +45,10 @@ export function placeContainer(
     container: container.name,
     containerId: container.id,
   };
-  const { chosen, request, decision, remarks } = decidePlacement(model, pod, container, {
-    leaveIdle: waitedSince !== undefined,
-    ...(live && { mayShare: false }),
-  });
+  const { chosen, request, decision, remarks } =
+    fromPod ??
+    (why === undefined ? decideFromPod(model, pod, container) : undefined) ??
+    decidePlacement(model, pod, container, { leaveIdle: waitedSince !== undefined, ...(live && { mayShare: false }) });
   for (const remark of remarks) draft.note('warn', 'annotation ignored', { ...facts, ...remark });
   const entitled = request.kind === 'exclusive' ? request.count : 0;
   switch (decision.kind) {

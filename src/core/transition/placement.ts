@@ -36,7 +36,7 @@ export function entitle(
 
 /**
  * What the container is entitled to, and what the policy for it makes of that. `leaveIdle`: CPUs that others of its pod
- * left there are not for it. `mayShare`: what does not fit shares instead.
+ * left there are not for it. `fromPod`: only what the pod has is for it. `mayShare`: what does not fit shares instead.
  */
 export function decidePlacement(
   view: NodeView,
@@ -44,8 +44,9 @@ export function decidePlacement(
   container: ContainerInfo,
   {
     leaveIdle = false,
+    fromPod = false,
     mayShare = view.settings.onInsufficientCpu === 'share',
-  }: { readonly leaveIdle?: boolean; readonly mayShare?: boolean } = {},
+  }: { readonly leaveIdle?: boolean; readonly fromPod?: boolean; readonly mayShare?: boolean } = {},
 ): PlacementDecision {
   const { chosen, request, remarks } = entitle(view, pod, container);
   if (Math.max(pod.uid.length, container.name.length) > MAX_KEY_LENGTH) {
@@ -61,9 +62,14 @@ export function decidePlacement(
   }
   const scheduled = readSchedule(view, pod, container, chosen, request.count);
   const kind = chosen.policy === 'none' ? 'static' : chosen.policy;
-  const snapshot = snapshotFor(view, pod, container.name, kind);
+  const whole = snapshotFor(view, pod, container.name, kind);
+  const snapshot = {
+    ...whole,
+    ...(leaveIdle && { idleInPod: CpuSet.empty }),
+    ...(fromPod && { free: whole.free.intersect(whole.ownedByPod) }),
+  };
   const guided = readRest(view, pod, container, { chosen, count: request.count, snapshot });
-  const decision = POLICIES[chosen.policy](leaveIdle ? { ...snapshot, idleInPod: CpuSet.empty } : snapshot, {
+  const decision = POLICIES[chosen.policy](snapshot, {
     count: request.count,
     podCount: Math.max(
       request.count,
@@ -81,6 +87,24 @@ export function decidePlacement(
     decision: fallsBack ? { kind: 'share', because: `${decision.because}; on-insufficient-cpu is share` } : decision,
     remarks: [...remarks, ...scheduled.remarks, ...guided.remarks],
   };
+}
+
+/**
+ * The same from what the pod has already; undefined where that does not hold it, or nobody knows what the pod needs beside it.
+ * CPUs that were planned for a pod are so decided on as they were when they were planned, whatever is free by now.
+ */
+export function decideFromPod(view: NodeView, pod: PodInfo, container: ContainerInfo): PlacementDecision | undefined {
+  const ofPod = view.assignmentsOf(pod.uid);
+  if (ofPod.length === 0) return undefined;
+  if (!findContainerSpec(findSpec(view, pod), container.name) && !ofPod.some(({ planned }) => planned))
+    return undefined;
+  const own = ofPod.find(({ containerName }) => containerName === container.name);
+  const decided = decidePlacement(view, pod, container, { fromPod: true, mayShare: false });
+  const { decision } = decided;
+  if (decision.kind !== 'pin' || KINDS[decision.assignmentKind].holds === 'nodes') return undefined;
+  // It is not back: it comes for the first time, and this is why it has them.
+  const isAsPlanned = own?.planned === true && own.cpus.equals(decision.cpus);
+  return isAsPlanned ? { ...decided, decision: { ...decision, because: own.because } } : decided;
 }
 
 /** What the scheduler chose for the pod, where the policy goes by it. */
@@ -152,7 +176,7 @@ export function snapshotFor(
 ): Snapshot {
   const ofPod = view.assignmentsOf(pod.uid);
   const own = ofPod.find((assignment) => assignment.containerName === containerName);
-  const ended = ofPod.filter((each) => each === own || each.containerId === null);
+  const ended = ofPod.filter((each) => each === own || (each.containerId === null && !each.planned));
   const busy = cpusOfAll(ofPod.filter((each) => !ended.includes(each)));
   const sameHold = (each: Assignment): boolean => KINDS[each.kind].holds === KINDS[kind].holds;
   const reusable = cpusOfAll(ended.filter((each) => !sameHold(each))).minus(busy);

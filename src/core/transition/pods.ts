@@ -1,5 +1,6 @@
 import { keyOf } from '../model/assignment';
 import type { PodInfo } from '../model/events';
+import { apiHasPod } from './api-has-pod';
 import type { Draft } from './draft';
 
 export function rememberPod(draft: Draft, pod: PodInfo): void {
@@ -12,13 +13,17 @@ export function rememberLivePod(draft: Draft, pod: PodInfo): void {
   draft.put({ kind: 'put-pod', pod: { ...pod, stopped: false } });
 }
 
-/** Gives the pod's CPUs back once it is stopped, no container of it is left, and no newer sandbox has taken its place. */
+/**
+ * Gives the pod's CPUs back once it is stopped, no container of it is left, and no newer sandbox has taken its place. A pod that
+ * the API server has keeps them: its sandbox is made anew.
+ */
 export function releaseWhenDone(draft: Draft, sandboxId: string): void {
   const { model } = draft;
   const pod = model.pods.get(sandboxId);
   if (!pod?.stopped) return;
   if (model.containersOf(pod.uid).length > 0) return;
   if (model.podsOf(pod.uid).some((other) => other.sandboxId !== sandboxId && !other.stopped)) return;
+  if (apiHasPod(model, pod.uid)) return;
   releasePod(draft, pod.uid, 'the pod is gone');
 }
 

@@ -64,5 +64,6 @@ function lacksCpus(view: NodeView, spec: PodSpec, podUid: string, container: Con
   const request = SPEC_ENTITLEMENTS[policy](spec, container);
   if (policy === 'none' || request.kind !== 'exclusive') return false;
   const own = view.assignments.get(keyOf({ podUid, containerName: container.name }));
-  return own?.kind !== policy || own.requested < request.count;
+  if (own?.kind !== policy || own.requested < request.count) return true;
+  return own.planned === true && own.scope === undefined && own.cpus.size < request.count;
 }

@@ -2,6 +2,7 @@ import { CpuSet, parseCpuList } from '../cpuset';
 import { cutText, keyOf, type Assignment } from '../model/assignment';
 import type { CpuPromise } from '../model/container';
 import type { ContainerInfo, KnownBefore, PodInfo, RuntimeEvent } from '../model/events';
+import { apiHasPod } from './api-has-pod';
 import { asAskedFor } from './as-asked-for';
 import { adoptAsShared, adoptContainer, forgetContainer } from './container-life';
 import type { NodeView } from '../model/node-model';
@@ -21,7 +22,8 @@ export type LiveCpusets = ReadonlyMap<string, CpuSet>;
 /**
  * Merges what we remember with what the runtime has. Start-up and reconnection are this one comparison.
  *
- * Who is remembered and still there keeps its CPUs. What belonged to pods that are gone is released. Containers that
+ * Who is remembered and still there keeps its CPUs. What belonged to pods that are gone is released, unless the API server has
+ * them, or is still to tell whether it does: their sandboxes are made anew. Containers that
  * we don't know are placed: first those that already sit on CPUs of their own (their state was lost, they stay where
  * they are), then the others by the rules for new ones. Nobody who runs is ever refused.
  *
@@ -45,7 +47,7 @@ export function synchronize(
   for (const container of present) {
     const pod = podById.get(container.sandboxId)!;
     const assignment = draft.model.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }));
-    if (assignment && (assignment.containerId === container.id || assignment.containerId === null)) {
+    if (assignment && !assignment.planned && (assignment.containerId ?? container.id) === container.id) {
       bind(draft, pod, container, assignment, live);
     } else strangers.push({ pod, container });
   }
@@ -92,7 +94,8 @@ function forgetAbsent(
   }
   const uids = new Set([...pods.values(), ...model.pods.values()].map(({ uid }) => uid));
   const gone = new Set([...model.assignments.values()].map(({ podUid }) => podUid).filter((uid) => !uids.has(uid)));
-  for (const uid of gone) releasePod(draft, uid, 'the pod was gone when the runtime was asked');
+  for (const uid of gone)
+    if (!apiHasPod(model, uid)) releasePod(draft, uid, 'the pod was gone when the runtime was asked');
   for (const assignment of [...model.assignments.values()]) {
     const { containerId } = assignment;
     if (containerId !== null && !present.has(containerId) && !model.containers.has(containerId)) {

@@ -32,7 +32,7 @@ function annotationsOf(text: string): Record<string, string> {
 }
 
 /** Pods are Burstable. `p` has the containers `a` and `b`; what they ask for is told with their creation. */
-const CONTAINERS: Readonly<Record<string, string>> = { p: 'a 2, b 1', q: 'a 3', w: 'a 0', a: 'a 3' };
+const CONTAINERS: Readonly<Record<string, string>> = { p: 'a 2, b 1!', q: 'a 3', w: 'a 0', a: 'a 3' };
 
 function specFor(uid: string, says: string, more: Partial<PodSpec> = {}): PodSpec {
   return specOf(uid, CONTAINERS[uid]!, { qos: 'Burstable', annotations: annotationsOf(says), ...more });
@@ -45,8 +45,13 @@ class Node extends NodeDriver {
 
   /** A pod that comes into being with these annotations; the runtime tells them as they are now. */
   found(uid: string, says: string): this {
+    return this.unheardOf(uid, says).say(uid, says);
+  }
+
+  /** One that the API server has not told of: it is gone as soon as its sandbox is. */
+  unheardOf(uid: string, says: string): this {
     this.podsSay.set(uid, { annotations: annotationsOf(says), cgroupParent: `/kubepods/burstable/pod${uid}` });
-    return this.say(uid, says);
+    return this;
   }
 
   /** The pod's annotations at the API server are these now. */
@@ -151,7 +156,7 @@ test('whoever has the CPUs leaves them first', () => {
 
 describe('what cannot be met', () => {
   const full = (rules: Rules = {}): Node =>
-    nodeWith(rules).found('q', 'exclusive').run('make q/a 3').found('p', 'numa');
+    nodeWith(rules).unheardOf('q', 'exclusive').run('make q/a 3').found('p', 'numa');
 
   test.each`
     name                               | rules
@@ -200,7 +205,7 @@ describe('what cannot be met', () => {
   }); // prettier-ignore
 
   test('whoever waits longest is served first', () => {
-    const node = nodeWith().found('q', 'exclusive').run('make q/a 3');
+    const node = nodeWith().unheardOf('q', 'exclusive').run('make q/a 3');
     node.podsSay.set('s', {});
     node.run('make s/x 3').found('p', 'none').found('a', 'none').run('make p/a 3; make a/a 3');
     node.say('p', 'exclusive').say('a', 'exclusive'); // by its uid `a` would be the first
@@ -218,7 +223,7 @@ describe('what cannot be met', () => {
   });
 
   test('what one of the pod can have it gets', () => {
-    const node = nodeWith().found('q', 'exclusive').run('make q/a 3').found('p', 'none');
+    const node = nodeWith().unheardOf('q', 'exclusive').run('make q/a 3').found('p', 'none');
     node.podsSay.set('s', {});
     node.run('make s/x 2; make p/a 2; make p/b 1').say('p', 'exclusive');
     expect(node.where).toBe('p/a 6-7; p/b 0; q/a 1-3; s/x 4-5; w/a 0');
@@ -342,7 +347,7 @@ describe('the CFS quota goes with it', () => {
 });
 
 test('CPUs that a resize gives back go to who could not be switched, and the answer does not carry them', () => {
-  const node = nodeWith().found('q', 'exclusive').run('make q/a 3').found('p', 'none');
+  const node = nodeWith().unheardOf('q', 'exclusive').run('make q/a 3').found('p', 'none');
   node.podsSay.set('s', {});
   node.run('make s/x 3; make p/a 2').say('p', 'exclusive');
   expect(node.where).toBe('p/a 0,7; q/a 1-3; s/x 4-6; w/a 0,7');
@@ -352,7 +357,7 @@ test('CPUs that a resize gives back go to who could not be switched, and the ans
 });
 
 test('a container that waits for CPUs waits no longer when its pod does not want them', () => {
-  const node = nodeWith().found('q', 'exclusive').run('make q/a 7').found('p', 'exclusive').run('know p/a 2');
+  const node = nodeWith().unheardOf('q', 'exclusive').run('make q/a 7').found('p', 'exclusive').run('know p/a 2');
   const all = [node.infoOf('q/a'), node.infoOf('w/a'), node.infoOf('p/a')];
   node.send({
     kind: 'synchronize',

@@ -20,9 +20,11 @@ test('the life of a container looks at its own pod, and never through all pods o
   node.send({ kind: 'pod-stopped', sandboxId });
   node.send({ kind: 'pod-removed', sandboxId });
 
+  expect(node.model.assignmentsOf('p')).toMatchObject([{ containerName: 'app', containerId: null }]);
+  node.send({ kind: 'pod-spec-gone', uid: 'p' });
+  expect(node.model.assignmentsOf('p')).toEqual([]);
   for (const look of looks) expect(look).not.toHaveBeenCalled();
   expect(node.model.podsOf('p')).toEqual([]);
   expect(node.model.podsOf('q')).toHaveLength(1);
-  expect(node.model.assignmentsOf('p')).toEqual([]);
   jest.restoreAllMocks();
 });

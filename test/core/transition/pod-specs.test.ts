@@ -114,7 +114,7 @@ describe('CPUs that lie idle in a pod', () => {
     ${'stay for another init container'}                       | ${'i init 4, j init 2, a 0.5'} | ${'make p/i 4; end p/i'}                             | ${'i init 4!, j init 2, a 0.5'} | ${'p/i 1-2,5-6 idle; pool 0,3-4,7'}
     ${'stay for an app container that starts again'}           | ${'a 2'}                       | ${'make p/a 2; end p/a'}                             | ${undefined}                   | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
     ${'go back when it does not (restart policy)'}             | ${'a 2, b 0.5'}                | ${'make p/b 0.5; make p/a 2; end p/a'}               | ${'a 2!, b 0.5'}               | ${'pool 0-7'}
-    ${'stay for one that did not start yet'}                   | ${'a 2, b 1'}                  | ${'make p/a 2; end p/a'}                             | ${'a 2!, b 1'}                 | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
+    ${'go back when one that did not start yet has its own'}   | ${'a 2, b 1'}                  | ${'make p/a 2; end p/a'}                             | ${'a 2!, b 1'}                 | ${'p/b 4 idle; pool 0-3,5-7'}
     ${'go back when the pod has finished'}                     | ${'a 2, b 1'}                  | ${'make p/a 2; make p/b 1; end p/a; end p/b'}        | ${'finished'}                  | ${'pool 0-7'}
     ${'a sidecar that runs does not hold them'}                | ${'s sidecar 1, i init 2, a 1'} | ${'make p/s 1; make p/i 2; end p/i; make p/a 1'}    | ${undefined}                   | ${'p/a 1; p/s 4; pool 0,2-3,5-7'}
   `('$name', ({ before, history, after, state }: Record<'before' | 'history' | 'after' | 'state', string | undefined>) => {

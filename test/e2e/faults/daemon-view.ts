@@ -11,6 +11,9 @@ export const patience = { deadlineMs: 60_000 };
 export interface ShownStatus {
   readonly node: {
     readonly sharedPool: string;
+    readonly free: string;
+    /** Absent without an API server. */
+    readonly kube?: { readonly pods: number };
     readonly alarms: readonly { readonly kind: string; readonly subject: string }[];
     readonly gap: {
       readonly from: string;
@@ -25,6 +28,7 @@ export interface ShownStatus {
     readonly promise?: { readonly cpus: string; readonly mems?: string };
     readonly verdict: { readonly kind: string; readonly reason: string };
   }[];
+  readonly idle: readonly { readonly cpus: string; readonly planned?: boolean }[];
 }
 
 /** A command of the built program, asked of this daemon. Gives its standard output. @throws unless it exits with 0 */

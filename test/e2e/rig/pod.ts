@@ -5,7 +5,8 @@ import {
   LinuxContainerResources,
   Mount,
   NamespaceMode,
-  type PodSandboxConfig,
+  PodSandboxConfig,
+  PodSandboxMetadata,
   RuntimeServiceDefinition,
 } from '../../../gen/cri/v1/cri';
 import type { Channel } from '../../../src/cri/client';
@@ -50,6 +51,19 @@ export class RunningPod {
   /** The same pod, as another kubelet has it: one that was started again, say. */
   through({ channel }: { readonly channel: Channel }): RunningPod {
     return new RunningPod(channel, this.facts, this.config, this.spec, this.image);
+  }
+
+  /** The same pod in a sandbox of its own: the kubelet makes one when the last has ended. */
+  async inNewSandbox(): Promise<RunningPod> {
+    const metadata = PodSandboxMetadata.create(this.config.metadata);
+    const config = PodSandboxConfig.create({
+      ...this.config,
+      metadata: { ...metadata, attempt: metadata.attempt + 1 },
+    });
+    const { podSandboxId: id } = await this.channel.call(methods.runPodSandbox, { config, runtimeHandler: '' });
+    const pod = new RunningPod(this.channel, { ...this.facts, id }, config, this.spec, this.image);
+    for (const [name, attempts] of this.#attempts) pod.#attempts.set(name, attempts);
+    return pod;
   }
 
   /** Creates a container of the spec by name (again: a restart, as the kubelet does it), without starting it. */

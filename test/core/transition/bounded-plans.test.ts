@@ -1,0 +1,109 @@
+import { NodeModel } from '../../../src/core/model/node-model';
+import type { NodeEvent } from '../../../src/core/model/pod-event';
+import { buildTopology } from '../../../src/core/topology';
+import { Draft, handle } from '../../../src/core/transition';
+import { leastCpuMsOf } from '../../support/cpu-time';
+import { specOf } from '../../support/spec-of';
+import { podOf, resourcesOf, settingsWith } from './node-driver';
+
+/** Eight NUMA nodes, 512 CPUs. */
+const topology = buildTopology({
+  cpus: Array.from({ length: 512 }, (_, id) => {
+    const numaNode = Math.floor((id % 256) / 32);
+    return { id, core: id % 256, numaNode, socket: numaNode >> 2, uncoreCache: numaNode };
+  }),
+});
+
+/** What no turn of the event loop may take. */
+const MOST_MS = 20;
+
+function startModel(busyPods = 0): NodeModel {
+  const topologyManager = {
+    policy: 'restricted',
+    scope: 'container',
+    options: { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 },
+  } as const;
+  const model = new NodeModel(topology, settingsWith({ topologyManager }));
+  send(model, { kind: 'synchronize', pods: [], containers: [] });
+  for (let i = 0; i < busyPods; i++) create(model, `busy${i}`, 'c', 1);
+  return model;
+}
+
+function send(model: NodeModel, event: NodeEvent): Draft {
+  const draft = new Draft(model, '2026-11-22T00:00:00Z');
+  handle(draft, event);
+  return draft;
+}
+
+function create(model: NodeModel, uid: string, name: string, cpus: number): Draft {
+  const container = {
+    id: `${uid}/${name}`,
+    sandboxId: `sandbox-${uid}`,
+    name,
+    phase: 'creating',
+    cgroupsPath: '',
+    resources: resourcesOf(cpus),
+  } as const;
+  return send(model, { kind: 'create-container', pod: podOf(uid), container });
+}
+
+const containersOf = (count: number, cpus = 1): string =>
+  Array.from({ length: count }, (_, i) => `c${i} ${cpus}`).join(',');
+
+test.each`
+  what                                                      | containers
+  ${'one container'}                                        | ${1}
+  ${'as many containers as one transaction decides on'}     | ${64}
+  ${'more, so that it is decided on one by one'}            | ${65}
+  ${'thousands'}                                            | ${3000}
+`('a pod of $what is told and planned in less than a turn may take', ({ containers }: { containers: number }) => {
+  const spec = specOf('p', containersOf(containers));
+  const ms = leastCpuMsOf(
+    () => startModel(100),
+    (model) => send(model, { kind: 'pod-spec', spec }),
+  );
+  expect(ms).toBeLessThan(MOST_MS);
+}); // prettier-ignore
+
+test('the creation of a container of a planned pod of 64 costs about as much as that of one of a pod of two', () => {
+  const costOf = (containers: number): number =>
+    leastCpuMsOf(
+      () => {
+        const model = startModel(100);
+        send(model, { kind: 'pod-spec', spec: specOf('p', containersOf(containers)) });
+        return model;
+      },
+      (model) => create(model, 'p', 'c0', 1),
+      15,
+    );
+  const [two, many] = [costOf(2), costOf(64)];
+  expect(many).toBeLessThan(3 * two + 2);
+});
+
+test('pods that do not fit, three thousand of them, make no event take longer than a turn may', () => {
+  const ms = leastCpuMsOf(
+    () => {
+      const model = startModel();
+      const specs = Array.from({ length: 3000 }, (_, i) => specOf(`q${i}`, 'a 300, b 300'));
+      send(model, { kind: 'pod-specs', specs });
+      return model;
+    },
+    (model) => create(model, 'x', 'c', 2),
+    4,
+  );
+  expect(ms).toBeLessThan(MOST_MS);
+});
+
+test('pods that nearly fit are tried some at a time, longest known first', () => {
+  // Each fits by its number, but not aligned: that takes decisions.
+  const model = startModel();
+  for (let i = 0; i < 8; i++) create(model, `busy${i}`, 'c', 40);
+  const specs = Array.from({ length: 200 }, (_, i) => specOf(`q${i}`, 'a 60, b 60'));
+  send(model, { kind: 'pod-specs', specs });
+  expect(model.unplanned.size).toBe(200);
+  const ms = leastCpuMsOf(
+    () => model,
+    () => expect(create(model, 'x', `c${model.revision}`, 1).isCut).toBe(true),
+  );
+  expect(ms).toBeLessThan(MOST_MS);
+});

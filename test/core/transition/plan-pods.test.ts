@@ -1,0 +1,260 @@
+import type { PodSpec } from '../../../src/core/model/pod-spec';
+import { POLICY_NAMES } from '../../../src/core/model/policy-name';
+import { buildTopology } from '../../../src/core/topology';
+import { findBrokenSets } from '../../support/invariants';
+import { specOf } from '../../support/spec-of';
+import { EIGHT_CPUS, machineOf, NodeDriver, type Rules } from './node-driver';
+
+/** Nine CPUs, one of them reserved: eight can be given out. */
+const NINE_CPUS = machineOf(9, 1);
+
+/** The runtime has told that nothing runs. */
+function emptyNode(topology = NINE_CPUS, rules: Rules = {}): NodeDriver {
+  const node = new NodeDriver(topology, { podPolicies: POLICY_NAMES, ...rules });
+  node.send({ kind: 'synchronize', pods: [], containers: [] });
+  return node;
+}
+
+function tell(node: NodeDriver, ...specs: readonly PodSpec[]): NodeDriver {
+  for (const spec of specs) {
+    node.podsSay.set(spec.uid, { annotations: spec.annotations });
+    node.send({ kind: 'pod-spec', spec });
+  }
+  return node;
+}
+
+const free = (node: NodeDriver): number => node.model.free.size;
+
+describe('a pod that the API server tells of has its CPUs from then on', () => {
+  test.each`
+    name                                                         | containers                                | state
+    ${'each container its own'}                                  | ${'a 2, b 1'}                             | ${'p/a 1-2 idle; p/b 3 idle; pool 0,4-8'}
+    ${'app containers those of the init containers before them'} | ${'i init 4, a 2, b 2'}                   | ${'p/i 1-4 idle; pool 0,5-8'}
+    ${'and what they need beyond'}                               | ${'i init 2, a 4'}                        | ${'p/a 3-4 idle; p/i 1-2 idle; pool 0,5-8'}
+    ${'a sidecar keeps its own'}                                 | ${'s sidecar 1, i init 2, j init 3, a 2'} | ${'p/i 2-3 idle; p/j 4 idle; p/s 1 idle; pool 0,5-8'}
+    ${'what is not entitled has none'}                           | ${'a 0.5, b 0'}                           | ${'pool 0-8'}
+    ${'what has ended needs none'}                               | ${'i init 4!, a 2'}                       | ${'p/a 1-2 idle; pool 0,3-8'}
+    ${'nor an init container before an app that has'}            | ${'i init 4, a 2!, b 1'}                  | ${'p/b 1 idle; pool 0,2-8'}
+    ${'what does not fit as a whole has none'}                   | ${'a 4, b 5'}                             | ${'pool 0-8'}
+  `('$name: $containers', ({ containers, state }: Record<'containers' | 'state', string>) => {
+    const node = tell(emptyNode(), specOf('p', containers));
+    expect(node.state).toBe(state);
+    expect(findBrokenSets(node.model)).toEqual([]);
+  });
+
+  test('a pod that has finished has none', () => {
+    expect(tell(emptyNode(), specOf('p', 'a 2', { finished: true })).state).toBe('pool 0-8');
+  });
+
+  test('told before the runtime has spoken: as soon as it has', () => {
+    const node = new NodeDriver(NINE_CPUS);
+    node.send({ kind: 'pod-specs', specs: [specOf('p', 'a 2')] });
+    expect(node.state).toBe('pool 0-8');
+    node.send({ kind: 'synchronize', pods: [], containers: [] });
+    expect(node.state).toBe('p/a 1-2 idle; pool 0,3-8');
+  });
+
+  test('told again it costs no write, and its containers are made with what was planned, and why', () => {
+    const node = tell(emptyNode(), specOf('p', 'i init 2, a 4'));
+    node.send({ kind: 'pod-spec', spec: specOf('p', 'i init 2, a 4') });
+    expect([node.isDurable, node.notes]).toEqual([false, []]);
+    expect(node.run('ask p/i 2').reply).toBe('cpus 1-2');
+    expect(node.model.assignments.get('p/i')).toMatchObject({ because: '2 exclusive CPUs, free on the node' });
+    expect(node.model.assignments.get('p/i')?.planned).toBeUndefined();
+    tell(node, specOf('p', 'i init 2, a 4')).run('start p/i; make q/x 3; end p/i');
+    tell(node, specOf('p', 'i init 2!, a 4'));
+    expect(node.run('make p/a 4').state).toBe('p/a 1-4; q/x 5-7; pool 0,8');
+  });
+
+  test('other containers of the pod do not take it over meanwhile', () => {
+    const node = tell(emptyNode(), specOf('p', 'i init 2, a 3, b 3')).run(
+      'make p/i 2; end p/i; make p/b 3; make p/a 3',
+    );
+    expect(node.state).toBe('p/a 1-3; p/b 4-6; pool 0,7-8');
+  });
+
+  test('a creation that failed leaves them planned', () => {
+    const node = tell(emptyNode(), specOf('p', 'a 4, b 4')).run('ask p/a 4; end p/a');
+    expect(node.state).toBe('p/a 1-4 idle; p/b 5-8 idle; pool 0');
+    expect(node.run('make p/a 4; make p/b 4').state).toBe('p/a 1-4; p/b 5-8; pool 0');
+  });
+
+  test('what the scheduler chose for a pod is planned once, for all of its containers', () => {
+    const annotations = {
+      'cpusetd.io/policy': 'exclusive',
+      'topology.crane.io/topology-result': '[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"3"}}}]',
+    };
+    const node = tell(emptyNode(), specOf('p', 'a 2, b 1', { annotations }));
+    expect(node.state).toBe('p/a 1-3 idle; pool 0,4-8');
+    expect(node.run('make p/b 1; make p/a 2').state).toBe('p/a 1-3; p/b 1-3; pool 0,4-8');
+  });
+
+  test.each`
+    policy         | state
+    ${'exclusive'} | ${'p/a 1-2 idle; pool 0,3-8'}
+    ${'immovable'} | ${'p/a 1-2 idle; pool 0-8'}
+    ${'numa'}      | ${'pool 0-8'}
+    ${'none'}      | ${'pool 0-8'}
+  `('with the policy $policy: $state', ({ policy, state }: Record<'policy' | 'state', string>) => {
+    const node = tell(emptyNode(), specOf('p', 'a 2', { annotations: { 'cpusetd.io/policy': policy } }));
+    expect(node.state).toBe(state);
+    expect(free(node)).toBe(state === 'pool 0-8' && policy !== 'immovable' ? 8 : 6);
+  });
+});
+
+describe('a pod that changes before its containers are made', () => {
+  test.each`
+    name                                        | more                                                     | state
+    ${'asks for more'}                          | ${{ containers: specOf('p', 'a 3, b 2').containers }}    | ${'p/a 1-2,5 idle; p/b 3-4 idle; pool 0,6-8'}
+    ${'asks for less'}                          | ${{ containers: specOf('p', 'a 1, b 2').containers }}    | ${'p/a 1 idle; p/b 3-4 idle; pool 0,2,5-8'}
+    ${'asks for more than there is'}            | ${{ containers: specOf('p', 'a 7, b 2').containers }}    | ${'pool 0-8'}
+    ${'wants none'}                             | ${{ annotations: { 'cpusetd.io/policy': 'none' } }}      | ${'pool 0-8'}
+    ${'wants none for one of them'}             | ${{ annotations: { 'policy.cpusetd.io/container.a': 'none' } }} | ${'p/b 3-4 idle; pool 0-2,5-8'}
+    ${'has finished: the kubelet refused it'}   | ${{ finished: true }}                                    | ${'pool 0-8'}
+  `('$name', ({ more, state }: { more: Partial<PodSpec>; state: string }) => {
+    const node = tell(emptyNode(), specOf('p', 'a 2, b 2'));
+    tell(node, specOf('p', 'a 2, b 2', more));
+    expect(node.state).toBe(state);
+  }); // prettier-ignore
+});
+
+test.each([true, false])(
+  'a forged mirror plans nothing for another pod, and takes nothing from it (told: %s)',
+  (isTold) => {
+    const node = emptyNode();
+    if (isTold) tell(node, specOf('p', 'a 2'));
+    else node.run('make p/a 2; end p/a');
+    const before = node.state;
+    const annotations = { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.hash': 'p' };
+    for (const containers of ['a 3', 'a 0', 'b 1'])
+      node.send({ kind: 'pod-spec', spec: specOf('forged', containers, { name: 'evil', annotations }) });
+    expect(node.state).toBe(before);
+    node.send({ kind: 'pod-spec-gone', uid: 'forged' });
+    expect(node.state).toBe(before);
+  },
+);
+
+describe('two pods of 4 + 4 CPUs on 8', () => {
+  const x = specOf('x', 'a 4, b 4');
+  const y = specOf('y', 'a 4, b 4');
+  const ALL_OF_X = 'x/a 1-4; x/b 5-8; pool 0';
+
+  test('told first: the first has all, and the other none until it goes', () => {
+    const node = tell(emptyNode(), x, y).run('make y/a 4');
+    expect(node.answer).toMatchObject({ kind: 'refuse', code: 'RESOURCE_EXHAUSTED' });
+    expect(node.run('make x/a 4; make y/b 4; make x/b 4; make y/a 4').state).toBe(ALL_OF_X);
+    node.run('end x/a; end x/b; stop x');
+    node.send({ kind: 'pod-spec-gone', uid: 'x' });
+    expect(node.state).toBe('y/a 1-4 idle; y/b 5-8 idle; pool 0');
+    expect(node.run('make y/a 4; make y/b 4').state).toBe('y/a 1-4; y/b 5-8; pool 0');
+  });
+
+  test('told while nothing is free: of two that wait the one that was told first is served', () => {
+    const node = tell(emptyNode().run('make w/w 8'), y, x);
+    expect(node.state).toBe('w/w 1-8; pool 0');
+    expect(node.run('end w/w; stop w').state).toBe('y/a 1-4 idle; y/b 5-8 idle; pool 0');
+  });
+
+  test('where the first creation comes before a plan could be made, it makes it for the pod', () => {
+    const node = new NodeDriver(NINE_CPUS); // not synchronized: nothing is planned when it is told
+    tell(node, x, y).run('make x/a 4; make y/a 4');
+    expect(node.state).toBe('x/a 1-4; x/b 5-8 idle; pool 0');
+    expect(node.run('make y/b 4; make x/b 4').state).toBe(ALL_OF_X);
+  });
+
+  test.each(['a', 'b'])(
+    'a pod that does not fit is refused at its container %s, with the one that does not fit',
+    (name) => {
+      const node = tell(emptyNode().run('make w/w 1'), x).run(`make x/${name} 4`);
+      expect(node.state).toBe('w/w 1; pool 0,2-8');
+      expect(node.answer).toEqual({
+        kind: 'refuse',
+        code: 'RESOURCE_EXHAUSTED',
+        message:
+          'the containers of a pod get their CPUs together, and container b of this one does not fit beside the others: asked ' +
+          'for 4 exclusive CPUs, 3 can be given now: 3 of 8 allocatable CPUs are free, 1 of 9 online are reserved',
+      });
+      expect(node.notes).toMatchObject([{ level: 'warn', message: 'refused', fields: { container: name } }]);
+    },
+  );
+
+  test('one that does not fit by itself is told why', () => {
+    const node = tell(emptyNode().run('make w/w 6'), x).run('make x/a 4');
+    expect(node.answer).toMatchObject({
+      message: expect.stringMatching(/^asked for 4 exclusive CPUs, 2 can be given/),
+    });
+  });
+
+  test('with on-insufficient-cpu share what does not fit shares, and the others have theirs', () => {
+    const node = tell(emptyNode(NINE_CPUS, { onInsufficientCpu: 'share' }).run('make w/w 1'), x);
+    expect(node.state).toBe('w/w 1; x/a 2-5 idle; pool 0,6-8');
+    expect(node.run('make x/a 4; make x/b 4').state).toBe('w/w 1; x/a 2-5; pool 0,6-8');
+    expect(node.container('x/b')).toMatchObject({ placement: 'shared' });
+  });
+
+  test('without an API server all is as ever: each container for itself', () => {
+    const node = emptyNode().run('make x/a 4; make y/a 4; make x/b 4; make y/b 4');
+    expect(node.state).toBe('x/a 1-4; y/a 5-8; pool 0');
+  });
+});
+
+test('full-pcpus-only: a container that asks for half a core keeps its whole pod from CPUs, and is named', () => {
+  const node = tell(emptyNode(EIGHT_CPUS, { options: { fullPcpusOnly: true } }), specOf('p', 'a 2, b 1')).run(
+    'make p/a 2',
+  );
+  expect(node.answer).toMatchObject({
+    code: 'FAILED_PRECONDITION',
+    message: expect.stringMatching(/container b .* whole cores/),
+  });
+});
+
+test('a pod of more containers than one transaction decides on is decided on one by one', () => {
+  const many = Array.from({ length: 65 }, (_, i) => `c${i} 1`).join(',');
+  const node = tell(emptyNode(machineOf(101, 1)), specOf('p', many));
+  expect(node.model.assignments.size).toBe(0);
+  expect(node.run('make p/c0 1').state).toBe('p/c0 1; pool 0,2-100');
+});
+
+test('many pods at once are planned some at a time, and nobody twice', () => {
+  const node = emptyNode(machineOf(201, 1));
+  const specs = Array.from({ length: 100 }, (_, i) => specOf(`p${String(i).padStart(3, '0')}`, 'a 1, b 1'));
+  node.send({ kind: 'pod-specs', specs });
+  expect(node.model.assignments.size).toBe(64);
+  expect([...node.model.unplanned.keys()]).toHaveLength(68);
+});
+
+describe('topology-manager scope pod, single-numa-node', () => {
+  /** Two NUMA nodes of eight CPUs; CPU 0 is reserved. */
+  const topology = buildTopology({
+    cpus: Array.from({ length: 16 }, (_, id) => {
+      return { id, core: id, numaNode: id >> 3, socket: id >> 3, uncoreCache: id >> 3 };
+    }),
+  });
+  const topologyManager = {
+    policy: 'single-numa-node',
+    scope: 'pod',
+    options: { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 },
+  } as const;
+  const aligned = (): NodeDriver => emptyNode(topology, { topologyManager });
+  const nodesOf = (node: NodeDriver, key: `${string}/${string}`): number[] =>
+    topology.numaNodes.filter(({ cpus }) => cpus.overlaps(node.model.assignments.get(key)!.cpus)).map(({ id }) => id);
+
+  test('a pod that is known lies in one node', () => {
+    const node = tell(aligned().run('make w/w 5'), specOf('p', 'a 4, b 4')).run('make p/a 4; make p/b 4');
+    expect([...nodesOf(node, 'p/a'), ...nodesOf(node, 'p/b')]).toEqual([1, 1]);
+  });
+
+  test.each([false, true])(
+    'a container whose pod was not known at its first one crosses no node (told since: %s)',
+    (told) => {
+      const node = aligned().run('make p/a 4');
+      expect(nodesOf(node, 'p/a')).toEqual([0]);
+      if (told) tell(node, specOf('p', 'a 4, b 4'));
+      expect(node.run('make p/b 4').answer).toMatchObject({
+        kind: 'refuse',
+        message: expect.stringMatching(/topology-manager-policy single-numa-node: cpu does not fit into one NUMA node/),
+      });
+      if (!told) expect(node.run('make p/c 3').state).toContain('p/c 5-7');
+    },
+  );
+});
