@@ -42,7 +42,7 @@ const paces = quick
 const WARM_UP = 2;
 const machine = readOnline('/sys').toString();
 const exclusiveCpus = readOnline('/sys').size - 1;
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 60_000;
 
 interface Visit {
   readonly count: number;
@@ -77,6 +77,9 @@ async function main(): Promise<void> {
             const visit = await measure({ runtime, shared, bundle, dir, pauseMs, tries });
             times.set(name, [...(times.get(name) ?? []), ...visit.times]);
             calmMs.set(name, [...(calmMs.get(name) ?? []), visit.calmMs]);
+            console.log(
+              `${name}: ${median(visit.times).toFixed(1)} ms, records right after ${(visit.calmMs / 1000).toFixed(1)} s`,
+            );
           }
         }
         await pod.remove();
@@ -122,7 +125,10 @@ async function measure({ runtime, shared, bundle, dir, pauseMs, tries }: Ground)
       await pod.remove();
       if (i < tries - 1) await delay(pauseMs);
     }
-    const calmMs = await timeMs(() => waitForRecords(shared));
+    const calmMs = await timeMs(() => waitForRecords(shared)).catch((error: unknown) => {
+      console.log(String(error));
+      return Infinity;
+    });
     return { times, calmMs };
   } finally {
     await daemon.dispose();
@@ -132,17 +138,20 @@ async function measure({ runtime, shared, bundle, dir, pauseMs, tries }: Ground)
 /** Until kernel and runtime have all CPUs for all of them. */
 async function waitForRecords(shared: readonly RunningContainer[]): Promise<void> {
   const left = [...shared];
-  await waitUntil(
-    "the runtime's records to be right",
-    async () => {
-      for (let last = left.at(-1); last; left.pop(), last = left.at(-1)) {
-        if (last.cpuset().cpus !== machine) return false;
-        if ((await last.status()).resources?.linux?.cpusetCpus !== machine) return false;
-      }
-      return true;
-    },
-    PATIENCE_MS,
-  );
+  const areRight = async (): Promise<boolean> => {
+    for (let last = left.at(-1); last; left.pop(), last = left.at(-1)) {
+      if (last.cpuset().cpus !== machine) return false;
+      if ((await last.status()).resources?.linux?.cpusetCpus !== machine) return false;
+    }
+    return true;
+  };
+  await waitUntil("the runtime's records to be right", areRight, PATIENCE_MS).catch(async (error: unknown) => {
+    const wrong = left.at(-1)!;
+    const record = (await wrong.status()).resources?.linux?.cpusetCpus;
+    throw new Error(`${left.length} left: ${wrong.name} has ${wrong.cpuset().cpus}, its record says ${record}`, {
+      cause: error,
+    });
+  });
 }
 
 function report(

@@ -179,7 +179,10 @@ export class RuntimeRecorder {
     for (const id of this.behind) {
       if (this.underWay.size > 0) return;
       const delayMs = this.untilNext();
-      if (delayMs > 0) return this.next.ringIn(delayMs);
+      if (delayMs > 0) {
+        this.next.ringIn(delayMs);
+        return;
+      }
       this.behind.delete(id);
       this.startOne(id);
     }
@@ -221,12 +224,7 @@ export class RuntimeRecorder {
     try {
       await update(id, promise, signal);
       this.failures.delete(id);
-      const now = model.containers.get(id);
-      if (now) {
-        // What was promised meanwhile was carried out by other means, or will be.
-        const arrived = samePromise(now.promise, promise) && { told: promise };
-        model.apply({ kind: 'put-container', container: { ...now, recorded: promise, ...arrived } });
-      }
+      this.noteWritten(id, promise, container.recorded);
     } catch (error) {
       failure = error;
       if (signal.aborted || !model.containers.has(id)) this.failures.delete(id);
@@ -242,6 +240,19 @@ export class RuntimeRecorder {
       this.startDue();
     });
     return failure;
+  }
+
+  /** The runtime has written what it was asked, or what we answered when it asked back while that passed through it. */
+  private noteWritten(containerId: string, promise: CpuPromise, before: CpuPromise | undefined): void {
+    const { model } = this.parts;
+    const now = model.containers.get(containerId);
+    if (!now) return;
+    const { recorded, ...rest } = now;
+    // The promise may have changed and changed back since the answer: then nobody knows what the record says.
+    const isSure = recorded === before || samePromise(recorded, promise);
+    // What was promised meanwhile was carried out by other means, or will be.
+    const arrived = isSure && samePromise(now.promise, promise) && { told: promise };
+    model.apply({ kind: 'put-container', container: { ...rest, ...(isSure && { recorded: promise }), ...arrived } });
   }
 
   private noteFailure(containerId: string, { cpus }: CpuPromise, error: unknown): void {

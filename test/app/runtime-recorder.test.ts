@@ -115,6 +115,20 @@ test('a promise that was taken back meanwhile is written back', async () => {
   expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7', 'q/s#1 0-7']);
 });
 
+test('where the runtime was answered something else meanwhile, it is written again, though the promise is what it was', async () => {
+  const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
+  const asked = node.container('q/s')!.promise!;
+  node.run('remove p');
+  const container = node.container('q/s')!;
+  node.model.apply({ kind: 'put-container', container: { ...container, recorded: container.promise! } });
+  node.run('make r/a 2');
+  expect(node.container('q/s')!.promise).toEqual(asked);
+  await runtime.end('q/s#1');
+  expect(recorder.pending).toBe(1);
+  await settle();
+  expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7', 'q/s#1 0,2-4,6-7']);
+});
+
 test('records that follow are written one at a time', async () => {
   const { runtime } = await stageOf('make q/s 0; make q/t 0; make q/u 0; make q/v 0; make p/a 2');
   let most = 0;
