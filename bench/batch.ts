@@ -89,14 +89,16 @@ try {
   const none = write('none.jsonl', '');
   for (const each of CASES) {
     const [some, many] = [write('some.jsonl', makeLines(SOME, each)), write('many.jsonl', makeLines(MANY, each))];
-    const times = new Map(
-      [...ways.keys()].map((name) => [name, { none: [], some: [], many: [] }]),
-    );
+    const times = new Map<string, Record<'none' | 'some' | 'many', number[]>>();
+    for (const name of ways.keys()) times.set(name, { none: [], some: [], many: [] });
     for (let round = 0; round < ROUNDS; round++) {
       const inTurn = round % 2 === 0 ? [...ways] : [...ways].reverse();
-      for (const [name, argsFor] of inTurn)
-        for (const [key, file] of Object.entries({ none, some, many }))
-          times.get(name)![key]!.push(costOf(argsFor(file)));
+      for (const [name, argsFor] of inTurn) {
+        const of = times.get(name)!;
+        of.none.push(costOf(argsFor(none)));
+        of.some.push(costOf(argsFor(some)));
+        of.many.push(costOf(argsFor(many)));
+      }
     }
     const rows = [...times].map(([name, { none, some, many }]) => {
       const lineUs = (median(many) - median(none)) / MANY;
