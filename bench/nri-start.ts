@@ -5,23 +5,27 @@
  * the environment but PATH and what the unit in deploy/ sets, state directory empty; in alternation with a plugin that does nothing else. The processor
  * time it took until then (all threads, as the scheduler counts it) says the same with less noise of a busy machine.
  * Resident memory is what the kernel counts (VmRSS): idle after start, with admin socket and reconciliation running;
- * then after Synchronize of 500 running containers, with cgroups of the real kernel, and two rounds of reconciliation.
+ * then after Synchronize of 500 running containers, with cgroups of the real kernel, and two rounds of reconciliation. The
+ * same with an API server that tells of their pods, and in turns with the second bundle, if there is one. Beside it, Node with an
+ * empty script.
  *
- * Arguments: --quick, --bundle FILE.
+ * Arguments: --quick, --bundle FILE, --before FILE, and the parts that are wanted: start, memory (all).
  */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { readOnline } from '../src/host';
+import { FakeApiServer } from '../test/support/kube/api-server';
 import { readArguments } from './nri/arguments';
 import { startDaemon, takeBundle } from './nri/daemon';
 import { median, percentile, printMachine, printTable } from './nri/figures';
 import { PluginProcess } from './nri/plugin-process';
 import { makeSharedContainers } from './nri/shared-cgroups';
 
-const { quick, bundle: bundleFile } = readArguments();
+const { quick, bundle: bundleFile, before, isWanted } = readArguments();
 const starts = quick ? 3 : 15;
 const known = quick ? 50 : 500;
 /** Long enough for two rounds of reconciliation at the default period. */
@@ -32,8 +36,11 @@ async function main(): Promise<void> {
   try {
     const bundle = takeBundle(dir, bundleFile);
     printMachine();
-    await measureStart(dir, bundle);
-    await measureMemory(dir, bundle);
+    if (isWanted('start')) await measureStart(dir, bundle);
+    if (!isWanted('memory')) return;
+    const bundles = new Map([['cpusetd', bundle]]);
+    if (before !== undefined) bundles.set('before', takeBundle(makeFolder(dir, 'before'), before));
+    await measureMemory(dir, bundles);
   } finally {
     rmSync(dir, { recursive: true });
   }
@@ -68,28 +75,77 @@ async function measureOne({ wallMs, cpuMs }: Starts, starting: Promise<PluginPro
   await plugin.stop();
 }
 
-async function measureMemory(dir: string, bundle: string): Promise<void> {
-  const idle: number[] = [];
-  const busy: number[] = [];
-  for (let i = 0; i < (quick ? 1 : 2); i++) {
-    const shared = makeSharedContainers(`cpusetd-bench-${process.pid}`, known, readOnline('/sys').toString());
-    const daemon = await startDaemon(makeFolder(dir, `memory-${i}`), bundle);
-    try {
-      await delay(settleMs);
-      idle.push(daemon.residentMiB());
-      await daemon.introduce(shared.pods, shared.containers);
-      await delay(settleMs);
-      busy.push(daemon.residentMiB());
-    } finally {
-      await daemon.stop();
-      shared.remove();
-    }
-  }
-  printTable(`Resident memory, the most of ${idle.length} runs, MiB`, {
-    'idle, no container': { MiB: percentile(idle, 1) },
-    [`${known} containers known`]: { MiB: percentile(busy, 1) },
+async function measureMemory(dir: string, bundles: ReadonlyMap<string, string>): Promise<void> {
+  const rows = new Map<string, { idle: number[]; busy: number[] }>();
+  for (let i = 0; i < (quick ? 1 : 2); i++)
+    for (const [version, bundle] of bundles)
+      for (const withApi of [false, true]) {
+        const name = `${version}${withApi ? ' with the API server' : ''}`;
+        const { idle, busy } = await measureOneLife(makeFolder(dir, `memory-${i}-${name}`), bundle, withApi);
+        const row = rows.get(name) ?? { idle: [], busy: [] };
+        rows.set(name, { idle: [...row.idle, idle], busy: [...row.busy, busy] });
+      }
+  const table = [...rows].map(([name, { idle, busy }]) => [
+    name,
+    { 'idle, no container': percentile(idle, 1), [`${known} containers known`]: percentile(busy, 1) },
+  ]);
+  printTable(`Resident memory, the most of ${quick ? 1 : 2} runs, MiB`, {
+    ...(Object.fromEntries(table) as Record<string, Record<string, number>>),
+    'Node with an empty script': { 'idle, no container': await measureEmpty() },
   });
-  console.log('target: at most 64 MiB with 500 containers known');
+  console.log('target: at most 64 MiB with 500 containers known and the API server');
+}
+
+/** Resident memory of one daemon, in MiB. */
+async function measureOneLife(dir: string, bundle: string, withApi: boolean): Promise<{ idle: number; busy: number }> {
+  const shared = makeSharedContainers(`cpusetd-bench-${process.pid}`, known, readOnline('/sys').toString());
+  const api = new FakeApiServer();
+  const args: string[] = [];
+  if (withApi) {
+    await api.start();
+    for (const { uid, name, namespace } of shared.pods) api.put('/api/v1/pods', makePod({ uid, name, namespace }));
+    writeFileSync(join(dir, 'kubeconfig'), api.kubeconfig);
+    args.push('--kubeconfig', join(dir, 'kubeconfig'), '--node-name', 'node');
+  }
+  const daemon = await startDaemon(dir, bundle, args);
+  try {
+    await delay(settleMs);
+    const idle = daemon.residentMiB();
+    await daemon.introduce(shared.pods, shared.containers);
+    await delay(settleMs);
+    if (withApi && api.openWatches === 0) throw new Error('the pods are not watched');
+    return { idle, busy: daemon.residentMiB() };
+  } finally {
+    await daemon.stop();
+    await api.stop();
+    shared.remove();
+  }
+}
+
+/** As large as the API server tells of a small pod: most of it says nothing about CPUs. */
+function makePod(metadata: { readonly uid: string; readonly name: string; readonly namespace: string }) {
+  const labels = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`app.example.org/label-${i}`, `value-${i}`]));
+  const container = {
+    name: 'main',
+    image: 'registry.example.org/team/app:1.2.3',
+    env: Array.from({ length: 30 }, (_, i) => ({ name: `VARIABLE_${i}`, value: `value of ${metadata.name} ${i}` })),
+    resources: { requests: { cpu: '10m', memory: '64Mi' } },
+  };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...metadata, labels },
+    spec: { nodeName: 'node', containers: [container] },
+    status: { phase: 'Running', qosClass: 'Burstable' },
+  };
+}
+
+async function measureEmpty(): Promise<number> {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { env: { PATH: process.env.PATH } });
+  await delay(2_000);
+  const [, kB] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))!;
+  child.kill();
+  return Number(kB) / 1024;
 }
 
 function startLeast(dir: string): Promise<PluginProcess> {

@@ -5,6 +5,8 @@ export interface BenchArguments {
   readonly quick: boolean;
   /** The bundle that is measured, instead of dist/cpusetd.js. */
   readonly bundle: string | undefined;
+  /** A second bundle that is measured in turns with it. */
+  readonly before: string | undefined;
   /** Whether a part of the bench was named; all are when none was. */
   readonly isWanted: (part: string) => boolean;
 }
@@ -12,12 +14,13 @@ export interface BenchArguments {
 /** Arguments of the benches of the daemon. Throws TypeError for others. */
 export function readArguments(): BenchArguments {
   const { values, positionals } = parseArgs({
-    options: { quick: { type: 'boolean' }, bundle: { type: 'string' } },
+    options: { quick: { type: 'boolean' }, bundle: { type: 'string' }, before: { type: 'string' } },
     allowPositionals: true,
   });
   return {
     quick: values.quick ?? false,
     bundle: values.bundle,
+    before: values.before,
     isWanted: (part) => positionals.length === 0 || positionals.includes(part),
   };
 }

@@ -40,6 +40,7 @@ export function attachNri(parts: AttachmentParts): Attachment {
       if (isSettled) plugin.reconnect();
     },
     isBusy: () => false,
+    isMaking: () => false,
     get facts() {
       return {
         runtimeName: current?.runtime?.name ?? '',

@@ -75,6 +75,10 @@ class ProxyAttachment implements Attachment {
     return this.adapter.isBusy(containerId);
   }
 
+  isMaking(): boolean {
+    return this.adapter.isMaking();
+  }
+
   resynchronize(): void {
     this.synchronize().catch((error: unknown) => this.noteFailure(error));
   }

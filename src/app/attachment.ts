@@ -14,6 +14,8 @@ export interface Attachment {
   resynchronize(): void;
   /** Whether a call about the container is under way, in which an update of our own would be lost. */
   isBusy(containerId: string): boolean;
+  /** The runtime is making a sandbox or a container, or starting one, as far as its events do not tell. */
+  isMaking(): boolean;
   readonly facts: AttachmentFacts;
   /** Resolves when the runtime has told of everything for the first time, or can't be reached at first. */
   readonly firstContact: Promise<void>;

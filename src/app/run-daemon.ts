@@ -80,6 +80,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       signal: linkEnd.signal,
       now,
       isBusy: (containerId) => attachment.isBusy(containerId),
+      isMaking: () => attachment.isMaking(),
       onUpdateFailed: (containerId) => reconciler.noteUpdateFailed(containerId),
       onChange: ({ state }) => {
         // As a proxy, being reachable is not enough: calls go through the runtime's list.
@@ -145,6 +146,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
           const { request, notes } = done;
           gap.note(notes);
           allocations.note(notes);
+          link.recorder.noteEvent(done.event);
           if (request?.kind === 'update-container' && !link.recorder.isUpdating(request.container.id))
             clues.noteUpdate(request.container.id, performance.now());
           if (done.isCut) reconciler.goOnServing();

@@ -16,6 +16,7 @@ export interface RuntimeLinkParts {
   readonly now: () => string;
   /** See `RecorderParts`. */
   readonly isBusy?: (containerId: string) => boolean;
+  readonly isMaking?: () => boolean;
   readonly onUpdateFailed?: (containerId: string) => void;
   /** The runtime answers on its socket, or does so no longer. */
   readonly onChange?: (connection: Connection) => void;
@@ -35,7 +36,7 @@ export class RuntimeLink {
   private current: Connection;
 
   constructor(private readonly parts: RuntimeLinkParts) {
-    const { model, log, signal, now, isBusy, onUpdateFailed } = parts;
+    const { model, log, signal, now, isBusy, isMaking, onUpdateFailed } = parts;
     const off = parts.endpoint === undefined;
     this.current = { state: off ? 'off' : 'connecting', since: now(), reason: '' };
     this.recorder = new RuntimeRecorder({
@@ -43,6 +44,7 @@ export class RuntimeLink {
       log,
       signal,
       ...(isBusy && { isBusy }),
+      ...(isMaking && { isMaking }),
       ...(onUpdateFailed && { onFailure: onUpdateFailed }),
       update: (containerId, promise) => this.update(containerId, promise),
     });

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { samePromise, type Container, type CpuPromise } from '../core/model/container';
+import type { RuntimeEvent } from '../core/model/events';
 import type { NodeModel } from '../core/model/node-model';
 import { hasCgroup } from '../core/plan/plan-moves';
 import { logFault } from './faults';
@@ -10,12 +11,12 @@ export interface RecorderParts {
   readonly update: (containerId: string, promise: CpuPromise, signal: AbortSignal) => Promise<void>;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Updates under way at a time; each takes about 9 ms of the runtime. */
-  readonly concurrency?: number;
   /** The runtime did not take an update; it is tried again. */
   readonly onFailure?: (containerId: string) => void;
   /** Whether a call about the container is under way in which an update would be lost: it has its turn afterwards. */
   readonly isBusy?: (containerId: string) => boolean;
+  /** The runtime is making a sandbox or a container that the model does not show yet. */
+  readonly isMaking?: () => boolean;
 }
 
 interface Write {
@@ -26,26 +27,62 @@ interface Write {
 
 /** So many are written at once where somebody waits for them. */
 const SETTLED_AT_ONCE = 8;
+/** So many at once that nobody waits for, where only the runtime can move the container. */
+const URGENT_AT_ONCE = 2;
 
-/** Updates would compete with the creation that they follow; and of changes that come together only the last is written. */
+/** Of changes that come together only the last is written. */
 const SETTLE_MS = 200;
+/** Records that nobody waits for are written when the runtime has made and ended nothing for so long. */
+const QUIET_MS = 3_000;
+/** Records that have waited so long are written also while the runtime is at work, one at a time with long pauses. */
+const PATIENCE_MS = 60_000;
+const LONGEST_PAUSE_MS = 100;
+/** The pauses between many records take about so long in all: with the quiet before them, calm need last no 30 s. */
+const SPREAD_MS = 10_000;
+
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
+
+/** Work of the runtime that an update would compete with, and after which the pool may change again. */
+const WORK: ReadonlySet<string> = new Set<RuntimeEvent['kind']>([
+  'pod-started',
+  'pod-stopped',
+  'pod-removed',
+  'create-container',
+  'container-named',
+  'container-created',
+  'container-starting',
+  'container-started',
+  'container-stopped',
+  'container-removed',
+]);
 
 /**
  * Lets the runtime's own record follow the promises, in the background: so that the next update that passes through
  * the runtime, and systemd, find the same cpuset that the kernel has.
  *
- * Always writes the latest promise, at most a few at a time; waited for only where the runtime is the one way to move a
- * container (`settle`).
+ * Always writes the latest promise. Where the kernel has it already, the record gives way to whatever the runtime makes: each
+ * update takes the runtime some 10 ms. Waited for only where the runtime is the one way to move a container (`settle`).
  */
 export class RuntimeRecorder {
   private readonly underWay = new Map<string, Write>();
   private readonly failures = new Map<string, { readonly count: number; readonly notBeforeMs: number }>();
-  private timer: { readonly dueMs: number; readonly handle: NodeJS.Timeout } | undefined;
+  private readonly look: Alarm;
+  private readonly next: Alarm;
+  /** Containers that only the runtime can move, and those whose record alone is behind: the longest behind is first. */
+  private readonly urgent = new Set<string>();
+  private readonly behind = new Set<string>();
+  /** Since when some have been behind without a break. */
+  private behindSinceMs = 0;
+  /** A container was being made when the model was last looked through. */
+  private wasMaking = false;
+  private workedMs = -Infinity;
+  private lastWrite = { endMs: -Infinity, tookMs: 0 };
 
   constructor(private readonly parts: RecorderParts) {
-    parts.signal.addEventListener('abort', () => clearTimeout(this.timer?.handle), { once: true });
+    const { signal } = parts;
+    this.look = new Alarm(() => this.contain(() => this.findBehind()), signal);
+    this.next = new Alarm(() => this.contain(() => this.startDue()), signal);
   }
 
   /** Containers whose record does not say what was promised. */
@@ -94,30 +131,80 @@ export class RuntimeRecorder {
 
   /** Something has changed: records that are behind are looked for soon. Cheap; call it after every change. */
   wake(): void {
-    this.startIn(SETTLE_MS);
+    this.look.ringIn(SETTLE_MS);
+  }
+
+  /** Something was told or asked of us; what the runtime does for others comes first. */
+  noteEvent(kind: string): void {
+    if (WORK.has(kind)) this.workedMs = performance.now();
   }
 
   /** Never throws: a fault keeps this look from being made, and the next change makes another. */
-  private start(): void {
+  private contain(act: () => void): void {
     try {
-      this.startDue();
+      if (!this.parts.signal.aborted) act();
     } catch (error) {
       logFault(this.parts.log, 'runtime records were not looked at', error);
     }
   }
 
-  private startDue(): void {
-    const { model, log, signal, concurrency = 2, isBusy } = this.parts;
-    if (signal.aborted) return;
-    const now = performance.now();
-    for (const id of this.failures.keys()) if (!model.containers.has(id)) this.failures.delete(id);
-    for (const container of model.containers.values()) {
-      if (this.underWay.size >= concurrency) return;
-      if (!needsRecord(container) || this.underWay.has(container.id) || isBusy?.(container.id) === true) continue;
-      const notBeforeMs = this.failures.get(container.id)?.notBeforeMs ?? 0;
-      if (notBeforeMs > now) this.startIn(notBeforeMs - now);
-      else this.record(container).catch((error: unknown) => logFault(log, 'a runtime record was left', error));
+  /** Looks through all containers: once for the changes of `SETTLE_MS`, however many they were. */
+  private findBehind(): void {
+    const { containers } = this.parts.model;
+    for (const id of this.failures.keys()) if (!containers.has(id)) this.failures.delete(id);
+    for (const id of this.behind) if (!needsRecord(containers.get(id))) this.behind.delete(id);
+    if (this.behind.size === 0) this.behindSinceMs = performance.now();
+    this.wasMaking = false;
+    for (const container of containers.values()) {
+      if (container.phase === 'creating' || container.phase === 'starting') this.wasMaking = true;
+      this.lineUp(container);
     }
+    this.startDue();
+  }
+
+  private lineUp(container: Container): void {
+    const { id } = container;
+    if (!needsRecord(container) || this.underWay.has(id)) return;
+    const waitMs = (this.failures.get(id)?.notBeforeMs ?? 0) - performance.now();
+    if (waitMs > 0) this.look.ringIn(waitMs);
+    else (isInKernel(container) ? this.behind : this.urgent).add(id);
+  }
+
+  private startDue(): void {
+    for (const id of this.urgent) {
+      if (this.underWay.size >= URGENT_AT_ONCE) return;
+      this.urgent.delete(id);
+      this.startOne(id);
+    }
+    for (const id of this.behind) {
+      if (this.underWay.size > 0) return;
+      const delayMs = this.untilNext();
+      if (delayMs > 0) {
+        this.next.ringIn(delayMs);
+        return;
+      }
+      this.behind.delete(id);
+      this.startOne(id);
+    }
+  }
+
+  /** How long the next of those that can wait has to; at most 0 = not at all. */
+  private untilNext(): number {
+    const now = performance.now();
+    const quietMs = now - this.workedMs;
+    const isAtWork = quietMs < QUIET_MS || this.wasMaking || this.parts.isMaking?.() === true;
+    if (isAtWork && now - this.behindSinceMs < PATIENCE_MS) return Math.max(QUIET_MS - quietMs, SETTLE_MS);
+    const { endMs, tookMs } = this.lastWrite;
+    const pauseMs = isAtWork ? LONGEST_PAUSE_MS : Math.min(tookMs, SPREAD_MS / this.behind.size, LONGEST_PAUSE_MS);
+    return endMs + pauseMs - now;
+  }
+
+  private startOne(id: string): void {
+    const { model, isBusy, log } = this.parts;
+    const container = model.containers.get(id);
+    if (!container || !needsRecord(container) || this.underWay.has(id)) return;
+    if (isBusy?.(id) === true) this.look.ringIn(SETTLE_MS);
+    else this.record(container).catch((error: unknown) => logFault(log, 'a runtime record was left', error));
   }
 
   private record(container: Container): Promise<unknown> {
@@ -130,27 +217,42 @@ export class RuntimeRecorder {
   private async write(container: Container, promise: CpuPromise): Promise<unknown> {
     const { model, update, signal } = this.parts;
     const { id, promise: _promise, told, ...rest } = container;
+    const startMs = performance.now();
     let failure: unknown;
     // The runtime writes the cgroup too. Until it has answered nobody knows which cpuset is there: any move has to be made.
     if (!samePromise(told, promise)) model.apply({ kind: 'put-container', container: { id, promise, ...rest } });
     try {
       await update(id, promise, signal);
       this.failures.delete(id);
-      const now = model.containers.get(id);
-      if (now) {
-        // What was promised meanwhile was carried out by other means, or will be.
-        const arrived = samePromise(now.promise, promise) && { told: promise };
-        model.apply({ kind: 'put-container', container: { ...now, recorded: promise, ...arrived } });
-      }
+      this.noteWritten(id, promise, container.recorded);
     } catch (error) {
       failure = error;
       if (signal.aborted || !model.containers.has(id)) this.failures.delete(id);
       else this.noteFailure(id, promise, error);
     } finally {
       this.underWay.delete(id);
+      const endMs = performance.now();
+      this.lastWrite = { endMs, tookMs: endMs - startMs };
     }
-    this.start();
+    this.contain(() => {
+      const now = model.containers.get(id);
+      if (now) this.lineUp(now);
+      this.startDue();
+    });
     return failure;
+  }
+
+  /** The runtime has written what it was asked, or what we answered when it asked back while that passed through it. */
+  private noteWritten(containerId: string, promise: CpuPromise, before: CpuPromise | undefined): void {
+    const { model } = this.parts;
+    const now = model.containers.get(containerId);
+    if (!now) return;
+    const { recorded, ...rest } = now;
+    // The promise may have changed and changed back since the answer: then nobody knows what the record says.
+    const isSure = recorded === before || samePromise(recorded, promise);
+    // What was promised meanwhile was carried out by other means, or will be.
+    const arrived = isSure && samePromise(now.promise, promise) && { told: promise };
+    model.apply({ kind: 'put-container', container: { ...rest, ...(isSure && { recorded: promise }), ...arrived } });
   }
 
   private noteFailure(containerId: string, { cpus }: CpuPromise, error: unknown): void {
@@ -168,17 +270,28 @@ export class RuntimeRecorder {
       logFault(this.parts.log, 'a record that was not updated could not be told of', fault);
     }
   }
+}
 
-  /** At the earliest of the times that were asked for. */
-  private startIn(delayMs: number): void {
+/** Rings once, at the earliest of the times that were asked for; never after the signal was aborted. */
+class Alarm {
+  private set: { readonly dueMs: number; readonly handle: NodeJS.Timeout } | undefined;
+
+  constructor(
+    private readonly onRing: () => void,
+    private readonly signal: AbortSignal,
+  ) {
+    signal.addEventListener('abort', () => clearTimeout(this.set?.handle), { once: true });
+  }
+
+  ringIn(delayMs: number): void {
     const dueMs = performance.now() + delayMs;
-    if (this.parts.signal.aborted || (this.timer && this.timer.dueMs <= dueMs)) return;
-    clearTimeout(this.timer?.handle);
-    const fire = (): void => {
-      this.timer = undefined;
-      this.start();
+    if (this.signal.aborted || (this.set && this.set.dueMs <= dueMs)) return;
+    clearTimeout(this.set?.handle);
+    const ring = (): void => {
+      this.set = undefined;
+      this.onRing();
     };
-    this.timer = { dueMs, handle: setTimeout(fire, delayMs + 1).unref() };
+    this.set = { dueMs, handle: setTimeout(ring, delayMs + 1).unref() };
   }
 }
 
@@ -188,11 +301,18 @@ function isKept(container: Container): boolean {
   return samePromise(promise, recorded) && (!hasCgroup(container) || samePromise(promise, told));
 }
 
+/** Only the record is behind: the container is on its CPUs. */
+function isInKernel(container: Container): boolean {
+  return hasCgroup(container) && samePromise(container.promise, container.told);
+}
+
 function isGone(error: unknown): boolean {
   return (error as { readonly code?: unknown }).code === 'NOT_FOUND';
 }
 
 /** A container that is being started is left alone: an update that lands then is lost. It is looked at when it runs. */
-function needsRecord({ phase, promise, recorded }: Container): boolean {
-  return promise !== undefined && (phase === 'running' || phase === 'created') && !samePromise(recorded, promise);
+function needsRecord(container: Container | undefined): boolean {
+  if (!container?.promise) return false;
+  const { phase, promise, recorded } = container;
+  return (phase === 'running' || phase === 'created') && !samePromise(recorded, promise);
 }

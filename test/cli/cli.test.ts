@@ -382,6 +382,22 @@ describe('allocate', () => {
     });
   });
 
+  test('a line is whole wherever the pieces of a long file end, and only a line feed ends one', async () => {
+    const batch = join(folder, 'long.jsonl');
+    const idOf = (i: number) => `${i} äöü\u2028 ${'x'.repeat(i % 97)}`;
+    const ids = Array.from({ length: 3_000 }, (_, i) => idOf(i));
+    const lines = ids.map((id) => JSON.stringify({ id, topology: 'm', available: '0-3', numCPUs: 1 }));
+    writeFileSync(batch, lines.join('\n')); // the last one without an end
+    const { status, stdout } = await cpusetd(['allocate', '--batch', batch, '--topologies', topologies]);
+    const answers = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { id: string; result: string });
+    expect({ status, answers: answers.length }).toEqual({ status: 0, answers: ids.length });
+    expect(answers.map(({ id }) => id)).toEqual(ids);
+    expect(new Set(answers.map(({ result }) => result))).toEqual(new Set(['0']));
+  });
+
   test('a reader that has seen enough ends it quietly', () => {
     const batch = join(folder, 'batch.jsonl');
     writeFileSync(batch, request.repeat(20_000));

@@ -1,5 +1,4 @@
 import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 
 import { escapeJson } from '../../core/show-text';
@@ -36,23 +35,38 @@ export function addAllocateCommand(program: Command, context: CliContext, exit: 
       const ground = readGround(given);
 
       let lineNumber = 0;
-      for await (const line of readLines(batch, context)) {
+      const answer = (line: string): string => {
         lineNumber += 1;
-        if (line.trim() === '') continue;
+        if (line.trim() === '') return '';
         const { answered, answer } = answerLine(line, lineNumber, ground);
         if (!answered) exit(1);
-        await write(context.stdout, `${escapeJson(JSON.stringify(answer))}\n`);
+        return `${escapeJson(JSON.stringify(answer))}\n`;
+      };
+      for await (const lines of readLines(batch, context)) {
+        const answers = lines.map(answer).join('');
+        if (answers !== '') await write(context.stdout, answers);
       }
     });
 }
 
-async function* readLines(path: string, { stdin }: CliContext): AsyncGenerator<string> {
+/** Lines as they arrive: those of one piece of the input together, which are answered before the next is read. */
+async function* readLines(path: string, { stdin }: CliContext): AsyncGenerator<string[]> {
   const input = path === '-' ? stdin : createReadStream(path);
+  input.setEncoding('utf8');
+  let begun = '';
   try {
-    yield* createInterface({ input, crlfDelay: Infinity });
+    for await (const piece of input as AsyncIterable<string>) {
+      const [end, ...lines] = piece.split('\n');
+      begun += end!;
+      if (lines.length === 0) continue;
+      lines.unshift(begun);
+      begun = lines.pop()!;
+      yield lines;
+    }
   } catch (error) {
     throw new UsageError(
       `--batch ${path}: can't be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}); check the path`,
     );
   }
+  yield [begun];
 }

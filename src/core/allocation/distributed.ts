@@ -15,7 +15,7 @@ export function takeDistributed(run: Run, strategy: Strategy, groupSize: number)
     return;
   }
 
-  const nodes = sequenceNodes(free);
+  const nodes = [...sequenceNodes(free)];
   const groupsPerNode = Math.ceil(Math.ceil(free.index.cpuIds.length / groupSize) / free.index.numaNode.ids.length);
   const groups = Math.ceil(need / groupSize);
   const chosen = chooseNodes({

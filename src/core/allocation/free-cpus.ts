@@ -1,4 +1,5 @@
-import type { CpuSet } from '../cpuset';
+import { CpuSet } from '../cpuset';
+import { oncePer } from '../once-per';
 import type { TopologyIndex, UnitIndex } from '../topology';
 
 export type UnitKind = 'core' | 'socket' | 'numaNode' | 'uncoreCache';
@@ -11,14 +12,40 @@ export interface FreeCpus {
   size: number;
 }
 
-/** The free CPUs of a set; ids that the topology does not have are left out. */
+/** The free CPUs of a set; ids that the topology does not have are left out. Counts what is free or what is not, whichever is less. */
 export function freeCpusOf(index: TopologyIndex, available: CpuSet): FreeCpus {
-  const free = nothingFree(index);
-  available.forEach((id) => {
-    const cpu = index.placeOf[id] ?? -1;
-    if (cpu >= 0) put(free, cpu);
-  });
+  const all = onlineOf(index);
+  const some = available.intersect(all);
+  if (some.size <= all.size / 2) {
+    const free = nothingFree(index);
+    some.forEach((id) => put(free, index.placeOf[id]!));
+    return free;
+  }
+  const free = copy(allFree(index));
+  all.minus(some).forEach((id) => remove(free, index.placeOf[id]!));
   return free;
+}
+
+const onlineOf = oncePer((index: TopologyIndex) => CpuSet.of(index.cpuIds));
+
+const allFree = oncePer((index: TopologyIndex) => {
+  const free = nothingFree(index);
+  for (let cpu = 0; cpu < index.cpuIds.length; cpu++) put(free, cpu);
+  return free;
+});
+
+function copy({ index, isFree, count, size }: FreeCpus): FreeCpus {
+  return {
+    index,
+    isFree: isFree.slice(),
+    count: {
+      core: count.core.slice(),
+      socket: count.socket.slice(),
+      numaNode: count.numaNode.slice(),
+      uncoreCache: count.uncoreCache.slice(),
+    },
+    size,
+  };
 }
 
 /** The part of what is free that lies in one NUMA node. */

@@ -5,36 +5,39 @@ import { orderUnits, type FreeCpus, type UnitKind } from './free-cpus';
  * In which order units are looked at. Always the fullest first, so that what is broken already is used up before
  * something whole is broken; and inner units by way of the outer ones, so that neighbours are taken together.
  * Outermost are NUMA nodes, or sockets where a socket has several nodes.
+ *
+ * A sequence may be taken from while it is gone through: each outer unit is looked at when its turn comes, and what was taken
+ * before lies in others.
  */
 
 /** NUMA nodes with free CPUs. */
-export function sequenceNodes(free: FreeCpus): number[] {
+export function sequenceNodes(free: FreeCpus): Iterable<number> {
   const { index } = free;
   if (index.numaFirst) return orderUnits(free, 'numaNode', everyUnit(index.numaNode.ids.length));
   return sequenceWithin(free, sequenceSockets(free), 'socket', index.nodesOfSocket, 'numaNode');
 }
 
 /** Sockets with free CPUs. */
-export function sequenceSockets(free: FreeCpus): number[] {
+export function sequenceSockets(free: FreeCpus): Iterable<number> {
   const { index } = free;
   if (!index.numaFirst) return orderUnits(free, 'socket', everyUnit(index.socket.ids.length));
   return sequenceWithin(free, sequenceNodes(free), 'numaNode', index.socketsOfNode, 'socket');
 }
 
 /** Cores with free CPUs. */
-export function sequenceCores(free: FreeCpus): number[] {
+export function sequenceCores(free: FreeCpus): Iterable<number> {
   const { index } = free;
   if (index.numaFirst) return sequenceWithin(free, sequenceSockets(free), 'socket', index.coresOfSocket, 'core');
   return sequenceWithin(free, sequenceNodes(free), 'numaNode', index.coresOfNode, 'core');
 }
 
 /** Uncore caches with free CPUs. */
-export function sequenceCaches(free: FreeCpus): number[] {
+export function sequenceCaches(free: FreeCpus): Iterable<number> {
   return sequenceWithin(free, sequenceNodes(free), 'numaNode', free.index.cachesOfNode, 'uncoreCache');
 }
 
 /** Units of any kind that are larger than a core, or cores. */
-export function sequenceUnits(free: FreeCpus, kind: UnitKind): number[] {
+export function sequenceUnits(free: FreeCpus, kind: UnitKind): Iterable<number> {
   switch (kind) {
     case 'numaNode':
       return sequenceNodes(free);
@@ -50,28 +53,41 @@ export function sequenceUnits(free: FreeCpus, kind: UnitKind): number[] {
 /** An inner unit that reaches into two outer ones comes with the first of them. */
 function sequenceWithin(
   free: FreeCpus,
-  outerUnits: readonly number[],
+  outerUnits: Iterable<number>,
   outerKind: UnitKind,
   nesting: Nesting,
   kind: UnitKind,
-): number[] {
-  const sequence: number[] = [];
-  if (!nesting.crosses) {
-    for (const outer of outerUnits)
-      for (const unit of orderUnits(free, kind, nesting.within[outer]!)) sequence.push(unit);
-    return sequence;
-  }
+): Iterable<number> {
+  return nesting.crosses
+    ? sequenceCrossing(free, outerUnits, outerKind, nesting, kind)
+    : sequenceNested(free, outerUnits, nesting, kind);
+}
+
+function* sequenceNested(
+  free: FreeCpus,
+  outerUnits: Iterable<number>,
+  { within }: Nesting,
+  kind: UnitKind,
+): Iterable<number> {
+  for (const outer of outerUnits) for (const unit of orderUnits(free, kind, within[outer]!)) yield unit;
+}
+
+/** What is taken from one outer unit may lie in another here: all are looked at beforehand. */
+function sequenceCrossing(
+  free: FreeCpus,
+  outerUnits: Iterable<number>,
+  outerKind: UnitKind,
+  { within }: Nesting,
+  kind: UnitKind,
+): Iterable<number> {
   const outerOf = free.index[outerKind].of;
   const cpusOf = free.index[kind].cpus;
-  const seen = new Set<number>();
+  const sequence = new Set<number>();
   for (const outer of outerUnits) {
-    const inside = nesting.within[outer]!.filter((unit) =>
+    const inside = within[outer]!.filter((unit) =>
       cpusOf[unit]!.some((cpu) => free.isFree[cpu] === 1 && outerOf[cpu] === outer),
     );
-    for (const unit of orderUnits(free, kind, inside)) {
-      if (!seen.has(unit)) sequence.push(unit);
-      seen.add(unit);
-    }
+    for (const unit of orderUnits(free, kind, inside)) sequence.add(unit);
   }
   return sequence;
 }

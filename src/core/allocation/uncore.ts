@@ -10,7 +10,7 @@ export function takeFromCaches(run: Run): void {
   if (run.need < 1) return;
   const { free } = run;
   const { cpuIds, uncoreCache, core } = free.index;
-  const caches = sequenceCaches(free);
+  const caches = [...sequenceCaches(free)];
   if (run.need >= Math.floor(cpuIds.length / uncoreCache.ids.length)) takeWholeUnits(run, 'uncoreCache');
   if (run.need < 1) return;
 

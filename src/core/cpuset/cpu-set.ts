@@ -152,18 +152,31 @@ export class CpuSet implements Iterable<number> {
 
   /** The kernel's list format in canonical form: ascending, ranges joined with `-`; the empty set is `""`. */
   toString(): string {
-    const parts: string[] = [];
-    let start = -2;
+    let text = '';
+    let start = -1;
     let end = -2;
-    for (const id of this) {
-      if (id === end + 1) end = id;
-      else {
-        if (start >= 0) parts.push(start === end ? `${start}` : `${start}-${end}`);
-        start = end = id;
+    const close = (): void => {
+      if (start < 0) return;
+      const run = start === end ? `${start}` : `${start}-${end}`;
+      text = text === '' ? run : `${text},${run}`;
+    };
+    for (let i = 0; i < this.words.length; i++) {
+      let word = this.words[i]!;
+      if (word === 0xffffffff && end === i * 32 - 1) {
+        end += 32;
+        continue;
+      }
+      for (; word !== 0; word &= word - 1) {
+        const id = i * 32 + 31 - Math.clz32(word & -word);
+        if (id !== end + 1) {
+          close();
+          start = id;
+        }
+        end = id;
       }
     }
-    if (start >= 0) parts.push(start === end ? `${start}` : `${start}-${end}`);
-    return parts.join(',');
+    close();
+    return text;
   }
 
   /** Sets appear in JSON in the kernel's list format. */

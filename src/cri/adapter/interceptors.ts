@@ -1,4 +1,4 @@
-import type { Interceptor, Interceptors } from '../proxy';
+import type { CallContext, Interceptor, Interceptors } from '../proxy';
 import { CallsUnderWay } from './calls-under-way';
 import { interceptCreateContainer } from './create-container';
 import { readAlong, readListAlong } from './exits';
@@ -11,6 +11,8 @@ export interface Adapter {
   readonly interceptors: Interceptors;
   /** Whether a call about this container is under way, so that an update of our own would be lost or overwritten. */
   readonly isBusy: (containerId: string) => boolean;
+  /** Calls are under way that make a sandbox or a container, or start one. */
+  readonly isMaking: () => boolean;
 }
 
 /**
@@ -22,13 +24,14 @@ const SERVICES = ['runtime.v1alpha2.RuntimeService', 'runtime.v1.RuntimeService'
 /** Everything that is looked at; all other methods pass unseen. */
 export function createAdapter(ports: Ports): Adapter {
   const underWay = new CallsUnderWay(ports.node);
+  const making = new Set<CallContext>();
   const methods: Readonly<Record<string, Interceptor>> = {
-    CreateContainer: interceptCreateContainer(ports),
-    StartContainer: interceptStartContainer(ports, underWay),
+    CreateContainer: keepTrack(making, interceptCreateContainer(ports)),
+    StartContainer: keepTrack(making, interceptStartContainer(ports, underWay)),
     UpdateContainerResources: interceptUpdateContainer(ports, underWay),
     StopContainer: observeContainerEnd(ports, 'container-stopped'),
     RemoveContainer: observeContainerEnd(ports, 'container-removed'),
-    RunPodSandbox: observePodStart(ports),
+    RunPodSandbox: keepTrack(making, observePodStart(ports)),
     StopPodSandbox: observePodEnd(ports, 'pod-stopped'),
     RemovePodSandbox: observePodEnd(ports, 'pod-removed'),
     ListContainers: readListAlong(ports, underWay),
@@ -43,5 +46,21 @@ export function createAdapter(ports: Ports): Adapter {
       ),
     ),
     isBusy: (containerId) => underWay.has(containerId),
+    isMaking: () => making.size > 0,
+  };
+}
+
+/** The same interceptor; its calls are in the set from their request to their end. */
+function keepTrack(calls: Set<CallContext>, interceptor: Interceptor): Interceptor {
+  return {
+    ...interceptor,
+    onRequest(message, call) {
+      calls.add(call);
+      return interceptor.onRequest?.(message, call) ?? message;
+    },
+    onEnd(end, call) {
+      calls.delete(call);
+      return interceptor.onEnd?.(end, call);
+    },
   };
 }

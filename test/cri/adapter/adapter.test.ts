@@ -476,3 +476,33 @@ describe('an inventory that was taken while calls went on', () => {
     expect(stage.promises).toEqual({ 's/web': '0,2-4,6-7', 'the-id': '1,5', pool: '0,2-4,6-7' });
   });
 });
+
+describe('the runtime is making something', () => {
+  test.each`
+    method               | message
+    ${'RunPodSandbox'}   | ${() => new Uint8Array()}
+    ${'CreateContainer'} | ${() => createRequest('p/db', 2)}
+    ${'StartContainer'}  | ${() => idOf('p/gone')}
+  `(
+    'from the request to the end of $method',
+    async ({ method, message }: { method: string; message: () => Uint8Array }) => {
+      const stage = new Stage();
+      const calls = [stage.call(method), stage.call(method)];
+      const seen: boolean[] = [];
+      for (const call of calls) await call.request(message());
+      for (const call of calls) {
+        seen.push(stage.adapter.isMaking());
+        await call.fail();
+      }
+      expect([...seen, stage.adapter.isMaking()]).toEqual([true, true, false]);
+    },
+  );
+
+  test('not during a list or an update', async () => {
+    const stage = new Stage();
+    const calls = [stage.call('UpdateContainerResources'), stage.call('ListContainers')];
+    for (const call of calls) await call.request(new Uint8Array());
+    expect(stage.adapter.isMaking()).toBe(false);
+    for (const call of calls) await call.fail();
+  });
+});

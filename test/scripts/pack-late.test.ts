@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { compileFunction } from 'node:vm';
+import { brotliDecompressSync } from 'node:zlib';
+import type * as KubeLibrary from '../../src/kube/kube-library';
+import { builtBundle } from '../support/built-bundle';
+
+/** The code of a library that lies compressed in the bundle. */
+function unpack(name: string): string {
+  const lines = readFileSync(builtBundle(), 'utf8').split('\n');
+  const end = lines.findIndex((line) => line.includes(`filename: "cpusetd/${name}.js"`));
+  const packed = lines.slice(0, end).findLast((line) => line.includes('brotliDecompressSync('))!;
+  return brotliDecompressSync(Buffer.from(/Buffer\.from\("([^"]+)"/.exec(packed)![1]!, 'base64')).toString();
+}
+
+describe('the client library of the API server, as it is packed', () => {
+  let text: string;
+  let library: typeof KubeLibrary;
+
+  beforeAll(() => {
+    text = unpack('kube-library');
+    const module = { exports: {} };
+    compileFunction(text, ['module', 'exports', 'require'])(module, module.exports, require);
+    library = module.exports as typeof KubeLibrary;
+  });
+
+  test('has none of the models of Kubernetes, and no table of all characters', () => {
+    expect(text).not.toContain('V1PersistentVolumeSpec');
+    expect(text.length).toBeLessThan(400_000);
+  });
+
+  test('lists and watches with a selector', async () => {
+    const queries: unknown[] = [];
+    const watch = {
+      watch: (_path: string, query: unknown) => {
+        queries.push(query);
+        return Promise.resolve(new AbortController());
+      },
+    };
+    const list = () => Promise.resolve({ items: [], metadata: { resourceVersion: '7' } });
+    const informer = new library.ListWatch('/api/v1/pods', watch as never, list, false, undefined, 'a=b');
+    await informer.start();
+    expect(queries).toEqual([expect.objectContaining({ fieldSelector: 'a=b', resourceVersion: '7' })]);
+    await informer.stop();
+  });
+
+  test('reads a kubeconfig', () => {
+    const config = new library.KubeConfig();
+    config.loadFromString(
+      JSON.stringify({
+        clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
+        contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+        users: [{ name: 'u', user: { token: 't' } }],
+        'current-context': 'x',
+      }),
+    );
+    expect(config.getCurrentCluster()?.server).toBe('https://127.0.0.1:1');
+  });
+});
