@@ -257,6 +257,30 @@ onEachRuntime('With an API server', (suite) => {
     expect(await (await rival.startContainer('rival')).firstLine()).toBe(list);
   });
 
+  test('started again while the API server is away and no sandbox is left, cpusetd keeps CPUs until it is back', async () => {
+    await start();
+    await connected();
+    const exclusive = { [POLICY]: 'exclusive' };
+    const [staying, rival] = [await run(whole('main'), exclusive), whole('rival')];
+    const late = await runtime.kubelet.runPod({ annotations: exclusive, containers: [rival] });
+    pods.push(late);
+    await daemon.stop();
+    await staying.pod.remove();
+    await api.stop();
+    const from = daemon.mark();
+    daemon.start();
+    await daemon.ready(from);
+    await expect(late.startContainer('rival')).rejects.toThrow(
+      /CPUs are kept for pods from before the start.*--kubeconfig/,
+    );
+    await api.start();
+    await connected(from);
+    await expect(late.startContainer('rival')).rejects.toThrow(/0 can be given now/);
+    const made = await staying.pod.inNewSandbox();
+    pods.push(made);
+    expect(await (await made.startContainer('main')).firstLine()).toBe(list);
+  });
+
   test('containers of a pod that do not fit together are refused together, in whatever order they are made', async () => {
     await start();
     await connected();
