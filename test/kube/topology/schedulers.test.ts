@@ -177,11 +177,17 @@ function situationOf(random: Random, machines: ReadonlyMap<string, Topology>): S
   const settings = settingsWith(rules);
   const reserved = parseCpuList(random.pick(['0', '0-1', '1,9', '0,4,12']));
   return {
-    model: new NodeModel(topology, { ...settings, reserved: reserved.intersect(topology.online) }),
+    model: synchronized(new NodeModel(topology, { ...settings, reserved: reserved.intersect(topology.online) })),
     threads: fullPcpusOnly ? 2 : 1,
     scope,
     hasFloor: minSharedCpus > 1 || options.strictCpuReservation || hasFollowers,
   };
+}
+
+/** The runtime has told of everything it has. */
+function synchronized(model: NodeModel): NodeModel {
+  model.apply({ kind: 'set-synchronized', synchronized: true });
+  return model;
 }
 
 function exclusivePod(random: Random, name: string, threads: number): PodModel {
@@ -333,7 +339,9 @@ describe('crane-scheduler, over random histories', () => {
       const isStatic = random.chance(0.6);
       const cpuManagerPolicy = isStatic ? ('static' as const) : ('exclusive' as const);
       const threads = base.model.settings.options.fullPcpusOnly ? 2 : 1;
-      const model = new NodeModel(base.model.topology, { ...settings, memoryNodes: 'off', cpuManagerPolicy });
+      const model = synchronized(
+        new NodeModel(base.model.topology, { ...settings, memoryNodes: 'off', cpuManagerPolicy }),
+      );
       const assigned: PodModel[] = [];
       let pending: PodModel[] = [];
       for (let step = 0; step < 25; step++) {
