@@ -113,16 +113,38 @@ function listOrders({ topology }: Snapshot, { options }: Terms, sources: readonl
 
 /** With NUMA nodes to go by, what each source has there comes before what any of them has elsewhere. */
 function preferNodes(
-  { topology }: Snapshot,
-  { options }: Terms,
+  snapshot: Snapshot,
+  terms: Terms,
   sources: readonly Source[],
   nodes: CpuSet | undefined,
 ): readonly Source[] {
-  if (nodes === undefined) return sources;
-  const preferred = cpusOfNodes(topology, nodes, options.alignBySocket);
+  if (nodes === undefined) return preferWholeCores(snapshot, terms, sources);
+  const preferred = cpusOfNodes(snapshot.topology, nodes, terms.options.alignBySocket);
   return [
-    ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(preferred) })),
-    ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(preferred) })),
+    ...preferWholeCores(
+      snapshot,
+      terms,
+      sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(preferred) })),
+    ),
+    ...preferWholeCores(
+      snapshot,
+      terms,
+      sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(preferred) })),
+    ),
+  ];
+}
+
+/**
+ * With full-pcpus-only, cores of which a thread is offline come last: as a request is for so many whole cores, beginning with one
+ * of them would tear another.
+ */
+function preferWholeCores({ topology }: Snapshot, { options }: Terms, sources: readonly Source[]): readonly Source[] {
+  const { largest, smallest } = topology.index.core;
+  if (!options.fullPcpusOnly || smallest === largest) return sources;
+  const small = CpuSet.unionOf(topology.cores.flatMap(({ cpus }) => (cpus.size < largest ? [cpus] : [])));
+  return [
+    ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.minus(small) })),
+    ...sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(small) })),
   ];
 }
 
