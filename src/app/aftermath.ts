@@ -53,6 +53,8 @@ function listMet({ request, moves }: Transaction): readonly string[] {
   switch (request?.kind) {
     case 'container-started':
       return [request.container.id];
+    case 'pauses-found':
+      return request.pauses.map(({ sandboxId }) => sandboxId);
     // Who was switched while it ran: its pod's quota may have to be lifted too.
     case 'pod-spec':
     case 'pod-specs':

@@ -43,7 +43,7 @@ export class DriftWatch {
 
   /** Watches exactly the containers that run with a promise. Cheap when nothing changed; call it after every change. */
   follow(): void {
-    const { containers } = this.parts.model;
+    const { allContainers: containers } = this.parts.model;
     if (this.closed) return;
     for (const [id, dir] of this.dirById) {
       const container = containers.get(id);
@@ -95,7 +95,7 @@ export class DriftWatch {
   private hasDrifted(id: string): boolean {
     const { model, cgroups } = this.parts;
     const dir = this.dirById.get(id);
-    const promise = model.containers.get(id)?.promise;
+    const promise = model.allContainers.get(id)?.promise;
     if (dir === undefined || !promise) return false;
     const reading = cgroups.readCpus(dir);
     return reading.kind === 'found' && !reading.cpus.equals(promise.cpus);

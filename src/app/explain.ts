@@ -15,10 +15,11 @@ type OfPod = Pick<ContainerStatus, 'podUid' | 'namespace' | 'pod' | 'container'>
  * candidates where the name is that of several pods.
  */
 export function explainPod(
-  { containers, idle }: Status,
+  { containers: all, idle }: Status,
   query: PodQuery,
   stepsOf: (containerId: string) => readonly AllocationStep[],
 ): Explanation {
+  const containers = all.filter(({ pause }) => !pause);
   const pods = listPods([...containers, ...idle].filter((each) => isOfPod(each, query)));
   if (pods.size > 1) {
     throw new CpusetdError(

@@ -28,6 +28,7 @@ import { makeRoom } from './make-room';
 import { notifyServiceManager } from './notify-service-manager';
 import { OnlineCpus } from './online-cpus';
 import { openGround } from './open-ground';
+import { PauseFinder } from './pause-finder';
 import { Reconciler } from './reconciler';
 import { RuntimeLink } from './runtime-link';
 import { loadMetrics, openDoors, servePeople } from './serve-people';
@@ -126,6 +127,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
           if (request?.kind === 'update-container' && !link.recorder.isUpdating(request.container.id))
             clues.noteUpdate(request.container.id, performance.now());
           if (done.isCut) reconciler.goOnServing();
+          if (request) pauses.follow(request);
           aftermath.begin(done);
         },
       },
@@ -185,6 +187,15 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       check: (ids) => reconciler.check(ids ?? [...model.containers.keys()]),
     });
 
+    const pauses = new PauseFinder({
+      model,
+      cgroups,
+      writes,
+      tell: (found) => transactor.handle({ kind: 'pauses-found', pauses: found }),
+      ...(link.isOn && { ask: (id) => link.ask((client, options) => client.readPause(id, options)) }),
+      faults,
+      signal,
+    });
     const attach = config.mode === 'nri' ? attachNri : (await import('./attach-proxy')).attachProxy;
     const attachment = attach({
       config,
@@ -192,6 +203,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       transactor,
       cgroups,
       link,
+      pauses,
       gap,
       health,
       log,

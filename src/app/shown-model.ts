@@ -59,7 +59,7 @@ export class ShownModel {
     const { model, verdicts, now } = this.parts;
     const before = this.shownById;
     this.shownById = new Map();
-    for (const container of model.containers.values()) {
+    for (const container of model.allContainers.values()) {
       const sources: Sources = {
         container,
         pod: model.pods.get(container.sandboxId),
@@ -130,6 +130,7 @@ function showContainer(
     namespace: pod?.namespace ?? '',
     pod: pod?.name ?? '',
     container: container.name,
+    ...(container.pause && { pause: true as const }),
     placement: container.placement,
     ...(container.promise && {
       promise: {

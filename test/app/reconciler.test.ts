@@ -291,10 +291,10 @@ describe('a fault of our own', () => {
   test('in the judgement of one container leaves the others judged and repaired, once each', async () => {
     stage = new Stage('make p/a 2; make q/b 2').has('p p/a#1 q q/b#1');
     stage.kernel.set('p/a#1', '0').set('q/b#1', '0');
-    const { containers } = stage.node.model;
+    const { containers, allContainers } = stage.node.model;
     const broken = Object.defineProperty({ ...containers.get('p/a#1')! }, 'entitled', { get: fault });
-    (containers as Map<string, typeof broken>).set('p/a#1', broken);
-    (containers as Map<string, typeof broken>).set('q/b#1', { ...containers.get('q/b#1')! });
+    for (const map of [containers, allContainers] as Map<string, typeof broken>[])
+      map.set('p/a#1', broken).set('q/b#1', { ...containers.get('q/b#1')! });
     await stage.reconciler.round();
     expect([stage.kernel.get('q/b#1'), stage.drifts]).toEqual(['2,6', ['repair']]);
     expect(stage.verdicts.get('p/a#1')?.verdict.kind).toBe('unknown');

@@ -329,6 +329,8 @@ export interface ContainerStatus {
   nodes: string;
   /** Its CPUs are those of its pod: other containers of the pod use the same. */
   sharedInPod: boolean;
+  /** It is the pause container of its pod, and `id` that of the sandbox. */
+  pause: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -2742,6 +2744,7 @@ function createBaseContainerStatus(): ContainerStatus {
     kind: 0,
     nodes: "",
     sharedInPod: false,
+    pause: false,
     _unknownFields: {},
   };
 }
@@ -2795,6 +2798,9 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
     }
     if (message.sharedInPod !== false) {
       writer.uint32(128).bool(message.sharedInPod);
+    }
+    if (message.pause !== false) {
+      writer.uint32(136).bool(message.pause);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -2948,6 +2954,14 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
             message.sharedInPod = reader.bool();
             continue;
           }
+          case 17: {
+            if (tag !== 136) {
+              break;
+            }
+
+            message.pause = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2995,6 +3009,7 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
     message.kind = object.kind ?? 0;
     message.nodes = object.nodes ?? "";
     message.sharedInPod = object.sharedInPod ?? false;
+    message.pause = object.pause ?? false;
     return message;
   },
 };

@@ -68,11 +68,11 @@ export class Draft {
     else if (change.kind === 'set-topology' || change.kind === 'set-settings') this.everyone = true;
   };
 
-  /** The containers whose promise may have changed: all of them when assignments, machine or rules did. */
+  /** The containers, pause containers included, whose promise may have changed: all of them when assignments, machine or rules did. */
   readonly affected = (): Container[] => {
-    const { containers } = this.model;
-    if (this.everyone) return [...containers.values()];
-    return [...this.touchedIds].flatMap((id) => containers.get(id) ?? []);
+    const { allContainers } = this.model;
+    if (this.everyone) return [...allContainers.values()];
+    return [...this.touchedIds].flatMap((id) => allContainers.get(id) ?? []);
   };
 
   /** The pods about which anything changed, by the uid that the runtime knows them by. */
