@@ -192,7 +192,8 @@ export class SimulatedNode {
     const withPause = { ...pod, pause: { cgroupsPath: `${pod.cgroupParent}/${pod.sandboxId}` } };
     this.pods.set(pod.sandboxId, withPause);
     this.kernel.set(pod.sandboxId, this.topology.online); // it runs before anybody is told
-    this.send({ kind: 'pod-started', pod: withPause });
+    // One that could not be told of is made again.
+    for (let tries = 0; tries < 3 && this.send({ kind: 'pod-started', pod: withPause })?.kind === 'refuse'; tries++);
     this.tellOfPauses([withPause]);
     return withPause;
   }
