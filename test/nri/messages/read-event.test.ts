@@ -138,6 +138,13 @@ test('a container under creation is told with all that a decision needs', () => 
   });
 });
 
+test('CPUs that the runtime gives to pause containers are told with the pod', () => {
+  const linux = { cgroupsPath: 'kubepods-podu.slice:crio:s', resources: { cpu: { cpus: '0-1' } } };
+  const payload = encodeEventRequest({ pod: { id: 's', linux } });
+  const event = readEvent('RunPodSandbox', payload) as Extract<RuntimeEvent, { kind: 'pod-started' }>;
+  expect(event.pod.pause).toEqual({ cgroupsPath: 'kubepods-podu.slice:crio:s', cpus: '0-1' });
+});
+
 test('an update tells only what is asked for: wrappers around 0 are not set', () => {
   const [update] = eventsOf(readNriCapture('containerd-2.3.4-life')).filter(({ kind }) => kind === 'update-container');
   expect(update).toMatchObject({ container: { resources: { shares: 1024, cpus: '1' } } });
