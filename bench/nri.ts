@@ -7,7 +7,7 @@
  * parts can be timed, and the bare write of the same state file, also in alternation. Times are µs of single calls;
  * compare ratios, not runs. Needs root and CPUs 0 and 1; CPU 0 is reserved, so CPU 1 is the one that is given out.
  *
- * Arguments: --quick, --bundle FILE, and the parts that are wanted: shared, exclusive, groups (all).
+ * Arguments: --quick, --bundle FILE, and the parts that are wanted: shared, exclusive, pauses, groups (all).
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,6 +41,7 @@ async function main(): Promise<void> {
     if (isWanted('shared')) await measureShared(makeFolder(dir, 'shared'), bundle);
     if (isWanted('exclusive'))
       for (const count of [0, 10, 100]) await measureExclusive(makeFolder(dir, `exclusive-${count}`), bundle, count);
+    if (isWanted('pauses')) for (const count of [100, 500]) measurePauses(makeFolder(dir, `pauses-${count}`), count);
     if (isWanted('groups')) measureGroups(makeFolder(dir, 'groups'));
   } finally {
     rmSync(dir, { recursive: true });
@@ -177,6 +178,55 @@ function reportExclusive(
     `at p50, against the bare durable write: our write ${ratio(parts.write)}, the whole allocation from bytes to bytes ` +
       `${ratio(parts.total)}${count === 0 ? ' (target: at most 1.3)' : ''}, the round trip ${ratio(times.daemon)}`,
   );
+}
+
+/** A container that gets CPU 1 for itself beside so many pods of one shared container, without and with their pause containers. */
+function measurePauses(dir: string, count: number): void {
+  const [calls, warmUp] = quick ? [20, 10] : [60, 20];
+  const nodes = [false, true].map((withPauses) => {
+    const name = `cpusetd-bench-${withPauses ? 'p' : 'n'}-${process.pid}`;
+    const own = makeFolder(dir, withPauses ? 'with' : 'without');
+    const shared = makeSharedContainers(name, count, machine);
+    const pauses = makeSharedContainers(`${name}-pauses`, withPauses ? count : 0, machine);
+    const node = openInProcess(own, topology);
+    const { transactor } = node;
+    transactor.handle(describeAll(shared), liveOf(shared));
+    transactor.handle({
+      kind: 'pauses-found',
+      pauses: pauses.containers.map(({ linux }, i) => ({
+        sandboxId: shared.pods[i]!.id,
+        cgroupsPath: linux!.cgroupsPath,
+        found: topology.online,
+      })),
+    });
+    return { node, shared, pauses, us: [] as number[], moveUs: [] as number[] };
+  });
+  try {
+    for (let i = -warmUp; i < calls; i++) {
+      const subject = makeSubject('exclusive', i);
+      for (const { node, shared, pauses, us, moveUs } of i % 2 === 0 ? nodes : [...nodes].reverse()) {
+        node.carryOut('RunPodSandbox', encodeRunPod(subject));
+        const { totalMs, moveMs } = node.carryOut('CreateContainer', encodeCreate(subject));
+        for (const each of [shared, pauses]) if (i === 0 && each.containers.length > 0) expectCpus(each, '0');
+        if (i >= 0) {
+          us.push(toUs(totalMs));
+          moveUs.push(toUs(moveMs));
+        }
+        node.carryOut('StopContainer', encodeStop(subject));
+        node.carryOut('RemovePodSandbox', encodeRemovePod(subject));
+      }
+    }
+    const [without, withThem] = nodes.map(({ us }) => us);
+    printTable(`CreateContainer with an allocation beside ${count} pods, in process, ${calls} calls each, µs`, {
+      'without pause containers': rowOf(without!),
+      'of it: cgroup writes': rowOf(nodes[0]!.moveUs),
+      'with their pause containers': rowOf(withThem!),
+      'of it: cgroup writes of all': rowOf(nodes[1]!.moveUs),
+    });
+    console.log(`pause containers make it ${(median(withThem!) / median(without!)).toFixed(2)} times as long at p50`);
+  } finally {
+    for (const { shared, pauses } of nodes) for (const each of [shared, pauses]) each.remove();
+  }
 }
 
 const TOGETHER = [1, 8, 32] as const;

@@ -5,7 +5,7 @@ import type { NodeView } from '../core/model/node-model';
 import type { AlignmentBoundary } from '../core/topology/alignment';
 import type { DriftCause } from '../core/verdict/drift-cause';
 import type { VerdictKind } from '../core/verdict/judge';
-import { ALARM_KINDS, type ConnectionState, type Status } from './status';
+import { ALARM_KINDS, type ConnectionState, type ContainerStatus, type Status } from './status';
 
 /** Seconds. From a decision in memory to a write that waits for a slow disk. */
 const BUCKETS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
@@ -76,10 +76,25 @@ export class Metrics {
       ['numa_node'],
       () => node.topology.numaNodes.map(({ id, cpus }) => [{ numa_node: String(id) }, node.exclusive.countIn(cpus)]),
     );
-    this.gauge('container_verdicts', 'Containers by what became of their promise.', ['verdict'], () => {
-      const { containers } = status();
-      return VERDICTS.map((verdict) => [{ verdict }, containers.filter((c) => c.verdict.kind === verdict).length]);
-    });
+    const countVerdicts = (isMeant: (container: ContainerStatus) => boolean) => () => {
+      const containers = status().containers.filter(isMeant);
+      return VERDICTS.map((verdict): [{ verdict: string }, number] => [
+        { verdict },
+        containers.filter((c) => c.verdict.kind === verdict).length,
+      ]);
+    };
+    this.gauge(
+      'container_verdicts',
+      'Containers by what became of their promise.',
+      ['verdict'],
+      countVerdicts(({ pause }) => !pause),
+    );
+    this.gauge(
+      'pause_container_verdicts',
+      'The same of the pause containers of pods.',
+      ['verdict'],
+      countVerdicts(({ pause }) => pause === true),
+    );
     for (const peer of ['nri', 'cri', 'kube'] as const) {
       this.gauge(`${peer}_connection_state`, '1 for the state that the connection is in.', ['state'], () =>
         CONNECTION_STATES.map((state) => [{ state }, (status().node[peer]?.state ?? 'off') === state ? 1 : 0]),

@@ -121,6 +121,8 @@ export interface ContainerStatus {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
+  /** It is the pause container of its pod, and `id` that of the sandbox. */
+  readonly pause?: true;
   readonly placement: Placement;
   /** Absent when left alone. */
   readonly promise?: QuotaPromise;

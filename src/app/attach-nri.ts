@@ -9,7 +9,7 @@ const RECONNECT_AFTER_MS = 30_000;
 
 /** Serves the runtime as an NRI plugin: it asks us about every container. */
 export function attachNri(parts: AttachmentParts): Attachment {
-  const { config, transactor, cgroups, gap, health, link, log, signal, startedAt } = parts;
+  const { config, transactor, cgroups, gap, health, link, pauses, log, signal, startedAt } = parts;
   let current: PluginState | undefined;
   let noteContact: () => void = () => undefined;
   const firstContact = new Promise<void>((resolve) => (noteContact = resolve));
@@ -19,7 +19,10 @@ export function attachNri(parts: AttachmentParts): Attachment {
     pluginIndex: config.nriPluginIndex,
     handler: {
       onEvent: (event) =>
-        transactor.handle(event, event.kind === 'synchronize' ? readLiveCpusets(cgroups, event.containers) : undefined),
+        transactor.handleAll(
+          pauses.withPause(event),
+          event.kind === 'synchronize' ? readLiveCpusets(cgroups, event.containers) : undefined,
+        )[0]!,
     },
     log,
     signal,

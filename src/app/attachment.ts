@@ -5,6 +5,7 @@ import type { NodeModel } from '../core/model/node-model';
 import type { Cgroups } from '../host';
 import type { Config } from './config';
 import type { GapKeeper } from './gap';
+import type { PauseFinder } from './pause-finder';
 import type { RuntimeLink } from './runtime-link';
 import type { Transactor } from './transactor';
 
@@ -37,6 +38,7 @@ export interface AttachmentParts {
   readonly transactor: Transactor;
   readonly cgroups: Cgroups;
   readonly link: RuntimeLink;
+  readonly pauses: PauseFinder;
   readonly gap: GapKeeper;
   readonly health: HealthState;
   readonly log: Logger;

@@ -66,7 +66,7 @@ export class DriftWatch {
 
   /** Watches exactly the containers that run with a promise. Cheap when nothing changed; call it after every change. */
   follow(): void {
-    const { containers } = this.parts.model;
+    const { allContainers: containers } = this.parts.model;
     if (this.closed) return;
     for (const [id, dir] of this.dirById) {
       if (isWatchable(containers.get(id))) continue;
@@ -117,7 +117,7 @@ export class DriftWatch {
 
   /** Who has no cgroup yet is not missed: `follow` comes to it again. */
   private begin(id: string): { readonly missed?: Missed } {
-    const container = this.parts.model.containers.get(id);
+    const container = this.parts.model.allContainers.get(id);
     const at = isWatchable(container) ? cgroupPathOf(container.cgroupsPath) : undefined;
     if (at?.kind !== 'path') return {};
     const outcome = this.watch.add(at.path);
@@ -178,7 +178,7 @@ export class DriftWatch {
   private hasDrifted(id: string): boolean {
     const { model, cgroups } = this.parts;
     const dir = this.dirById.get(id);
-    const promise = model.containers.get(id)?.promise;
+    const promise = model.allContainers.get(id)?.promise;
     if (dir === undefined || !promise) return false;
     const reading = cgroups.readCpus(dir);
     return reading.kind === 'found' && !reading.cpus.equals(promise.cpus);

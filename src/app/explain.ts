@@ -27,7 +27,8 @@ export interface Known {
  * NOT_FOUND, or FAILED_PRECONDITION with the candidates where the name is that of several pods.
  */
 export function explainPod({ status, refused, stepsOf, view }: Known, query: PodQuery): Explanation {
-  const { containers, idle } = status;
+  const { idle } = status;
+  const containers = status.containers.filter(({ pause }) => !pause);
   const asRefused = refused.map((refusal) => ({ ...nameOf(refusal), refusal })).filter((each) => isOfPod(each, query));
   const pods = listPods([...[...containers, ...idle].filter((each) => isOfPod(each, query)), ...asRefused]);
   if (pods.size > 1) {

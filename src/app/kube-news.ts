@@ -27,7 +27,7 @@ export function toNews(view: NodeView, { message, fields }: Note): PodNews | und
 
 /** That a foreign write was put right. */
 export function repairedNews(view: NodeView, containerId: string): PodNews | undefined {
-  const container = view.containers.get(containerId);
+  const container = view.allContainers.get(containerId);
   if (!container) return undefined;
   const cpus = container.promise?.cpus.toString() ?? '';
   return newsOf(view, {

@@ -76,7 +76,7 @@ export class OnlineCpus {
   }
 
   private forEachDir(write: (dir: string) => WriteOutcome): void {
-    for (const container of this.parts.model.containers.values()) {
+    for (const container of this.parts.model.allContainers.values()) {
       const at = cgroupPathOf(container.cgroupsPath);
       if (at.kind === 'refused' || !hasCgroup(container)) continue;
       this.warnOf(write(at.path), { containerId: container.id });

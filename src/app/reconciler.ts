@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { samePromise, type Container, type CpuPromise } from '../core/model/container';
 import { takeKnown } from '../core/model/known-before';
@@ -57,6 +58,8 @@ export interface ReconcileObserver {
   onSwept(): void;
 }
 
+const PAUSES_AT_ONCE = 64;
+
 /**
  * Compares what was promised with what the kernel and the runtime really have, and puts right what differs. An exception
  * in the work for one container, or in one part of a round, ends nothing but that.
@@ -92,14 +95,15 @@ export class Reconciler {
     this.pending.lookNow();
     this.sweep([...model.containers.values()], { sample: true });
     faults.contain('saving again', () => transactor.saveAgain());
+    await faults.containAsync('the round over pause containers', () => this.sweepPauses());
     await faults.containAsync('comparing with the runtime', () => this.compareWithRuntime());
   }
 
   /** Looks at these containers now. `written`: because somebody has just written their cgroups. */
   check(containerIds: readonly string[], { written = false } = {}): void {
-    const { containers } = this.parts.model;
+    const { allContainers } = this.parts.model;
     this.sweep(
-      containerIds.flatMap((id) => containers.get(id) ?? []),
+      containerIds.flatMap((id) => allContainers.get(id) ?? []),
       { written },
     );
   }
@@ -108,7 +112,7 @@ export class Reconciler {
    * Reads containers back, soon and in turns: those whose last verdict was given on something else than is true now; `always`: the
    * others too.
    */
-  readBack(containerIds: Iterable<string> = this.parts.model.containers.keys(), { always = false } = {}): void {
+  readBack(containerIds: Iterable<string> = this.parts.model.allContainers.keys(), { always = false } = {}): void {
     this.line.add(containerIds, { always });
   }
 
@@ -123,6 +127,16 @@ export class Reconciler {
     );
   }
 
+  /** As many as there are pods, and nobody is in a hurry: some in each turn of the event loop. */
+  private async sweepPauses(): Promise<void> {
+    const { model, signal } = this.parts;
+    const ids = [...model.allContainers.values()].flatMap(({ id, pause }) => (pause ? [id] : []));
+    for (let from = 0; from < ids.length && !signal.aborted; from += PAUSES_AT_ONCE) {
+      await nextTurn();
+      this.check(ids.slice(from, from + PAUSES_AT_ONCE));
+    }
+  }
+
   /** A transaction could not decide on all who lack CPUs: the others have their turn now. */
   goOnServing(): void {
     this.pending.goOn();
@@ -131,14 +145,14 @@ export class Reconciler {
   private readBackSome(asked: readonly Asked[]): number {
     const { model, verdicts, faults } = this.parts;
     const containers = asked.flatMap(({ containerId, always }) => {
-      const container = model.containers.get(containerId);
+      const container = model.allContainers.get(containerId);
       return container && hasCgroup(container) && (always || isOutdated(model, container, verdicts.get(containerId)))
         ? [container]
         : [];
     });
     const nowMs = performance.now();
     const unsettled = [...this.look(containers)].filter(([id, observation]) => {
-      const container = model.containers.get(id)!;
+      const container = model.allContainers.get(id)!;
       const isSettled = faults.contain('judging', () => this.judgeAsRead(container, observation, nowMs), id);
       return isSettled !== true;
     });
@@ -256,7 +270,7 @@ export class Reconciler {
     else if (drift?.action !== 'wait') alarms.clear('repairs-stopped', containerId);
     if (drift) return;
     this.repairs.settle(containerId, nowMs);
-    const promise = this.parts.model.containers.get(containerId)?.promise;
+    const promise = this.parts.model.allContainers.get(containerId)?.promise;
     if (this.handedOver.has(containerId) && hasAsPromised(promise, seen)) this.noteRepaired(containerId);
   }
 
@@ -273,7 +287,7 @@ export class Reconciler {
     const { model, log } = this.parts;
     this.handedOver.delete(containerId);
     this.tellRepair('ok', containerId);
-    log.info({ containerId, cpus: model.containers.get(containerId)?.promise?.cpus.toString() }, 'repaired');
+    log.info({ containerId, cpus: model.allContainers.get(containerId)?.promise?.cpus.toString() }, 'repaired');
   }
 
   /** Returns whose quotas were written. */
@@ -296,13 +310,13 @@ export class Reconciler {
       judged.flatMap(({ containerId, drift }) => (drift?.action === 'repair' ? [containerId] : [])),
     );
     const ids = [...new Set([...repaired, ...lifted])];
-    for (const [id, observation] of this.look(ids.flatMap((id) => model.containers.get(id) ?? [])))
+    for (const [id, observation] of this.look(ids.flatMap((id) => model.allContainers.get(id) ?? [])))
       faults.contain('judging again', () => this.judgeAgain(id, observation, repaired.has(id)), id);
   }
 
   private judgeAgain(containerId: string, observation: Observation, isRepaired: boolean): void {
     const { model, writes } = this.parts;
-    const container = model.containers.get(containerId)!;
+    const container = model.allContainers.get(containerId)!;
     const verdict = judge(model, container, observation);
     // Where the runtime does the writing the verdict stays: it has not come to it yet.
     if (verdict.kind !== 'drifted' || !isRepaired) this.record(container, verdict, observation);
@@ -334,13 +348,13 @@ export class Reconciler {
 
   private forgetTheGone(): void {
     const { model, verdicts, clues, alarms, faults } = this.parts;
-    faults.keepOnly(model.containers);
-    verdicts.keepOnly(model.containers);
-    clues.keepOnly(model.containers);
-    this.repairs.keepOnly(model.containers);
-    for (const id of this.handedOver) if (!model.containers.has(id)) this.handedOver.delete(id);
+    faults.keepOnly(model.allContainers);
+    verdicts.keepOnly(model.allContainers);
+    clues.keepOnly(model.allContainers);
+    this.repairs.keepOnly(model.allContainers);
+    for (const id of this.handedOver) if (!model.allContainers.has(id)) this.handedOver.delete(id);
     for (const { kind, subject } of alarms.list())
-      if (kind === 'repairs-stopped' && !model.containers.has(subject)) alarms.clear(kind, subject);
+      if (kind === 'repairs-stopped' && !model.allContainers.has(subject)) alarms.clear(kind, subject);
   }
 
   private async compareWithRuntime(): Promise<void> {

@@ -29,6 +29,7 @@ import { makeRoom } from './make-room';
 import { notifyServiceManager } from './notify-service-manager';
 import { OnlineCpus } from './online-cpus';
 import { openGround } from './open-ground';
+import { PauseFinder } from './pause-finder';
 import { Reconciler } from './reconciler';
 import { openRefusals } from './refusal-file';
 import { RuntimeLink } from './runtime-link';
@@ -150,6 +151,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
           if (request?.kind === 'update-container' && !link.recorder.isUpdating(request.container.id))
             clues.noteUpdate(request.container.id, performance.now());
           if (done.isCut) reconciler.goOnServing();
+          if (request) pauses.follow(request);
           aftermath.begin(done);
         },
       },
@@ -213,6 +215,15 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       readBack: (ids, options) => reconciler.readBack(ids, options),
     });
 
+    const pauses = new PauseFinder({
+      model,
+      cgroups,
+      writes,
+      tell: (found) => transactor.handle({ kind: 'pauses-found', pauses: found }),
+      ...(link.isOn && { ask: (id) => link.ask((client, options) => client.readPause(id, options)) }),
+      faults,
+      signal,
+    });
     const attach = config.mode === 'nri' ? attachNri : (await import('./attach-proxy')).attachProxy;
     const attachment = attach({
       config,
@@ -220,6 +231,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       transactor,
       cgroups,
       link,
+      pauses,
       gap,
       health,
       log,

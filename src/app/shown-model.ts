@@ -66,7 +66,7 @@ export class ShownModel {
     this.shownById = new Map();
     const { topology, settings } = model;
     const isPoolOverlapping = model.sharedPool.overlaps(model.exclusive);
-    for (const container of model.containers.values()) {
+    for (const container of model.allContainers.values()) {
       const sources: Sources = {
         container,
         pod: model.pods.get(container.sandboxId),
@@ -147,6 +147,7 @@ function showContainer(
     namespace: pod?.namespace ?? '',
     pod: pod?.name ?? '',
     container: container.name,
+    ...(container.pause && { pause: true as const }),
     placement: container.placement,
     ...(container.promise && {
       promise: {

@@ -259,7 +259,7 @@ export class Transactor {
     const { model, log } = this.parts;
     const failed: Move[] = [];
     for (const planned of moves) {
-      const container = model.containers.get(planned.containerId);
+      const container = model.allContainers.get(planned.containerId);
       // A later event of the batch may have changed the promise again: only the last one is carried out, and once.
       const move = { ...planned, to: container?.promise ?? planned.to };
       if (container && samePromise(container.told, move.to)) continue;
@@ -276,8 +276,9 @@ export class Transactor {
           this.aside(() => log.warn({ containerId: move.containerId, because: failure.because }, 'could not move'));
       }
     }
-    if (answer.kind !== 'ok' || failed.length === 0) return { answer, failed };
-    return { answer: { ...answer, updates: failed.map(toUpdate) }, failed };
+    // The runtime has no update for a pause container: the reconciler tries again.
+    const updates = failed.filter(({ containerId }) => model.containers.has(containerId)).map(toUpdate);
+    return { answer: answer.kind === 'ok' && updates.length > 0 ? { ...answer, updates } : answer, failed };
   }
 
   private move(move: Move): MoveFailure | undefined {

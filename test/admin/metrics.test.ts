@@ -40,6 +40,9 @@ test.each`
   ${'cpusetd_cpu_manager_allocation_per_numa{numa_node="1"}'} | ${2}
   ${'cpusetd_container_verdicts{verdict="violated"}'}         | ${1}
   ${'cpusetd_container_verdicts{verdict="drifted"}'}          | ${0}
+  ${'cpusetd_container_verdicts{verdict="kept"}'}             | ${1}
+  ${'cpusetd_pause_container_verdicts{verdict="kept"}'}       | ${1}
+  ${'cpusetd_pause_container_verdicts{verdict="violated"}'}   | ${0}
   ${'cpusetd_nri_connection_state{state="ready"}'}            | ${1}
   ${'cpusetd_nri_connection_state{state="connecting"}'}       | ${0}
   ${'cpusetd_cri_connection_state{state="connecting"}'}       | ${1}

@@ -64,6 +64,7 @@ export const sampleStatus: Status = {
       nodes: parseCpuList('0-1'),
       rules: { ...rules, policy: 'numa', chosenBy: 'topology.crane.io/cpu-policy' },
     },
+    { ...container({ id: 'e', pod: 'far', container: '(pause)', placement: 'shared', requested: 0 }), pause: true },
     {
       ...container({ id: 'c', pod: 'old', container: 'x', placement: 'left-alone', requested: 0 }),
       because: 'policy none',

@@ -41,10 +41,16 @@ function attach(): { health: HealthState; attachment: Attachment } {
   attachment = attachNri({
     config: { nriSocket: join(folder, 'nri.sock'), nriPluginName: 'cpusetd', nriPluginIndex: '50' },
     transactor: {
-      handle: ({ kind }: RuntimeEvent, live?: LiveCpusets) => {
-        told.push([kind, ...(live ? [...live.values()].map((cpus) => cpus.toString()) : [])].join(' '));
-        return { kind: 'ok' };
-      },
+      handleAll: (events: readonly RuntimeEvent[], live?: LiveCpusets) =>
+        events.map(({ kind }) => {
+          told.push([kind, ...(live ? [...live.values()].map((cpus) => cpus.toString()) : [])].join(' '));
+          return { kind: 'ok' };
+        }),
+    },
+    // Each new pod has a pause container.
+    pauses: {
+      withPause: (event: RuntimeEvent) =>
+        event.kind === 'pod-started' ? [event, { kind: 'pauses-found', pauses: [] }] : [event],
     },
     cgroups: openCgroups({ cgroupRoot: folder }),
     gap: { begin: () => void told.push('gap begins'), end: () => void told.push('gap ends') },
@@ -110,10 +116,10 @@ describe('a connection', () => {
 
     told.length = 0;
     await runtime.runPod({ name: 'new' });
-    expect(told).toEqual(['pod-started']); // nothing is read for what is asked all the time
+    expect(told).toEqual(['pod-started', 'pauses-found']); // nothing is read for what is asked all the time
     await runtime.close();
-    await waitUntil(() => told.length > 1);
-    expect(told[1]).toBe('gap begins');
+    await waitUntil(() => told.length > 2);
+    expect(told[2]).toBe('gap begins');
   });
 
   test('how far it is can be told', async () => {
@@ -138,7 +144,7 @@ describe('a connection', () => {
       now.mockReturnValue(sinceMs + 29_999);
       attachment.resynchronize();
       await runtime.runPod({ name: 'served' });
-      expect([dropped, told.at(-1)]).toEqual([0, 'pod-started']);
+      expect([dropped, ...told.slice(-2)]).toEqual([0, 'pod-started', 'pauses-found']);
       now.mockReturnValue(sinceMs + 30_000);
       attachment.resynchronize();
       await waitUntil(() => told.filter((line) => line === 'synchronize').length === 2 && dropped > 0);

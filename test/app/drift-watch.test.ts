@@ -27,7 +27,7 @@ function watching(count: number, limit = Infinity) {
   for (let i = 0; i < count; i++) run(`c${i}`);
   let unwatched = 0;
   const watch = new DriftWatch({
-    model: { containers } as unknown as NodeView,
+    model: { containers, allContainers: containers } as unknown as NodeView,
     cgroups: {
       watch: (options) => {
         port = options;

@@ -77,6 +77,18 @@ test.each`
   }).toEqual(traits);
 });
 
+test('pause containers are shown as such, and explain no pod', () => {
+  const backend = backendAfter('make static/a 2; pause static 0-7');
+  const [pause] = backend.status().containers.filter(({ pause }) => pause);
+  expect(pause).toMatchObject({ id: 'sandbox-static', podUid: 'static', container: '(pause)', placement: 'shared' });
+  expect(pause?.promise?.cpus.toString()).toBe('0');
+  const explained = backend.explain({ kind: 'pod', namespace: '', pod: 'static', container: '' });
+  expect(explained).toMatchObject({ containers: [{ container: { container: 'a' } }] });
+  expect(backend.podResources().pods.flatMap(({ containers }) => containers.map((each) => each.container))).toEqual([
+    'a',
+  ]);
+});
+
 test('a container that shares has neither kind nor rules', () => {
   const [container] = backendAfter('make none/a 2').status().containers;
   expect(container).toMatchObject({ placement: 'shared' });

@@ -143,13 +143,13 @@ function cgroupsOf(stage: Stage): Cgroups {
   const { model } = node;
   const failAt = () => stage.failAt;
   const cpusOf = (dir: string): CpuSet => {
-    const container = [...model.containers.values()].find(({ cgroupsPath }) => cgroupsPath === dir);
+    const container = [...model.allContainers.values()].find(({ cgroupsPath }) => cgroupsPath === dir);
     const written = container && kernel.get(container.id);
     return written === undefined ? (container?.told?.cpus ?? CpuSet.empty) : parseCpuList(written);
   };
   return {
     readCpuset: (dir: string) => {
-      const id = [...model.containers.values()].find(({ cgroupsPath }) => cgroupsPath === dir)?.id;
+      const id = [...model.allContainers.values()].find(({ cgroupsPath }) => cgroupsPath === dir)?.id;
       failAt()[`read ${id}`]?.();
       stage.reads++;
       const reading = stage.readAs(id ?? '');
@@ -165,6 +165,41 @@ function cgroupsOf(stage: Stage): Cgroups {
 
 let stage: Stage;
 afterEach(() => stage.end());
+
+describe('pause containers', () => {
+  test('are looked at in each round, some in a turn of the event loop, and what drifted is repaired', async () => {
+    const pods = Array.from({ length: 100 }, (_, i) => `q${i}`);
+    const history = pods.map((uid) => `pod ${uid}; pause ${uid} 0-7`).join('; ');
+    stage = new Stage(`${history}; make p/a 2`).has(`p p/a#1 ${pods.join(' ')}`);
+    for (const uid of pods) stage.kernel.set(`sandbox-${uid}`, '0-7');
+    let [moves, most] = [0, 0];
+    const countTurn = (): void => {
+      most = Math.max(most, stage.moves - moves);
+      moves = stage.moves;
+      turn = setImmediate(countTurn);
+    };
+    let turn = setImmediate(countTurn);
+    await stage.reconciler.round();
+    clearImmediate(turn);
+    for (const uid of pods) {
+      expect(stage.kernel.get(`sandbox-${uid}`)).toBe('0');
+      expect(stage.verdicts.get(`sandbox-${uid}`)?.verdict.kind).toBe('kept');
+    }
+    expect([stage.moves, most <= 64, stage.resynchronized]).toEqual([100, true, []]);
+  });
+
+  test('that somebody wrote are repaired at once, and verdicts on those that are gone are forgotten', async () => {
+    stage = new Stage('make p/a 2; pod q; pause q 0-7').has('p p/a#1 q');
+    stage.kernel.set('sandbox-q', '0-7');
+    stage.reconciler.check(['sandbox-q'], { written: true });
+    expect([stage.kernel.get('sandbox-q'), stage.drifts, stage.repairs]).toEqual(['0', ['repair'], ['ok']]);
+    stage.has('p p/a#1');
+    await stage.reconciler.round();
+    expect([...stage.node.model.allContainers.keys()]).toEqual(['p/a#1']);
+    await stage.reconciler.round();
+    expect(stage.verdicts.get('sandbox-q')).toBeUndefined();
+  });
+});
 
 test('what the runtime no longer has is released', async () => {
   stage = new Stage('make p/a 2; make q/s 0').has('q q/s#1');
@@ -320,10 +355,10 @@ describe('a fault of our own', () => {
   test('in the judgement of one container leaves the others judged and repaired, once each', async () => {
     stage = new Stage('make p/a 2; make q/b 2').has('p p/a#1 q q/b#1');
     stage.kernel.set('p/a#1', '0').set('q/b#1', '0');
-    const { containers } = stage.node.model;
+    const { containers, allContainers } = stage.node.model;
     const broken = Object.defineProperty({ ...containers.get('p/a#1')! }, 'entitled', { get: fault });
-    (containers as Map<string, typeof broken>).set('p/a#1', broken);
-    (containers as Map<string, typeof broken>).set('q/b#1', { ...containers.get('q/b#1')! });
+    for (const map of [containers, allContainers] as Map<string, typeof broken>[])
+      map.set('p/a#1', broken).set('q/b#1', { ...containers.get('q/b#1')! });
     await stage.reconciler.round();
     expect([stage.kernel.get('q/b#1'), stage.drifts]).toEqual(['2,6', ['repair']]);
     expect(stage.verdicts.get('p/a#1')?.verdict.kind).toBe('unknown');

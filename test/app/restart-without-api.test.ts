@@ -72,7 +72,8 @@ class Story {
   /** Where each container is, by the kernel. */
   get where(): string {
     const { node } = this;
-    return [...node.kernel].map(([id, cpus]) => `${node.containers.get(id)!.info.name} ${cpus.toString()}`).join('; ');
+    const ofContainers = [...node.kernel].filter(([id]) => node.containers.has(id));
+    return ofContainers.map(([id, cpus]) => `${node.containers.get(id)!.info.name} ${cpus.toString()}`).join('; ');
   }
 }
 

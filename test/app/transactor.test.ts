@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { Transactor, type MoveFailure } from '../../src/app/transactor';
-import { CpuSet } from '../../src/core/cpuset';
+import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { NodeModel } from '../../src/core/model/node-model';
 import { planMoves } from '../../src/core/plan/plan-moves';
@@ -497,6 +497,17 @@ describe('a fault of our own', () => {
     expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
     expect({ memory: stage.memory, disk: stage.disk }).toEqual({ memory: 'p/a 1,5', disk: 'p/a 1,5' });
     expect([stage.kernel.get('q/t'), stage.model.containers.get('q/s')?.told]).toEqual(['0,2-4,6-7', undefined]);
+  });
+
+  test('in the move of a pause container is nothing that the runtime is asked for: it has no update for one', () => {
+    const stage = stageWithSharedContainer();
+    const pause = { sandboxId: 'sandbox-q', cgroupsPath: '/kubepods/podq/pause', found: parseCpuList('0-7') };
+    stage.handle({ kind: 'pauses-found', pauses: [pause] });
+    stage.failMove = () => fault();
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
+    stage.failMove = (id) => (id === 'sandbox-q' ? fault() : undefined);
+    expect(stage.handle(create('p', 'b', 2))).toEqual(['2,6']);
+    expect(stage.model.allContainers.get('sandbox-q')?.told).toBeUndefined();
   });
 
   test('in making room above one pod keeps room from no other', () => {

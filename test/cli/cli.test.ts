@@ -222,7 +222,7 @@ describe('status', () => {
 
       const top = lines.findIndex((line) => line.startsWith('POD '));
       const header = lines[top]!;
-      const rows = lines.slice(top + 1, top + 5);
+      const rows = lines.slice(top + 1, top + 6);
       const column = (row: string, name: string): string => row.slice(header.indexOf(name)).split('  ')[0]!;
       expect(
         rows.map((row) => [
@@ -249,6 +249,7 @@ describe('status', () => {
         ],
         ['sidecar', 'shared', '-', '-', '0-1,6-7', 'kept', 'not a whole number of CPUs', 'uid-web'],
         ['x', 'left-alone', '-', '-', '-', 'unknown', 'policy none', 'uid-old'],
+        ['(pause)', 'shared', '-', '-', '0-1,6-7', 'kept', 'not a whole number of CPUs', 'uid-far'],
       ]);
       expect(stdout).toContain('default/job  init       static  4-5');
     });
@@ -294,7 +295,7 @@ describe('status', () => {
 
       expect(await next()).toEqual(JSON.parse(JSON.stringify(sampleStatus)));
       backend.tell({ kind: 'container-removed', id: 'c' });
-      expect((await next()).containers).toHaveLength(3);
+      expect((await next()).containers).toHaveLength(sampleStatus.containers.length - 1);
       backend.tell({ kind: 'node', node: { ...sampleStatus.node, sharedPool: parseCpuList('0') } });
       expect((await next()).node.sharedPool).toBe('0');
       child.kill('SIGINT');

@@ -155,9 +155,9 @@ describe('metrics', () => {
 
   test('every verdict is explained', async () => {
     const { exposition } = await exposeAll();
-    const verdicts = [...exposition.matchAll(/verdict="([\w-]+)"/g)].map(([, verdict]) => verdict!);
+    const verdicts = new Set([...exposition.matchAll(/verdict="([\w-]+)"/g)].map(([, verdict]) => verdict!));
     const told = readTable(page, '### Verdicts').map(([verdict]) => verdict!);
-    expect(told.sort()).toEqual(verdicts.sort());
+    expect(told.sort()).toEqual([...verdicts].sort());
   });
 });
 

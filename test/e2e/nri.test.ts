@@ -51,7 +51,15 @@ async function isHealthy(daemon: Daemon, service: string): Promise<boolean> {
 
 interface ShownStatus {
   readonly node: { readonly sharedPool: string };
-  readonly containers: readonly { readonly container: string; readonly verdict: { readonly kind: string } }[];
+  readonly containers: readonly {
+    readonly id: string;
+    readonly container: string;
+    readonly verdict: { readonly kind: string };
+  }[];
+}
+
+async function verdictsOf(daemon: Daemon, id: string): Promise<string[]> {
+  return (await statusOf(daemon)).containers.flatMap((each) => (each.id === id ? [each.verdict.kind] : []));
 }
 
 async function statusOf(daemon: Daemon): Promise<ShownStatus> {
@@ -97,6 +105,46 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await pod.remove();
     await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
     await sharedPod.remove();
+  });
+
+  test('pause containers are off the CPUs that others own: old and new ones, after a restart, after a foreign write', async () => {
+    await start();
+    const old = await runtime.kubelet.runPod({ containers: [shared] });
+    expect(masksOf(old.pause)).toEqual(['0']); // the reserved CPU, which nobody is ever given
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    const db = await pod.createContainer('db');
+    for (const { pause } of [old, pod]) expect(masksOf(pause)).toEqual(['0']);
+    await db.start();
+    const young = await runtime.kubelet.runPod({ containers: [shared] });
+    expect(masksOf(young.pause)).toEqual(['0']); // when RunPodSandbox is answered
+
+    old.pause.writeCpuset(machine);
+    await waitUntil('the pause container to be moved back', () => masksOf(old.pause).every((mask) => mask === '0'));
+    const [shown] = (await statusOf(daemon)).containers.filter(({ id }) => id === old.id);
+    expect(shown).toMatchObject({ container: '(pause)', pause: true, placement: 'shared', promise: { cpus: '0' } });
+
+    await daemon.kill();
+    const unseen = await runtime.kubelet.runPod({ containers: [shared] });
+    expect(masksOf(unseen.pause)).toEqual([machine]); // nobody kept it off
+    const mark = daemon.mark();
+    daemon.start();
+    await daemon.ready(mark);
+    await waitUntil('the pause container to be found', () => masksOf(unseen.pause).every((mask) => mask === '0'));
+    await waitUntil('its verdict', async () => (await verdictsOf(daemon, unseen.id)).join() === 'kept');
+
+    await pod.remove();
+    expect((await statusOf(daemon)).containers.map(({ id }) => id)).not.toContain(pod.id);
+    for (const each of [old, young, unseen]) await each.remove();
+  });
+
+  test('without writes to cgroups pause containers stay where they are, and status says so', async () => {
+    await start('--cgroup-writes', 'off');
+    const pod = await runtime.kubelet.runPod({ containers: [pinned] });
+    await pod.startContainer('db');
+    expect(masksOf(pod.pause)).toEqual([machine]);
+    const [shown] = (await statusOf(daemon)).containers.filter(({ id }) => id === pod.id);
+    expect(shown).toMatchObject({ placement: 'left-alone', because: expect.stringContaining('cgroup-writes is off') });
+    await pod.remove();
   });
 
   test("the runtime's own record follows in the background, and an update without a cpuset loses nothing", async () => {

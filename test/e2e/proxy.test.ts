@@ -25,6 +25,7 @@ import {
   requireRuntime,
   type Runtime,
   type RunningContainer,
+  type RunningPod,
   startDaemon,
   startRuntime,
   type Suite,
@@ -201,6 +202,38 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(await web.firstLine()).toBe('0');
       await sharedPod.remove();
       await pod.remove();
+    });
+
+    test('pause containers are off the CPUs that others own: old and new ones, after a restart, after a foreign write', async () => {
+      await start();
+      const isOff = (pod: RunningPod) =>
+        waitUntil('the pause container to be moved', () => masksOf(pod.pause).every((mask) => mask === '0'));
+      const old = await kubelet.runPod({ containers: [shared] });
+      await waitUntil('the pause container to be known', async () =>
+        (await statusOf(daemon)).containers.some(({ id, container }) => id === old.id && container === '(pause)'),
+      );
+      const pod = await kubelet.runPod({ containers: [pinned] });
+      const db = await pod.createContainer('db');
+      expect(masksOf(old.pause)).toEqual(['0']); // before its process exists
+      await db.start();
+      const young = await kubelet.runPod({ containers: [shared] });
+      for (const each of [pod, young]) await isOff(each);
+      young.pause.writeCpuset(machine);
+      await isOff(young);
+
+      await daemon.kill();
+      old.pause.writeCpuset(machine); // which nobody sees
+      const mark = daemon.mark();
+      daemon.start();
+      await daemon.ready(mark);
+      await isOff(old);
+      await waitUntil('its verdict', async () => {
+        const { containers } = await statusOf(daemon);
+        return containers.some(({ id, verdict }) => id === old.id && verdict.kind === 'kept');
+      });
+      await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
+      await pod.remove();
+      for (const each of [old, young]) await each.remove();
     });
 
     test('an update without a cpuset, or with another one, loses nothing', async () => {

@@ -208,11 +208,16 @@ function setsMakeUpTheMachine(model: NodeModel): string[] {
 function kernelHasWhatWasPromised(node: SimulatedNode, model: NodeModel): string[] {
   const broken: string[] = [];
   for (const [id, cpus] of node.kernel) {
-    const container = model.containers.get(id);
+    const container = model.allContainers.get(id);
     if (!container) {
       broken.push(`6: ${id} runs and is not known`);
       continue;
     }
+    const hasOverlap = model.sharedPool.overlaps(model.exclusive); // no other CPU is online
+    if (container.pause && cpus.overlaps(model.exclusive) && !hasOverlap)
+      broken.push(
+        `6: the pause container of ${id} is on ${cpus.toString()}, CPUs ${model.exclusive.toString()} are others'`,
+      );
     if (!container.promise) continue;
     if (!cpus.equals(container.promise.cpus)) {
       broken.push(`6: ${id} is on ${cpus.toString()}, promised ${container.promise.cpus.toString()}`);

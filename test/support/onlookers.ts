@@ -66,7 +66,7 @@ export class Onlookers {
 
   /** Looks at all, as in a round. */
   sweep(): void {
-    this.reconciler.check([...this.parts.model.containers.keys()]);
+    this.reconciler.check([...this.parts.model.allContainers.keys()]);
   }
 
   end(): void {
@@ -77,9 +77,9 @@ export class Onlookers {
   findBroken({ isSettled = false } = {}): string[] {
     const { model, kernel } = this.parts;
     const rows = this.shown.containers();
-    const promised = (id: string): string => model.containers.get(id)?.promise?.cpus.toString() ?? 'nothing';
+    const promised = (id: string): string => model.allContainers.get(id)?.promise?.cpus.toString() ?? 'nothing';
     const wrong = rows.filter(({ id, promise }) => (promise?.cpus.toString() ?? 'nothing') !== promised(id));
-    const running = [...model.containers.values()].filter(({ id }) => isSettled && kernel.has(id));
+    const running = [...model.allContainers.values()].filter(({ id }) => isSettled && kernel.has(id));
     const unread = running.filter((container) => isOutdated(model, container, this.verdicts.get(container.id)));
     return [
       ...findContradictions(rows),
@@ -90,7 +90,7 @@ export class Onlookers {
   }
 
   private compareRepaired(id: string): void {
-    const promised = this.parts.model.containers.get(id)?.promise?.cpus.toString();
+    const promised = this.parts.model.allContainers.get(id)?.promise?.cpus.toString();
     const cpus = this.parts.kernel.get(id)?.toString();
     if (cpus !== promised) this.untrue.push(`${id} was repaired to ${promised}, and is on ${cpus}`);
   }
@@ -100,7 +100,7 @@ function cgroupsOf(model: NodeModel, kernel: ReadonlyMap<string, CpuSet>): Cgrou
   const idByDir = new Map<string, string>();
   const find = (dir: string): string | undefined => {
     if (!idByDir.has(dir))
-      for (const { id, cgroupsPath } of model.containers.values()) {
+      for (const { id, cgroupsPath } of model.allContainers.values()) {
         const at = cgroupPathOf(cgroupsPath);
         if (at.kind === 'path') idByDir.set(at.path, id);
       }

@@ -161,7 +161,20 @@ export class SimulatedNode {
         new Map([...this.kernel]),
       );
     if (tell()?.kind === 'refuse') tell();
+    this.tellOfPauses([...this.pods.values()]);
     this.unadjusted.clear();
+  }
+
+  /** Those whose event was lost to a fault of ours are looked for again. */
+  private tellOfPauses(pods: readonly PodInfo[]): void {
+    const found = (): NodeEvent => ({
+      kind: 'pauses-found',
+      pauses: pods.flatMap(({ sandboxId, pause }) => {
+        const has = this.kernel.get(sandboxId);
+        return pause && has ? [{ sandboxId, ...pause, found: has }] : [];
+      }),
+    });
+    for (let tries = 0; tries < 3 && this.send(found())?.kind === 'refuse'; tries++);
   }
 
   /** Sends an event; a daemon that dies meanwhile has not answered, and the runtime goes on without. */
@@ -195,9 +208,13 @@ export class SimulatedNode {
       cgroupParent: guaranteed ? `/kubepods/pod${uid}` : `/kubepods/burstable/pod${uid}`,
       ...more,
     };
-    this.pods.set(pod.sandboxId, pod);
-    this.send({ kind: 'pod-started', pod });
-    return pod;
+    const withPause = { ...pod, pause: { cgroupsPath: `${pod.cgroupParent}/${pod.sandboxId}` } };
+    this.pods.set(pod.sandboxId, withPause);
+    this.kernel.set(pod.sandboxId, this.topology.online); // it runs before anybody is told
+    // One that could not be told of is made again.
+    for (let tries = 0; tries < 3 && this.send({ kind: 'pod-started', pod: withPause })?.kind === 'refuse'; tries++);
+    this.tellOfPauses([withPause]);
+    return withPause;
   }
 
   /** Returns the container's id, or undefined when it was refused. */
@@ -248,6 +265,7 @@ export class SimulatedNode {
   removePod(sandboxId: string, { told = true } = {}): void {
     for (const [id, container] of [...this.containers]) if (container.podId === sandboxId) this.end(id, { told });
     this.pods.delete(sandboxId);
+    this.kernel.delete(sandboxId);
     if (!told) return;
     this.send({ kind: 'pod-stopped', sandboxId });
     this.send({ kind: 'pod-removed', sandboxId });

@@ -382,6 +382,8 @@ export interface ContainerStatus {
   nodes: string;
   /** Its CPUs are those of its pod: other containers of the pod use the same. */
   sharedInPod: boolean;
+  /** It is the pause container of its pod, and `id` that of the sandbox. */
+  pause: boolean;
   _unknownFields?: { [key: number]: Uint8Array[] } | undefined;
 }
 
@@ -3216,6 +3218,7 @@ function createBaseContainerStatus(): ContainerStatus {
     kind: 0,
     nodes: "",
     sharedInPod: false,
+    pause: false,
     _unknownFields: {},
   };
 }
@@ -3269,6 +3272,9 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
     }
     if (message.sharedInPod !== false) {
       writer.uint32(128).bool(message.sharedInPod);
+    }
+    if (message.pause !== false) {
+      writer.uint32(136).bool(message.pause);
     }
     if (message._unknownFields !== undefined) {
       for (const [key, values] of globalThis.Object.entries(message._unknownFields)) {
@@ -3422,6 +3428,14 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
             message.sharedInPod = reader.bool();
             continue;
           }
+          case 17: {
+            if (tag !== 136) {
+              break;
+            }
+
+            message.pause = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3469,6 +3483,7 @@ export const ContainerStatus: MessageFns<ContainerStatus> = {
     message.kind = object.kind ?? 0;
     message.nodes = object.nodes ?? "";
     message.sharedInPod = object.sharedInPod ?? false;
+    message.pause = object.pause ?? false;
     return message;
   },
 };

@@ -47,6 +47,9 @@ export interface PodSandbox {
 export interface LinuxPodSandbox {
   podResources: LinuxResources | undefined;
   cgroupParent: string;
+  /** Of the pause container, as resources. */
+  cgroupsPath: string;
+  resources: LinuxResources | undefined;
 }
 
 export interface Container {
@@ -453,7 +456,7 @@ export const PodSandbox: MessageFns<PodSandbox> = {
 };
 
 function createBaseLinuxPodSandbox(): LinuxPodSandbox {
-  return { podResources: undefined, cgroupParent: "" };
+  return { podResources: undefined, cgroupParent: "", cgroupsPath: "", resources: undefined };
 }
 
 export const LinuxPodSandbox: MessageFns<LinuxPodSandbox> = {
@@ -463,6 +466,12 @@ export const LinuxPodSandbox: MessageFns<LinuxPodSandbox> = {
     }
     if (message.cgroupParent !== "") {
       writer.uint32(26).string(message.cgroupParent);
+    }
+    if (message.cgroupsPath !== "") {
+      writer.uint32(34).string(message.cgroupsPath);
+    }
+    if (message.resources !== undefined) {
+      LinuxResources.encode(message.resources, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -496,6 +505,22 @@ export const LinuxPodSandbox: MessageFns<LinuxPodSandbox> = {
             message.cgroupParent = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.cgroupsPath = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.resources = LinuxResources.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -517,6 +542,10 @@ export const LinuxPodSandbox: MessageFns<LinuxPodSandbox> = {
       ? LinuxResources.fromPartial(object.podResources)
       : undefined;
     message.cgroupParent = object.cgroupParent ?? "";
+    message.cgroupsPath = object.cgroupsPath ?? "";
+    message.resources = (object.resources !== undefined && object.resources !== null)
+      ? LinuxResources.fromPartial(object.resources)
+      : undefined;
     return message;
   },
 };

@@ -15,6 +15,7 @@ export function encodeContainer(container: ContainerStatus): pb.ContainerStatus 
     namespace: container.namespace,
     pod: container.pod,
     container: container.container,
+    pause: container.pause ?? false,
     placement: PLACEMENTS[container.placement],
     ...(promise && {
       promise: {
@@ -52,6 +53,7 @@ export function decodeContainer(container: pb.ContainerStatus): ContainerStatus 
     namespace: container.namespace,
     pod: container.pod,
     container: container.container,
+    ...(container.pause && { pause: true as const }),
     placement: keyOfValue(PLACEMENTS, container.placement) ?? 'left-alone',
     ...(promise && {
       promise: {

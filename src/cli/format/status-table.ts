@@ -100,6 +100,7 @@ const CONTAINER_COLUMNS = [
 function formatContainers(containers: readonly ContainerStatus[]): string {
   const sorted = [...containers].sort(
     (a, b) =>
+      Number(a.pause ?? false) - Number(b.pause ?? false) ||
       PLACEMENTS.indexOf(a.placement) - PLACEMENTS.indexOf(b.placement) ||
       compare(nameOf(a), nameOf(b)) ||
       compare(a.id, b.id),

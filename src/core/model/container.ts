@@ -28,12 +28,25 @@ export interface Pod extends PodInfo {
   readonly stopped: boolean;
 }
 
+/** How the pause container of a sandbox is treated. */
+export interface PauseRules {
+  /** It stays where it is, always; the container's `because` says why. */
+  readonly stays?: true;
+  /** CPUs that the operator gave it in the runtime's configuration. */
+  readonly configured?: CpuSet;
+}
+
+/** What a pause container is called: no container of a pod may have such a name. */
+export const PAUSE_NAME = '(pause)';
+
 /** A container that the runtime has and that has not exited. */
 export interface Container {
   readonly id: string;
   readonly sandboxId: string;
   readonly podUid: string;
   readonly name: string;
+  /** Set for the pause container of a sandbox, whose id is that of the sandbox; absent for containers of pods. */
+  readonly pause?: PauseRules;
   readonly cgroupsPath: string;
   readonly phase: ContainerPhase;
   /** As the kubelet asked for them, all updates included; not what cpusetd answered. */

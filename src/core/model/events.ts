@@ -11,6 +11,25 @@ export interface PodInfo {
   readonly cgroupParent: string;
   /** Sums over the pod as the kubelet announced them; absent when the runtime does not tell. */
   readonly podResources?: CpuResources;
+  /** Its pause container; absent when the runtime does not tell. */
+  readonly pause?: PauseInfo;
+}
+
+/** The pause container of a sandbox as the runtime describes it. */
+export interface PauseInfo {
+  /** As in the OCI spec. */
+  readonly cgroupsPath: string;
+  /** CPUs that the runtime's configuration gives to pause containers, in kernel list format. */
+  readonly cpus?: string;
+}
+
+/** The pause container of a sandbox as the kernel has it. */
+export interface FoundPause extends PauseInfo {
+  readonly sandboxId: string;
+  /** What the kernel has in its cpuset; empty where nothing was written. */
+  readonly found: CpuSet;
+  /** Why it must not be moved; absent where it may be. */
+  readonly staysBecause?: string;
 }
 
 /** CPU and memory numbers of a CRI or NRI message. Absent means: not set. */
@@ -54,6 +73,8 @@ export type RuntimeEvent =
       readonly before?: KnownBefore;
     }
   | { readonly kind: 'pod-started'; readonly pod: PodInfo }
+  /** They run already: a sandbox has its pause container before anybody is told of it. */
+  | { readonly kind: 'pauses-found'; readonly pauses: readonly FoundPause[] }
   | { readonly kind: 'pod-stopped'; readonly sandboxId: string }
   | { readonly kind: 'pod-removed'; readonly sandboxId: string }
   | {

@@ -37,7 +37,10 @@ export interface NodeView {
   readonly settings: Settings;
   readonly assignments: ReadonlyMap<AssignmentKey, Assignment>;
   readonly pods: ReadonlyMap<string, Pod>;
+  /** Those of pods: what users asked for. */
   readonly containers: ReadonlyMap<string, Container>;
+  /** All whose cpusets are kept: `containers`, and the pause containers of their pods by the id of the sandbox. */
+  readonly allContainers: ReadonlyMap<string, Container>;
   /** What the API server told last of each pod, by the uid that it has there; empty without one. */
   readonly podSpecs: SpecsView;
   /** Those of them, as far as they decide anything, that a restart must not forget. */
@@ -67,6 +70,7 @@ export class NodeModel implements NodeView {
   private readonly assignmentByKey = new Map<AssignmentKey, Assignment>();
   private readonly podById = new Map<string, Pod>();
   private readonly containerById = new Map<string, Container>();
+  private readonly allContainerById = new Map<string, Container>();
   private readonly containersByPod = new ByPod<Container>();
   private readonly podsByUid = new ByPod<Pod>();
   private readonly specByUid = new SpecBook();
@@ -104,6 +108,10 @@ export class NodeModel implements NodeView {
 
   get containers(): ReadonlyMap<string, Container> {
     return this.containerById;
+  }
+
+  get allContainers(): ReadonlyMap<string, Container> {
+    return this.allContainerById;
   }
 
   get podSpecs(): SpecsView {
@@ -188,18 +196,21 @@ export class NodeModel implements NodeView {
         return before ? { kind: 'put-pod', pod: before } : change;
       }
       case 'put-container': {
-        const before = this.containerById.get(change.container.id);
-        if (before && before.podUid !== change.container.podUid) this.containersByPod.drop(before.podUid, before.id);
-        this.containerById.set(change.container.id, change.container);
-        this.containersByPod.put(change.container.podUid, change.container.id, change.container);
-        return before
-          ? { kind: 'put-container', container: before }
-          : { kind: 'drop-container', id: change.container.id };
+        const { container } = change;
+        const before = this.allContainerById.get(container.id);
+        if (before && before.podUid !== container.podUid) this.containersByPod.drop(before.podUid, before.id);
+        this.allContainerById.set(container.id, container);
+        if (container.pause) this.forgetOfPod(container);
+        else {
+          this.containerById.set(container.id, container);
+          this.containersByPod.put(container.podUid, container.id, container);
+        }
+        return before ? { kind: 'put-container', container: before } : { kind: 'drop-container', id: container.id };
       }
       case 'drop-container': {
-        const before = this.containerById.get(change.id);
-        this.containerById.delete(change.id);
-        if (before) this.containersByPod.drop(before.podUid, before.id);
+        const before = this.allContainerById.get(change.id);
+        this.allContainerById.delete(change.id);
+        if (before) this.forgetOfPod(before);
         return before ? { kind: 'put-container', container: before } : change;
       }
       case 'put-spec': {
@@ -255,6 +266,11 @@ export class NodeModel implements NodeView {
         return { kind: 'set-settings', settings: before };
       }
     }
+  }
+
+  private forgetOfPod({ id, podUid }: Container): void {
+    this.containerById.delete(id);
+    this.containersByPod.drop(podUid, id);
   }
 
   private derive(): DerivedSets {

@@ -1,6 +1,6 @@
 import { CpuSet } from '../cpuset';
 import { keyOf, type Assignment } from '../model/assignment';
-import { samePromise, type Container, type CpuPromise, type PromisedQuota } from '../model/container';
+import { samePromise, type Container, type CpuPromise, type PauseRules, type PromisedQuota } from '../model/container';
 import { cpusOf, isAssigned, KINDS, poolFor } from '../model/kinds';
 import type { Change, NodeView } from '../model/node-model';
 import { podQuotaToRestore } from './pod-quota';
@@ -56,6 +56,7 @@ export function planMoves({ model, put, affected }: Changing): Move[] {
 
 /** What the container shall have by the model as it is; undefined when it is left alone. */
 export function promiseOf(view: NodeView, container: Container): CpuPromise | undefined {
+  if (container.pause) return promiseOfPause(view, container, container.pause);
   const assignment = isAssigned(container) ? ownAssignment(view, container) : undefined;
   const quota = quotaOf(container);
   if (assignment) {
@@ -68,6 +69,21 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
   const confined = container.told !== undefined && !container.told.mems.isEmpty;
   const mems = confined ? memoryNodesOf(view) : CpuSet.empty;
   return { cpus: poolFor(view, container), mems, ...(quota && { quota }) };
+}
+
+/**
+ * What the operator gave it as far as that is nobody else's alone; else the reserved CPUs of the shared pool: nobody is ever given
+ * those, so no change of the pool moves a pause container; else the pool.
+ */
+function promiseOfPause(
+  view: NodeView,
+  { placement }: Container,
+  { stays, configured }: PauseRules,
+): CpuPromise | undefined {
+  if (stays || (placement === 'left-alone' && view.exclusive.isEmpty)) return undefined;
+  const own = configured?.intersect(view.topology.online).minus(view.exclusive) ?? CpuSet.empty;
+  const reserved = view.sharedPool.intersect(view.settings.reserved);
+  return { cpus: [own, reserved].find((cpus) => !cpus.isEmpty) ?? view.sharedPool, mems: CpuSet.empty };
 }
 
 /** Who has its quota again may have been the last one of its pod to have none. */

@@ -84,7 +84,7 @@ export class Draft {
   /** A promise of the same CPUs and memory nodes as before is the same promise; any other is made now. */
   private dated(container: Container): Container {
     const { promise } = container;
-    const before = this.model.containers.get(container.id);
+    const before = this.model.allContainers.get(container.id);
     if (promise === undefined || (promise === before?.promise && container.promisedAt === before.promisedAt))
       return container;
     const isOld = samePromise(promise, before?.promise);
@@ -96,11 +96,11 @@ export class Draft {
     };
   }
 
-  /** The containers whose promise may have changed: all of them when assignments, machine or rules did. */
+  /** The containers, pause containers included, whose promise may have changed: all of them when assignments, machine or rules did. */
   readonly affected = (): Container[] => {
-    const { containers } = this.model;
-    if (this.everyone) return [...containers.values()];
-    return [...this.touchedIds].flatMap((id) => containers.get(id) ?? []);
+    const { allContainers } = this.model;
+    if (this.everyone) return [...allContainers.values()];
+    return [...this.touchedIds].flatMap((id) => allContainers.get(id) ?? []);
   };
 
   /** The containers whose last verdict may have been given on something else than is true now; undefined: all of them. */

@@ -9,6 +9,7 @@ import { keepSpecs } from './keep-specs';
 import { nameContainer } from './name-container';
 import { adjustmentOf } from './place-container';
 import { passOn } from './pass-on';
+import { meetPauses } from './pauses';
 import { removePod, stopPod } from './pod-life';
 import { forgetSpec, learnSpec, learnSpecs, switchAllPods } from './pod-specs';
 import { rememberLivePod } from './pods';
@@ -58,6 +59,9 @@ function decide(draft: Draft, event: NodeEvent, live: LiveCpusets): RuntimeAnswe
       return OK;
     case 'pod-started':
       rememberLivePod(draft, event.pod);
+      return OK;
+    case 'pauses-found':
+      meetPauses(draft, event.pauses);
       return OK;
     case 'pod-stopped':
       stopPod(draft, event.sandboxId);

@@ -64,6 +64,10 @@ export function planWaiting(draft: Draft, tried: Set<string>): void {
     }
     const podUid = uidOf(model, spec)!;
     const wanted = listWanted(model, spec, podUid);
+    if (lacksOnline(model, podUid)) {
+      tried.add(uid); // planned anew, others of the pod would take what is left of it
+      continue;
+    }
     if (!mayFit(model, podUid, wanted)) {
       tried.add(uid);
       dropHalf(draft, podUid, wanted);
@@ -145,6 +149,12 @@ function isDue(view: NodeView, spec: PodSpec): boolean {
     const own = view.assignments.get(keyOf({ podUid, containerName: name }));
     return own?.kind !== policy || own.requested !== count || (own.scope === undefined && own.cpus.size !== count);
   });
+}
+
+/** Some of what was planned for it is offline, and may come back before the container is made. */
+function lacksOnline(view: NodeView, podUid: string): boolean {
+  const { online } = view.topology;
+  return view.assignmentsOf(podUid).some(({ planned, cpus }) => planned === true && !cpus.isSubsetOf(online));
 }
 
 /** Whether there are as many CPUs as they ask for: that costs no decision. What does not fit may share, where that is the rule. */

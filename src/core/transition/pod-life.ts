@@ -1,5 +1,6 @@
 import { forgetContainer } from './container-life';
 import type { Draft } from './draft';
+import { forgetPause } from './pauses';
 import { releaseWhenDone } from './pods';
 
 /** The sandbox was stopped: CPUs go back when its last container is gone, normally now. */
@@ -7,6 +8,7 @@ export function stopPod(draft: Draft, sandboxId: string): void {
   const pod = draft.model.pods.get(sandboxId);
   if (!pod) return;
   draft.put({ kind: 'put-pod', pod: { ...pod, stopped: true } });
+  forgetPause(draft, sandboxId);
   releaseWhenDone(draft, sandboxId);
 }
 
@@ -15,6 +17,7 @@ export function removePod(draft: Draft, sandboxId: string): void {
   const pod = draft.model.pods.get(sandboxId);
   if (!pod) return;
   draft.put({ kind: 'put-pod', pod: { ...pod, stopped: true } });
+  forgetPause(draft, sandboxId);
   for (const container of draft.model.containersOf(pod.uid)) {
     if (container.sandboxId === sandboxId) forgetContainer(draft, container);
   }

@@ -35,7 +35,7 @@ export function reconcile(
   policy?: DriftPolicy,
 ): { readonly judged: readonly Judged[]; readonly moves: readonly Move[] } {
   const found = [...observations].flatMap(([id, observation]) => {
-    const container = draft.model.containers.get(id);
+    const container = draft.model.allContainers.get(id);
     return container ? [{ container, observation, verdict: judge(draft.model, container, observation) }] : [];
   });
   const judged = found.map(({ container, observation, verdict }): Judged => {

@@ -11,6 +11,7 @@ import { KINDS } from '../model/kinds';
 import { isSpreadAs, isWithinFloors, type Decision } from '../policy';
 import { describe, withPromise } from './place-container';
 import { assign, entitle, readSchedule, snapshotFor } from './placement';
+import { forgetPause } from './pauses';
 import { releasePod, rememberPod } from './pods';
 
 /** The note about a container that started without us; its fields name pod and container. */
@@ -90,7 +91,9 @@ function forgetAbsent(
   }
   for (const sandboxId of [...model.pods.keys()]) {
     const isJudged = before?.sandboxIds.has(sandboxId) ?? true;
-    if (isJudged && !pods.has(sandboxId)) draft.put({ kind: 'drop-pod', sandboxId });
+    if (!isJudged || pods.has(sandboxId)) continue;
+    forgetPause(draft, sandboxId);
+    draft.put({ kind: 'drop-pod', sandboxId });
   }
   const uids = new Set([...pods.values(), ...model.pods.values()].map(({ uid }) => uid));
   const gone = new Set([...model.assignments.values()].map(({ podUid }) => podUid).filter((uid) => !uids.has(uid)));

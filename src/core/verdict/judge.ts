@@ -113,6 +113,7 @@ function judgeStanding(view: NodeView, container: Container): Verdict {
       because: 'no CPU outside the exclusive ones is online: the shared pool overlaps them',
     };
   }
+  if (container.pause) return { kind: 'kept', because: container.because };
   if (!assignment && container.waitsSince !== undefined) return { kind: 'pending', because: container.because };
   if (!assignment)
     return { kind: 'kept', because: ['in the shared pool', ...remarkReserved(view, container)].join('; ') };

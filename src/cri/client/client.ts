@@ -5,9 +5,16 @@ import {
   RuntimeServiceDefinition,
 } from '../../../gen/cri/view/view';
 import { CpusetdError } from '../../core/errors';
-import type { ContainerCpuUpdate, ContainerInfo, CpuAdjustment, PodInfo } from '../../core/model/events';
+import type { ContainerCpuUpdate, ContainerInfo, CpuAdjustment, PauseInfo, PodInfo } from '../../core/model/events';
 import { type CallOptions, type Channel, openChannel } from './channel';
-import { type ListedPod, toContainerInfo, toContainerInfoOfStatus, toListedPod, toPodInfoOfStatus } from './to-core';
+import {
+  type ListedPod,
+  toContainerInfo,
+  toContainerInfoOfStatus,
+  toListedPod,
+  toPauseInfo,
+  toPodInfoOfStatus,
+} from './to-core';
 
 /** Which runtime answers. */
 export interface RuntimeVersion {
@@ -29,6 +36,8 @@ export interface CriClient {
   readNode(options?: CallOptions): Promise<NodeInventory>;
   /** One container, cgroup and resources included; undefined when the runtime has none of this id. */
   readContainer(containerId: string, options?: CallOptions): Promise<ContainerInfo | undefined>;
+  /** The pause container of a sandbox; undefined when the runtime has no such sandbox, or does not tell. */
+  readPause(sandboxId: string, options?: CallOptions): Promise<PauseInfo | undefined>;
   /**
    * Changes CPUs, memory nodes or quota of a container; absent fields stay as they are. NOT_FOUND when it is gone.
    * While a container is being started, containerd takes an update without carrying it out: repeat it afterwards.
@@ -65,6 +74,7 @@ export function createCriClient(endpoint: string): CriClient {
     listContainers: async (options) => (await listContainers(channel, options)).map(toContainerInfo),
     readNode: (options) => readNode(channel, options),
     readContainer: (containerId, options) => readContainer(channel, containerId, options),
+    readPause: (sandboxId, options) => readPause(channel, sandboxId, options),
     updateContainer: (update, options) => updateContainer(channel, update, options),
     close: () => channel.close(),
   };
@@ -107,6 +117,17 @@ async function readContainer(
     toContainerInfoOfStatus(each, await channel.call(methods.containerStatus, { containerId, verbose: true }, options)),
   );
   return container;
+}
+
+async function readPause(
+  channel: Channel,
+  podSandboxId: string,
+  options?: CallOptions,
+): Promise<PauseInfo | undefined> {
+  const [pause] = await mapExisting([podSandboxId], async (id) =>
+    toPauseInfo(await channel.call(methods.podSandboxStatus, { podSandboxId: id, verbose: true }, options)),
+  );
+  return pause;
 }
 
 /** Maps a few at a time, in order; what was removed after it had been listed is left out. */

@@ -8,7 +8,7 @@ import {
   type PodSandboxStatusResponse,
 } from '../../../gen/cri/view/view';
 import { DecisiveAnnotations, type Annotations } from '../../core/annotations';
-import type { ContainerInfo, ContainerPhase, CpuResources, PodInfo } from '../../core/model/events';
+import type { ContainerInfo, ContainerPhase, CpuResources, PauseInfo, PodInfo } from '../../core/model/events';
 import { takeMapEntry } from '../../wire';
 import { readRuntimeSpec } from './runtime-spec';
 
@@ -40,10 +40,18 @@ function toAnnotations(entries: readonly Uint8Array[]): Annotations {
 }
 
 /** A listed pod, with its cgroup from the verbose status. */
-export const toPodInfoOfStatus = (pod: PodSandbox, { info }: PodSandboxStatusResponse): PodInfo => ({
-  ...toPodInfo(pod),
-  cgroupParent: parentOf(readRuntimeSpec(info)?.cgroupsPath ?? ''),
-});
+export const toPodInfoOfStatus = (pod: PodSandbox, status: PodSandboxStatusResponse): PodInfo => {
+  const pause = toPauseInfo(status);
+  return { ...toPodInfo(pod), cgroupParent: parentOf(pause?.cgroupsPath ?? ''), ...(pause && { pause }) };
+};
+
+/** The pause container by the verbose status of its sandbox; undefined where the runtime does not tell of one. */
+export function toPauseInfo({ info }: PodSandboxStatusResponse): PauseInfo | undefined {
+  const spec = readRuntimeSpec(info);
+  if (!spec || spec.cgroupsPath === '') return undefined;
+  const { cpus } = spec.resources;
+  return { cgroupsPath: spec.cgroupsPath, ...(cpus !== undefined && { cpus }) };
+}
 
 /** A container of a list: no cgroup and no resources. */
 export const toContainerInfo = (container: Container): ContainerInfo => ({

@@ -7,6 +7,8 @@ export interface ThreadInfo {
   readonly tid: number;
   /** The process that the thread belongs to. */
   readonly pid: number;
+  /** The kernel's short name of it. */
+  readonly name: string;
   /** Where the kernel lets it run: the cpuset, cut by the thread's own affinity mask. */
   readonly allowed: CpuSet;
 }
@@ -75,11 +77,12 @@ function readThread(
   const text = files.read(path);
   // ESRCH: it ended between open and read.
   if (typeof text !== 'string') return text.kind === 'error' && text.errno === 'ESRCH' ? { kind: 'missing' } : text;
+  const name = /^Name:\t(.*)$/m.exec(text)?.[1] ?? '';
   const pid = /^Tgid:\t(\d+)$/m.exec(text)?.[1];
   const list = /^Cpus_allowed_list:\t(.*)$/m.exec(text)?.[1];
   if (pid === undefined || list === undefined) return malformed(path, text, 'Tgid and Cpus_allowed_list are expected');
   try {
-    return { kind: 'found', thread: { tid, pid: Number(pid), allowed: parseCpuList(list) } };
+    return { kind: 'found', thread: { tid, pid: Number(pid), name, allowed: parseCpuList(list) } };
   } catch (error) {
     if (!(error instanceof CpuListError)) throw error;
     return malformed(path, list, 'Cpus_allowed_list must be a list like 0-3,8');

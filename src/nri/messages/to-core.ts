@@ -1,7 +1,7 @@
 import type * as view from '../../../gen/nri/view/view';
 import { ContainerState } from '../../../gen/nri/v1alpha1/nri';
 import { DecisiveAnnotations, type Annotations } from '../../core/annotations';
-import type { ContainerInfo, ContainerPhase, CpuResources, PodInfo } from '../../core/model/events';
+import type { ContainerInfo, ContainerPhase, CpuResources, PauseInfo, PodInfo } from '../../core/model/events';
 import { takeMapEntry } from '../../wire';
 
 /** A pod sandbox in the core's words. Nothing is checked here: absent parts become empty texts. */
@@ -15,7 +15,13 @@ export function toPodInfo(pod: view.PodSandbox): PodInfo {
     annotations: toAnnotations(pod.annotations),
     cgroupParent: pod.linux?.cgroupParent ?? '',
     ...(hasAny(podResources) && { podResources }),
+    ...(pod.linux && pod.linux.cgroupsPath !== '' && { pause: toPauseInfo(pod.linux) }),
   };
+}
+
+function toPauseInfo({ cgroupsPath, resources }: view.LinuxPodSandbox): PauseInfo {
+  const cpus = resources?.cpu?.cpus;
+  return { cgroupsPath, ...(cpus && { cpus }) };
 }
 
 /** Those that decide; the others are not even decoded. */

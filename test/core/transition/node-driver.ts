@@ -4,6 +4,7 @@ import type {
   ContainerInfo,
   ContainerPhase,
   CpuResources,
+  FoundPause,
   PodInfo,
   RuntimeAnswer,
 } from '../../../src/core/model/events';
@@ -97,7 +98,7 @@ export class NodeDriver {
     this.notes = draft.notes;
     this.isDurable = draft.isDurable;
     for (const { containerId, to } of this.moves) {
-      const container = this.model.containers.get(containerId);
+      const container = this.model.allContainers.get(containerId);
       if (container) this.model.apply({ kind: 'put-container', container: { ...container, told: to } });
     }
   }
@@ -202,6 +203,9 @@ export class NodeDriver {
       case 'pod':
         this.send({ kind: 'pod-started', pod: { ...podOf(uid, sandboxId), ...this.podsSay.get(uid) } });
         break;
+      case 'pause': // its pause container is found, on these CPUs
+        this.findPause(`sandbox-${uid}`, argument ?? '');
+        break;
       case 'stop':
         this.send({ kind: 'pod-stopped', sandboxId });
         break;
@@ -211,6 +215,11 @@ export class NodeDriver {
       default:
         throw new Error(`no such step: ${verb}`);
     }
+  }
+
+  findPause(sandboxId: string, found: string, more: Partial<FoundPause> = {}): void {
+    const cgroupsPath = `/kubepods/${sandboxId}/${sandboxId}`;
+    this.send({ kind: 'pauses-found', pauses: [{ sandboxId, cgroupsPath, found: parseCpuList(found), ...more }] });
   }
 
   update(target: string, resources: CpuResources): RuntimeAnswer {

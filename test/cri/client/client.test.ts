@@ -102,8 +102,13 @@ test('a node is read with cgroups and resources; what was removed meanwhile is l
       { ...bare, id: 'd', name: 'n-d', phase: 'exited' },
     ],
     pods: [
-      { ...pod, sandboxId: 'p', cgroupParent: '/kubepods/podu' },
-      { ...pod, sandboxId: 'q', cgroupParent: 'kubepods-podq.slice' },
+      { ...pod, sandboxId: 'p', cgroupParent: '/kubepods/podu', pause: { cgroupsPath: '/kubepods/podu/p' } },
+      {
+        ...pod,
+        sandboxId: 'q',
+        cgroupParent: 'kubepods-podq.slice',
+        pause: { cgroupsPath: 'kubepods-podq.slice:cri-containerd:q' },
+      },
     ],
   });
 });

@@ -66,6 +66,11 @@ export class RunningPod {
     return pod;
   }
 
+  /** The pause container of the sandbox, by its cgroup and processes; it has no log, and CRI knows no such container. */
+  get pause(): RunningContainer {
+    return new RunningContainer(this.channel, this.id, 'pause', cgroupPathOf(this.cgroupParent, this.id), '');
+  }
+
   /** Creates a container of the spec by name (again: a restart, as the kubelet does it), without starting it. */
   async createContainer(name: string): Promise<RunningContainer> {
     const spec = this.spec.containers.find((container) => container.name === name);

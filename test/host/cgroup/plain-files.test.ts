@@ -193,8 +193,8 @@ describe('threads', () => {
     expect(show(cgroups.listThreads(DIR))).toEqual({
       kind: 'found',
       threads: [
-        { tid: 11, pid: 11, allowed: '2-3' },
-        { tid: 12, pid: 11, allowed: '2-3' },
+        { tid: 11, pid: 11, name: 'sleep', allowed: '2-3' },
+        { tid: 12, pid: 11, name: 'sleep', allowed: '2-3' },
       ],
       more: false,
       hidden: 0,

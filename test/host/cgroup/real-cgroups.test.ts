@@ -29,7 +29,7 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
     expect(group.text('/c1', 'cpuset.cpus')).toBe('1');
     expect(cgroups.listThreads(dir)).toEqual({
       kind: 'found',
-      threads: [{ tid: child.pid, pid: child.pid, allowed: CpuSet.of([1]) }],
+      threads: [{ tid: child.pid, pid: child.pid, name: 'sleep', allowed: CpuSet.of([1]) }],
       more: false,
       hidden: 0,
     });

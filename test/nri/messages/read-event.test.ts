@@ -28,7 +28,11 @@ interface DecodedPod {
   readonly namespace: string;
   readonly name: string;
   readonly annotations: Record<string, string>;
-  readonly linux: { readonly cgroup_parent: string; readonly pod_resources?: DecodedResources };
+  readonly linux: {
+    readonly cgroup_parent: string;
+    readonly cgroups_path?: string;
+    readonly pod_resources?: DecodedResources;
+  };
 }
 
 interface DecodedContainer {
@@ -116,6 +120,10 @@ test('a container under creation is told with all that a decision needs', () => 
       annotations: {},
       cgroupParent: '/kubepods/burstable/podf2e1a117-8d58-4675-82db-f75dc80c3592',
       podResources: { shares: 1024, quotaUs: 200_000, periodUs: 100_000, memoryLimitBytes: 268_435_456 },
+      pause: {
+        cgroupsPath:
+          '/kubepods/burstable/podf2e1a117-8d58-4675-82db-f75dc80c3592/a24286f21ee64695c0fc8821b2c2f563042eab2fa2e14db8e841609ca4eb39b8',
+      },
     },
     container: {
       id: 'f9dfce2d4cc607199d2f0cd9d5c7978eeb2eb9c9c95c49dd6349eb39d407abac',
@@ -128,6 +136,13 @@ test('a container under creation is told with all that a decision needs', () => 
       oomScoreAdj: 936,
     },
   });
+});
+
+test('CPUs that the runtime gives to pause containers are told with the pod', () => {
+  const linux = { cgroupsPath: 'kubepods-podu.slice:crio:s', resources: { cpu: { cpus: '0-1' } } };
+  const payload = encodeEventRequest({ pod: { id: 's', linux } });
+  const event = readEvent('RunPodSandbox', payload) as Extract<RuntimeEvent, { kind: 'pod-started' }>;
+  expect(event.pod.pause).toEqual({ cgroupsPath: 'kubepods-podu.slice:crio:s', cpus: '0-1' });
 });
 
 test('an update tells only what is asked for: wrappers around 0 are not set', () => {
@@ -171,6 +186,7 @@ function expectedPod(pod: DecodedPod) {
     annotations: decisiveAnnotations(pod.annotations, []),
     cgroupParent: pod.linux.cgroup_parent,
     ...(Object.keys(podResources).length > 0 && { podResources }),
+    ...(pod.linux.cgroups_path && { pause: { cgroupsPath: pod.linux.cgroups_path } }),
   };
 }
 

@@ -1,0 +1,56 @@
+import { CpuSet, parseCpuList } from '../cpuset';
+import { PAUSE_NAME, type Container } from '../model/container';
+import type { FoundPause } from '../model/events';
+import type { Settings } from '../model/settings';
+import type { Draft } from './draft';
+
+/** Takes pause containers in that run already; `planMoves` moves them to the shared pool. */
+export function meetPauses(draft: Draft, pauses: readonly FoundPause[]): void {
+  const { model } = draft;
+  for (const pause of pauses) {
+    const { sandboxId, cgroupsPath, found } = pause;
+    const pod = model.pods.get(sandboxId);
+    if (!pod || pod.stopped || model.containers.has(sandboxId)) continue;
+    const container: Container = {
+      id: sandboxId,
+      sandboxId,
+      podUid: pod.uid,
+      name: PAUSE_NAME,
+      cgroupsPath,
+      phase: 'running',
+      resources: {},
+      entitled: 0,
+      freshAssignment: false,
+      ...standingOf(model.settings, pause),
+      ...(!found.isEmpty && { told: { cpus: found, mems: CpuSet.empty } }),
+    };
+    draft.put({ kind: 'put-container', container });
+  }
+}
+
+/** The sandbox was stopped, or is gone: so is its pause container. */
+export function forgetPause(draft: Draft, sandboxId: string): void {
+  if (draft.model.allContainers.get(sandboxId)?.pause) draft.put({ kind: 'drop-container', id: sandboxId });
+}
+
+function standingOf(
+  { cpuManagerPolicy }: Settings,
+  { cpus, staysBecause }: FoundPause,
+): Pick<Container, 'placement' | 'because' | 'pause'> {
+  if (staysBecause !== undefined) return { placement: 'left-alone', because: staysBecause, pause: { stays: true } };
+  const configured = cpus === undefined ? undefined : readList(cpus);
+  const placement = cpuManagerPolicy === 'none' ? 'left-alone' : 'shared';
+  const because = configured
+    ? `the runtime's configuration gives pause containers CPUs ${configured.toString()}`
+    : 'the pause container of its pod';
+  return { placement, because, pause: configured ? { configured } : {} };
+}
+
+function readList(list: string): CpuSet | undefined {
+  try {
+    const cpus = parseCpuList(list);
+    return cpus.isEmpty ? undefined : cpus;
+  } catch {
+    return undefined;
+  }
+}
