@@ -12,9 +12,9 @@ const core = ['rig', 'rig-parts', 'nri', 'proxy', 'required-plugin', 'state', 'd
 /** It needs an API server, which takes minutes to compile. */
 const withApiServer = [toE2eFile('kube-api')];
 /** What also runs on a release of containerd that no suite of Debian has: all files that have tests for one. */
-const onRelease = ['admin', 'drift', 'faults/faults', 'hotplug', 'kube', 'nri', 'required-plugin', 'state'].map(
-  toE2eFile,
-);
+const onRelease = [
+  ...['admin', 'drift', 'faults/faults', 'hotplug', 'kube', 'nri', 'refusals', 'required-plugin', 'state'],
+].map(toE2eFile);
 
 function toE2eFile(name) {
   return `test/e2e/${name}.test.ts`;

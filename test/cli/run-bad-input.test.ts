@@ -113,7 +113,9 @@ describe('wrong usage is exit 2', () => {
   `('$name', async ({ options, message }: { options: Record<string, string>; message: RegExp }) => {
     const { status, stderr, stdout } = await start(options).ended;
     expectMessage(stderr, message);
-    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    // At most the line with the options in force: what is wrong may hang on the machine.
+    const said = stdout.split('\n').filter((line) => !line.includes('"msg":"starting with these options"'));
+    expect({ status, said }).toEqual({ status: 2, said: [''] });
   });
 });
 
