@@ -5,7 +5,7 @@ import type { Note } from '../core/transition';
 import type { Faults } from './faults';
 
 /**
- * How the CPUs of each living container were chosen, and of those that are planned. Not kept on disk: after a restart only the
+ * Steps by which the CPUs of each living container were chosen, and of those that are planned. Not kept on disk: after a restart only the
  * reason is known.
  */
 export class AllocationBook {

@@ -115,7 +115,7 @@ export class DriftWatch {
     });
   }
 
-  /** Who has no cgroup yet is not missed: `follow` comes to it again. */
+  /** A container without a cgroup is not missed: `follow` comes to it again. */
   private begin(id: string): { readonly missed?: Missed } {
     const container = this.parts.model.allContainers.get(id);
     const at = isWatchable(container) ? cgroupPathOf(container.cgroupsPath) : undefined;

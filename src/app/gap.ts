@@ -6,7 +6,7 @@ export interface GapParts {
   readonly log: Logger;
   /** The gap is over: for metrics. */
   readonly onEnded: (gap: { readonly seconds: number; readonly containers: number }) => void;
-  /** How long ago the stall of this process began that has just ended, in ms; 0 without one. */
+  /** Age of the stall of this process that has just ended, in ms; 0 without one. */
   readonly stalledForMs: () => number;
   /** The clock that people know, in ms since 1970. */
   readonly wallMs?: () => number;

@@ -26,7 +26,7 @@ export class Heartbeat {
     signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   }
 
-  /** How long ago the stall began whose messages are being handled now, in ms; 0 when there was none. */
+  /** Age of the stall whose messages are being handled now, in ms since its beginning; 0 when there was none. */
   stalledForMs(): number {
     this.beat(); // sockets may be read before timers
     const { stall, lastMs } = this;

@@ -8,7 +8,7 @@ import type { Faults } from './faults';
 export interface PauseFinderParts {
   readonly model: NodeView;
   readonly cgroups: Cgroups;
-  /** Whether cgroups are written here: nobody else moves a pause container. */
+  /** True when cgroups are written here: nobody else moves a pause container. */
   readonly writes: boolean;
   /** Takes what was found into the model. */
   readonly tell: (pauses: readonly FoundPause[]) => void;
@@ -29,7 +29,7 @@ const DELAYS_MS: readonly number[] = [5, 20, 100, 500, 2_000, 10_000];
 
 interface Waiting {
   readonly pause: PauseInfo | undefined;
-  /** How often it was looked at already. */
+  /** Number of looks at it so far. */
   readonly looks: number;
   readonly dueMs: number;
 }
@@ -130,7 +130,7 @@ export class PauseFinder {
     }
   }
 
-  /** What can be seen of it now; it is looked at again where that may change soon. */
+  /** Looks at it now; it is looked at again where that may change soon. */
   private look(sandboxId: string, pause: PauseInfo, looks: number): FoundPause | undefined {
     const { found, staysBecause, isFinal } = inspect(this.parts, pause.cgroupsPath);
     if (!isFinal) this.lookLater(sandboxId, pause, looks + 1);

@@ -188,7 +188,7 @@ export class RuntimeRecorder {
     }
   }
 
-  /** How long the next of those that can wait has to; at most 0 = not at all. */
+  /** Time that the next of those that can wait has to wait; at most 0 = none. */
   private untilNext(): number {
     const now = performance.now();
     const quietMs = now - this.workedMs;
@@ -250,7 +250,7 @@ export class RuntimeRecorder {
     const { recorded, ...rest } = now;
     // The promise may have changed and changed back since the answer: then nobody knows what the record says.
     const isSure = recorded === before || samePromise(recorded, promise);
-    // What was promised meanwhile was carried out by other means, or will be.
+    // A promise that was made meanwhile was carried out by other means, or will be.
     const arrived = isSure && samePromise(now.promise, promise) && { told: promise };
     model.apply({ kind: 'put-container', container: { ...rest, ...(isSure && { recorded: promise }), ...arrived } });
   }

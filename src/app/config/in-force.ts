@@ -1,11 +1,11 @@
 import { listOffered, nameOf, OPTIONS } from './options';
 import { describePlace, type Setting } from './setting';
 
-/** What the daemon runs with, for the log: option names without dashes. */
+/** The options that the daemon runs with, for the log: names without dashes. */
 export interface OptionsInForce {
   /** As a user would write them, defaults included; options that have no value are left out. */
   readonly options: Readonly<Record<string, string>>;
-  /** Where those were set that were set at all. */
+  /** The places where options were set, of those that were set at all. */
   readonly setAt: Readonly<Record<string, string>>;
 }
 

@@ -130,7 +130,7 @@ function formatPolicy({ policy, chosenBy }: Rules): string {
   return chosenBy === undefined ? policy : `${policy}, by ${chosenBy}`;
 }
 
-/** What was read before the promise was made is shown with its time. */
+/** A reading from before the promise is shown with its time. */
 function formatObservation(
   { cpus, effectiveCpus, threads, at }: Observation,
   promise: QuotaPromise | undefined,

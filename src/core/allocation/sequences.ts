@@ -72,7 +72,7 @@ function* sequenceNested(
   for (const outer of outerUnits) for (const unit of orderUnits(free, kind, within[outer]!)) yield unit;
 }
 
-/** What is taken from one outer unit may lie in another here: all are looked at beforehand. */
+/** CPUs that are taken from one outer unit may lie in another here: all are looked at beforehand. */
 function sequenceCrossing(
   free: FreeCpus,
   outerUnits: Iterable<number>,

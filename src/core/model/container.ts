@@ -28,7 +28,7 @@ export interface Pod extends PodInfo {
   readonly stopped: boolean;
 }
 
-/** How the pause container of a sandbox is treated. */
+/** Rules for the pause container of a sandbox. */
 export interface PauseRules {
   /** It stays where it is, always; the container's `because` says why. */
   readonly stays?: true;
@@ -36,7 +36,7 @@ export interface PauseRules {
   readonly configured?: CpuSet;
 }
 
-/** What a pause container is called: no container of a pod may have such a name. */
+/** The name of a pause container: no container of a pod may have such a name. */
 export const PAUSE_NAME = '(pause)';
 
 /** A container that the runtime has and that has not exited. */

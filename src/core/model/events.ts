@@ -26,7 +26,7 @@ export interface PauseInfo {
 /** The pause container of a sandbox as the kernel has it. */
 export interface FoundPause extends PauseInfo {
   readonly sandboxId: string;
-  /** What the kernel has in its cpuset; empty where nothing was written. */
+  /** The kernel's cpuset of it; empty where nothing was written. */
   readonly found: CpuSet;
   /** Why it must not be moved; absent where it may be. */
   readonly staysBecause?: string;

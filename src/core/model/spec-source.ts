@@ -1,4 +1,4 @@
-/** What the API server has said of the pods of this node since the start. */
+/** News of the pods of this node that the API server has told since the start. */
 export interface SpecSource {
   /** It has told of pods: one that it has is there, whatever became of its sandbox. */
   readonly told: boolean;

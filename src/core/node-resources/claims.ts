@@ -4,7 +4,7 @@ import { findSpec } from '../model/find-spec';
 import { KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 
-/** What one pod has, and what crane-scheduler counts for it. */
+/** CPUs that one pod has, and those that crane-scheduler counts for it. */
 export interface Claim {
   /** CPUs that nobody else can be given, idle ones included. */
   readonly held: CpuSet;

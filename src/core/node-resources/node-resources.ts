@@ -29,7 +29,7 @@ export interface Zone {
    * himself, so all that is allocatable is available; the node's total is the scheduler's to keep.
    */
   readonly memory?: Amounts;
-  /** What the zone has in memory; 0 when unknown. */
+  /** Memory of the zone; 0 when unknown. */
   readonly memoryBytes: number;
   readonly reservedCpus: number;
   /**
@@ -48,7 +48,7 @@ export interface Amounts {
   /** Without what is reserved. */
   readonly allocatable: number;
   /**
-   * What requests can get in this zone now. CPUs: a request of so many is met, and requests to several zones together are
+   * Amount that requests can get in this zone now. CPUs: a request of so many is met, and requests to several zones together are
    * met as well. Sharing takes nothing away.
    */
   readonly available: number;
@@ -105,7 +105,7 @@ function countAvailable(view: NodeView, nodes: readonly Unit[]): number[] {
   return withhold(rooms, sum(rooms) - spareOf(view), fullPcpusOnly ? threadsPerCore(topology) : 1);
 }
 
-/** What the pool can lose before it is at its floor, which is the node's and not that of a zone. */
+/** Number of CPUs that the pool can lose before it is at its floor, which is the node's and not that of a zone. */
 function spareOf({ sharedPool, settings }: NodeView): number {
   return Math.max(0, sharedPool.size - settings.minSharedCpus);
 }
@@ -117,7 +117,7 @@ function findUsable(view: NodeView, onlyWholeCores: boolean): CpuSet {
   return onlyWholeCores ? keepWholeCores(topology, reach) : reach;
 }
 
-/** What those who follow NUMA nodes run on now, every set once. */
+/** CPUs on which those who follow NUMA nodes run now, every set once. */
 function listFollowed(view: NodeView): CpuSet[] {
   const sets = new Map<string, CpuSet>();
   for (const { kind, nodes = CpuSet.empty } of view.assignments.values()) {
@@ -128,7 +128,7 @@ function listFollowed(view: NodeView): CpuSet[] {
 }
 
 /**
- * What Crane's scheduler has to be told beside capacity and reservation, for each node.
+ * Counts that Crane's scheduler has to be told beside capacity and reservation, for each node.
  *
  * CPUs that are announced and not held yet will be taken: they are left out of what a zone can give, and of what the pool can
  * lose, as far as they are there at all. Results are packed whatever the options; only static goes by them.

@@ -72,7 +72,7 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
 }
 
 /**
- * What the operator gave it as far as that is nobody else's alone; else the reserved CPUs of the shared pool: nobody is ever given
+ * The CPUs that the operator gave it as far as they are nobody else's alone; else the reserved CPUs of the shared pool: nobody is ever given
  * those, so no change of the pool moves a pause container; else the pool.
  */
 function promiseOfPause(

@@ -54,7 +54,7 @@ export interface PinRequest {
   readonly memoryBytes: number;
   /** What the scheduler chose for the whole pod; only for policies that go by it. */
   readonly scheduled?: TopologyResult;
-  /** What the pod's other containers leave of the scheduler's choice; only for a policy that gives each container its own. */
+  /** The rest of the scheduler's choice that the pod's other containers leave; only for a policy that gives each container its own. */
   readonly restOfResult?: TopologyResult;
 }
 

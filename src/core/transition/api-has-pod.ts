@@ -3,7 +3,7 @@ import type { NodeView } from '../model/node-model';
 import type { PodSpec } from '../model/pod-spec';
 
 /**
- * Whether the API server has a pod that may run on, or may have it: then its CPUs stay with it, whatever becomes of its sandbox.
+ * True when the API server has a pod that may run on, or may have it: then its CPUs stay with it, whatever becomes of its sandbox.
  * The kubelet makes sandboxes anew, after a restart of the node all of them, and somebody else must not be quicker.
  *
  * It may have those that had CPUs before the start, until its first list is heard. Without an API server it has none.
@@ -14,7 +14,7 @@ export function apiHasPod(view: NodeView, podUid: string): boolean {
   return told && specOfPod(view, podUid)?.finished === false;
 }
 
-/** Whether a sandbox of it lives, or a container. */
+/** True when a sandbox of it lives, or a container. */
 export function isInRuntime(view: NodeView, podUid: string): boolean {
   return view.containersOf(podUid).length > 0 || view.podsOf(podUid).some(({ stopped }) => !stopped);
 }

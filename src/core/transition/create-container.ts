@@ -55,7 +55,7 @@ function refuseWithPod(
   return { kind: 'refuse', code, message: because };
 }
 
-/** What is kept for pods of which only the API server can tell whether they are still there; empty when there are none. */
+/** CPUs that are kept for pods of which only the API server can tell whether they are still there; empty when there are none. */
 function nameAwaited(view: NodeView): string {
   const { awaited } = view.specSource;
   if (awaited.size === 0) return '';

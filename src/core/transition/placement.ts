@@ -126,7 +126,7 @@ export function readSchedule(
 }
 
 /**
- * What the scheduler chose for the pod, less what its other containers have, for the static policy: it gives each container its
+ * The scheduler's choice for the pod, less what its other containers have, for the static policy: it gives each container its
  * own, while the result is for all app containers together. Sidecars are none of those that it was made for; an init
  * container takes its CPUs where those that come after it can take them over.
  */

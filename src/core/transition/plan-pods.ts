@@ -55,7 +55,7 @@ export function planWaiting(draft: Draft, tried: Set<string>): void {
   let looks = MOST_LOOKS;
   for (const [uid] of line) {
     if (tried.has(uid)) continue;
-    // Who is behind has to wait for the next transaction.
+    // Pods behind in the line wait for the next transaction.
     if (looks-- === 0) return void draft.spend(Infinity);
     const spec = model.podSpecs.get(uid);
     if (!spec || !isDue(model, spec)) {
@@ -139,7 +139,7 @@ function uidOf(view: NodeView, spec: PodSpec): string | undefined {
   return isForged ? undefined : uid;
 }
 
-/** Whether a container is to come that does not have what it asks for. A pod of too many is decided on one by one. */
+/** True when a container is to come that does not have the CPUs that it asks for. A pod of too many is decided on one by one. */
 function isDue(view: NodeView, spec: PodSpec): boolean {
   const podUid = uidOf(view, spec);
   if (spec.finished || podUid === undefined) return false;
@@ -157,17 +157,17 @@ function lacksOnline(view: NodeView, podUid: string): boolean {
   return view.assignmentsOf(podUid).some(({ planned, cpus }) => planned === true && !cpus.isSubsetOf(online));
 }
 
-/** Whether there are as many CPUs as they ask for: that costs no decision. What does not fit may share, where that is the rule. */
+/** True when there are as many CPUs as they ask for: that costs no decision. Containers that do not fit may share, where that is the rule. */
 function mayFit(view: NodeView, podUid: string, wanted: readonly Wanted[]): boolean {
   if (view.settings.onInsufficientCpu === 'share') return true;
   const ofPod = CpuSet.unionOf(view.assignmentsOf(podUid).map(({ cpus }) => cpus));
-  // What a scheduler chose for the pod its containers share.
+  // The containers of the pod share the CPUs that a scheduler chose for it.
   const perContainer = wanted.filter(({ policy }) => !SCHEDULED_POLICIES.has(policy));
   const most = sumPodCpus(perContainer.map(({ spec: { kind }, count }) => ({ kind, cpus: count })));
   return view.free.size + ofPod.size >= most;
 }
 
-/** What was planned for containers that are not entitled to it any more goes back at once. */
+/** Gives back at once the CPUs that were planned for containers that are no more entitled to them. */
 function dropNeedless(draft: Draft, spec: PodSpec, podUid: string): void {
   const { model } = draft;
   for (const assignment of model.assignmentsOf(podUid)) {
@@ -232,7 +232,7 @@ function plan(draft: Draft, pod: PodInfo, wanted: readonly Wanted[], level: 'inf
   return undefined;
 }
 
-/** What it had before it ended it keeps, for whoever of its pod runs in between; where it had it in another way, what it will have again. */
+/** CPUs that it had before it ended it keeps, for whoever of its pod runs in between; where it held them in another way, those that it will have again. */
 function keptOf(view: NodeView, had: Assignment, now: Assignment): CpuSet {
   const others = view.assignmentsOf(had.podUid).filter((other) => keyOf(other) !== keyOf(had));
   const alone = had.cpus.minus(view.settings.reserved).minus(CpuSet.unionOf(others.map(({ cpus }) => cpus)));
@@ -272,7 +272,7 @@ function simulate(
   return unfit ? { unfit } : { placed };
 }
 
-/** Whether all of them get what they ask for from what the pod has. */
+/** True when all of them get the CPUs that they ask for out of those of the pod. */
 function isPlanned(draft: Draft, pod: PodInfo, wanted: readonly Wanted[]): boolean {
   const ofPod = draft.model.assignmentsOf(pod.uid);
   const counts = countsOf(wanted);

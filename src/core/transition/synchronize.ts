@@ -23,7 +23,7 @@ export type LiveCpusets = ReadonlyMap<string, CpuSet>;
 /**
  * Merges what we remember with what the runtime has. Start-up and reconnection are this one comparison.
  *
- * Who is remembered and still there keeps its CPUs. What belonged to pods that are gone is released, unless the API server has
+ * A container that is remembered and still there keeps its CPUs. CPUs of pods that are gone are released, unless the API server has
  * them, or is still to tell whether it does: their sandboxes are made anew. Containers that
  * we don't know are placed: first those that already sit on CPUs of their own (their state was lost, they stay where
  * they are), then the others by the rules for new ones. Nobody who runs is ever refused.

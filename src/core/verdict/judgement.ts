@@ -22,7 +22,7 @@ export interface Matter extends Pick<Container, 'promise' | 'placement' | 'becau
   readonly isPoolOverlapping: boolean;
 }
 
-/** What a verdict on the container would be given on now. Cheap: nothing is copied. */
+/** Collects all that a verdict on the container would be given on now. Cheap: nothing is copied. */
 export function matterOf(view: NodeView, container: Container): Matter {
   const { promise, placement, because, waitsSince, avoidsReserved, podUid, name } = container;
   return {
@@ -58,7 +58,7 @@ export function judgeNow(view: NodeView, container: Container, last: Judgement |
     return { kind: 'pending', because: `promised ${promise.cpus.toString()} since it was last read: ${missing}` };
   }
   const now = judge(view, container, last.observation);
-  // Who looked knows the likely cause too.
+  // The look told the likely cause too.
   return now.kind === 'drifted' && last.verdict.kind === 'drifted' ? last.verdict : now;
 }
 
