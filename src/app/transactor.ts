@@ -271,7 +271,7 @@ export class Transactor {
         );
       } else if (failure.kind !== 'gone') {
         failed.push(move);
-        if (container) model.apply({ kind: 'put-container', container: forgetTold(container) });
+        if (container) model.apply({ kind: 'put-container', container: forgetWritten(container) });
         if (failure.kind === 'refused')
           this.aside(() => log.warn({ containerId: move.containerId, because: failure.because }, 'could not move'));
       }
@@ -350,8 +350,11 @@ function isDurable({ draft }: Decided): boolean {
   return draft?.isDurable === true;
 }
 
-/** The runtime may carry the move out, or not: until the kernel is looked at nobody knows, so no later move is spared. */
-function forgetTold({ told: _told, ...container }: Container): Container {
+/**
+ * The runtime may carry the move out, and write its record, or not: until the kernel is looked at nobody knows, so no later move is
+ * spared, and the record is written anew.
+ */
+function forgetWritten({ told: _told, recorded: _recorded, ...container }: Container): Container {
   return container;
 }
 

@@ -499,6 +499,14 @@ describe('a fault of our own', () => {
     expect([stage.kernel.get('q/t'), stage.model.containers.get('q/s')?.told]).toEqual(['0,2-4,6-7', undefined]);
   });
 
+  test('a move that the runtime makes may be in its record too: what that says is not known', () => {
+    const stage = stageWithSharedContainer();
+    expect(stage.model.containers.get('q/s')?.recorded?.cpus.toString()).toBe('0-7');
+    stage.failMove = () => fault();
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
+    expect(stage.model.containers.get('q/s')?.recorded).toBeUndefined();
+  });
+
   test('in the move of a pause container is nothing that the runtime is asked for: it has no update for one', () => {
     const stage = stageWithSharedContainer();
     const pause = { sandboxId: 'sandbox-q', cgroupsPath: '/kubepods/podq/pause', found: parseCpuList('0-7') };

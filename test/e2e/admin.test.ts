@@ -121,6 +121,7 @@ onEachRuntime('what the admin socket tells', (suite) => {
     };
     expect(new Map(containers.map(({ container, kind }) => [container, kind]))).toEqual(
       new Map([
+        ['(pause)', undefined],
         ['db', 'static'],
         ['side', undefined],
       ]),

@@ -24,6 +24,14 @@ export async function isHealthy(daemon: Daemon, service: string): Promise<boolea
   }
 }
 
+interface ShownContainer {
+  readonly id: string;
+  readonly container: string;
+  readonly pause?: boolean;
+  readonly promise?: { readonly cpus: string };
+  readonly verdict: { readonly kind: string };
+}
+
 export interface ShownStatus {
   readonly node: {
     readonly mode: string;
@@ -32,16 +40,19 @@ export interface ShownStatus {
     /** `to` is absent while it lasts. */
     readonly gap: { readonly from: string; readonly to?: string };
   };
-  readonly containers: readonly {
-    readonly id: string;
-    readonly container: string;
-    readonly promise?: { readonly cpus: string };
-    readonly verdict: { readonly kind: string };
-  }[];
+  readonly containers: readonly ShownContainer[];
+  /** The pause containers of pods. */
+  readonly pauses: readonly ShownContainer[];
   readonly idle: readonly unknown[];
 }
 
-/** What the daemon itself says. */
+/** Asks the daemon itself; pause containers are told apart from those of users. */
 export async function statusOf(daemon: Daemon): Promise<ShownStatus> {
-  return (await readStatus(daemon)) as ShownStatus;
+  const status = (await readStatus(daemon)) as Omit<ShownStatus, 'pauses'>;
+  const isPause = ({ pause }: ShownContainer): boolean => pause === true;
+  return {
+    ...status,
+    containers: status.containers.filter((each) => !isPause(each)),
+    pauses: status.containers.filter(isPause),
+  };
 }

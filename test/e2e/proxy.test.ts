@@ -210,7 +210,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         waitUntil('the pause container to be moved', () => masksOf(pod.pause).every((mask) => mask === '0'));
       const old = await kubelet.runPod({ containers: [shared] });
       await waitUntil('the pause container to be known', async () =>
-        (await statusOf(daemon)).containers.some(({ id, container }) => id === old.id && container === '(pause)'),
+        (await statusOf(daemon)).pauses.some(({ id, container }) => id === old.id && container === '(pause)'),
       );
       const pod = await kubelet.runPod({ containers: [pinned] });
       const db = await pod.createContainer('db');
@@ -228,8 +228,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await daemon.ready(mark);
       await isOff(old);
       await waitUntil('its verdict', async () => {
-        const { containers } = await statusOf(daemon);
-        return containers.some(({ id, verdict }) => id === old.id && verdict.kind === 'kept');
+        const { pauses } = await statusOf(daemon);
+        return pauses.some(({ id, verdict }) => id === old.id && verdict.kind === 'kept');
       });
       await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
       await pod.remove();
