@@ -283,7 +283,6 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
 
     const onlineCpus = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot: config.sysfsRoot, log });
     await makeRounds({
-      model,
       onlineCpus,
       kubelet,
       watch,
