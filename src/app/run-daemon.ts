@@ -210,7 +210,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
         'telling who watches': () => backend.feed.touch(),
         'publishing the node': () => kube?.follow(),
       },
-      watch: () => watch.follow(),
+      watch: (ids) => watch.follow(ids),
       check: (ids) => reconciler.check(ids),
       readBack: (ids, options) => reconciler.readBack(ids, options),
     });
