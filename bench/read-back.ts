@@ -157,7 +157,7 @@ function createNode(dirs: readonly string[]) {
     onDrift: (ids) => reconciler.check(ids),
     onAsPromised: (ids) => reconciler.noteWritten(ids),
   });
-  const aftermath = new Aftermath({ tell: {}, makeRoom: () => undefined, watch: () => watch.follow(), check: (ids) => reconciler.check(ids), readBack: (ids, options) => reconciler.readBack(ids, options), follow: {}, faults, signal }); // prettier-ignore
+  const aftermath = new Aftermath({ tell: {}, makeRoom: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, options) => reconciler.readBack(ids, options), follow: {}, faults, signal }); // prettier-ignore
   const shown = new ShownModel({ model, verdicts, now });
   reconciler.readBack();
   return {

@@ -9,8 +9,11 @@ export interface AftermathParts {
   readonly makeRoom: (pod: PodInfo) => void;
   /** Those who follow the model, by the name of what they do: each brings itself up to date. */
   readonly follow: Readonly<Record<string, () => void>>;
-  /** Watches who is new: before they are looked at, so that nothing is missed that is written in between. */
-  readonly watch: () => void;
+  /**
+   * Watches those of these containers who are new, undefined = of all: before they are looked at, so that nothing is missed that is
+   * written in between.
+   */
+  readonly watch: (containerIds: readonly string[] | undefined) => void;
   /** Looks at containers for the first time in their life. */
   readonly check: (containerIds: readonly string[]) => void;
   /**
@@ -45,7 +48,8 @@ export class Aftermath {
     for (const { request, answer } of waiting)
       if (request?.kind === 'create-container' && answer.kind === 'ok')
         faults.contain('making room above a container', () => makeRoom(request.pod));
-    faults.contain('watching cpusets', watch);
+    const outdated = listOutdated(waiting);
+    faults.contain('watching cpusets', () => watch(outdated));
     faults.contain('looking at who is new', () => {
       const started = waiting.flatMap(({ request }) =>
         request?.kind === 'container-started' ? [request.container.id] : [],
@@ -53,7 +57,6 @@ export class Aftermath {
       if (started.length > 0) check(started);
     });
     faults.contain('reading back', () => {
-      const outdated = listOutdated(waiting);
       if (waiting.some(({ event }) => event === 'synchronize')) readBack(undefined, { always: true });
       else if (outdated?.length !== 0) readBack(outdated);
     });

@@ -42,7 +42,11 @@ export class DriftWatch {
   private readonly unwatched = new Map<string, string>();
   /** Those that are still to be watched, or tried again. */
   private readonly waiting = new Set<string>();
+  /** Those that have no cgroup yet. */
+  private readonly absent = new Set<string>();
   private readonly written = new Set<string>();
+  /** A change was not followed to its end. */
+  private isBehind = false;
   private addingScheduled = false;
   private scheduled = false;
   private closed = false;
@@ -64,21 +68,35 @@ export class DriftWatch {
     });
   }
 
-  /** Watches exactly the containers that run with a promise. Cheap when nothing changed; call it after every change. */
-  follow(): void {
-    const { allContainers: containers } = this.parts.model;
+  /**
+   * Watches exactly the containers that run with a promise; call it after every change. `containerIds`: those about which something
+   * has changed, so that nobody else is looked at; undefined = all.
+   */
+  follow(containerIds?: Iterable<string>): void {
     if (this.closed) return;
-    for (const [id, dir] of this.dirById) {
-      if (isWatchable(containers.get(id))) continue;
-      this.watch.remove(dir);
-      this.forget(id, dir);
-    }
-    for (const id of this.unwatched.keys()) if (!isWatchable(containers.get(id))) this.unwatched.delete(id);
-    for (const container of containers.values()) {
-      const { id } = container;
-      if (!this.dirById.has(id) && !this.unwatched.has(id) && isWatchable(container)) this.waiting.add(id);
-    }
+    const changed = this.isBehind ? undefined : containerIds;
+    this.isBehind = true; // unless all of it is done
+    for (const id of changed ?? this.listAll()) this.followOne(id);
+    for (const id of this.absent) this.followOne(id);
     this.addSome();
+    this.isBehind = false;
+  }
+
+  private listAll(): Set<string> {
+    return new Set([...this.dirById.keys(), ...this.unwatched.keys(), ...this.parts.model.allContainers.keys()]);
+  }
+
+  private followOne(id: string): void {
+    const dir = this.dirById.get(id);
+    if (isWatchable(this.parts.model.allContainers.get(id))) {
+      if (dir === undefined && !this.unwatched.has(id)) this.waiting.add(id);
+      return;
+    }
+    this.unwatched.delete(id);
+    this.absent.delete(id);
+    if (dir === undefined) return;
+    this.watch.remove(dir);
+    this.forget(id, dir);
   }
 
   /** Tries again what could not be watched: in every round, so that a limit that was raised helps without a restart. */
@@ -123,7 +141,11 @@ export class DriftWatch {
     const outcome = this.watch.add(at.path);
     if (outcome.kind === 'unwatched') return { missed: outcome };
     const wasUnwatched = this.unwatched.delete(id);
-    if (outcome.kind === 'gone') return {};
+    if (outcome.kind === 'gone') {
+      this.absent.add(id);
+      return {};
+    }
+    this.absent.delete(id);
     this.dirById.set(id, at.path);
     this.idByDir.set(at.path, id);
     if (wasUnwatched) {

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import type { HealthState } from '../admin/health-state';
-import type { NodeView } from '../core/model/node-model';
 import type { Alarms } from './alarms';
 import type { DriftWatch } from './drift-watch';
 import type { Faults } from './faults';
@@ -12,7 +11,6 @@ import { RoundWatch } from './round-watch';
 import { giveSignOfLife } from './sign-of-life';
 
 export interface RoundsParts {
-  readonly model: NodeView;
   readonly onlineCpus: OnlineCpus;
   readonly kubelet: KubeletManager;
   readonly watch: DriftWatch;
@@ -37,17 +35,17 @@ const LAST_ROUND_MS = 5_000;
  * that throws keeps no other part from its turn, and ends no round. One that never ends is noticed.
  */
 export async function makeRounds(parts: RoundsParts): Promise<void> {
-  const { model, onlineCpus, kubelet, watch, reconciler, faults, lockPath, periodMs, signal } = parts;
+  const { onlineCpus, kubelet, watch, reconciler, faults, lockPath, periodMs, signal } = parts;
   const roundWatch = new RoundWatch(parts);
   const live = (): void => faults.contain('giving a sign of life', () => giveSignOfLife(lockPath, Date.now()));
-  const followOnlineCpus = (): void =>
-    faults.contain('following the online CPUs', () => {
-      if (onlineCpus.check()) reconciler.check([...model.containers.keys()]);
+  const followOnlineCpus = (): Promise<void> =>
+    faults.containAsync('following the online CPUs', async () => {
+      if (onlineCpus.check()) await reconciler.checkAll();
     });
   const round = async (): Promise<void> => {
     live();
     faults.contain('looking at the kubelet', () => kubelet.look());
-    followOnlineCpus();
+    await followOnlineCpus();
     faults.contain('watching again', () => watch.tryAgain());
     await faults.containAsync('the round over all containers', () => reconciler.round());
     roundWatch.noteEnd();

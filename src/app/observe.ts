@@ -47,19 +47,32 @@ export class Onlooker {
     private readonly faults: Faults,
   ) {}
 
-  /** A fault in looking at one makes that one unreadable. `before`: what was seen of a container the last time. `sample`: whether threads are looked at. */
+  /**
+   * A fault in looking at one makes that one unreadable. `before`: what was seen of a container the last time. `sampled`: whose
+   * threads are looked at too, none if absent.
+   */
   look(
     containers: readonly Container[],
-    { before, sample }: { readonly before: (id: string) => Observation | undefined; readonly sample: boolean },
+    {
+      before,
+      sampled,
+    }: { readonly before: (id: string) => Observation | undefined; readonly sampled?: ReadonlySet<string> },
   ): Map<string, Observation> {
     const podQuotas = new Map<string, Quota | undefined>();
-    const sampled = sample ? this.takeTurn(containers.length) : () => false;
     return new Map(
-      containers.map((container, i) => {
-        const look = { known: before(container.id), podQuotas, sampled: sampled(i) };
-        return [container.id, this.lookAtOne(container, look)];
+      containers.map((container) => {
+        const { id } = container;
+        const look = { known: before(id), podQuotas, sampled: sampled?.has(id) === true };
+        return [id, this.lookAtOne(container, look)];
       }),
     );
+  }
+
+  /** Those of all these containers whose threads are looked at now: some, and others the next time. */
+  chooseSampled(containerIds: readonly string[]): ReadonlySet<string> {
+    const first = this.turn < containerIds.length ? this.turn : 0;
+    this.turn = first + SAMPLED_CONTAINERS;
+    return new Set(containerIds.slice(first, this.turn));
   }
 
   private lookAtOne(container: Container, look: Look): Observation {
@@ -105,12 +118,6 @@ export class Onlooker {
       effective,
       reading.threads.map(({ allowed }) => allowed),
     );
-  }
-
-  private takeTurn(count: number): (place: number) => boolean {
-    const first = this.turn < count ? this.turn : 0;
-    this.turn = first + SAMPLED_CONTAINERS;
-    return (place) => place >= first && place < first + SAMPLED_CONTAINERS;
   }
 }
 

@@ -58,7 +58,16 @@ export interface ReconcileObserver {
   onSwept(): void;
 }
 
-const PAUSES_AT_ONCE = 64;
+/** Between two looks at the clock. */
+const SWEPT_AT_ONCE = 16;
+/** One turn of the event loop sweeps for so long; reading one back takes some microseconds, repairing one more. */
+const TURN_MS = 5;
+
+interface SweepOptions {
+  readonly written?: boolean;
+  /** Whose threads are looked at. */
+  readonly sampled?: ReadonlySet<string>;
+}
 
 /**
  * Compares what was promised with what the kernel and the runtime really have, and puts right what differs. An exception
@@ -91,21 +100,30 @@ export class Reconciler {
 
   /** One round over everything: cgroups, then the runtime's lists. */
   async round(): Promise<void> {
-    const { model, transactor, faults } = this.parts;
+    const { transactor, faults } = this.parts;
     this.pending.lookNow();
-    this.sweep([...model.containers.values()], { sample: true });
     faults.contain('saving again', () => transactor.saveAgain());
-    await faults.containAsync('the round over pause containers', () => this.sweepPauses());
+    await faults.containAsync('the round over cgroups', () => this.checkAll({ sample: true }));
+    faults.contain('forgetting who is gone', () => this.forgetTheGone());
     await faults.containAsync('comparing with the runtime', () => this.compareWithRuntime());
   }
 
   /** Looks at these containers now. `written`: because somebody has just written their cgroups. */
   check(containerIds: readonly string[], { written = false } = {}): void {
-    const { allContainers } = this.parts.model;
-    this.sweep(
-      containerIds.flatMap((id) => allContainers.get(id) ?? []),
-      { written },
-    );
+    this.sweep(containerIds, { written });
+    this.endSweep();
+  }
+
+  /**
+   * Looks at all containers, then at all pause containers: some at once, and the others in later turns of the event loop. Who
+   * comes meanwhile is looked at when it starts.
+   */
+  async checkAll({ sample = false } = {}): Promise<void> {
+    const { model } = this.parts;
+    const ofPods = [...model.containers.keys()];
+    const ids = [...ofPods, ...[...model.allContainers.keys()].filter((id) => !model.containers.has(id))];
+    const sampled = sample ? this.onlooker.chooseSampled(ofPods) : undefined;
+    await this.checkInTurns(ids, { ...(sampled && { sampled }) });
   }
 
   /**
@@ -114,6 +132,21 @@ export class Reconciler {
    */
   readBack(containerIds: Iterable<string> = this.parts.model.allContainers.keys(), { always = false } = {}): void {
     this.line.add(containerIds, { always });
+  }
+
+  private async checkInTurns(containerIds: readonly string[], options: SweepOptions): Promise<void> {
+    let endMs = performance.now() + TURN_MS;
+    try {
+      for (let from = 0; from < containerIds.length && !this.parts.signal.aborted; from += SWEPT_AT_ONCE) {
+        if (performance.now() >= endMs) {
+          await nextTurn();
+          endMs = performance.now() + TURN_MS;
+        }
+        this.sweep(containerIds.slice(from, from + SWEPT_AT_ONCE), options);
+      }
+    } finally {
+      this.endSweep();
+    }
   }
 
   /** Somebody wrote these containers' cpusets, and as promised: the runtime may have carried out a move or a repair. */
@@ -125,16 +158,6 @@ export class Reconciler {
       containerIds.filter((id) => !isKept(id)),
       { always: true },
     );
-  }
-
-  /** As many as there are pods, and nobody is in a hurry: some in each turn of the event loop. */
-  private async sweepPauses(): Promise<void> {
-    const { model, signal } = this.parts;
-    const ids = [...model.allContainers.values()].flatMap(({ id, pause }) => (pause ? [id] : []));
-    for (let from = 0; from < ids.length && !signal.aborted; from += PAUSES_AT_ONCE) {
-      await nextTurn();
-      this.check(ids.slice(from, from + PAUSES_AT_ONCE));
-    }
   }
 
   /** A transaction could not decide on all who lack CPUs: the others have their turn now. */
@@ -179,12 +202,13 @@ export class Reconciler {
   }
 
   /** Reads containers back, repairs what drifted, and judges them. */
-  private sweep(containers: readonly Container[], { written = false, sample = false }): void {
-    const { observer, signal, faults } = this.parts;
+  private sweep(containerIds: readonly string[], { written = false, sampled }: SweepOptions): void {
+    const { model, signal, faults } = this.parts;
     if (signal.aborted) return;
     const nowMs = performance.now();
+    const containers = containerIds.flatMap((id) => model.allContainers.get(id) ?? []);
     const looked = new Map(containers.map((container) => [container.id, container]));
-    const observations = this.look(containers, sample);
+    const observations = this.look(containers, sampled);
     const judged = this.judgeAll(observations, this.policyOf(nowMs, written));
     for (const one of judged)
       faults.contain(
@@ -193,7 +217,11 @@ export class Reconciler {
         one.containerId,
       );
     this.lookAgain(judged, this.liftQuotas(observations));
-    faults.contain('forgetting who is gone', () => sample && this.forgetTheGone());
+  }
+
+  private endSweep(): void {
+    const { observer, signal, faults } = this.parts;
+    if (signal.aborted) return;
     this.scheduleRepairs();
     faults.contain('telling of a sweep', () => observer?.onSwept());
   }
@@ -252,9 +280,9 @@ export class Reconciler {
       faults.contain('telling of a drift', () => observer?.onDrift(drift));
   }
 
-  private look(containers: readonly Container[], sample = false): Map<string, Observation> {
+  private look(containers: readonly Container[], sampled?: ReadonlySet<string>): Map<string, Observation> {
     const before = (id: string) => this.parts.verdicts.get(id)?.observation;
-    return this.onlooker.look(containers, { before, sample });
+    return this.onlooker.look(containers, { before, ...(sampled && { sampled }) });
   }
 
   /** `looked`: the container as it was when it was looked at. */
@@ -338,9 +366,17 @@ export class Reconciler {
     clearTimeout(this.timer);
     const { nextDueMs } = this.repairs;
     if (nextDueMs === undefined) return;
+    const repairDue = async (): Promise<void> => {
+      const due = this.repairs.takeDue(performance.now());
+      await this.checkInTurns(due, {});
+    };
     this.timer = setTimeout(
-      () =>
-        this.parts.faults.contain('repairing what was due', () => this.check(this.repairs.takeDue(performance.now()))),
+      () => {
+        const { faults } = this.parts;
+        faults
+          .containAsync('repairing what was due', repairDue)
+          .catch((error: unknown) => faults.note('repairing what was due', error));
+      },
       Math.max(0, nextDueMs - performance.now()) + 1,
     );
     this.timer.unref();

@@ -210,7 +210,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
         'telling who watches': () => backend.feed.touch(),
         'publishing the node': () => kube?.follow(),
       },
-      watch: () => watch.follow(),
+      watch: (ids) => watch.follow(ids),
       check: (ids) => reconciler.check(ids),
       readBack: (ids, options) => reconciler.readBack(ids, options),
     });
@@ -283,7 +283,6 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
 
     const onlineCpus = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot: config.sysfsRoot, log });
     await makeRounds({
-      model,
       onlineCpus,
       kubelet,
       watch,

@@ -47,7 +47,10 @@ export interface Transaction {
   readonly answer: RuntimeAnswer;
   readonly moves: readonly Move[];
   readonly failedMoves: readonly Move[];
-  /** Containers whose last verdict may have been given on something else than is true now; absent: all of them. */
+  /**
+   * Containers whose last verdict may have been given on something else than is true now, those that are gone included; absent:
+   * all of them.
+   */
   readonly outdated?: readonly string[];
   /** For the log, which is not written here: whoever asked waits. */
   readonly notes: readonly Note[];

@@ -12,6 +12,7 @@ function watch(
   const done: string[] = [];
   const stop = new AbortController();
   const told: string[] = [];
+  const watched: (readonly string[] | undefined)[] = [];
   const aftermath = new Aftermath({
     tell: {
       'a fault': () => failAt.tell?.(),
@@ -22,9 +23,10 @@ function watch(
       done.push(`room for ${uid}`);
     },
     follow: { 'a fault': () => failAt.follow?.(), 'a list': () => void done.push('follow') },
-    watch: () => {
+    watch: (ids) => {
       failAt.watch?.();
       done.push('watch');
+      watched.push(ids);
     },
     check: (ids) => {
       failAt.check?.();
@@ -37,7 +39,7 @@ function watch(
     faults: silentFaults(),
     signal: stop.signal,
   });
-  return { aftermath, done, told, stop };
+  return { aftermath, done, told, watched, stop };
 }
 
 function transactionOf(request?: NodeEvent, more: Partial<Transaction> = {}): Transaction {
@@ -95,11 +97,12 @@ test.each<[string, NodeEvent | undefined, readonly string[] | undefined, readonl
     ['watch', 'read all always', 'follow'],
   ],
 ])('%s', async (_name, event, outdated, asked) => {
-  const { aftermath, done } = watch();
+  const { aftermath, done, watched } = watch();
   const { outdated: _none, ...transaction } = transactionOf(event);
   aftermath.begin({ ...transaction, ...(outdated && { outdated }) });
   await turn();
   expect(done).toEqual(asked);
+  expect(watched).toEqual([outdated]); // undefined: all
 });
 
 test('changes of one turn are read back together, each container once', async () => {

@@ -120,6 +120,31 @@ test('thousands that are met at once are watched some in each turn', async () =>
   expect(kernel.watched.size).toBe(999);
 });
 
+test('an event looks at nobody but those it is about, however many there are', async () => {
+  const { watch, kernel, settle, containers, run } = watching(1_000);
+  watch.follow();
+  await settle();
+  const looks = jest.spyOn(containers, 'get');
+  run('new');
+  watch.follow(['new']);
+  containers.delete('c7');
+  watch.follow(['c7', 'c8']);
+  expect(looks.mock.calls.length).toBeLessThan(10);
+  expect(kernel.watched.size).toBe(1_000);
+  expect([kernel.watched.has('/p/new'), kernel.watched.has('/p/c7')]).toEqual([true, false]);
+});
+
+test('what a fault kept from being followed is followed with the next event', () => {
+  const { watch, kernel, containers } = watching(3);
+  const fails = jest.spyOn(containers, 'get').mockImplementation(() => {
+    throw new TypeError('a fault');
+  });
+  expect(() => watch.follow(['c0'])).toThrow('a fault');
+  fails.mockRestore();
+  watch.follow(['c1']);
+  expect(kernel.watched.size).toBe(3);
+});
+
 test('a watch that breaks is counted, is an alarm, and is begun again by the next round', async () => {
   const { watch, kernel, settle, lose, alarms, unwatched } = watching(2);
   watch.follow();
@@ -174,7 +199,7 @@ test('a cgroup that is not there yet is nobody’s alarm, and is watched at a la
   watch.follow();
   expect(alarms.list()).toEqual([]);
   kernel.fails = undefined;
-  watch.follow();
+  watch.follow(['another']);
   expect([...kernel.watched]).toEqual(['/p/c0']);
 });
 

@@ -44,7 +44,7 @@ test.each`
     readActive: () => parseCpuList('0-2,4-7'),
   } as unknown as Cgroups;
   const seen = new Onlooker(cgroups, silentFaults())
-    .look([container], { before: () => undefined, sample: false })
+    .look([container], { before: () => undefined })
     .get('running') as Seen;
   expect(seen.active?.toString()).toBe(active);
 });
@@ -64,9 +64,10 @@ test('a sweep looks at the threads of eight containers, the next one at those of
     promise: { cpus, mems: CpuSet.empty },
   })) as unknown as Container[];
   const onlooker = new Onlooker(cgroups, silentFaults());
+  const ids = containers.map(({ id }) => id);
   const sweep = (sample = true): number[] => {
     sampled.length = 0;
-    onlooker.look(containers, { before: () => undefined, sample });
+    onlooker.look(containers, { before: () => undefined, ...(sample && { sampled: onlooker.chooseSampled(ids) }) });
     return sampled.map((dir) => Number(dir.split('/').pop()));
   };
   const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);

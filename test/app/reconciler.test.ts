@@ -167,25 +167,17 @@ let stage: Stage;
 afterEach(() => stage.end());
 
 describe('pause containers', () => {
-  test('are looked at in each round, some in a turn of the event loop, and what drifted is repaired', async () => {
+  test('are looked at in each round, and what drifted is repaired', async () => {
     const pods = Array.from({ length: 100 }, (_, i) => `q${i}`);
     const history = pods.map((uid) => `pod ${uid}; pause ${uid} 0-7`).join('; ');
     stage = new Stage(`${history}; make p/a 2`).has(`p p/a#1 ${pods.join(' ')}`);
     for (const uid of pods) stage.kernel.set(`sandbox-${uid}`, '0-7');
-    let [moves, most] = [0, 0];
-    const countTurn = (): void => {
-      most = Math.max(most, stage.moves - moves);
-      moves = stage.moves;
-      turn = setImmediate(countTurn);
-    };
-    let turn = setImmediate(countTurn);
     await stage.reconciler.round();
-    clearImmediate(turn);
     for (const uid of pods) {
       expect(stage.kernel.get(`sandbox-${uid}`)).toBe('0');
       expect(stage.verdicts.get(`sandbox-${uid}`)?.verdict.kind).toBe('kept');
     }
-    expect([stage.moves, most <= 64, stage.resynchronized]).toEqual([100, true, []]);
+    expect([stage.moves, stage.resynchronized]).toEqual([100, []]);
   });
 
   test('that somebody wrote are repaired at once, and verdicts on those that are gone are forgotten', async () => {
@@ -198,6 +190,76 @@ describe('pause containers', () => {
     expect([...stage.node.model.allContainers.keys()]).toEqual(['p/a#1']);
     await stage.reconciler.round();
     expect(stage.verdicts.get('sandbox-q')).toBeUndefined();
+  });
+});
+
+describe('work over all containers', () => {
+  const CONTAINERS = 200;
+  const names = Array.from({ length: CONTAINERS }, (_, i) => `p/s${i}`);
+  let nowMs: number;
+  beforeEach(() => {
+    nowMs = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  /** Looks at many containers that have drifted; reading one takes a millisecond. Returns the most that were read in a turn. */
+  async function mostReads(work: () => Promise<void>): Promise<number> {
+    stage.readAs = () => {
+      nowMs++;
+      return undefined;
+    };
+    let [reads, most] = [0, 0];
+    const countTurn = (): void => {
+      most = Math.max(most, stage.reads - reads);
+      reads = stage.reads;
+      turn = setImmediate(countTurn);
+    };
+    let turn = setImmediate(countTurn);
+    await work();
+    clearImmediate(turn);
+    return Math.max(most, stage.reads - reads);
+  }
+
+  function manyDrifted(): void {
+    stage = new Stage(names.map((name) => `make ${name} 0`).join('; '));
+    stage.has(`p ${names.map((name) => `${name}#1`).join(' ')}`);
+    for (const name of names) stage.kernel.set(`${name}#1`, '0');
+  }
+
+  const repaired = () => names.filter((name) => stage.kernel.get(`${name}#1`) === '0-7').length;
+
+  test.each<[string, () => Promise<void>]>([
+    ['a round', () => stage.reconciler.round()],
+    ['a look at all', () => stage.reconciler.checkAll()],
+  ])('%s does some of it in each turn of the event loop, and all of it', async (_what, work) => {
+    manyDrifted();
+    const most = await mostReads(work);
+    // Sixteen are read, repaired, and read again.
+    expect([repaired(), most]).toEqual([CONTAINERS, 32]);
+    expect(names.every((name) => stage.verdicts.get(`${name}#1`)?.verdict.kind === 'kept')).toBe(true);
+  });
+
+  test('it ends with the daemon', async () => {
+    manyDrifted();
+    stage.readAs = () => {
+      nowMs++;
+      if (stage.reads === 20) stage.end();
+      return undefined;
+    };
+    await stage.reconciler.checkAll();
+    expect(stage.reads).toBe(32);
+  });
+
+  test('who ends while others are looked at is passed over', async () => {
+    manyDrifted();
+    stage.readAs = () => {
+      nowMs++;
+      if (stage.reads === 1) setImmediate(() => stage.node.run('end p/s199'));
+      return undefined;
+    };
+    await stage.reconciler.checkAll();
+    expect([repaired(), stage.kernel.get('p/s199#1'), stage.verdicts.get('p/s199#1')]).toEqual([199, '0', undefined]);
   });
 });
 

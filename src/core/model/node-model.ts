@@ -68,6 +68,7 @@ export interface NodeView {
 /** What cpusetd knows of the node: the machine, the rules, who has which CPUs, and what runs. */
 export class NodeModel implements NodeView {
   private readonly assignmentByKey = new Map<AssignmentKey, Assignment>();
+  private readonly assignmentsByPod = new ByPod<Assignment>();
   private readonly podById = new Map<string, Pod>();
   private readonly containerById = new Map<string, Container>();
   private readonly allContainerById = new Map<string, Container>();
@@ -151,9 +152,7 @@ export class NodeModel implements NodeView {
   }
 
   assignmentsOf(podUid: string): Assignment[] {
-    const ofPod: Assignment[] = [];
-    for (const assignment of this.assignmentByKey.values()) if (assignment.podUid === podUid) ofPod.push(assignment);
-    return ofPod;
+    return this.assignmentsByPod.of(podUid);
   }
 
   containersOf(podUid: string): Container[] {
@@ -172,12 +171,14 @@ export class NodeModel implements NodeView {
         const key = keyOf(change.assignment);
         const before = this.assignmentByKey.get(key);
         this.assignmentByKey.set(key, change.assignment);
+        this.assignmentsByPod.put(change.assignment.podUid, key, change.assignment);
         this.derived = undefined;
         return before ? { kind: 'put-assignment', assignment: before } : { kind: 'drop-assignment', key };
       }
       case 'drop-assignment': {
         const before = this.assignmentByKey.get(change.key);
         this.assignmentByKey.delete(change.key);
+        if (before) this.assignmentsByPod.drop(before.podUid, change.key);
         this.derived = undefined;
         return before ? { kind: 'put-assignment', assignment: before } : change;
       }

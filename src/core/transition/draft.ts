@@ -72,6 +72,7 @@ export class Draft {
     this.undo.push(inverse);
     for (const uid of [podUidOf(change), podUidOf(inverse)]) if (uid !== undefined) this.touchedPods.add(uid);
     if (change.kind === 'put-container') this.touchedIds.add(change.container.id);
+    else if (change.kind === 'drop-container') this.touchedIds.add(change.id);
     else if (change.kind === 'put-assignment') {
       this.durable = this.everyone = true;
       if (change.assignment.containerId !== null) this.touchedIds.add(change.assignment.containerId);
@@ -103,7 +104,10 @@ export class Draft {
     return [...this.touchedIds].flatMap((id) => allContainers.get(id) ?? []);
   };
 
-  /** The containers whose last verdict may have been given on something else than is true now; undefined: all of them. */
+  /**
+   * The containers whose last verdict may have been given on something else than is true now, those that are gone included;
+   * undefined: all of them.
+   */
   get outdated(): readonly string[] | undefined {
     return this.ground ? undefined : [...this.touchedIds];
   }

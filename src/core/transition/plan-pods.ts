@@ -12,6 +12,7 @@ import type { PolicyName } from '../model/policy-name';
 import { SCHEDULED_POLICIES, SPEC_ENTITLEMENTS } from '../policy';
 import { mostDecisions, type Draft } from './draft';
 import { assign, decideFromPod, decidePlacement, entitle, unassign } from './placement';
+import { dropForged, release } from './pods';
 
 // The kubelet admits pods as a whole. So where the API server tells of a pod, its CPUs are planned as a whole too: all of its
 // containers get theirs, or none of them does, and nobody else gets them while an image is pulled.
@@ -36,6 +37,7 @@ export function enlist(draft: Draft, spec: PodSpec): void {
   if (!model.synchronized) return; // what its containers have is not known yet
   const podUid = uidOf(model, spec);
   if (podUid === undefined) return;
+  if (podUid === spec.uid) dropForged(draft, spec);
   dropNeedless(draft, spec, podUid);
   const { uid } = spec;
   const since = model.unplanned.get(uid);
@@ -174,7 +176,7 @@ function dropNeedless(draft: Draft, spec: PodSpec, podUid: string): void {
     if (!assignment.planned) continue;
     const container = findContainerSpec(spec, assignment.containerName);
     const isNeeded = container !== undefined && wantedOf(model, spec, container)?.policy === assignment.kind;
-    if (!isNeeded) dropPlanned(draft, assignment, 'the pod asks for them no more');
+    if (!isNeeded) release(draft, assignment, 'the pod asks for them no more');
   }
 }
 
@@ -187,18 +189,11 @@ function dropHalf(draft: Draft, podUid: string, wanted: readonly Wanted[]): void
   if (changed.length === 0) return;
   const runs = model.containersOf(podUid).length > 0;
   for (const assignment of runs ? changed : planned)
-    dropPlanned(draft, assignment, 'its pod asks for another number of CPUs by now, and can not have all of them');
+    release(draft, assignment, 'its pod asks for another number of CPUs by now, and can not have all of them');
 }
 
 function countsOf(wanted: readonly Wanted[]): ReadonlyMap<string, number> {
   return new Map(wanted.map(({ spec, count }) => [spec.name, count]));
-}
-
-function dropPlanned(draft: Draft, assignment: Assignment, because: string): void {
-  const { podUid, podNamespace, podName, containerName, cpus } = assignment;
-  draft.put({ kind: 'drop-assignment', key: keyOf(assignment) });
-  const facts = { podUid, pod: `${podNamespace}/${podName}`, container: containerName, cpus: cpus.toString() };
-  draft.note('info', 'released', { ...facts, because });
 }
 
 /**

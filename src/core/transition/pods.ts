@@ -1,4 +1,4 @@
-import { keyOf } from '../model/assignment';
+import { cutText, keyOf, type Assignment } from '../model/assignment';
 import type { PodInfo } from '../model/events';
 import { apiHasPod } from './api-has-pod';
 import type { Draft } from './draft';
@@ -6,11 +6,21 @@ import type { Draft } from './draft';
 export function rememberPod(draft: Draft, pod: PodInfo): void {
   const known = draft.model.pods.get(pod.sandboxId);
   draft.put({ kind: 'put-pod', pod: { ...pod, stopped: known?.stopped ?? false } });
+  dropForged(draft, pod);
 }
 
 /** The runtime starts the sandbox, or something in it: a list that was taken a moment too early may have said otherwise. */
 export function rememberLivePod(draft: Draft, pod: PodInfo): void {
   draft.put({ kind: 'put-pod', pod: { ...pod, stopped: false } });
+  dropForged(draft, pod);
+}
+
+/** Drops what was planned under the uid of this pod for one of another name: a mirror can be forged, the pod itself can not. */
+export function dropForged(draft: Draft, { uid, namespace, name }: Pick<PodInfo, 'uid' | 'namespace' | 'name'>): void {
+  for (const assignment of draft.model.assignmentsOf(uid)) {
+    const isOwn = assignment.podNamespace === cutText(namespace) && assignment.podName === cutText(name);
+    if (assignment.planned && !isOwn) release(draft, assignment, 'the pod of this uid has another name');
+  }
 }
 
 /**
@@ -29,14 +39,13 @@ export function releaseWhenDone(draft: Draft, sandboxId: string): void {
 
 /** Drops every assignment of a pod. */
 export function releasePod(draft: Draft, podUid: string, because: string): void {
-  for (const assignment of draft.model.assignmentsOf(podUid)) {
-    draft.put({ kind: 'drop-assignment', key: keyOf(assignment) });
-    draft.note('info', 'released', {
-      podUid,
-      pod: `${assignment.podNamespace}/${assignment.podName}`,
-      container: assignment.containerName,
-      cpus: assignment.cpus.toString(),
-      because,
-    });
-  }
+  for (const assignment of draft.model.assignmentsOf(podUid)) release(draft, assignment, because);
+}
+
+/** Drops one assignment. */
+export function release(draft: Draft, assignment: Assignment, because: string): void {
+  const { podUid, podNamespace, podName, containerName, cpus } = assignment;
+  draft.put({ kind: 'drop-assignment', key: keyOf(assignment) });
+  const facts = { podUid, pod: `${podNamespace}/${podName}`, container: containerName, cpus: cpus.toString() };
+  draft.note('info', 'released', { ...facts, because });
 }

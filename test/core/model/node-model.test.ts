@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import type { Assignment } from '../../../src/core/model/assignment';
+import { keyOf, type Assignment } from '../../../src/core/model/assignment';
 import { NodeModel, type Change } from '../../../src/core/model/node-model';
 import { Draft } from '../../../src/core/transition';
+import { leastCpuMs } from '../../support/cpu-time';
 import {
   cpus,
   EIGHT_CPUS,
@@ -125,4 +126,43 @@ test.each`
   const draft = new Draft(node.model, 'now');
   draft.put(change);
   expect(draft.affected().map(({ id }) => id)).toEqual(affects);
+});
+
+const ownedBy = (podUid: string, name: string): Assignment => ({ ...assignmentOf(name, '1'), podUid });
+
+test('the assignments of a pod are those of its uid, in the order in which they came, after any changes and their reversal', () => {
+  const change = fc.record({ pod: fc.nat(2), name: fc.nat(3), drops: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(change), (changes) => {
+      const model = new NodeModel(EIGHT_CPUS, settingsWith());
+      const check = (): void => {
+        for (const podUid of ['p0', 'p1', 'p2'])
+          expect(model.assignmentsOf(podUid)).toEqual(
+            [...model.assignments.values()].filter((assignment) => assignment.podUid === podUid),
+          );
+      };
+      const undo = changes.map(({ pod, name, drops }) => {
+        const assignment = ownedBy(`p${pod}`, `c${name}`);
+        const inverse = model.apply(
+          drops ? { kind: 'drop-assignment', key: keyOf(assignment) } : { kind: 'put-assignment', assignment },
+        );
+        check();
+        return inverse;
+      });
+      for (const inverse of undo.reverse()) model.apply(inverse);
+      check();
+      expect(model.assignments.size).toBe(0);
+    }),
+  );
+});
+
+test('the assignments of a pod are found without a look at those of others', () => {
+  const costWith = (pods: number): number => {
+    const model = new NodeModel(EIGHT_CPUS, settingsWith());
+    for (let i = 0; i < pods; i++) model.apply({ kind: 'put-assignment', assignment: ownedBy(`p${i}`, 'c') });
+    return leastCpuMs(() => {
+      for (let i = 0; i < 500; i++) model.assignmentsOf('p1');
+    });
+  };
+  expect(costWith(10_000)).toBeLessThan(10 * costWith(10) + 5);
 });

@@ -1,3 +1,4 @@
+import { Draft, handle } from '../../../src/core/transition';
 import { NodeDriver, resourcesOf } from './node-driver';
 
 const phaseOf = (node: NodeDriver, target: string) => node.container(target)?.phase ?? 'not known';
@@ -63,4 +64,17 @@ describe('the pool while containers come and go', () => {
   `('$name', ({ history, moves }: { history: string; moves: string }) => {
     expect(new NodeDriver().run(history).movesMade).toBe(moves);
   });
+});
+
+test.each`
+  what                                | history                 | event
+  ${'a container'}                    | ${'make p/a 2'}         | ${{ kind: 'container-stopped', containerId: 'p/a#1' }}
+  ${'the pause container of its pod'} | ${'pod p; pause p 0-7'} | ${{ kind: 'pod-stopped', sandboxId: 'sandbox-p' }}
+`('the end of $what is told to those who watch its cgroup', ({ history, event }) => {
+  const { model } = new NodeDriver().run(history as string);
+  const [id] = model.allContainers.keys();
+  const draft = new Draft(model, '2026-11-22T00:00:00Z');
+  handle(draft, event as Parameters<typeof handle>[1]);
+  expect(model.allContainers.has(id!)).toBe(false);
+  expect(draft.outdated).toContain(id);
 });

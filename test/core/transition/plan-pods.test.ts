@@ -3,7 +3,7 @@ import { POLICY_NAMES } from '../../../src/core/model/policy-name';
 import { buildTopology } from '../../../src/core/topology';
 import { findBrokenSets } from '../../support/invariants';
 import { specOf } from '../../support/spec-of';
-import { EIGHT_CPUS, machineOf, NodeDriver, type Rules } from './node-driver';
+import { EIGHT_CPUS, machineOf, NodeDriver, podOf, type Rules } from './node-driver';
 
 /** Nine CPUs, one of them reserved: eight can be given out. */
 const NINE_CPUS = machineOf(9, 1);
@@ -257,4 +257,47 @@ describe('topology-manager scope pod, single-numa-node', () => {
       if (!told) expect(node.run('make p/c 3').state).toContain('p/c 5-7');
     },
   );
+});
+
+describe('a forged mirror that was told before the pod whose uid it names', () => {
+  const mirror = (uid: string, of: string, containers: string) =>
+    specOf(uid, containers, {
+      annotations: { 'kubernetes.io/config.mirror': of, 'kubernetes.io/config.hash': of },
+    });
+  /** Pod `v` of uid `H`, and somebody else's pod that names it. */
+  function withForger(containers: string): NodeDriver {
+    const node = new NodeDriver();
+    node.podsSay.set('H', { name: 'v' });
+    node.send({ kind: 'synchronize', pods: [], containers: [] });
+    node.send({ kind: 'pod-spec', spec: mirror('evil', 'H', containers) });
+    expect(node.state).toContain('idle');
+    return node;
+  }
+
+  test.each`
+    whose                     | containers
+    ${'others'}               | ${'x 3'}
+    ${'the same, and others'} | ${'a 3, x 2'}
+  `('keeps nothing from it once the runtime has a static pod: containers of $whose names', ({ containers }) => {
+    const node = withForger(containers as string);
+    node.send({ kind: 'pod-spec', spec: mirror('mirror-of-v', 'H', 'a 2, b 2') });
+    Object.assign(node.podsSay.get('H')!, { name: 'mirror-of-v' });
+    node.run('pod H; make H/a 2; make H/b 2');
+    expect(node.state).toBe('H/a 1,5; H/b 2,6; pool 0,3-4,7');
+    node.send({ kind: 'pod-spec-gone', uid: 'evil' });
+    expect(node.state).toBe('H/a 1,5; H/b 2,6; pool 0,3-4,7');
+  });
+
+  test('keeps nothing from it once the API server has told of the pod, and no name', () => {
+    const node = withForger('a 2, x 3');
+    node.send({ kind: 'pod-spec', spec: specOf('H', 'a 2, b 2', { name: 'v' }) });
+    expect(node.state).toBe('H/a 1,5 idle; H/b 2,6 idle; pool 0,3-4,7');
+    expect([...node.model.assignments.values()].map(({ podName }) => podName)).toEqual(['v', 'v']);
+  });
+
+  test('of which the runtime’s list tells first', () => {
+    const node = withForger('x 3');
+    node.send({ kind: 'synchronize', pods: [{ ...podOf('H'), name: 'v' }], containers: [] });
+    expect(node.state).toBe('pool 0-7');
+  });
 });
