@@ -283,6 +283,13 @@ describe('explain', () => {
     expect(node.explain('a')).toMatchObject([{ remedy: expect.stringMatching(remedy as RegExp) as string }]);
   });
 
+  test('one CPU is one CPU', () => {
+    const node = new Node();
+    node.diskIsFull = true;
+    node.create(podOf('a'), 'app', 1);
+    expect(node.explain('a')).toMatchObject([{ now: '1 CPU would fit: 4' }]);
+  });
+
   test('one container of several, and none that nobody knows', () => {
     const node = new Node();
     for (const name of ['app', 'side']) node.create(podOf('a'), name, 9);
