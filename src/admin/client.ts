@@ -42,7 +42,10 @@ export interface AdminClient {
 }
 
 /** Throws CpusetdError UNAVAILABLE when nobody answers on the socket, PERMISSION_DENIED when it may not be opened. */
-export async function connectAdmin(socketPath: string): Promise<AdminClient> {
+export async function connectAdmin(
+  socketPath: string,
+  { callTimeoutMs = CALL_TIMEOUT_MS }: { readonly callTimeoutMs?: number } = {},
+): Promise<AdminClient> {
   const presence = await probeSocket(socketPath);
   if (presence !== 'live') throw new CpusetdError(...UNREACHABLE[presence](socketPath));
 
@@ -51,10 +54,17 @@ export async function connectAdmin(socketPath: string): Promise<AdminClient> {
   });
   const methods = { ...toGrpcService(CpuManagerDefinition), ...toGrpcService(HealthDefinition) };
 
+  /** It listens and does not answer. The library's own words tell of its inside. */
+  const unanswered = (cause: grpc.ServiceError): CpusetdError => {
+    const what = `cpusetd at ${socketPath} has not answered within ${callTimeoutMs / 1000} s`;
+    const remedy = 'its process is stopped or very busy: look at it and at its log, and try again';
+    return new CpusetdError('DEADLINE_EXCEEDED', `${what}; ${remedy}`, { cause });
+  };
+
   const call = <Response>(name: string, request: unknown): Promise<Response> =>
     new Promise((resolve, reject) => {
       const { path, requestSerialize, responseDeserialize } = methods[name]!;
-      const options = { deadline: Date.now() + CALL_TIMEOUT_MS };
+      const options = { deadline: Date.now() + callTimeoutMs };
       client.makeUnaryRequest<unknown, Response>(
         path,
         requestSerialize,
@@ -62,7 +72,7 @@ export async function connectAdmin(socketPath: string): Promise<AdminClient> {
         request,
         options,
         (error, response) => {
-          if (error) reject(toCpusetdError(error));
+          if (error) reject(error.code === grpc.status.DEADLINE_EXCEEDED ? unanswered(error) : toCpusetdError(error));
           else resolve(response!);
         },
       );

@@ -30,7 +30,7 @@ function decideNow(view: NodeView, { podUid, containerName, policy, requested }:
 }
 
 function describeNow({ requested }: Refusal, decision: Decision): string {
-  if (decision.kind === 'pin') return `${requested} CPUs would fit: ${decision.cpus.toString()}`;
+  if (decision.kind === 'pin') return `${countCpus(requested)} would fit: ${decision.cpus.toString()}`;
   return decision.kind === 'refuse'
     ? `it would be refused: ${decision.because}`
     : `it would share: ${decision.because}`;
@@ -60,7 +60,7 @@ function remedyFor(
       const most = topology.online.minus(settings.reserved).size;
       if (decision?.kind === 'pin') return `none is needed any more: ${tries}`;
       if (requested > most)
-        return `this node has ${most} CPUs to give out, and never ${requested}: ask for fewer, or have the pod scheduled to a larger node`;
+        return `this node has ${countCpus(most)} to give out, and never ${requested}: ask for fewer, or have the pod scheduled to a larger node`;
       const missing = requested - free.size;
       const lack =
         missing > 0
@@ -77,4 +77,8 @@ function remedyFor(
     case 'INTERNAL':
       return 'look at the log of cpusetd for the fault, and report it';
   }
+}
+
+function countCpus(count: number): string {
+  return `${count} ${count === 1 ? 'CPU' : 'CPUs'}`;
 }

@@ -98,8 +98,7 @@ export class RefusalBook {
 
   /** Those of the last day, the oldest first. */
   list(): readonly Refusal[] {
-    const since = this.oldest();
-    return [...this.entries.values()].filter(({ lastAt }) => Date.parse(lastAt) >= since);
+    return [...this.entries.values()].filter((refusal) => this.isOfLastDay(refusal));
   }
 
   private put(refusal: Refusal): void {
@@ -110,15 +109,15 @@ export class RefusalBook {
   }
 
   private forgetOld(): void {
-    const since = this.oldest();
-    for (const [key, { lastAt }] of this.entries) {
-      if (Date.parse(lastAt) >= since) return;
+    for (const [key, refusal] of this.entries) {
+      if (this.isOfLastDay(refusal)) return;
       this.entries.delete(key);
     }
   }
 
-  private oldest(): number {
-    return Date.parse(this.parts.now()) - KEEP_MS;
+  /** A time that is further ahead than a day is of a clock that was wrong: it would never be a day ago. */
+  private isOfLastDay({ lastAt }: Refusal): boolean {
+    return Math.abs(Date.parse(this.parts.now()) - Date.parse(lastAt)) <= KEEP_MS;
   }
 
   private dropWhere(isMeant: (refusal: Refusal) => boolean): void {

@@ -1,6 +1,7 @@
 import * as grpc from '@grpc/grpc-js';
 import { connect as connectHttp2 } from 'node:http2';
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
 
 import { connectAdmin } from '../../src/admin/client';
 import { startHealthServer } from '../../src/admin/server';
@@ -288,6 +289,22 @@ describe('cpusetd.v1.CpuManager', () => {
       });
       client.close();
     });
+  });
+});
+
+test('one that listens and does not answer is named, with what to do, and without the words of the library', async () => {
+  await withAdminRig(async ({ socketPath }) => {
+    const sockets: Socket[] = [];
+    const mute = createServer((socket) => void sockets.push(socket.on('error', () => undefined).resume()));
+    await once(mute.listen(socketPath), 'listening');
+    const client = await connectAdmin(socketPath, { callTimeoutMs: 50 });
+    await expect(client.status()).rejects.toMatchObject({
+      code: 'DEADLINE_EXCEEDED',
+      message: `cpusetd at ${socketPath} has not answered within 0.05 s; its process is stopped or very busy: look at it and at its log, and try again`,
+    });
+    client.close();
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => mute.close(resolve));
   });
 });
 

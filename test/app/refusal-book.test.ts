@@ -165,6 +165,18 @@ describe('a refused container', () => {
     expect(node.names).toEqual(['db-2/app 1', 'web/app 1']);
   });
 
+  test('of a clock that was far ahead is forgotten when the clock is put right', () => {
+    const node = new Node();
+    const now = node.nowMs;
+    node.nowMs = Date.parse('2099-01-01T00:00:00Z');
+    node.create(podOf('a'), 'app', 9);
+    expect(node.book.list()).toHaveLength(1);
+    node.nowMs = now;
+    expect(node.book.list()).toEqual([]);
+    node.create(podOf('b'), 'app', 9);
+    expect(node.book.list()).toMatchObject([{ podUid: 'b' }]);
+  });
+
   test('is forgotten after a day without a try', () => {
     const node = new Node();
     node.create(podOf('a'), 'app', 9);
@@ -281,6 +293,13 @@ describe('explain', () => {
     const node = new Node({ options: options as object });
     expect(node.create(podOf('a'), 'app', Number(cpus))).toBe(code);
     expect(node.explain('a')).toMatchObject([{ remedy: expect.stringMatching(remedy as RegExp) as string }]);
+  });
+
+  test('one CPU is one CPU', () => {
+    const node = new Node();
+    node.diskIsFull = true;
+    node.create(podOf('a'), 'app', 1);
+    expect(node.explain('a')).toMatchObject([{ now: '1 CPU would fit: 4' }]);
   });
 
   test('one container of several, and none that nobody knows', () => {

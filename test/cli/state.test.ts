@@ -184,6 +184,22 @@ describe('state import-kubelet', () => {
       expect(many.err.trim().split('\n')).toHaveLength(22);
     });
 
+    test.each([
+      ['taken over', []],
+      ['looked at', ['--dry-run', '-o', 'json']],
+    ])('%s with a configuration that is wrong: exit 2, and a line for each fault', async (_what, options) => {
+      const config = join(dir, 'cpusetd.yaml');
+      writeFileSync(config, 'reserved-cpus: "0"\nnope: 1\nlog-level: loud\n');
+      const file = kubeletFile({ uid: { app: '2' } }, { defaultCpuSet: '0-1,3-7' });
+      const { status, out, err } = await withSysfs(loadMachine('1x4x2'), (root) =>
+        state('import-kubelet', file, ...options, '--sysfs-root', root, '--config', config),
+      );
+      expect({ status, out, lines: err.trim().split('\n').length }).toEqual({ status: 2, out: '', lines: 2 });
+      expect(err).toMatch(/cpusetd.yaml:2: nope: no such option/);
+      expect(err).toMatch(/cpusetd.yaml:3: log-level: "loud" is not a known value/);
+      expect(remembered()).toEqual('none');
+    });
+
     test.each`
       what                              | options                                                                            | entries                  | pool         | message
       ${'reserved CPUs given away'}     | ${'reserved-cpus: "0,2"'}                                                          | ${{ uid: { app: '2' } }} | ${'0-1,3-7'} | ${/the reserved CPUs 2 are not in its defaultCpuSet 0-1,3-7; give cpusetd the reservation/}
@@ -370,7 +386,7 @@ describe('state export-kubelet', () => {
     expect(await exported(false)).toMatchObject({ state: { defaultCpuSet: '0-1,4-7' } });
     writeFileSync(file, 'reserved-cpus: many\n');
     expect(await exportFrom('1x4x2', '--config', file)).toMatchObject({
-      status: 1,
+      status: 2,
       err: expect.stringMatching(/many/),
     });
   });

@@ -15,7 +15,9 @@ interface ExplainOptions {
 export function addExplainCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   program
     .command('explain')
-    .description('tell why a pod has its CPUs, or whether so many CPUs would fit now, and where (exit 1 when not)')
+    .description(
+      'tell why a pod has its CPUs or was refused, or whether so many CPUs would fit now, and where (exit 1 when not)',
+    )
     .argument('[pod]', 'namespace/name, name, or uid')
     .argument('[container]', 'only this one of the pod')
     .option('--cpus <n>', 'a new container of so many CPUs, instead of a pod; nothing is given out')

@@ -46,7 +46,7 @@ function formatNode(node: NodeStatus): string {
     ['reserved', node.reserved.toString()],
     ['isolated', node.isolated.toString()],
     ['shared pool', node.sharedPool.toString()],
-    ['free', node.free.isEmpty ? 'none' : `${node.free.toString()} (${node.free.size} CPUs)`],
+    ['free', node.free.isEmpty ? 'none' : `${node.free.toString()} (${countOf(node.free.size, 'CPU')})`],
     ['runtime', `${node.runtimeName} ${node.runtimeVersion}`.trim()],
     ['nri', formatConnection(node.nri)],
     ['cri', formatConnection(node.cri)],
@@ -55,7 +55,7 @@ function formatNode(node: NodeStatus): string {
     [
       'gap',
       gap
-        ? `${formatTime(gap.from)} to ${gap.to ? formatTime(gap.to) : 'now'}: ${gap.containers} containers started without cpusetd${gap.names.length > 0 ? ` (${gap.names.join(', ')})` : ''}`
+        ? `${formatTime(gap.from)} to ${gap.to ? formatTime(gap.to) : 'now'}: ${countOf(gap.containers, 'container')} started without cpusetd${gap.names.length > 0 ? ` (${gap.names.join(', ')})` : ''}`
         : '',
     ],
     ...node.alarms.map(({ kind, since, because }): [string, string] => [
@@ -67,6 +67,10 @@ function formatNode(node: NodeStatus): string {
     .filter(([, text]) => text !== '')
     .map(([name, text]) => `${`${name}:`.padEnd(13)}${showText(text, LONGEST_FACT)}\n`)
     .join('');
+}
+
+function countOf(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 function formatConnection({ state, since, reason }: Connection): string {

@@ -3,18 +3,17 @@ import { demand } from '../../app/demand';
 import { loadKubeletConfig, withReservation } from '../../app/kubelet-reservation';
 import { settingsOf } from '../../app/settings-of';
 import type { CpuSet } from '../../core/cpuset';
-import { CpusetdError } from '../../core/errors';
 import { readTopology } from '../../host';
-import type { CliContext } from '../context';
+import { UsageError, type CliContext } from '../context';
 
-/** The reservation that `cpusetd run` has with this configuration file on this machine. Throws CpusetdError. */
+/** The reservation that `cpusetd run` has with this configuration file on this machine. Throws UsageError when the file is wrong, else CpusetdError. */
 export async function readReservation(
   file: string,
   sysfsRoot: string,
   env: CliContext['env'],
 ): Promise<{ readonly cpus: CpuSet; readonly strict: boolean }> {
   const loaded = await loadConfig({ flags: { config: [file] }, env });
-  if (!loaded.ok) throw new CpusetdError('FAILED_PRECONDITION', loaded.problems.join('\n'));
+  if (!loaded.ok) throw new UsageError(...loaded.problems);
   const config = withReservation(loaded.config, await loadKubeletConfig(loaded.config, loaded));
   const topology = demand(() => readTopology({ sysfsRoot }));
   const { options, reserved } = settingsOf(config, topology, loaded.placeOf);

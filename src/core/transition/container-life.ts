@@ -6,7 +6,7 @@ import type { NodeView } from '../model/node-model';
 import { apiHasPod, specOfPod } from './api-has-pod';
 import { asAskedFor } from './as-asked-for';
 import type { Draft } from './draft';
-import { describe, placeContainer } from './place-container';
+import { describe, factsOf, placeContainer } from './place-container';
 import { releaseWhenDone, rememberPod } from './pods';
 import { adoptAsWaiting } from './waiting';
 
@@ -32,8 +32,12 @@ export function adoptContainer(draft: Draft, pod: PodInfo, container: ContainerI
   rememberPod(draft, pod);
   const placed = placeContainer(draft, pod, asAskedFor(container));
   if (placed.kind === 'placed') draft.put({ kind: 'put-container', container: placed.container });
-  else if (placed.code === 'RESOURCE_EXHAUSTED') adoptAsWaiting(draft, pod, container, placed.message);
-  else adoptAsShared(draft, pod, container, placed.message);
+  else {
+    if (placed.code === 'RESOURCE_EXHAUSTED') adoptAsWaiting(draft, pod, container, placed.message);
+    else adoptAsShared(draft, pod, container, placed.message);
+    const { because } = draft.model.containers.get(container.id)!;
+    draft.note('warn', 'shares', { ...factsOf(pod, container), because });
+  }
 }
 
 /** Takes in a container that was made without us, in the shared pool, and says why. */

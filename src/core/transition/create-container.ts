@@ -5,7 +5,7 @@ import { promiseOf } from '../plan/plan-moves';
 import { isInRuntime } from './api-has-pod';
 import { adoptAsShared } from './container-life';
 import type { Draft } from './draft';
-import { adjustmentOf, placeContainer } from './place-container';
+import { adjustmentOf, factsOf, noteRefused, placeContainer } from './place-container';
 import { planAtCreation, type Unfit } from './plan-pods';
 import { decideFromPod, decidePlacement, unassign } from './placement';
 import { rememberLivePod } from './pods';
@@ -29,10 +29,12 @@ export function createContainer(
   if (unfit && decidePlacement(model, pod, container).decision.kind !== 'refuse')
     return refuseWithPod(draft, pod, container, unfit);
   const placed = placeContainer(draft, pod, container, { ...(fromPod && { fromPod }) });
-  if (placed.kind === 'refuse')
+  if (placed.kind === 'refuse') {
+    noteRefused(draft, pod, container, placed);
     return placed.code === 'RESOURCE_EXHAUSTED'
       ? { ...placed, message: `${placed.message}${nameAwaited(model)}` }
       : placed;
+  }
   const { promise } = placed.container;
   draft.put({
     kind: 'put-container',
@@ -44,15 +46,15 @@ export function createContainer(
 function refuseWithPod(
   draft: Draft,
   pod: PodInfo,
-  { id: containerId, name }: ContainerInfo,
+  container: ContainerInfo,
   { containerName, code, because: why }: Unfit,
 ): RuntimeAnswer {
-  const because =
+  const message =
     `the containers of a pod get their CPUs together, and container ${containerName} of this one does not fit beside ` +
     `the others: ${why}${nameAwaited(draft.model)}`;
-  const facts = { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: name, containerId };
-  draft.note('warn', 'refused', { ...facts, code, because });
-  return { kind: 'refuse', code, message: because };
+  const refused = { kind: 'refuse', code, message } as const;
+  noteRefused(draft, pod, container, refused);
+  return refused;
 }
 
 /** CPUs that are kept for pods of which only the API server can tell whether they are still there; empty when there are none. */
@@ -74,10 +76,7 @@ function shareInstead(draft: Draft, pod: PodInfo, container: ContainerInfo, why:
   if (!promise) return { kind: 'ok' };
   draft.put({ kind: 'put-container', container: { ...shared, promise, told: promise, recorded: promise } });
   draft.note('warn', 'shares', {
-    podUid: pod.uid,
-    pod: `${pod.namespace}/${pod.name}`,
-    container: container.name,
-    containerId: container.id,
+    ...factsOf(pod, container),
     cpus: promise.cpus.toString(),
     because: why,
   });

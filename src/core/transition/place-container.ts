@@ -9,12 +9,12 @@ import { promiseOf } from '../plan/plan-moves';
 import type { Draft } from './draft';
 import { assign, decideFromPod, decidePlacement, unassign, type PlacementDecision } from './placement';
 
-export type Placed =
-  | { readonly kind: 'placed'; readonly container: Container; readonly liftQuota: boolean }
-  | Extract<RuntimeAnswer, { kind: 'refuse' }>;
+export type Placed = { readonly kind: 'placed'; readonly container: Container; readonly liftQuota: boolean } | Refused;
+
+type Refused = Extract<RuntimeAnswer, { kind: 'refuse' }>;
 
 /**
- * Decides and writes assignment and notes into the draft; the container itself is the caller's to put.
+ * Decides and writes assignment and notes into the draft; the container itself is the caller's to put, and the note of a refusal.
  *
  * `waitedSince`: it has waited for CPUs that are free on the node. `switchedBecause`: it runs, and this is why it is placed anew;
  * for lack of CPUs it is refused, not unpinned, and it is never left where it was without a promise. `fromPod`: what
@@ -39,12 +39,7 @@ export function placeContainer(
   const live = switchedBecause !== undefined;
   const why = switchedBecause ?? (waitedSince === undefined ? undefined : `it had waited since ${waitedSince}`);
   const reasonFor = (because: string): string => (why === undefined ? because : `${because}; ${why}`);
-  const facts = {
-    podUid: pod.uid,
-    pod: `${pod.namespace}/${pod.name}`,
-    container: container.name,
-    containerId: container.id,
-  };
+  const facts = factsOf(pod, container);
   const { chosen, request, decision, remarks } =
     fromPod ??
     (why === undefined ? decideFromPod(model, pod, container) : undefined) ??
@@ -53,7 +48,6 @@ export function placeContainer(
   const entitled = request.kind === 'exclusive' ? request.count : 0;
   switch (decision.kind) {
     case 'refuse':
-      draft.note('warn', 'refused', { ...facts, code: decision.code, because: decision.because });
       return { kind: 'refuse', code: decision.code, message: decision.because };
     case 'pin': {
       const fresh = !model
@@ -104,6 +98,16 @@ export function placeContainer(
       return { kind: 'placed', liftQuota: false, container: placed };
     }
   }
+}
+
+/** Notes that the runtime is refused this container, or this change of it. Who runs already is not refused: it shares. */
+export function noteRefused(draft: Draft, pod: PodInfo, container: ContainerInfo, refused: Refused): void {
+  draft.note('warn', 'refused', { ...factsOf(pod, container), code: refused.code, because: refused.message });
+}
+
+/** What a note says of the container that it is about. */
+export function factsOf(pod: PodInfo, { id, name }: ContainerInfo): Readonly<Record<string, string>> {
+  return { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: name, containerId: id };
 }
 
 /** The container with what the model promises it. */

@@ -31,3 +31,11 @@ test.each`
 `('what the kernel has, $what', ({ seen, readAt, promise, kernel }) => {
   expect(kernelColumn(seen as string, readAt as number, promise as { cpus: string })).toBe(kernel);
 });
+
+test('one CPU and one container are counted as one', () => {
+  const gap = { from: at(1), to: at(2), containers: 1, names: ['ns/web/nginx'] };
+  const node = { ...sampleStatus.node, free: parseCpuList('1'), gap };
+  const lines = formatStatusTable({ ...sampleStatus, node }).split('\n');
+  expect(lines).toContain('free:        1 (1 CPU)');
+  expect(lines).toContainEqual(expect.stringMatching(/: 1 container started without cpusetd \(ns\/web\/nginx\)$/));
+});

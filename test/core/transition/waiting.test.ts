@@ -65,6 +65,24 @@ test('what waits says so, and what has waited says so', () => {
   expect(node.notes).toContainEqual(expect.objectContaining({ level: 'info', message: 'pinned' }));
 });
 
+test.each`
+  what                         | count | options                    | because
+  ${'what does not fit now'}   | ${4}  | ${{}}                      | ${/^shares, and waits for CPUs of its own: it asked for 4/}
+  ${'what can never be given'} | ${3}  | ${{ fullPcpusOnly: true }} | ${/^shares: asked for 3/}
+`('one that runs is not refused $what: it is noted that it shares', ({ count, options, because }) => {
+  const node = meet({ before: 'make a/x 6', late: `p/a ${count}`, rules: { options } });
+  expect(node.notes.filter(({ message }) => message === 'refused')).toEqual([]);
+  const facts = { podUid: 'p', container: 'a', containerId: node.container('p/a')!.id };
+  expect(node.notes).toContainEqual({
+    level: 'warn',
+    message: 'shares',
+    fields: expect.objectContaining({
+      ...facts,
+      because: expect.stringMatching(because as RegExp) as string,
+    }) as object,
+  });
+});
+
 test('others leave its CPUs in the same transaction, which is saved first', () => {
   const node = meet({ before: 'make a/x 6; make q/s 0', late: 'p/a 4' }).run('remove a');
   expect({ moves: node.movesMade, durable: node.isDurable }).toEqual({
