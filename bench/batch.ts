@@ -1,5 +1,5 @@
 /**
- * What one line of `cpusetd allocate --batch` costs, JSON in and out included, beside the kubelet's routine in Go.
+ * Cost of one line of `cpusetd allocate --batch`, JSON in and out included, beside the kubelet's routine in Go.
  *
  * Method: the bundle answers many lines about one machine, and none, in turns, and in turns with a process of Node that only
  * parses the same lines and prints them. Processor time of the whole process (all threads): the difference between many lines and

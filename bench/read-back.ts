@@ -1,5 +1,5 @@
 /**
- * How soon all rows say that the promise is kept after a change that moves a whole pool, and how much processor time the longest turn
+ * Time until all rows say that the promise is kept after a change that moves a whole pool, and processor time that the longest turn
  * of the event loop takes meanwhile.
  * Cgroups are those of the real kernel, made and removed here; needs root and CPUs 0 and 1. With --files they are plain files instead:
  * making tens of thousands of cgroups takes the kernel minutes. Arguments: numbers of shared containers (500), --files, --quick.
@@ -45,7 +45,7 @@ const root = cgroups.version === 1 ? `${cgroupRoot}/cpuset` : cgroupRoot;
 
 void main();
 
-/** What the kernel makes by itself, where there is one: what applies is what was written. */
+/** Stands for the kernel where there is none: a cpuset applies as it was written. */
 function fill(folder: string): void {
   if (files === undefined) return;
   writeFileSync(`${folder}/cgroup.procs`, '');

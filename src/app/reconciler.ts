@@ -65,7 +65,7 @@ const TURN_MS = 5;
 
 interface SweepOptions {
   readonly written?: boolean;
-  /** Whose threads are looked at. */
+  /** Containers of which threads are looked at. */
   readonly sampled?: ReadonlySet<string>;
 }
 

@@ -16,7 +16,7 @@ const flagOf: PlaceOf = (name) => `--${name}`;
 
 /** The configuration with the reservation that is in force. */
 export interface ConfigInForce extends Config {
-  /** Whose reservation it is, for messages, where it is not our own. */
+  /** The owner of the reservation, for messages, where it is not our own. */
   readonly reservedBy?: string;
 }
 

@@ -72,7 +72,7 @@ afterEach(() => {
   rmSync(stage.folder, { recursive: true });
 });
 
-/** What is found of a pod that is started now. */
+/** Starts a pod, and gives the pause container that is found of it. */
 function meet(pod: PodInfo, finder = stage.finder()): FoundPause | undefined {
   const [, found] = finder.withPause({ kind: 'pod-started', pod });
   return found?.kind === 'pauses-found' ? found.pauses[0] : undefined;

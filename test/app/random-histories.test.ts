@@ -309,7 +309,7 @@ function runHistory(seed: number): {
   return { answers: node.answers, steps: done.length, cuts, pinned, kept, kinds: [...kinds], switches: node.switches };
 }
 
-// What follows an answer is done when a history says so.
+// Work that follows an answer is done when a history says so.
 beforeAll(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'Date'] }));
 afterAll(() => jest.useRealTimers());
 

@@ -7,7 +7,7 @@ function watchLine(failAt: ReadonlySet<string> = new Set(), needed = (asked: rea
   let nowMs = 0;
   const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
   const stop = new AbortController();
-  /** What was read in each turn. */
+  /** The containers that were read in each turn. */
   const turns: string[][] = [[]];
   let ends = 0;
   const line = new ReadBackLine({

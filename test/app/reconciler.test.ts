@@ -40,7 +40,7 @@ class Stage {
   readonly alarms: Alarms;
   /** Throws where something of that name is done. */
   failAt: Readonly<Record<string, () => void>> = {};
-  /** What is read of a container's cpuset, where it is not what was written. */
+  /** Readings of a container's cpuset that are not what was written. */
   readAs: (id: string) => CpusetReading | undefined = () => undefined;
   reads = 0;
   readonly verdicts = new VerdictBook();

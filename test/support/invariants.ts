@@ -118,7 +118,7 @@ export interface Moment {
   readonly alive: ReadonlyMap<string, string>;
   /** Keys of what is kept for containers of pods that the API server has, and that may come or come back. */
   readonly kept: ReadonlySet<string>;
-  /** Whether it would be kept for the container, if it had something. */
+  /** True when it would be kept for the container, if it had something. */
   readonly isKept: (assignment: Assignment) => boolean;
 }
 
@@ -145,7 +145,7 @@ function isKept(model: NodeModel, { podUid, containerName, containerId }: Assign
 
 /**
  * 10: what is kept for a container of a pod that the API server has stays so, whatever becomes of its sandbox and of cpusetd.
- * Where containers of the pod came meanwhile, they may have it; what its pod asks for now may be something else.
+ * Containers of the pod that came meanwhile may have it; what its pod asks for now may be something else.
  */
 export function findLostCpus(before: Moment, after: Moment, changed: ReadonlySet<string>): string[] {
   if (!before.ground.every((part, i) => part === after.ground[i])) return [];

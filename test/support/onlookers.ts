@@ -13,14 +13,14 @@ import { isOutdated } from '../../src/core/verdict/judgement';
 import { cgroupPathOf, type Cgroups } from '../../src/host';
 import { findContradictions } from './contradictions';
 
-/** What a daemon has beside its transactor to see and to show what it does, on a kernel that is a map. */
+/** The parts of a daemon that see and show what its transactor does, on a kernel that is a map. */
 export class Onlookers {
   private readonly stop = new AbortController();
   private readonly verdicts = new VerdictBook();
   private readonly reconciler: Reconciler;
   private readonly aftermath: Aftermath;
   private readonly shown: ShownModel;
-  /** What was told and was not so. */
+  /** News that was told and was not so. */
   private readonly untrue: string[] = [];
 
   constructor(
@@ -73,7 +73,7 @@ export class Onlookers {
     this.stop.abort();
   }
 
-  /** What is shown or was told and contradicts itself or the kernel. `isSettled`: nothing that follows an answer is left to be done. */
+  /** Finds what is shown or was told and contradicts itself or the kernel. `isSettled`: nothing that follows an answer is left to be done. */
   findBroken({ isSettled = false } = {}): string[] {
     const { model, kernel } = this.parts;
     const rows = this.shown.containers();

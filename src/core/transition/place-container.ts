@@ -105,7 +105,7 @@ export function noteRefused(draft: Draft, pod: PodInfo, container: ContainerInfo
   draft.note('warn', 'refused', { ...factsOf(pod, container), code: refused.code, because: refused.message });
 }
 
-/** What a note says of the container that it is about. */
+/** Names in a note the container that it is about. */
 export function factsOf(pod: PodInfo, { id, name }: ContainerInfo): Readonly<Record<string, string>> {
   return { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: name, containerId: id };
 }

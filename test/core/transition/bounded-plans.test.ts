@@ -14,7 +14,7 @@ const topology = buildTopology({
   }),
 });
 
-/** What no turn of the event loop may take. */
+/** Most processor time of a turn of the event loop. */
 const MOST_MS = 20;
 
 function startModel(busyPods = 0): NodeModel {

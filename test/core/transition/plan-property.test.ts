@@ -84,7 +84,7 @@ function startNode(topology: Topology, rules: Rules): NodeDriver {
 const ownOf = (node: NodeDriver, uid: string): CpuSet =>
   CpuSet.unionOf(node.model.assignmentsOf(uid).map(({ cpus }) => cpus));
 
-/** Whether nothing the pod asks for is missing. */
+/** True when nothing the pod asks for is missing. */
 const isPlanned = (node: NodeDriver, { uid, containers }: RandomPod): boolean =>
   !node.model.unplanned.has(uid) && (!ownOf(node, uid).isEmpty || containers.every(({ cpus }) => cpus === 0));
 
@@ -183,7 +183,7 @@ test(`pods that ask for more than there is never block each other: ${SEEDS} seed
       ({ containers }) => fitsAlone(node, containers),
     );
     const told = new Set<string>();
-    /** What is still to be made of each pod, in order; init containers end at once. */
+    /** Containers of each pod that are still to be made, in order; init containers end at once. */
     const rest = new Map(waiting.map((pod) => [pod.uid, [...pod.containers]]));
     const tryNext = ({ uid }: RandomPod): boolean => {
       const queue = rest.get(uid)!;

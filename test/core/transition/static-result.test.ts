@@ -19,9 +19,9 @@ function machineOfNodes(threads: number): Topology {
 }
 
 interface Given {
-  /** What the scheduler chose, by NUMA node. */
+  /** The scheduler's choice, by NUMA node. */
   readonly result: readonly number[];
-  /** What the pod asks for in all. */
+  /** The pod's requests in all. */
   readonly podCpus: number;
   readonly rules?: Rules;
   readonly topology?: Topology;

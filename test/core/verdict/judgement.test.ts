@@ -4,7 +4,7 @@ import { isOutdated, judgeNow, matterOf, type Judgement } from '../../../src/cor
 import { buildTopology } from '../../../src/core/topology';
 import { cpus, NodeDriver, settingsWith, without } from '../transition/node-driver';
 
-/** What is told of a container that somebody has looked at now; `has` is what the kernel has, as promised without it. */
+/** The judgement of a container that was looked at just now; `has` is the kernel's cpuset, as promised without it. */
 function lookAt(node: NodeDriver, target: string, has = node.container(target)!.promise!.cpus.toString()): Judgement {
   const container = node.container(target)!;
   const observation = { kind: 'seen', cpus: cpus(has), effective: cpus(has), mems: CpuSet.empty } as const;

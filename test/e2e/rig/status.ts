@@ -6,7 +6,7 @@ import { bundle, type Daemon } from './daemon';
 const run = promisify(execFile);
 
 /**
- * What `cpusetd status -o json` prints of this daemon.
+ * Reads what `cpusetd status -o json` prints of this daemon.
  *
  * @throws when a row of it contradicts itself: every look of every test proves that none does
  */

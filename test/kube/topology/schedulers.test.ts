@@ -59,7 +59,7 @@ function publish(model: NodeModel) {
   return { resources, community: communityTopology.build(report), crane: craneTopology.build(report) };
 }
 
-/** What the kubelet tells the scheduler of the whole node. */
+/** Amounts of the whole node that the kubelet tells the scheduler. */
 function allocatableOf({ zones }: NodeResources) {
   const sum = (of: (zone: NodeResources['zones'][number]) => number) => zones.reduce((all, zone) => all + of(zone), 0);
   return {

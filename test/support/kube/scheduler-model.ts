@@ -1,7 +1,7 @@
 import { parseQuantity } from '../../../src/kube/quantity';
 
 /**
- * What two schedulers make of the objects that are published, written after their published sources: scheduler-plugins'
+ * The way in which two schedulers read the objects that are published, written after their published sources: scheduler-plugins'
  * NodeResourceTopologyMatch (its filter, the places of its scores, and what its over-reserving cache counts), and the plugin of the
  * same name of crane-scheduler. Rules only; informers, queues and their races are left out.
  */
@@ -43,7 +43,7 @@ export function qosOf({ containers, initContainers = [] }: PodModel): Qos {
 
 interface NumaNode {
   readonly id: number;
-  /** What is available, by name of the resource. */
+  /** Available amounts, by name of the resource. */
   readonly resources: Record<string, number>;
 }
 
@@ -83,7 +83,7 @@ export interface NodeModelOfScheduler {
   readonly assumed?: readonly PodModel[];
 }
 
-/** Whether the plugin lets the pod onto the node. */
+/** Tells whether the plugin lets the pod onto the node. */
 export function filterTopologyMatch(
   pod: PodModel,
   { object, allocatable, assumed = [] }: NodeModelOfScheduler,
@@ -183,7 +183,7 @@ const RESULT = 'topology.crane.io/topology-result';
 
 export interface CraneVerdict {
   readonly because?: string;
-  /** What its PreBind would write to the pod; undefined when the pod passes without one, or is refused. */
+  /** The text that its PreBind would write to the pod; undefined when the pod passes without one, or is refused. */
   readonly result?: string;
 }
 
