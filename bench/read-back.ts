@@ -1,6 +1,6 @@
 /**
- * Time until all rows say that the promise is kept after a change that moves a whole pool, and processor time that the longest turn
- * of the event loop takes meanwhile.
+ * Time until all rows say that the promise is kept after a change that moves a whole pool, and processor time of the longest turn
+ * of the event loop meanwhile.
  * Cgroups are those of the real kernel, made and removed here; needs root and CPUs 0 and 1. With --files they are plain files instead:
  * making tens of thousands of cgroups takes the kernel minutes. Arguments: numbers of shared containers (500), --files, --quick.
  */

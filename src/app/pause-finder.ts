@@ -3,6 +3,7 @@ import type { FoundPause, PauseInfo, RuntimeEvent } from '../core/model/events';
 import type { NodeView } from '../core/model/node-model';
 import type { NodeEvent } from '../core/model/pod-event';
 import { cgroupPathOf, type Cgroups, type ThreadInfo } from '../host';
+import { EarliestTimer } from './earliest-timer';
 import type { Faults } from './faults';
 
 export interface PauseFinderParts {
@@ -42,10 +43,11 @@ interface Waiting {
 export class PauseFinder {
   private readonly waiting = new Map<string, Waiting>();
   private asked = 0;
-  private timer: { readonly dueMs: number; readonly handle: NodeJS.Timeout } | undefined;
+  private readonly timer: EarliestTimer;
 
   constructor(private readonly parts: PauseFinderParts) {
-    parts.signal.addEventListener('abort', () => clearTimeout(this.timer?.handle), { once: true });
+    const { faults, signal } = parts;
+    this.timer = new EarliestTimer(() => faults.contain('looking for pause containers', () => this.takeTurn()), signal);
   }
 
   /** The event, and what is found for it: handled together they move the pause container of a new pod before the answer. */
@@ -72,18 +74,7 @@ export class PauseFinder {
     if (delayMs === undefined) return;
     const dueMs = performance.now() + delayMs;
     this.waiting.set(sandboxId, { pause, looks, dueMs });
-    this.takeTurnAt(dueMs);
-  }
-
-  /** At the earliest of the times that were asked for. */
-  private takeTurnAt(dueMs: number): void {
-    if (this.parts.signal.aborted || (this.timer && this.timer.dueMs <= dueMs)) return;
-    clearTimeout(this.timer?.handle);
-    const fire = (): void => {
-      this.timer = undefined;
-      this.parts.faults.contain('looking for pause containers', () => this.takeTurn());
-    };
-    this.timer = { dueMs, handle: setTimeout(fire, dueMs - performance.now()).unref() };
+    this.timer.startIn(delayMs);
   }
 
   private takeTurn(): void {
@@ -105,7 +96,7 @@ export class PauseFinder {
     let mayAsk = ASKED_AT_ONCE - this.asked;
     for (const [sandboxId, waiting] of this.waiting) {
       const isFull = due.length === LOOKS_AT_ONCE;
-      if (isFull || waiting.dueMs > nowMs) this.takeTurnAt(isFull ? nowMs : waiting.dueMs);
+      if (isFull || waiting.dueMs > nowMs) this.timer.startIn(isFull ? 0 : waiting.dueMs - nowMs);
       if (isFull) break;
       if (waiting.dueMs > nowMs) continue;
       const isOver = model.pods.get(sandboxId)?.stopped !== false;
@@ -126,7 +117,7 @@ export class PauseFinder {
       this.lookLater(sandboxId, undefined, looks + 1); // when the runtime has been away it tells of all pods
     } finally {
       this.asked--;
-      this.takeTurnAt(performance.now());
+      this.timer.startIn(0);
     }
   }
 

@@ -3,6 +3,7 @@ import { samePromise, type Container, type CpuPromise } from '../core/model/cont
 import type { RuntimeEvent } from '../core/model/events';
 import type { NodeModel } from '../core/model/node-model';
 import { hasCgroup } from '../core/plan/plan-moves';
+import { EarliestTimer } from './earliest-timer';
 import { logFault } from './faults';
 
 export interface RecorderParts {
@@ -67,8 +68,8 @@ const WORK: ReadonlySet<string> = new Set<RuntimeEvent['kind']>([
 export class RuntimeRecorder {
   private readonly underWay = new Map<string, Write>();
   private readonly failures = new Map<string, { readonly count: number; readonly notBeforeMs: number }>();
-  private readonly look: Alarm;
-  private readonly next: Alarm;
+  private readonly look: EarliestTimer;
+  private readonly next: EarliestTimer;
   /** Containers that only the runtime can move, and those whose record alone is behind: the longest behind is first. */
   private readonly urgent = new Set<string>();
   private readonly behind = new Set<string>();
@@ -81,8 +82,8 @@ export class RuntimeRecorder {
 
   constructor(private readonly parts: RecorderParts) {
     const { signal } = parts;
-    this.look = new Alarm(() => this.contain(() => this.findBehind()), signal);
-    this.next = new Alarm(() => this.contain(() => this.startDue()), signal);
+    this.look = new EarliestTimer(() => this.contain(() => this.findBehind()), signal);
+    this.next = new EarliestTimer(() => this.contain(() => this.startDue()), signal);
   }
 
   /** Containers whose record does not say what was promised. */
@@ -131,7 +132,7 @@ export class RuntimeRecorder {
 
   /** Something has changed: records that are behind are looked for soon. Cheap; call it after every change. */
   wake(): void {
-    this.look.ringIn(SETTLE_MS);
+    this.look.startIn(SETTLE_MS);
   }
 
   /** Something was told or asked of us; what the runtime does for others comes first. */
@@ -166,7 +167,7 @@ export class RuntimeRecorder {
     const { id } = container;
     if (!needsRecord(container) || this.underWay.has(id)) return;
     const waitMs = (this.failures.get(id)?.notBeforeMs ?? 0) - performance.now();
-    if (waitMs > 0) this.look.ringIn(waitMs);
+    if (waitMs > 0) this.look.startIn(waitMs);
     else (isInKernel(container) ? this.behind : this.urgent).add(id);
   }
 
@@ -180,7 +181,7 @@ export class RuntimeRecorder {
       if (this.underWay.size > 0) return;
       const delayMs = this.untilNext();
       if (delayMs > 0) {
-        this.next.ringIn(delayMs);
+        this.next.startIn(delayMs);
         return;
       }
       this.behind.delete(id);
@@ -203,7 +204,7 @@ export class RuntimeRecorder {
     const { model, isBusy, log } = this.parts;
     const container = model.containers.get(id);
     if (!container || !needsRecord(container) || this.underWay.has(id)) return;
-    if (isBusy?.(id) === true) this.look.ringIn(SETTLE_MS);
+    if (isBusy?.(id) === true) this.look.startIn(SETTLE_MS);
     else this.record(container).catch((error: unknown) => logFault(log, 'a runtime record was left', error));
   }
 
@@ -269,29 +270,6 @@ export class RuntimeRecorder {
     } catch (fault) {
       logFault(this.parts.log, 'a record that was not updated could not be told of', fault);
     }
-  }
-}
-
-/** Rings once, at the earliest of the times that were asked for; never after the signal was aborted. */
-class Alarm {
-  private set: { readonly dueMs: number; readonly handle: NodeJS.Timeout } | undefined;
-
-  constructor(
-    private readonly onRing: () => void,
-    private readonly signal: AbortSignal,
-  ) {
-    signal.addEventListener('abort', () => clearTimeout(this.set?.handle), { once: true });
-  }
-
-  ringIn(delayMs: number): void {
-    const dueMs = performance.now() + delayMs;
-    if (this.signal.aborted || (this.set && this.set.dueMs <= dueMs)) return;
-    clearTimeout(this.set?.handle);
-    const ring = (): void => {
-      this.set = undefined;
-      this.onRing();
-    };
-    this.set = { dueMs, handle: setTimeout(ring, delayMs + 1).unref() };
   }
 }
 
