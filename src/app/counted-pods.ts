@@ -1,4 +1,3 @@
-import { choosePolicy } from '../core/annotations';
 import { CpuSet } from '../core/cpuset';
 import { sumPodCpus } from '../core/inference';
 import { runtimeUidOf } from '../core/model/find-spec';
@@ -7,7 +6,7 @@ import type { NodeView } from '../core/model/node-model';
 import type { ContainerSpec, PodSpec } from '../core/model/pod-spec';
 import type { Settings } from '../core/model/settings';
 import { oncePer } from '../core/once-per';
-import { SPEC_ENTITLEMENTS } from '../core/policy';
+import { entitledBySpec } from '../core/transition';
 import type { WatchedPod } from '../kube';
 
 /** The pods that the scheduler counts, by the informer mode of its NodeResourceTopologyMatch plugin. */
@@ -72,10 +71,8 @@ const entitledOf = oncePer((settings: Settings) =>
     spec.containers.flatMap((container) => {
       const { name, kind, ended, requestMilliCpu = 0 } = container;
       if (requestMilliCpu === 0 || requestMilliCpu % 1000 !== 0) return []; // by no policy; most containers are told here
-      const { policy } = choosePolicy(settings, spec.annotations, name);
-      if (policy === 'none' || KINDS[policy].holds === 'nodes') return [];
-      const request = SPEC_ENTITLEMENTS[policy](spec, container);
-      return request.kind === 'exclusive' ? [{ name, kind, ended, count: request.count }] : [];
+      const entitled = entitledBySpec(settings, spec, container);
+      return entitled && KINDS[entitled.policy].holds !== 'nodes' ? [{ name, kind, ended, count: entitled.count }] : [];
     }),
   ),
 );

@@ -4,6 +4,7 @@ export type { RuntimeListing } from './compare-listing';
 export { countFree, describeRefusal } from './describe-refusal';
 export { Draft } from './draft';
 export type { Note } from './draft';
+export { entitledBySpec } from './entitled-by-spec';
 export { handle } from './handle';
 export type { Outcome } from './handle';
 export { hasPending, servePending } from './pass-on';

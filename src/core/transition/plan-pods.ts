@@ -1,4 +1,3 @@
-import { choosePolicy } from '../annotations';
 import { compareTexts } from '../compare-texts';
 import { CpuSet } from '../cpuset';
 import { sharesOfMilli, sumPodCpus } from '../inference';
@@ -9,8 +8,9 @@ import { KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import type { ContainerSpec, PodSpec } from '../model/pod-spec';
 import type { PolicyName } from '../model/policy-name';
-import { SCHEDULED_POLICIES, SPEC_ENTITLEMENTS } from '../policy';
+import { SCHEDULED_POLICIES } from '../policy';
 import { mostDecisions, type Draft } from './draft';
+import { entitledBySpec } from './entitled-by-spec';
 import { assign, decideFromPod, decidePlacement, entitle, unassign } from './placement';
 import { dropForged, release } from './pods';
 
@@ -118,10 +118,8 @@ function listWanted(view: NodeView, spec: PodSpec, podUid: string, making?: stri
 }
 
 function wantedOf(view: NodeView, spec: PodSpec, container: ContainerSpec): Wanted | undefined {
-  const { policy } = choosePolicy(view.settings, spec.annotations, container.name);
-  if (policy === 'none' || KINDS[policy].holds === 'nodes') return undefined;
-  const request = SPEC_ENTITLEMENTS[policy](spec, container);
-  return request.kind === 'exclusive' ? { spec: container, policy, count: request.count } : undefined;
+  const entitled = entitledBySpec(view.settings, spec, container);
+  return entitled && KINDS[entitled.policy].holds !== 'nodes' ? { spec: container, ...entitled } : undefined;
 }
 
 /**

@@ -1,10 +1,9 @@
-import { choosePolicy } from '../annotations';
 import { keyOf, type Assignment } from '../model/assignment';
 import { findContainerSpec, findSpec } from '../model/find-spec';
 import type { NodeView } from '../model/node-model';
 import type { ContainerSpec, PodSpec } from '../model/pod-spec';
-import { SPEC_ENTITLEMENTS } from '../policy';
 import type { Draft } from './draft';
+import { entitledBySpec } from './entitled-by-spec';
 
 /**
  * Gives back CPUs that lie idle in a pod as soon as it is certain that none of its containers can need them: the one that had
@@ -60,10 +59,10 @@ function needsOf(view: NodeView, spec: PodSpec, podUid: string): (containerName:
 
 /** Whether a container that is still to come is entitled to CPUs, and does not have as many of its own. */
 function lacksCpus(view: NodeView, spec: PodSpec, podUid: string, container: ContainerSpec): boolean {
-  const { policy } = choosePolicy(view.settings, spec.annotations, container.name);
-  const request = SPEC_ENTITLEMENTS[policy](spec, container);
-  if (policy === 'none' || request.kind !== 'exclusive') return false;
+  const entitled = entitledBySpec(view.settings, spec, container);
+  if (!entitled) return false;
+  const { policy, count } = entitled;
   const own = view.assignments.get(keyOf({ podUid, containerName: container.name }));
-  if (own?.kind !== policy || own.requested < request.count) return true;
-  return own.planned === true && own.scope === undefined && own.cpus.size < request.count;
+  if (own?.kind !== policy || own.requested < count) return true;
+  return own.planned === true && own.scope === undefined && own.cpus.size < count;
 }
