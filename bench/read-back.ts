@@ -155,9 +155,10 @@ function createNode(dirs: readonly string[]) {
     faults,
     alarms,
     onDrift: (ids) => reconciler.check(ids),
+    willReadBack: (id) => reconciler.willReadBack(id),
     onAsPromised: (ids) => reconciler.noteWritten(ids),
   });
-  const aftermath = new Aftermath({ tell: {}, makeRoom: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, options) => reconciler.readBack(ids, options), follow: {}, faults, signal }); // prettier-ignore
+  const aftermath = new Aftermath({ tell: {}, makeRoom: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, urgency) => reconciler.readBack(ids, urgency), follow: {}, faults, signal }); // prettier-ignore
   const shown = new ShownModel({ model, verdicts, now });
   reconciler.readBack();
   return {

@@ -1,5 +1,6 @@
 import type { PodInfo } from '../core/model/events';
 import type { Faults } from './faults';
+import type { Urgency } from './read-back-line';
 import type { Transaction } from './transactor';
 
 export interface AftermathParts {
@@ -18,8 +19,9 @@ export interface AftermathParts {
   readonly check: (containerIds: readonly string[]) => void;
   /**
    * Reads back those of these containers whose last verdict does not stand any more; undefined = of all. `always`: the others too.
+   * `canWait`: those who had to move for a container that the runtime is making now.
    */
-  readonly readBack: (containerIds: readonly string[] | undefined, options?: { readonly always: boolean }) => void;
+  readonly readBack: (containerIds: readonly string[] | undefined, urgency: Urgency) => void;
   readonly faults: Faults;
   readonly signal: AbortSignal;
 }
@@ -45,9 +47,12 @@ export class Aftermath {
     for (const done of waiting)
       for (const [name, listener] of Object.entries(tell)) faults.contain(name, () => listener(done));
     if (signal.aborted) return;
+    let isMaking = false;
     for (const { request, answer } of waiting)
-      if (request?.kind === 'create-container' && answer.kind === 'ok')
+      if (request?.kind === 'create-container' && answer.kind === 'ok') {
+        isMaking = true;
         faults.contain('making room above a container', () => makeRoom(request.pod));
+      }
     const outdated = listOutdated(waiting);
     faults.contain('watching cpusets', () => watch(outdated));
     faults.contain('looking at who is new', () => {
@@ -58,7 +63,7 @@ export class Aftermath {
     });
     faults.contain('reading back', () => {
       if (waiting.some(({ event }) => event === 'synchronize')) readBack(undefined, { always: true });
-      else if (outdated?.length !== 0) readBack(outdated);
+      else if (outdated?.length !== 0) readBack(outdated, { always: false, canWait: isMaking });
     });
     // Those who show the node do so after the first of it was read back: most changes are shown whole, and once.
     for (const [name, follower] of Object.entries(follow)) faults.contain(name, follower);

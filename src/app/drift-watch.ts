@@ -13,6 +13,8 @@ export interface DriftWatchParts {
   /** A cpuset could not be watched, or its watch has broken: for metrics. */
   readonly onUnwatched?: () => void;
   readonly alarms: Alarms;
+  /** The container is to be read back anyway, soon, and put right then: it need not be compared. */
+  readonly willReadBack: (containerId: string) => boolean;
   /** Somebody wrote these, and it was what was promised. */
   readonly onAsPromised: (containerIds: readonly string[]) => void;
   readonly faults: Faults;
@@ -182,13 +184,14 @@ export class DriftWatch {
   }
 
   private compare(): void {
-    const { onDrift, onAsPromised, faults } = this.parts;
+    const { onDrift, onAsPromised, willReadBack, faults } = this.parts;
     const drifted: string[] = [];
     const asPromised: string[] = [];
     let left = AT_ONCE;
     for (const id of this.written) {
       if (left-- === 0) break;
       this.written.delete(id);
+      if (willReadBack(id)) continue;
       const hasDrifted = faults.contain('comparing', () => this.hasDrifted(id), id);
       if (hasDrifted !== undefined) (hasDrifted ? drifted : asPromised).push(id);
     }

@@ -1,9 +1,17 @@
+import { EarliestTimer } from './earliest-timer';
 import type { Faults } from './faults';
 
 /** A container that is to be read back. `always`: also where the last verdict on it still stands. */
 export interface Asked {
   readonly containerId: string;
   readonly always: boolean;
+}
+
+export interface Urgency {
+  /** It is read also where the last verdict on it still stands. */
+  readonly always: boolean;
+  /** What the runtime is making comes first: reading begins `GIVE_WAY_MS` later. */
+  readonly canWait?: boolean;
 }
 
 export interface ReadBackLineParts {
@@ -19,6 +27,8 @@ export interface ReadBackLineParts {
 const AT_ONCE = 16;
 /** One turn of the event loop reads for so long; reading one back takes some microseconds. */
 const TURN_MS = 5;
+/** Reading a hundred back, while the runtime makes the container for which they had to move, makes that take milliseconds longer. */
+const GIVE_WAY_MS = 100;
 
 /**
  * Containers that are to be read back, as soon as can be without keeping the runtime waiting: for some milliseconds at once, then for
@@ -27,15 +37,35 @@ const TURN_MS = 5;
 export class ReadBackLine {
   /** By container, whether it is read in any case. */
   private readonly waiting = new Map<string, boolean>();
+  /** The same, of those who can wait. */
+  private readonly later = new Map<string, boolean>();
+  private readonly timer: EarliestTimer;
   private scheduled = false;
   private hasRead = false;
 
-  constructor(private readonly parts: ReadBackLineParts) {}
+  constructor(private readonly parts: ReadBackLineParts) {
+    this.timer = new EarliestTimer(() => this.add([...this.later.keys()], { always: false }), parts.signal);
+  }
 
-  /** Begins at once, unless the line has begun already. */
-  add(containerIds: Iterable<string>, { always }: { readonly always: boolean }): void {
-    for (const id of containerIds) this.waiting.set(id, always || this.waiting.get(id) === true);
+  /** Begins at once, unless the line has begun already, or those who come now can wait. */
+  add(containerIds: Iterable<string>, { always, canWait = false }: Urgency): void {
+    for (const id of containerIds)
+      this.addOne(id, always, canWait && !this.waiting.has(id) ? this.later : this.waiting);
+    if (this.later.size > 0) this.timer.startIn(GIVE_WAY_MS);
     if (!this.scheduled && this.waiting.size > 0) this.takeTurn();
+  }
+
+  /** Whether it is in the line; then it is read in any case. */
+  takesUp(containerId: string): boolean {
+    const part = [this.waiting, this.later].find((each) => each.has(containerId));
+    part?.set(containerId, true);
+    return part !== undefined;
+  }
+
+  private addOne(id: string, always: boolean, part: Map<string, boolean>): void {
+    const isAsked = always || this.waiting.get(id) === true || this.later.get(id) === true;
+    this.later.delete(id);
+    part.set(id, isAsked);
   }
 
   private takeTurn(): void {

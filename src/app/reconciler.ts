@@ -26,7 +26,7 @@ import { ListingLog } from './listing-log';
 import { Onlooker } from './observe';
 import { OverdueCreations } from './overdue-creations';
 import { PendingLine } from './pending-line';
-import { ReadBackLine, type Asked } from './read-back-line';
+import { ReadBackLine, type Asked, type Urgency } from './read-back-line';
 import { RepairBook } from './repair-book';
 import type { Transactor } from './transactor';
 import type { VerdictBook } from './verdict-book';
@@ -128,10 +128,18 @@ export class Reconciler {
 
   /**
    * Reads containers back, soon and in turns: those whose last verdict was given on something else than is true now; `always`: the
-   * others too.
+   * others too. `canWait`: not before what the runtime is making.
    */
-  readBack(containerIds: Iterable<string> = this.parts.model.allContainers.keys(), { always = false } = {}): void {
-    this.line.add(containerIds, { always });
+  readBack(
+    containerIds: Iterable<string> = this.parts.model.allContainers.keys(),
+    { always = false, canWait = false }: Partial<Urgency> = {},
+  ): void {
+    this.line.add(containerIds, { always, canWait });
+  }
+
+  /** Whether it is to be read back anyway, soon, and put right then. */
+  willReadBack(containerId: string): boolean {
+    return this.line.takesUp(containerId);
   }
 
   private async checkInTurns(containerIds: readonly string[], options: SweepOptions): Promise<void> {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
@@ -60,6 +61,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
   const { config: given, placeOf, inForce, version, log, signal: told, notifySocket } = options;
   const fault = new AbortController();
   const signal = AbortSignal.any([told, fault.signal]);
+  setMaxListeners(0, signal); // one for each part that ends with it
   await withClosers(async (onClose) => {
     const startedAt = new Date().toISOString();
     const now = (): string => new Date().toISOString();
@@ -192,6 +194,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       faults,
       onUnwatched: () => metrics?.cpusetUnwatched(),
       onDrift: (ids) => reconciler.check(ids, { written: true }),
+      willReadBack: (id) => reconciler.willReadBack(id),
       onAsPromised: (ids) => reconciler.noteWritten(ids),
     });
     onClose(() => watch.close());
@@ -212,7 +215,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       },
       watch: (ids) => watch.follow(ids),
       check: (ids) => reconciler.check(ids),
-      readBack: (ids, options) => reconciler.readBack(ids, options),
+      readBack: (ids, urgency) => reconciler.readBack(ids, urgency),
     });
 
     const pauses = new PauseFinder({

@@ -80,6 +80,9 @@ const MAY_BE_REFUSED: ReadonlySet<NodeEvent['kind']> = new Set([
   'pod-specs',
 ]);
 
+/** The runtime waits two seconds for a plugin, unless it is told otherwise, and then goes on without it. */
+const MOVING_MS = 1_000;
+
 type Work = (draft: Draft) => Outcome;
 
 interface Job {
@@ -102,6 +105,11 @@ interface CarriedOut {
 }
 
 const NOT_SAVED = 'the decision could not be written to disk, so it was not made';
+
+const LATE: MoveFailure = {
+  kind: 'off',
+  because: `writing cgroups took ${MOVING_MS / 1000} s, and the runtime waits for the answer: it makes these moves itself`,
+};
 
 const FAULT: RuntimeAnswer = {
   kind: 'refuse',
@@ -248,7 +256,8 @@ export class Transactor {
   /** Phase 3. From here on the answers stand. */
   private carryOutAll(jobs: readonly Job[], decided: readonly Decided[]): readonly CarriedOut[] {
     for (const { request } of jobs) this.makeRoom(request);
-    return decided.map(({ outcome }) => this.carryOut(outcome));
+    const endMs = performance.now() + MOVING_MS;
+    return decided.map(({ outcome }) => this.carryOut(outcome, endMs));
   }
 
   /** For what has been found, before it is moved, and for what will be made in a new pod. */
@@ -257,16 +266,19 @@ export class Transactor {
     if (request?.kind === 'synchronize') for (const pod of request.pods) this.aside(() => this.parts.makeRoom?.(pod));
   }
 
-  /** What can't be moved here is handed to the runtime with the answer, where the answer can carry it. */
-  private carryOut({ answer, moves }: Outcome): CarriedOut {
+  /** What can't be moved here, or not in time, is handed to the runtime with the answer, where the answer can carry it. */
+  private carryOut({ answer, moves }: Outcome, endMs: number): CarriedOut {
     const { model, log } = this.parts;
     const failed: Move[] = [];
+    let late = 0;
     for (const planned of moves) {
       const container = model.allContainers.get(planned.containerId);
       // A later event of the batch may have changed the promise again: only the last one is carried out, and once.
       const move = { ...planned, to: container?.promise ?? planned.to };
       if (container && samePromise(container.told, move.to)) continue;
-      const failure = this.move(move);
+      const isLate = performance.now() >= endMs;
+      if (isLate) late++;
+      const failure = isLate ? LATE : this.move(move);
       if (failure === undefined) {
         if (container) model.apply({ kind: 'put-container', container: { ...container, told: move.to } });
         this.aside(() =>
@@ -279,6 +291,10 @@ export class Transactor {
           this.aside(() => log.warn({ containerId: move.containerId, because: failure.because }, 'could not move'));
       }
     }
+    if (late > 0)
+      this.aside(() =>
+        log.warn({ containers: late, of: moves.length, because: LATE.because }, 'moves were not made here'),
+      );
     // The runtime has no update for a pause container: the reconciler tries again.
     const updates = failed.filter(({ containerId }) => model.containers.has(containerId)).map(toUpdate);
     return { answer: answer.kind === 'ok' && updates.length > 0 ? { ...answer, updates } : answer, failed };

@@ -32,9 +32,9 @@ function watch(
       failAt.check?.();
       done.push(`check ${ids.join()}`);
     },
-    readBack: (ids, { always } = { always: false }) => {
+    readBack: (ids, { always, canWait = false }) => {
       failAt.readBack?.();
-      done.push(`read ${ids?.join() ?? 'all'}${always ? ' always' : ''}`);
+      done.push(`read ${ids?.join() ?? 'all'}${always ? ' always' : ''}${canWait ? ' later' : ''}`);
     },
     faults: silentFaults(),
     signal: stop.signal,
@@ -76,10 +76,10 @@ test('it begins when the answer has left, once for all of a turn, and the next t
 test.each<[string, NodeEvent | undefined, readonly string[] | undefined, readonly string[]]>([
   ['those that a change of our own concerns are read back', undefined, ['a'], ['watch', 'read a', 'follow']],
   [
-    'above a container that is made is room for it, and those who made room are read back',
+    'above a container that is made is room for it, and those who made room are read back when it is made',
     creation,
     ['a', 'b'],
-    ['room for p', 'watch', 'read a,b', 'follow'],
+    ['room for p', 'watch', 'read a,b later', 'follow'],
   ],
   [
     'a container that has started is looked at before the others are read back',
@@ -160,7 +160,13 @@ test.each(['tell', 'makeRoom', 'watch', 'check', 'readBack', 'follow'] as const)
       aftermath.begin(transactionOf(started('a'), { outdated: ['b'] }));
       await turn();
     }
-    const all = { makeRoom: 'room for p', watch: 'watch', check: 'check a', readBack: 'read b', follow: 'follow' };
+    const all = {
+      makeRoom: 'room for p',
+      watch: 'watch',
+      check: 'check a',
+      readBack: 'read b later',
+      follow: 'follow',
+    };
     const rest = Object.entries(all).flatMap(([name, line]) => (name === part && part !== 'follow' ? [] : [line]));
     expect(done).toEqual([...rest, ...rest]);
     expect(told).toHaveLength(4);

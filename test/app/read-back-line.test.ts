@@ -86,6 +86,49 @@ test('a fault in reading some keeps nobody else from being read', async () => {
   expect(turns.flat()).toContain('c39');
 });
 
+describe('one that can wait', () => {
+  const LATER = { always: false, canWait: true };
+  beforeEach(() => jest.useFakeTimers({ doNotFake: ['setImmediate', 'performance'] }));
+  afterEach(() => jest.useRealTimers());
+
+  test('is read a tenth of a second after the first that could, with all that came meanwhile', () => {
+    const { line, turns } = watchLine();
+    line.add(['a', 'b'], LATER);
+    jest.advanceTimersByTime(60);
+    line.add(['c'], LATER);
+    expect(turns.flat()).toEqual([]);
+    jest.advanceTimersByTime(41);
+    expect(turns.flat()).toEqual(['a', 'b', 'c']);
+  });
+
+  test('keeps nobody else waiting, and is read once when it is asked for at once', () => {
+    const { line, turns } = watchLine();
+    line.add(['a', 'b'], LATER);
+    line.add(['a', 'x'], IF_OUTDATED);
+    expect(turns.flat()).toEqual(['a', 'x']);
+    jest.advanceTimersByTime(101);
+    expect(turns.flat()).toEqual(['a', 'x', 'b']);
+  });
+
+  test('is read in any case when that is wanted of it before or while it waits', () => {
+    const { line, turns } = watchLine();
+    line.add(['a'], { always: true, canWait: true });
+    line.add(['a', 'b', 'c'], LATER);
+    expect([line.takesUp('b'), line.takesUp('x')]).toEqual([true, false]);
+    jest.advanceTimersByTime(101);
+    expect(turns.flat()).toEqual(['a!', 'b!', 'c']);
+    expect(line.takesUp('b')).toBe(false);
+  });
+
+  test('is not read when all is to end', () => {
+    const { line, turns, stop } = watchLine();
+    line.add(['a'], LATER);
+    stop.abort();
+    jest.advanceTimersByTime(1_000);
+    expect(turns.flat()).toEqual([]);
+  });
+});
+
 test('nothing is read when all is to end', async () => {
   const { line, turns, turn, stop, ends } = watchLine();
   line.add(idsOf(40), IF_OUTDATED);

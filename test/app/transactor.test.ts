@@ -402,6 +402,21 @@ describe('moves that fail', () => {
     expect(stage.handle(create('p', 'a', 2))).toEqual([answer]);
   });
 
+  test('for want of time are the runtime’s: it does not wait for the answer for ever', () => {
+    let nowMs = 0;
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const stage = new Stage();
+    for (const name of ['s1', 's2', 's3']) stage.handle(create('s', name, 0), starting('s', name));
+    stage.failMove = () => {
+      nowMs += 500; // a kernel under load
+      return undefined;
+    };
+    expect(stage.handle(create('a', 'x', 2))).toEqual(['1,5 s/s3=0,2-4,6-7']);
+    expect(stage.kernel.size).toBe(2);
+    expect(stage.logged.filter((line) => line === 'moves were not made here')).toHaveLength(1);
+    clock.mockRestore();
+  });
+
   test('do not keep the others from being made', () => {
     const stage = stageWithSharedContainer();
     stage.handle(create('q', 't', 0));

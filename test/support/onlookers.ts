@@ -52,7 +52,8 @@ export class Onlookers {
       makeRoom: () => undefined,
       watch: () => undefined,
       check: (ids) => this.reconciler.check(ids),
-      readBack: (ids, options) => this.reconciler.readBack(ids, options),
+      // Those who can wait are read at once: the time that they may wait is not played here.
+      readBack: (ids, { always }) => this.reconciler.readBack(ids, { always }),
       follow: {},
       faults,
       signal,
