@@ -1,17 +1,9 @@
-import { MIRROR, MIRROR_HASH } from '../annotations/mirror';
 import { oncePer } from '../once-per';
 import type { PodInfo } from './events';
 import type { NodeView } from './node-model';
-import type { ContainerSpec, PodSpec } from './pod-spec';
+import { runtimeUidOf, type ContainerSpec, type PodSpec } from './pod-spec';
 
-/**
- * The uid that the runtime knows the pod by. A static pod is made by the kubelet from a file; what the API server has is its
- * mirror, under a uid of its own, with the kubelet's in an annotation.
- */
-export function runtimeUidOf({ uid, annotations }: Pick<PodSpec, 'uid' | 'annotations'>): string {
-  const hash = Object.hasOwn(annotations, MIRROR_HASH) ? annotations[MIRROR_HASH] : '';
-  return Object.hasOwn(annotations, MIRROR) && hash ? hash : uid;
-}
+export { runtimeUidOf };
 
 /**
  * What the API server told of a pod of the runtime. Annotations can be forged: a mirror counts only for a pod that has

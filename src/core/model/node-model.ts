@@ -3,8 +3,10 @@ import type { Topology } from '../topology';
 import { keyOf, type Assignment, type AssignmentKey } from './assignment';
 import { ByPod } from './by-pod';
 import type { Container, Pod } from './container';
-import { KINDS, type Hold } from './kinds';
+import { Holdings, type HoldingsView } from './holdings';
+import { NO_POD_HOLDINGS, PodHoldings, type PodHoldingsView } from './pod-holdings';
 import type { PodSpec } from './pod-spec';
+import { PromisedMemory, type BytesByNode } from './promised-memory';
 import { SpecBook, type SpecsView } from './spec-book';
 import { SILENT, type SpecSource } from './spec-source';
 import type { Settings } from './settings';
@@ -58,6 +60,16 @@ export interface NodeView {
   readonly sharedPool: CpuSet;
   /** What could be given out now, floors not considered. */
   readonly free: CpuSet;
+  /** What all assignments hold together. */
+  readonly holdings: HoldingsView;
+  /** What the assignments of a pod hold together. */
+  holdingsOf(podUid: string): PodHoldingsView;
+  /** Containers that wait for CPUs of their own; in no order. */
+  readonly waiting: ReadonlySet<string>;
+  /** Containers whose pod's annotations ask for another policy, and that could not be switched yet; in no order. */
+  readonly unswitched: ReadonlySet<string>;
+  /** Memory that is promised to containers of pods, those of `except` left out. */
+  promisedMemory(except?: readonly Container[]): BytesByNode;
   assignmentsOf(podUid: string): Assignment[];
   /** The containers of a pod: an event about it looks at those, and not at all of the node. */
   containersOf(podUid: string): Container[];
@@ -77,6 +89,11 @@ export class NodeModel implements NodeView {
   private readonly specByUid = new SpecBook();
   private readonly keptSpecByUid = new SpecBook();
   private readonly unplannedSince = new Map<string, string>();
+  private readonly waitingIds = new Set<string>();
+  private readonly unswitchedIds = new Set<string>();
+  private readonly memory = new PromisedMemory();
+  readonly holdings = new Holdings();
+  private readonly holdingsByPod = new Map<string, PodHoldings>();
   private source = SILENT;
   private wasSynchronized = false;
   private changes = 0;
@@ -151,6 +168,22 @@ export class NodeModel implements NodeView {
     return this.derive().free;
   }
 
+  get waiting(): ReadonlySet<string> {
+    return this.waitingIds;
+  }
+
+  get unswitched(): ReadonlySet<string> {
+    return this.unswitchedIds;
+  }
+
+  holdingsOf(podUid: string): PodHoldingsView {
+    return this.holdingsByPod.get(podUid) ?? NO_POD_HOLDINGS;
+  }
+
+  promisedMemory(except?: readonly Container[]): BytesByNode {
+    return this.memory.without(except);
+  }
+
   assignmentsOf(podUid: string): Assignment[] {
     return this.assignmentsByPod.of(podUid);
   }
@@ -172,13 +205,18 @@ export class NodeModel implements NodeView {
         const before = this.assignmentByKey.get(key);
         this.assignmentByKey.set(key, change.assignment);
         this.assignmentsByPod.put(change.assignment.podUid, key, change.assignment);
+        if (before) this.removeHolding(before);
+        this.addHolding(change.assignment);
         this.derived = undefined;
         return before ? { kind: 'put-assignment', assignment: before } : { kind: 'drop-assignment', key };
       }
       case 'drop-assignment': {
         const before = this.assignmentByKey.get(change.key);
         this.assignmentByKey.delete(change.key);
-        if (before) this.assignmentsByPod.drop(before.podUid, change.key);
+        if (before) {
+          this.assignmentsByPod.drop(before.podUid, change.key);
+          this.removeHolding(before);
+        }
         this.derived = undefined;
         return before ? { kind: 'put-assignment', assignment: before } : change;
       }
@@ -201,17 +239,22 @@ export class NodeModel implements NodeView {
         const before = this.allContainerById.get(container.id);
         if (before && before.podUid !== container.podUid) this.containersByPod.drop(before.podUid, before.id);
         this.allContainerById.set(container.id, container);
+        if (before) this.leaveSums(before);
         if (container.pause) this.forgetOfPod(container);
         else {
           this.containerById.set(container.id, container);
           this.containersByPod.put(container.podUid, container.id, container);
+          this.joinSums(container);
         }
         return before ? { kind: 'put-container', container: before } : { kind: 'drop-container', id: container.id };
       }
       case 'drop-container': {
         const before = this.allContainerById.get(change.id);
         this.allContainerById.delete(change.id);
-        if (before) this.forgetOfPod(before);
+        if (before) {
+          this.leaveSums(before);
+          this.forgetOfPod(before);
+        }
         return before ? { kind: 'put-container', container: before } : change;
       }
       case 'put-spec': {
@@ -274,18 +317,44 @@ export class NodeModel implements NodeView {
     this.containersByPod.drop(podUid, id);
   }
 
+  private addHolding(assignment: Assignment): void {
+    this.holdings.add(assignment);
+    const ofPod = this.holdingsByPod.get(assignment.podUid) ?? new PodHoldings();
+    this.holdingsByPod.set(assignment.podUid, ofPod);
+    ofPod.add(assignment);
+  }
+
+  private removeHolding(assignment: Assignment): void {
+    this.holdings.remove(assignment);
+    const ofPod = this.holdingsByPod.get(assignment.podUid)!;
+    ofPod.remove(assignment);
+    if (ofPod.count === 0) this.holdingsByPod.delete(assignment.podUid);
+  }
+
+  private joinSums(container: Container): void {
+    const { id, waitsSince, unmetSwitch } = container;
+    if (waitsSince !== undefined) this.waitingIds.add(id);
+    if (unmetSwitch !== undefined) this.unswitchedIds.add(id);
+    this.memory.add(container);
+  }
+
+  private leaveSums(container: Container): void {
+    if (container.pause) return;
+    this.waitingIds.delete(container.id);
+    this.unswitchedIds.delete(container.id);
+    this.memory.remove(container);
+  }
+
   private derive(): DerivedSets {
-    return (this.derived ??= deriveSets(this.currentTopology, this.currentSettings, this.assignmentByKey.values()));
+    return (this.derived ??= deriveSets(this.currentTopology, this.currentSettings, this.holdings));
   }
 }
 
 type DerivedSets = Pick<NodeView, 'exclusive' | 'held' | 'sharedPool' | 'free'>;
 
-function deriveSets(topology: Topology, settings: Settings, assignments: Iterable<Assignment>): DerivedSets {
-  const sets: Record<Hold, CpuSet[]> = { alone: [], 'beside-shared': [], nodes: [] };
-  for (const { kind, cpus } of assignments) sets[KINDS[kind].holds].push(cpus);
-  const exclusive = CpuSet.unionOf(sets.alone).intersect(topology.online);
-  const held = CpuSet.unionOf(sets['beside-shared']).intersect(topology.online);
+function deriveSets(topology: Topology, settings: Settings, { alone, besideShared }: HoldingsView): DerivedSets {
+  const exclusive = alone.intersect(topology.online);
+  const held = besideShared.intersect(topology.online);
   const notExclusive = topology.online.minus(exclusive);
   const strictlyReserved = settings.options.strictCpuReservation ? settings.reserved : CpuSet.empty;
   return {

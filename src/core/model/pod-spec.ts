@@ -1,3 +1,4 @@
+import { MIRROR, MIRROR_HASH } from '../annotations/mirror';
 import type { ContainerKind } from '../inference/pod-cpus';
 import type { QosClass } from '../inference/qos';
 
@@ -32,4 +33,13 @@ export interface SpecResources {
   readonly limitMilliCpu?: number;
   readonly requestMemoryBytes?: number;
   readonly limitMemoryBytes?: number;
+}
+
+/**
+ * The uid that the runtime knows the pod by. A static pod is made by the kubelet from a file; what the API server has is its
+ * mirror, under a uid of its own, with the kubelet's in an annotation.
+ */
+export function runtimeUidOf({ uid, annotations }: Pick<PodSpec, 'uid' | 'annotations'>): string {
+  const hash = Object.hasOwn(annotations, MIRROR_HASH) ? annotations[MIRROR_HASH] : '';
+  return Object.hasOwn(annotations, MIRROR) && hash ? hash : uid;
 }

@@ -160,7 +160,7 @@ function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'una
 /** By id of the node; empty when the machine does not tell. The node's reservation of memory is the kubelet's, and not known here. */
 function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {
   const { topology, settings } = view;
-  const promised = settings.memoryNodes === 'follow' ? sumPromisedMemory(view) : new Map<number, number>();
+  const promised = settings.memoryNodes === 'follow' ? view.promisedMemory() : new Map<number, number>();
   return new Map(
     topology.memoryNodes.map(({ id, memoryBytes }) => {
       const available = Math.max(0, Math.floor(memoryBytes - (promised.get(id) ?? 0)));
@@ -177,16 +177,6 @@ function effectivePolicy({ settings }: NodeView, policy: TopologyManagerPolicy):
   if (settings.cpuManagerPolicy === 'none' || KINDS[settings.cpuManagerPolicy].holds !== 'alone') return 'none';
   const isStrict = policy === 'single-numa-node' || policy === 'restricted';
   return isStrict && settings.onInsufficientCpu === 'share' ? 'best-effort' : policy;
-}
-
-/** A limit counts in equal parts on the memory nodes that it was promised. */
-function sumPromisedMemory({ containers }: NodeView): Map<number, number> {
-  const promised = new Map<number, number>();
-  for (const { promise, resources } of containers.values()) {
-    for (const node of promise?.mems ?? CpuSet.empty)
-      promised.set(node, (promised.get(node) ?? 0) + (resources.memoryLimitBytes ?? 0) / promise!.mems.size);
-  }
-  return promised;
 }
 
 function sum(values: readonly number[]): number {

@@ -9,8 +9,7 @@ import { wasLifted } from '../verdict/throttling';
  * had theirs lifted has it no more. Undefined while there is one, and when it cannot be told.
  */
 export function podQuotaToRestore(view: NodeView, container: Container): PromisedQuota | undefined {
-  for (const other of view.containers.values())
-    if (other.podUid === container.podUid && wasLifted(view, other)) return undefined;
+  if (view.containersOf(container.podUid).some((other) => wasLifted(view, other))) return undefined;
   const pod = view.pods.get(container.sandboxId);
   if (!pod) return undefined;
   const { quotaUs = 0, periodUs = DEFAULT_PERIOD_US } = pod.podResources ?? {};

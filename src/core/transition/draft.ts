@@ -20,9 +20,10 @@ export interface Note {
 export class Draft {
   private readonly undo: Change[] = [];
   private durable = false;
+  /** As they were before the first change: where containers without CPUs of their own run follows from them. */
+  private readonly before: Pick<NodeView, 'sharedPool' | 'exclusive'>;
   private readonly touchedIds = new Set<string>();
   private readonly touchedPods = new Set<string>();
-  private everyone = false;
   private ground = false;
   private decisionsLeft: number;
   private cut = false;
@@ -35,6 +36,8 @@ export class Draft {
     readonly now: string,
   ) {
     this.decisionsLeft = mostDecisions(model);
+    const { sharedPool, exclusive } = model;
+    this.before = { sharedPool, exclusive };
   }
 
   /** True when somebody who lacks CPUs was not decided on, because enough others were. */
@@ -73,13 +76,14 @@ export class Draft {
     for (const uid of [podUidOf(change), podUidOf(inverse)]) if (uid !== undefined) this.touchedPods.add(uid);
     if (change.kind === 'put-container') this.touchedIds.add(change.container.id);
     else if (change.kind === 'drop-container') this.touchedIds.add(change.id);
-    else if (change.kind === 'put-assignment') {
-      this.durable = this.everyone = true;
-      if (change.assignment.containerId !== null) this.touchedIds.add(change.assignment.containerId);
-    } else if (change.kind === 'drop-assignment') this.durable = this.everyone = true;
-    else if (change.kind === 'put-unplanned') this.enlisted = true;
+    else if (change.kind === 'put-assignment' || change.kind === 'drop-assignment') {
+      this.durable = true;
+      for (const each of [change, inverse])
+        if (each.kind === 'put-assignment' && each.assignment.containerId !== null)
+          this.touchedIds.add(each.assignment.containerId);
+    } else if (change.kind === 'put-unplanned') this.enlisted = true;
     else if (change.kind === 'keep-spec' || change.kind === 'unkeep-spec') this.durable = true;
-    else if (change.kind === 'set-topology' || change.kind === 'set-settings') this.everyone = this.ground = true;
+    else if (change.kind === 'set-topology' || change.kind === 'set-settings') this.ground = true;
   };
 
   /** A promise of the same CPUs and memory nodes as before is the same promise; any other is made now. */
@@ -97,10 +101,14 @@ export class Draft {
     };
   }
 
-  /** The containers, pause containers included, whose promise may have changed: all of them when assignments, machine or rules did. */
+  /**
+   * The containers, pause containers included, whose promise may have changed: all of them when the shared pool, the machine or the
+   * rules did.
+   */
   readonly affected = (): Container[] => {
-    const { allContainers } = this.model;
-    if (this.everyone) return [...allContainers.values()];
+    const { allContainers, sharedPool, exclusive } = this.model;
+    const isPoolSame = sharedPool.equals(this.before.sharedPool) && exclusive.equals(this.before.exclusive);
+    if (this.ground || !isPoolSame) return [...allContainers.values()];
     return [...this.touchedIds].flatMap((id) => allContainers.get(id) ?? []);
   };
 
@@ -119,14 +127,14 @@ export class Draft {
 
   /** Does several changes, or none of them: takes them back unless `work` succeeds. What is noted meanwhile stays only then. */
   attempt<T extends { readonly ok: boolean }>(work: () => T): T {
-    const { durable, everyone } = this;
+    const { durable } = this;
     const changes = this.undo.length;
     const notes = this.notes.length;
     const done = work();
     if (!done.ok) {
       for (const change of this.undo.splice(changes).reverse()) this.model.apply(change);
       this.notes.length = notes;
-      [this.durable, this.everyone] = [durable, everyone];
+      this.durable = durable;
     }
     return done;
   }
@@ -139,7 +147,7 @@ export class Draft {
   rollback(): void {
     for (const change of this.undo.reverse()) this.model.apply(change);
     this.undo.length = 0;
-    this.durable = this.everyone = this.ground = false;
+    this.durable = this.ground = false;
     this.touchedIds.clear();
     this.touchedPods.clear();
   }

@@ -1,5 +1,5 @@
 import { choosePolicy, rememberedAnnotations, sayingOf } from '../annotations';
-import { findSpec, runtimeUidOf } from '../model/find-spec';
+import { findSpec } from '../model/find-spec';
 import { isAssigned } from '../model/kinds';
 import type { Container, Pod } from '../model/container';
 import type { NodeView } from '../model/node-model';
@@ -22,8 +22,6 @@ export function keepSpecs(draft: Draft, event: NodeEvent): void {
   const { model } = draft;
   if (!model.synchronized) return; // which pods there are is not known yet
   const isWhole = event.kind === 'synchronize';
-  const touched = new Set(draft.podUids);
-  const isMeant = (uid: string): boolean => isWhole || touched.has(uid);
   const needed = new Set<string>();
   for (const pod of isWhole ? model.pods.values() : draft.podUids.flatMap((uid) => model.podsOf(uid))) {
     if (pod.stopped) continue;
@@ -35,8 +33,8 @@ export function keepSpecs(draft: Draft, event: NodeEvent): void {
     needed.add(spec.uid);
     if (mayKeep(event)) keep(draft, spec);
   }
-  for (const [uid, kept] of [...model.keptSpecs])
-    if (!needed.has(uid) && isMeant(runtimeUidOf(kept))) draft.put({ kind: 'unkeep-spec', uid });
+  const kept = isWhole ? [...model.keptSpecs.values()] : draft.podUids.flatMap((uid) => model.keptSpecs.ofRuntime(uid));
+  for (const { uid } of kept) if (!needed.has(uid)) draft.put({ kind: 'unkeep-spec', uid });
 }
 
 function keep(draft: Draft, spec: PodSpec): void {

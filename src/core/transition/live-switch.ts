@@ -45,20 +45,22 @@ export function switchPod(draft: Draft, spec: PodSpec, tried = new Set<string>()
 
 /** Who could not be switched before may be now: the pods of those, whoever waits longest first, but not whoever was `tried`. */
 export function retrySwitches(draft: Draft, tried: Set<string>): void {
-  const specs = new Set<PodSpec>();
+  const seen = new Set<PodSpec>();
   for (const container of listUnmet(draft.model)) {
+    if (draft.isCut) return; // those behind in the line wait for the next transaction
     if (tried.has(container.id)) continue;
     const pod = podOf(draft.model, container);
     const spec = pod && findSpec(draft.model, pod);
-    if (spec) specs.add(spec);
+    if (!spec || seen.has(spec)) continue;
+    seen.add(spec);
+    switchPod(draft, spec, tried);
   }
-  for (const spec of specs) switchPod(draft, spec, tried);
 }
 
 /** Those whose switch could not be made, longest first; of those that came at once the one with the lowest id. */
-export function listUnmet({ containers }: NodeView): Container[] {
-  return [...containers.values()]
-    .filter(({ unmetSwitch }) => unmetSwitch !== undefined)
+export function listUnmet({ containers, unswitched }: NodeView): Container[] {
+  return [...unswitched]
+    .map((id) => containers.get(id)!)
     .sort((a, b) => compareTexts(a.unmetSwitch!.since, b.unmetSwitch!.since) || compareTexts(a.id, b.id));
 }
 

@@ -1,9 +1,9 @@
 import type { NodeView } from '../model/node-model';
 import type { Draft } from './draft';
-import { listUnmet, retrySwitches } from './live-switch';
+import { retrySwitches } from './live-switch';
 import { planWaiting } from './plan-pods';
 import { returnIdle } from './return-idle';
-import { listWaiting, placeWaiting } from './waiting';
+import { placeWaiting } from './waiting';
 
 /**
  * What follows every change that may have given CPUs back, whoever told of it: an event, or the runtime's list. Idle CPUs that
@@ -29,5 +29,5 @@ export function servePending(draft: Draft, tried = new Set<string>()): void {
 
 /** Whether anybody lacks CPUs. */
 export function hasPending(view: NodeView): boolean {
-  return view.unplanned.size > 0 || listWaiting(view).length > 0 || listUnmet(view).length > 0;
+  return view.unplanned.size > 0 || view.waiting.size > 0 || view.unswitched.size > 0;
 }

@@ -1,5 +1,6 @@
 import { excludesReserved, sayingOf } from '../annotations';
 import type { CpuRequest } from '../inference';
+import { keyOf } from '../model/assignment';
 import type { Container, CpuPromise, Placement } from '../model/container';
 import type { ContainerInfo, CpuAdjustment, PodInfo, RuntimeAnswer } from '../model/events';
 import { asSpecSays } from '../model/find-spec';
@@ -50,9 +51,8 @@ export function placeContainer(
     case 'refuse':
       return { kind: 'refuse', code: decision.code, message: decision.because };
     case 'pin': {
-      const fresh = !model
-        .assignmentsOf(pod.uid)
-        .some(({ containerName, cpus }) => containerName === container.name || cpus.overlaps(decision.cpus));
+      const key = keyOf({ podUid: pod.uid, containerName: container.name });
+      const fresh = !model.assignments.has(key) && !model.holdingsOf(pod.uid).cpus.overlaps(decision.cpus);
       const pin = { requested: entitled, chosen, decision: { ...decision, because: reasonFor(decision.because) } };
       const assignment = assign(draft, pod, container, pin);
       const placed = withPromise(

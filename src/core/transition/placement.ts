@@ -7,6 +7,7 @@ import { asSpecSays, findContainerSpec, findSpec } from '../model/find-spec';
 import { KINDS, mayOverlap, sharedOn } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import type { ChosenPolicy } from '../model/policy-name';
+import type { BytesByNode } from '../model/promised-memory';
 import { rulesOf } from '../model/settings';
 import { POLICIES, SCHEDULED_POLICIES, type Decision, type Followers, type PinRequest, type Snapshot } from '../policy';
 import type { Draft } from './draft';
@@ -94,11 +95,10 @@ export function decidePlacement(
  * CPUs that were planned for a pod are so decided on as they were when they were planned, whatever is free by now.
  */
 export function decideFromPod(view: NodeView, pod: PodInfo, container: ContainerInfo): PlacementDecision | undefined {
-  const ofPod = view.assignmentsOf(pod.uid);
-  if (ofPod.length === 0) return undefined;
-  if (!findContainerSpec(findSpec(view, pod), container.name) && !ofPod.some(({ planned }) => planned))
-    return undefined;
-  const own = ofPod.find(({ containerName }) => containerName === container.name);
+  const { count, planned } = view.holdingsOf(pod.uid);
+  if (count === 0) return undefined;
+  if (!findContainerSpec(findSpec(view, pod), container.name) && planned === 0) return undefined;
+  const own = view.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }));
   const decided = decidePlacement(view, pod, container, { fromPod: true, mayShare: false });
   const { decision } = decided;
   if (decision.kind !== 'pin' || KINDS[decision.assignmentKind].holds === 'nodes') return undefined;
@@ -174,25 +174,28 @@ export function snapshotFor(
   containerName: string,
   kind: AssignmentKind = 'static',
 ): Snapshot {
-  const ofPod = view.assignmentsOf(pod.uid);
-  const own = ofPod.find((assignment) => assignment.containerName === containerName);
-  const ended = ofPod.filter((each) => each === own || (each.containerId === null && !each.planned));
-  const busy = cpusOfAll(ofPod.filter((each) => !ended.includes(each)));
-  const sameHold = (each: Assignment): boolean => KINDS[each.kind].holds === KINDS[kind].holds;
-  const reusable = cpusOfAll(ended.filter((each) => !sameHold(each))).minus(busy);
-  const returning = own && !sameHold(own) && KINDS[own.kind].holds === 'alone' ? own.cpus.minus(busy) : CpuSet.empty;
-  const ofPodSet = ofPod.filter((each) => each.scope === 'pod' && each.kind === kind);
-  const inUse = ofPodSet.filter(({ containerId }) => containerId !== null);
+  const own = view.assignments.get(keyOf({ podUid: pod.uid, containerName }));
+  const ofPod = view.holdingsOf(pod.uid);
+  const { busy, idle, nodes: nodesOfPod } = ofPod.without(own);
+  const { holds } = KINDS[kind];
+  const otherHolds = (['alone', 'beside-shared'] as const).filter((each) => each !== holds);
+  const hasSameHold = own !== undefined && KINDS[own.kind].holds === holds;
+  const ownCpus = own?.cpus.minus(busy) ?? CpuSet.empty;
+  const otherwiseOwn = hasSameHold ? CpuSet.empty : ownCpus;
+  const reusable = CpuSet.unionOf(otherHolds.map((each) => idle[each]))
+    .minus(busy)
+    .union(otherwiseOwn);
+  const returning = own && KINDS[own.kind].holds === 'alone' ? otherwiseOwn : CpuSet.empty;
   return {
     topology: view.topology,
     settings: view.settings,
-    own: own && sameHold(own) ? own.cpus.minus(busy) : CpuSet.empty,
-    idleInPod: cpusOfAll(ended.filter((each) => each !== own && sameHold(each))).minus(busy),
-    ownedByPod: cpusOfAll(ofPod),
-    podSet: { cpus: cpusOfAll(inUse.length > 0 ? inUse : ofPodSet), inUse: inUse.length > 0 },
+    own: hasSameHold ? ownCpus : CpuSet.empty,
+    idleInPod: idle[holds].minus(busy),
+    ownedByPod: ofPod.cpus,
+    podSet: ofPod.podSet(kind),
     free: view.free.union(reusable.intersect(view.topology.online).minus(view.settings.reserved)),
     sharedPool: view.sharedPool.union(returning.intersect(view.topology.online)),
-    followers: findFollowers(view, own, pod.uid),
+    followers: findFollowers(view, own, nodesOfPod),
     promisedMemory: sumPromisedMemory(view, pod.uid, containerName),
   };
 }
@@ -202,38 +205,36 @@ function cpusOfAll(assignments: readonly Assignment[]): CpuSet {
 }
 
 /** The others who follow what is shared on NUMA nodes, and what was asked for there. */
-function findFollowers(view: NodeView, own: Assignment | undefined, podUid: string): Followers {
-  const sets = new Map<string, CpuSet>();
+function findFollowers(view: NodeView, own: Assignment | undefined, nodesOfPod: CpuSet): Followers {
+  const ownNodes = own?.nodes ?? CpuSet.empty;
+  const isFollower = own !== undefined && KINDS[own.kind].holds === 'nodes';
+  const sets: CpuSet[] = [];
   const demand = new Map<number, number>();
   const ask = (node: number, count: number): unknown => demand.set(node, (demand.get(node) ?? 0) + count);
-  let nodesOfPod = CpuSet.empty;
-  for (const each of view.assignments.values()) {
-    const { holds } = KINDS[each.kind];
-    if (each === own || holds === 'alone') continue;
-    if (holds === 'nodes') {
-      const nodes = each.nodes ?? CpuSet.empty;
-      if (!sets.has(nodes.toString())) sets.set(nodes.toString(), sharedOn(view, nodes));
-      for (const node of nodes) ask(node, each.requested / nodes.size);
-      if (each.podUid === podUid) nodesOfPod = nodesOfPod.union(nodes);
-    } else {
-      for (const { id, cpus } of view.topology.numaNodes) ask(id, cpus.countIn(each.cpus));
-    }
+  for (const { nodes, followers, requested } of view.holdings.followed) {
+    const isOwn = isFollower && nodes.equals(ownNodes);
+    if (isOwn && followers === 1) continue;
+    sets.push(sharedOn(view, nodes));
+    for (const node of nodes) ask(node, (isOwn ? requested - own.requested : requested) / nodes.size);
   }
-  return { sets: [...sets.values()], demand, ownNodes: own?.nodes ?? CpuSet.empty, nodesOfPod };
+  if (!view.held.isEmpty) countHeld(view, own, ask);
+  return { sets, demand, ownNodes, nodesOfPod };
+}
+
+/** CPUs that others hold beside shared containers were asked for too. */
+function countHeld(view: NodeView, own: Assignment | undefined, ask: (node: number, count: number) => void): void {
+  const ownCpus = own && KINDS[own.kind].holds === 'beside-shared' ? own.cpus : CpuSet.empty;
+  for (const { id, cpus } of view.topology.numaNodes) {
+    let held = -ownCpus.countIn(cpus);
+    view.held.intersect(cpus).forEach((cpu) => (held += view.holdings.countBesideShared(cpu)));
+    ask(id, held);
+  }
 }
 
 /** A limit counts in equal parts on the nodes that it may use. */
-function sumPromisedMemory(view: NodeView, podUid: string, containerName: string): Map<number, number> {
-  const promised = new Map<number, number>();
-  if (view.settings.memoryNodes !== 'follow') return promised;
-  for (const { podUid: uid, name, promise, resources } of view.containers.values()) {
-    const mems = promise?.mems ?? CpuSet.empty;
-    if (mems.isEmpty || (uid === podUid && name === containerName)) continue;
-    for (const node of mems) {
-      promised.set(node, (promised.get(node) ?? 0) + (resources.memoryLimitBytes ?? 0) / mems.size);
-    }
-  }
-  return promised;
+function sumPromisedMemory(view: NodeView, podUid: string, containerName: string): BytesByNode {
+  if (view.settings.memoryNodes !== 'follow') return new Map();
+  return view.promisedMemory(view.containersOf(podUid).filter(({ name }) => name === containerName));
 }
 
 export interface Assigned {
@@ -271,7 +272,9 @@ export function assign(
     because: cutText(decision.because),
     since: before && sameSet(before, decision) ? before.since : draft.now,
   };
-  for (const other of model.assignmentsOf(pod.uid)) {
+  const { busy, idle } = model.holdingsOf(pod.uid).without(before);
+  const overlaps = [busy, idle.alone, idle['beside-shared']].some((cpus) => cpus.overlaps(decision.cpus));
+  for (const other of overlaps ? model.assignmentsOf(pod.uid) : []) {
     if (keyOf(other) === key || !other.cpus.overlaps(decision.cpus) || mayOverlap(other, assignment)) continue;
     const rest = other.cpus.minus(decision.cpus);
     draft.put(

@@ -17,6 +17,7 @@ export function rememberLivePod(draft: Draft, pod: PodInfo): void {
 
 /** Drops what was planned under the uid of this pod for one of another name: a mirror can be forged, the pod itself can not. */
 export function dropForged(draft: Draft, { uid, namespace, name }: Pick<PodInfo, 'uid' | 'namespace' | 'name'>): void {
+  if (draft.model.holdingsOf(uid).planned === 0) return;
   for (const assignment of draft.model.assignmentsOf(uid)) {
     const isOwn = assignment.podNamespace === cutText(namespace) && assignment.podName === cutText(name);
     if (assignment.planned && !isOwn) release(draft, assignment, 'the pod of this uid has another name');

@@ -1,5 +1,6 @@
 import { keyOf, type Assignment } from '../model/assignment';
 import { findContainerSpec, findSpec } from '../model/find-spec';
+import { KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import type { ContainerSpec, PodSpec } from '../model/pod-spec';
 import type { Draft } from './draft';
@@ -57,12 +58,15 @@ function needsOf(view: NodeView, spec: PodSpec, podUid: string): (containerName:
   };
 }
 
-/** Whether a container that is still to come is entitled to CPUs, and does not have as many of its own. */
+/**
+ * Whether a container that is still to come is entitled to CPUs, and does not have as many of its own: another container of its pod
+ * may have taken some.
+ */
 function lacksCpus(view: NodeView, spec: PodSpec, podUid: string, container: ContainerSpec): boolean {
   const entitled = entitledBySpec(view.settings, spec, container);
   if (!entitled) return false;
   const { policy, count } = entitled;
   const own = view.assignments.get(keyOf({ podUid, containerName: container.name }));
   if (own?.kind !== policy || own.requested < count) return true;
-  return own.planned === true && own.scope === undefined && own.cpus.size < count;
+  return KINDS[policy].holds !== 'nodes' && own.scope === undefined && own.cpus.size < count;
 }

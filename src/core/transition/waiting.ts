@@ -19,9 +19,9 @@ export function adoptAsWaiting(draft: Draft, pod: PodInfo, container: ContainerI
 }
 
 /** Those who wait, longest first; of those that came at once the one with the lowest id. */
-export function listWaiting({ containers }: NodeView): Container[] {
-  return [...containers.values()]
-    .filter(({ waitsSince }) => waitsSince !== undefined)
+export function listWaiting({ containers, waiting }: NodeView): Container[] {
+  return [...waiting]
+    .map((id) => containers.get(id)!)
     .sort((a, b) => compareTexts(a.waitsSince!, b.waitsSince!) || compareTexts(a.id, b.id));
 }
 

@@ -1,0 +1,76 @@
+import { CpuSet } from '../cpuset';
+import type { Assignment } from './assignment';
+import { CpuCounts } from './cpu-counts';
+import { KINDS } from './kinds';
+
+/** NUMA nodes that somebody follows. */
+export interface FollowedNodes {
+  readonly nodes: CpuSet;
+  /** How many assignments follow just these nodes. */
+  readonly followers: number;
+  /** Whole CPUs that these asked for together. */
+  readonly requested: number;
+}
+
+/** What all assignments hold together. */
+export interface HoldingsView {
+  /** CPUs that are held alone, offline ones included. */
+  readonly alone: CpuSet;
+  /** CPUs that are held beside shared containers, offline ones included. */
+  readonly besideShared: CpuSet;
+  /** Every set of nodes once, in an order that depends on the sets only. */
+  readonly followed: readonly FollowedNodes[];
+  /** How many assignments hold this CPU beside shared containers: containers of one pod may share theirs. */
+  countBesideShared(cpu: number): number;
+}
+
+/**
+ * Sums over all assignments, kept up to date with each change of one. A decision needs them, and a node has thousands of
+ * assignments: added up for each decision, they would cost the square of that.
+ */
+export class Holdings implements HoldingsView {
+  private readonly ofAlone = new CpuCounts();
+  private readonly ofBesideShared = new CpuCounts();
+  private readonly followedByNodes = new Map<string, FollowedNodes>();
+  private listed: readonly FollowedNodes[] | undefined;
+
+  get alone(): CpuSet {
+    return this.ofAlone.cpus;
+  }
+
+  get besideShared(): CpuSet {
+    return this.ofBesideShared.cpus;
+  }
+
+  get followed(): readonly FollowedNodes[] {
+    return (this.listed ??= [...this.followedByNodes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each));
+  }
+
+  countBesideShared(cpu: number): number {
+    return this.ofBesideShared.of(cpu);
+  }
+
+  add(assignment: Assignment): void {
+    this.change(assignment, 1);
+  }
+
+  remove(assignment: Assignment): void {
+    this.change(assignment, -1);
+  }
+
+  private change({ kind, cpus, nodes = CpuSet.empty, requested }: Assignment, by: 1 | -1): void {
+    const { holds } = KINDS[kind];
+    if (holds === 'alone') this.ofAlone.change(cpus, by);
+    else if (holds === 'beside-shared') this.ofBesideShared.change(cpus, by);
+    else this.changeFollowers(nodes, requested, by);
+  }
+
+  private changeFollowers(nodes: CpuSet, requested: number, by: 1 | -1): void {
+    const key = nodes.toString();
+    const before = this.followedByNodes.get(key) ?? { nodes, followers: 0, requested: 0 };
+    const followers = before.followers + by;
+    if (followers === 0) this.followedByNodes.delete(key);
+    else this.followedByNodes.set(key, { nodes, followers, requested: before.requested + by * requested });
+    this.listed = undefined;
+  }
+}

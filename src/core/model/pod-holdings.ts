@@ -1,0 +1,93 @@
+import { CpuSet } from '../cpuset';
+import type { Assignment, AssignmentKind } from './assignment';
+import { CpuCounts } from './cpu-counts';
+import { KINDS, type Hold } from './kinds';
+
+/** What the assignments of one pod hold together. */
+export interface PodHoldingsView {
+  /** How many there are. */
+  readonly count: number;
+  /** How many of them are for containers that are still to come. */
+  readonly planned: number;
+  readonly cpus: CpuSet;
+  /** The same without this one of them; undefined = with all. */
+  without(own: Assignment | undefined): HeldByOthers;
+  /** The set that containers of the pod share by assignments of this kind: of those that have it now, else of all. */
+  podSet(kind: AssignmentKind): { readonly cpus: CpuSet; readonly inUse: boolean };
+}
+
+export interface HeldByOthers {
+  /** CPUs of containers that run, or are still to come. */
+  readonly busy: CpuSet;
+  /** CPUs of containers that have exited, by the hold of their assignment. */
+  readonly idle: Readonly<Record<Hold, CpuSet>>;
+  /** The NUMA nodes that they follow. */
+  readonly nodes: CpuSet;
+}
+
+/** Sums over the assignments of a pod, kept up to date with each change of one: a pod may have thousands of containers. */
+export class PodHoldings implements PodHoldingsView {
+  count = 0;
+  planned = 0;
+  private readonly all = new CpuCounts();
+  private readonly busy = new CpuCounts();
+  private readonly idle = { alone: new CpuCounts(), 'beside-shared': new CpuCounts(), nodes: new CpuCounts() };
+  private readonly nodes = new CpuCounts();
+  private readonly sets = new Map<
+    AssignmentKind,
+    { used: number; readonly inUse: CpuCounts; readonly all: CpuCounts }
+  >();
+
+  get cpus(): CpuSet {
+    return this.all.cpus;
+  }
+
+  without(own: Assignment | undefined): HeldByOthers {
+    const countsOfOwn = own && this.countsOf(own);
+    const rest = (counts: CpuCounts): CpuSet => (counts === countsOfOwn ? counts.without(own!.cpus) : counts.cpus);
+    const { alone, 'beside-shared': besideShared } = this.idle;
+    return {
+      busy: rest(this.busy),
+      idle: { alone: rest(alone), 'beside-shared': rest(besideShared), nodes: CpuSet.empty },
+      nodes: own?.nodes ? this.nodes.without(own.nodes) : this.nodes.cpus,
+    };
+  }
+
+  podSet(kind: AssignmentKind): { readonly cpus: CpuSet; readonly inUse: boolean } {
+    const set = this.sets.get(kind);
+    if (!set) return { cpus: CpuSet.empty, inUse: false };
+    const inUse = set.used > 0;
+    return { cpus: (inUse ? set.inUse : set.all).cpus, inUse };
+  }
+
+  add(assignment: Assignment): void {
+    this.change(assignment, 1);
+  }
+
+  remove(assignment: Assignment): void {
+    this.change(assignment, -1);
+  }
+
+  private change(assignment: Assignment, by: 1 | -1): void {
+    const { kind, cpus, nodes, scope, planned, containerId } = assignment;
+    this.count += by;
+    if (planned) this.planned += by;
+    this.all.change(cpus, by);
+    this.countsOf(assignment).change(cpus, by);
+    if (nodes) this.nodes.change(nodes, by);
+    if (scope !== 'pod') return;
+    const set = this.sets.get(kind) ?? { used: 0, inUse: new CpuCounts(), all: new CpuCounts() };
+    this.sets.set(kind, set);
+    set.all.change(cpus, by);
+    if (containerId === null) return;
+    set.used += by;
+    set.inUse.change(cpus, by);
+  }
+
+  private countsOf({ kind, containerId, planned }: Assignment): CpuCounts {
+    return containerId === null && !planned ? this.idle[KINDS[kind].holds] : this.busy;
+  }
+}
+
+/** Of a pod that has no assignment. */
+export const NO_POD_HOLDINGS: PodHoldingsView = new PodHoldings();
