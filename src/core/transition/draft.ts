@@ -89,12 +89,11 @@ export class Draft {
     if (promise === undefined || (promise === before?.promise && container.promisedAt === before.promisedAt))
       return container;
     const isOld = samePromise(promise, before?.promise);
+    const dated = isOld ? { ...container, promise: before!.promise! } : container;
     const promisedAt = isOld ? before?.promisedAt : this.now;
-    return {
-      ...container,
-      ...(isOld && { promise: before!.promise! }),
-      ...(promisedAt !== undefined && { promisedAt }),
-    };
+    if (promisedAt === undefined) return dated;
+    // A new key comes first: V8 adds one to a copy slowly.
+    return container.promisedAt === undefined ? { promisedAt, ...dated } : { ...dated, promisedAt };
   }
 
   /** The containers, pause containers included, whose promise may have changed: all of them when assignments, machine or rules did. */
@@ -103,6 +102,16 @@ export class Draft {
     if (this.everyone) return [...allContainers.values()];
     return [...this.touchedIds].flatMap((id) => allContainers.get(id) ?? []);
   };
+
+  /** True when the promise of any container may have changed. */
+  get concernsEveryone(): boolean {
+    return this.everyone;
+  }
+
+  /** True for a container whose promise may have changed. */
+  concerns(containerId: string): boolean {
+    return this.everyone || this.touchedIds.has(containerId);
+  }
 
   /**
    * The containers whose last verdict may have been given on something else than is true now, those that are gone included;
@@ -143,6 +152,12 @@ export class Draft {
     this.touchedIds.clear();
     this.touchedPods.clear();
   }
+}
+
+/** The containers whose promise may have changed by any of these drafts of one model. */
+export function affectedBy(drafts: readonly Draft[]): readonly Container[] {
+  const ofEveryone = drafts.find((draft) => draft.concernsEveryone);
+  return ofEveryone ? ofEveryone.affected() : [...new Set(drafts.flatMap((draft) => draft.affected()))];
 }
 
 const MOST_DECISIONS = 64;
