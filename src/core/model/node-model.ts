@@ -41,6 +41,8 @@ export interface NodeView {
   readonly containers: ReadonlyMap<string, Container>;
   /** All whose cpusets are kept: `containers`, and the pause containers of their pods by the id of the sandbox. */
   readonly allContainers: ReadonlyMap<string, Container>;
+  /** Those of `containers` that wait for CPUs, or for a switch. */
+  readonly pending: ReadonlyMap<string, Container>;
   /** What the API server told last of each pod, by the uid that it has there; empty without one. */
   readonly podSpecs: SpecsView;
   /** Those of them, as far as they decide anything, that a restart must not forget. */
@@ -72,6 +74,7 @@ export class NodeModel implements NodeView {
   private readonly podById = new Map<string, Pod>();
   private readonly containerById = new Map<string, Container>();
   private readonly allContainerById = new Map<string, Container>();
+  private readonly pendingById = new Map<string, Container>();
   private readonly containersByPod = new ByPod<Container>();
   private readonly podsByUid = new ByPod<Pod>();
   private readonly specByUid = new SpecBook();
@@ -113,6 +116,10 @@ export class NodeModel implements NodeView {
 
   get allContainers(): ReadonlyMap<string, Container> {
     return this.allContainerById;
+  }
+
+  get pending(): ReadonlyMap<string, Container> {
+    return this.pendingById;
   }
 
   get podSpecs(): SpecsView {
@@ -205,6 +212,9 @@ export class NodeModel implements NodeView {
         else {
           this.containerById.set(container.id, container);
           this.containersByPod.put(container.podUid, container.id, container);
+          if (container.waitsSince !== undefined || container.unmetSwitch)
+            this.pendingById.set(container.id, container);
+          else this.pendingById.delete(container.id);
         }
         return before ? { kind: 'put-container', container: before } : { kind: 'drop-container', id: container.id };
       }
@@ -271,6 +281,7 @@ export class NodeModel implements NodeView {
 
   private forgetOfPod({ id, podUid }: Container): void {
     this.containerById.delete(id);
+    this.pendingById.delete(id);
     this.containersByPod.drop(podUid, id);
   }
 

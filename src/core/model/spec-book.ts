@@ -11,6 +11,7 @@ export class SpecBook extends Map<string, PodSpec> implements SpecsView {
   private readonly uidsByName = new Map<string, Set<string>>();
 
   named(namespace: string, name: string): readonly PodSpec[] {
+    if (this.size === 0) return [];
     const uids = this.uidsByName.get(nameOf({ namespace, name }));
     return uids === undefined ? [] : [...uids].flatMap((uid) => this.get(uid) ?? []);
   }

@@ -56,8 +56,8 @@ export function retrySwitches(draft: Draft, tried: Set<string>): void {
 }
 
 /** Those whose switch could not be made, longest first; of those that came at once the one with the lowest id. */
-export function listUnmet({ containers }: NodeView): Container[] {
-  return [...containers.values()]
+export function listUnmet({ pending }: NodeView): Container[] {
+  return [...pending.values()]
     .filter(({ unmetSwitch }) => unmetSwitch !== undefined)
     .sort((a, b) => compareTexts(a.unmetSwitch!.since, b.unmetSwitch!.since) || compareTexts(a.id, b.id));
 }

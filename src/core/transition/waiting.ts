@@ -19,8 +19,8 @@ export function adoptAsWaiting(draft: Draft, pod: PodInfo, container: ContainerI
 }
 
 /** Those who wait, longest first; of those that came at once the one with the lowest id. */
-export function listWaiting({ containers }: NodeView): Container[] {
-  return [...containers.values()]
+export function listWaiting({ pending }: NodeView): Container[] {
+  return [...pending.values()]
     .filter(({ waitsSince }) => waitsSince !== undefined)
     .sort((a, b) => compareTexts(a.waitsSince!, b.waitsSince!) || compareTexts(a.id, b.id));
 }

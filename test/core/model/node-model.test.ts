@@ -55,12 +55,16 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
     .map(([uid, stopped]): Change => ({ kind: 'put-pod', pod: { ...podOf(uid), stopped } })),
   fc.constantFrom('p', 'q').map((uid): Change => ({ kind: 'drop-pod', sandboxId: `sandbox-${uid}` })),
   fc
-    .tuple(fc.constantFrom('c1', 'c2'), fc.constantFrom('created' as const, 'running' as const))
-    .map(([id, phase]): Change => ({
+    .tuple(
+      fc.constantFrom('c1', 'c2'),
+      fc.constantFrom('created' as const, 'running' as const),
+      fc.constantFrom({}, {}, { waitsSince: 'then' }, { unmetSwitch: { because: '', since: 'then' } }, { pause: {} }),
+    )
+    .map(([id, phase, more]): Change => ({
       kind: 'put-container',
       container: {
         id, sandboxId: 'sandbox-p', podUid: 'p', name: id, cgroupsPath: '', phase, resources: {},
-        placement: 'shared', entitled: 0, freshAssignment: false, because: '',
+        placement: 'shared', entitled: 0, freshAssignment: false, because: '', ...more,
       },
     })), // prettier-ignore
   fc.constantFrom('c1', 'c2').map((id): Change => ({ kind: 'drop-container', id })),
@@ -100,6 +104,22 @@ test('a rollback takes every change back, whatever they were', () => {
     { seed: 20_261_121, numRuns: 300 },
   );
 });
+
+test('pending are the containers that wait for CPUs or for a switch, after any changes', () => {
+  fc.assert(
+    fc.property(fc.array(changes, { maxLength: 20 }), (made) => {
+      const model = new NodeModel(EIGHT_CPUS, settingsWith());
+      for (const change of made) model.apply(change);
+      const pending = [...model.containers.values()].filter(
+        ({ waitsSince, unmetSwitch }) => waitsSince !== undefined || unmetSwitch !== undefined,
+      );
+      expect([...model.pending.values()].sort(byId)).toEqual(pending.sort(byId));
+    }),
+    { seed: 20_261_122, numRuns: 300 },
+  );
+});
+
+const byId = (a: { readonly id: string }, b: { readonly id: string }): number => (a.id < b.id ? -1 : 1);
 
 test('drafts of one batch are taken back in reverse', () => {
   const node = new NodeDriver().run('make p/a 2');
