@@ -7,7 +7,7 @@ import type { NodeModel } from '../core/model/node-model';
 import type { NodeEvent } from '../core/model/pod-event';
 import type { PodSpec } from '../core/model/pod-spec';
 import type { Move } from '../core/plan/plan-moves';
-import { Draft, handle, type LiveCpusets, type Note, type Outcome } from '../core/transition';
+import { answerTo, Draft, handle, planTogether, type LiveCpusets, type Note, type Outcome } from '../core/transition';
 import { logFault, messageOf } from './faults';
 
 /** Moves running containers by writing their cgroups. */
@@ -83,13 +83,12 @@ const MAY_BE_REFUSED: ReadonlySet<NodeEvent['kind']> = new Set([
 /** The runtime waits two seconds for a plugin, unless it is told otherwise, and then goes on without it. */
 const MOVING_MS = 1_000;
 
-type Work = (draft: Draft) => Outcome;
-
 interface Job {
   readonly kind: NodeEvent['kind'] | 'internal';
   readonly request?: NodeEvent;
   readonly mayBeRefused: boolean;
-  readonly work: Work;
+  /** `together`: the moves are planned later, with those of others. */
+  readonly work: (draft: Draft, together: boolean) => Outcome;
 }
 
 interface Decided {
@@ -152,7 +151,8 @@ export class Transactor {
       kind: event.kind,
       request: event,
       mayBeRefused: MAY_BE_REFUSED.has(event.kind),
-      work: (draft: Draft) => handle(draft, event, live),
+      work: (draft: Draft, together: boolean) =>
+        together ? { answer: answerTo(draft, event, live), moves: [] } : handle(draft, event, live),
     }));
     return this.run(jobs).answers;
   }
@@ -177,7 +177,7 @@ export class Transactor {
 
   private run(jobs: readonly Job[]): { readonly decided: readonly Decided[]; readonly answers: RuntimeAnswer[] } {
     const startMs = performance.now();
-    const proposed = jobs.map((job) => this.decide(job));
+    const proposed = jobs.length > 1 ? this.decideTogether(jobs) : jobs.map((job) => this.decide(job));
     const decidedMs = performance.now();
     const decided = this.commit(jobs, proposed);
     const savedMs = performance.now();
@@ -192,18 +192,46 @@ export class Transactor {
   }
 
   /** Phase 1. Changes the model; on its own, so that a fault takes no other event with it. */
-  private decide({ kind, work }: Job): Decided {
-    const { model, now, log } = this.parts;
+  private decide({ kind, work }: Job, now = this.parts.now, together = false): Decided {
+    const { model, log } = this.parts;
     let draft: Draft | undefined;
     try {
       draft = new Draft(model, now());
-      return { draft, outcome: work(draft) };
+      return { draft, outcome: work(draft, together) };
     } catch (error) {
       draft?.rollback();
       if (kind !== 'internal')
         logFault(log, 'an event could not be decided; nothing of it remains', error, { event: kind });
       return { draft: undefined, outcome: { answer: FAULT, moves: [] }, fault: { error } };
     }
+  }
+
+  /** Phase 1 of several. Those who share a pool move once, to where the last of the events leaves them. */
+  private decideTogether(jobs: readonly Job[]): readonly Decided[] {
+    let time: string | undefined;
+    const now = (): string => (time ??= this.parts.now());
+    const decided = jobs.map((job) => this.decide(job, now, true));
+    const drafts = decided.flatMap(({ draft }) => draft ?? []);
+    let moves: readonly Move[];
+    try {
+      moves = planTogether(drafts);
+    } catch (error) {
+      logFault(
+        this.parts.log,
+        'moves of several events could not be planned together; each event is decided by itself',
+        error,
+      );
+      for (const draft of drafts.reverse()) draft.rollback();
+      return jobs.map((job) => this.decide(job));
+    }
+    if (moves.length === 0) return decided;
+    // Whoever is answered first has to have the CPUs free that all of them take: each answer carries what it needs, and more.
+    return decided.map((one) => {
+      const { draft, outcome } = one;
+      if (!draft || outcome.answer.kind === 'refuse') return one;
+      const own = draft.concernsEveryone ? moves : moves.filter(({ containerId }) => draft.hasTouched(containerId));
+      return { ...one, outcome: { ...outcome, moves: own } };
+    });
   }
 
   /** Phase 2. What the disk does not take is taken back, and decided again without it. */

@@ -1,12 +1,14 @@
 import { pino } from 'pino';
 import { Transactor, type MoveFailure } from '../../src/app/transactor';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
+import type { Container } from '../../src/core/model/container';
 import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { NodeModel } from '../../src/core/model/node-model';
 import { planMoves } from '../../src/core/plan/plan-moves';
 import type { NodeEvent } from '../../src/core/model/pod-event';
 import { reconcile, type Note } from '../../src/core/transition';
 import { toNews } from '../../src/app/kube-news';
+import { createRandom, type Random } from '../support/random';
 import { specOf } from '../support/spec-of';
 import { EIGHT_CPUS, podOf, resourcesOf, settingsWith, type Rules } from '../core/transition/node-driver';
 
@@ -388,7 +390,89 @@ describe('a batch', () => {
     expect(stage.memory).toBe('r/b 1,5');
     expect(stage.kernel.get('q/s')).toBe('0,2-4,6-7');
   });
+
+  test('changes who shares once, and not once for each of its events', () => {
+    const countChanges = (shared: number): number => {
+      const stage = new Stage();
+      const names = Array.from({ length: shared }, (_, i) => `s${i}`);
+      stage.handle(...names.flatMap((name) => [create('q', name, 0), starting('q', name)]));
+      const before = stage.model.revision;
+      stage.handle(create('p', 'a', 2), create('r', 'b', 2), create('t', 'c', 2));
+      for (const name of names) expect(stage.kernel.get(`q/${name}`)).toBe('0,4');
+      return stage.model.revision - before;
+    };
+    // What it is promised, and what it was moved to.
+    expect(countChanges(40) - countChanges(0)).toBe(2 * 40);
+  });
+
+  test('whose moves fail has them in each answer that needs them, whichever the runtime hears first', () => {
+    const stage = stageWithSharedContainer();
+    stage.failMove = () => ({ kind: 'off', because: 'off' });
+    expect(stage.handle(create('p', 'a', 2), create('r', 'b', 2), create('q', 't', 0), create('v', 'c', 9))).toEqual([
+      '1,5 q/s=0,3-4,7',
+      '2,6 q/s=0,3-4,7',
+      '0,3-4,7',
+      'refused RESOURCE_EXHAUSTED',
+    ]);
+  });
+
+  test('whose save fails leaves who shares where it was, also when its last event was refused anyway', () => {
+    const stage = stageWithSharedContainer();
+    const before = showContainers(stage.model);
+    stage.diskIsFull = true;
+    expect(stage.handle(create('p', 'a', 2), create('v', 'c', 9))).toEqual([
+      'refused UNAVAILABLE',
+      'refused RESOURCE_EXHAUSTED',
+    ]);
+    expect(showContainers(stage.model)).toBe(before);
+    expect(stage.kernel.get('q/s')).toBe('0-7');
+  });
+
+  test('whose moves can not be planned together is decided one by one', () => {
+    const stage = stageWithSharedContainer();
+    const all = stage.model.allContainers as Map<string, Container>;
+    all.values = () => {
+      Reflect.deleteProperty(all, 'values');
+      throw new Error('a fault of our own');
+    };
+    expect(stage.handle(create('p', 'a', 2), create('r', 'b', 2))).toEqual(['1,5', '2,6']);
+    expect(stage.disk).toBe('p/a 1,5; r/b 2,6');
+    expect(stage.kernel.get('q/s')).toBe('0,3-4,7');
+    expect(stage.logged).toHaveLength(1);
+  });
+
+  test('leads where its events lead one by one', () => {
+    let pinned = 0;
+    for (let seed = 1; seed <= 300; seed++) {
+      const random = createRandom(seed);
+      const [together, oneByOne] = [new Stage(), new Stage()];
+      for (let batch = 0; batch < 4; batch++) {
+        const events = Array.from({ length: random.int(2, 6) }, () => pickEvent(random));
+        expect(together.handle(...events)).toEqual(events.flatMap((event) => oneByOne.handle(event)));
+        expect(together.memory).toBe(oneByOne.memory);
+        expect(together.disk).toBe(oneByOne.disk);
+        expect(showContainers(together.model)).toBe(showContainers(oneByOne.model));
+        pinned += together.model.assignments.size;
+      }
+    }
+    expect(pinned).toBeGreaterThan(500);
+  });
 });
+
+function pickEvent(random: Random): RuntimeEvent {
+  const [uid, name] = [random.pick(['p', 'q', 'r']), random.pick(['a', 'b'])];
+  return random.pick([
+    create(uid, name, random.pick([0, 0, 1, 2, 3])),
+    starting(uid, name),
+    stopped(uid, name),
+    removed(uid),
+  ]);
+}
+
+/** All that is known of each container, with its sets as lists of CPUs. */
+function showContainers({ containers }: NodeModel): string {
+  return JSON.stringify([...containers].map(([id, container]) => [id, Object.entries(container).sort()]).sort());
+}
 
 describe('moves that fail', () => {
   test.each`

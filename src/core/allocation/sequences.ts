@@ -1,4 +1,5 @@
-import type { Nesting } from '../topology';
+import { oncePer } from '../once-per';
+import type { Nesting, UnitIndex } from '../topology';
 import { orderUnits, type FreeCpus, type UnitKind } from './free-cpus';
 
 /*
@@ -13,14 +14,14 @@ import { orderUnits, type FreeCpus, type UnitKind } from './free-cpus';
 /** NUMA nodes with free CPUs. */
 export function sequenceNodes(free: FreeCpus): Iterable<number> {
   const { index } = free;
-  if (index.numaFirst) return orderUnits(free, 'numaNode', everyUnit(index.numaNode.ids.length));
+  if (index.numaFirst) return orderUnits(free, 'numaNode', everyUnit(index.numaNode));
   return sequenceWithin(free, sequenceSockets(free), 'socket', index.nodesOfSocket, 'numaNode');
 }
 
 /** Sockets with free CPUs. */
 export function sequenceSockets(free: FreeCpus): Iterable<number> {
   const { index } = free;
-  if (!index.numaFirst) return orderUnits(free, 'socket', everyUnit(index.socket.ids.length));
+  if (!index.numaFirst) return orderUnits(free, 'socket', everyUnit(index.socket));
   return sequenceWithin(free, sequenceNodes(free), 'numaNode', index.socketsOfNode, 'socket');
 }
 
@@ -92,6 +93,4 @@ function sequenceCrossing(
   return sequence;
 }
 
-function everyUnit(length: number): number[] {
-  return Array.from({ length }, (_, unit) => unit);
-}
+const everyUnit = oncePer(({ ids }: UnitIndex) => Array.from(ids, (_, unit) => unit));

@@ -10,7 +10,7 @@ import { resultOf } from './topology-result';
  */
 export function sayingOf(annotations: Annotations, containerName: string): string {
   const choices = listChoices(annotations, containerName).map(({ annotation, policy }) => `${annotation}=${policy}`);
-  const ofPod = sayingOfPod(annotations);
+  const ofPod = resultOf(annotations) || excludesReserved(annotations) ? sayingOfPod(annotations) : '';
   return choices.length === 0 ? ofPod : [...choices, ...(ofPod === '' ? [] : [ofPod])].join(' ');
 }
 

@@ -1,7 +1,7 @@
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { oncePer } from '../once-per';
 import type { Topology } from '../topology';
-import { annotationOf, quote, type Annotations, type Remark } from './annotation';
+import { quote, type Annotations, type Remark } from './annotation';
 
 /** How many CPUs the scheduler gave the whole pod on which NUMA node; ascending by node, none without CPUs. */
 export type TopologyResult = ReadonlyMap<number, number>;
@@ -67,10 +67,11 @@ function inOrder(counts: ReadonlyMap<number, number>): TopologyResult {
 }
 
 /** What the annotations tell of the scheduler's choice, if anything; read once, and not again for each container. */
-export const resultOf: (annotations: Annotations) => ParsedResult | undefined = oncePer((annotations: Annotations) => {
-  const text = annotationOf(annotations, TOPOLOGY_RESULT);
-  return text === undefined ? undefined : parseTopologyResult(text);
-});
+export function resultOf(annotations: Annotations): ParsedResult | undefined {
+  return Object.hasOwn(annotations, TOPOLOGY_RESULT) ? parsedOf(annotations) : undefined;
+}
+
+const parsedOf = oncePer((annotations: Annotations) => parseTopologyResult(annotations[TOPOLOGY_RESULT] ?? ''));
 
 /** The text without all that is not read of it, so never longer; `?` for one that can't be read. */
 export function formatTopologyResult(text: string): string {

@@ -50,6 +50,7 @@ export class CpuSet implements Iterable<number> {
 
   static unionOf(sets: Iterable<CpuSet>): CpuSet {
     const list = [...sets];
+    if (list.length < 2) return list[0] ?? CpuSet.empty;
     const words = new Uint32Array(list.reduce((longest, set) => Math.max(longest, set.words.length), 0));
     for (const set of list) for (let i = 0; i < set.words.length; i++) words[i]! |= set.words[i]!;
     return words.length === 0 ? CpuSet.empty : new CpuSet(words);
@@ -85,6 +86,8 @@ export class CpuSet implements Iterable<number> {
   }
 
   intersect(other: CpuSet): CpuSet {
+    if (this.isSubsetOf(other)) return this;
+    if (other.isSubsetOf(this)) return other;
     const length = Math.min(this.words.length, other.words.length);
     const words = new Uint32Array(length);
     for (let i = 0; i < length; i++) words[i] = this.words[i]! & other.words[i]!;

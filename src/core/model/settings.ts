@@ -1,4 +1,5 @@
 import type { CpuSet } from '../cpuset';
+import { oncePer } from '../once-per';
 import type { KeptRules } from './assignment';
 import type { ChosenPolicy, PolicyName } from './policy-name';
 
@@ -77,11 +78,15 @@ const OPTION_NAMES: readonly (readonly [keyof StaticPolicyOptions, string])[] = 
 ];
 
 /** The kubelet's names of the options that are on, sorted. */
-export function optionNames(options: StaticPolicyOptions): string[] {
-  return OPTION_NAMES.filter(([key]) => options[key]).map(([, name]) => name);
-}
+export const optionNames: (options: StaticPolicyOptions) => readonly string[] = oncePer(
+  (options: StaticPolicyOptions) => OPTION_NAMES.filter(([key]) => options[key]).map(([, name]) => name),
+);
 
 /** The rules as they are written beside a decision. */
-export function rulesOf(settings: Settings, chosen: ChosenPolicy = { policy: settings.cpuManagerPolicy }): KeptRules {
-  return { ...chosen, options: optionNames(settings.options), reserved: settings.reserved };
+export function rulesOf(
+  settings: Settings,
+  { policy, chosenBy }: ChosenPolicy = { policy: settings.cpuManagerPolicy },
+): KeptRules {
+  const rules = { options: optionNames(settings.options), reserved: settings.reserved };
+  return chosenBy === undefined ? { policy, ...rules } : { policy, chosenBy, ...rules };
 }

@@ -179,9 +179,9 @@ function isNarrower({ topology }: Snapshot, way: Taken, than: Taken): boolean {
 
 /** `free on the node`, `1 idle in its pod and 1 free on the node` */
 function nameSources(taken: CpuSet, sources: readonly Source[]): string {
-  const parts = sources.flatMap(({ what, cpus }) =>
-    cpus.overlaps(taken) ? [{ what, count: cpus.countIn(taken) }] : [],
-  );
+  const parts = sources
+    .map(({ what, cpus }) => ({ what, count: cpus.countIn(taken) }))
+    .filter(({ count }) => count > 0);
   return parts.length === 1 ? parts[0]!.what : parts.map(({ count, what }) => `${count} ${what}`).join(' and ');
 }
 

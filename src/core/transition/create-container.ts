@@ -36,10 +36,8 @@ export function createContainer(
       : placed;
   }
   const { promise } = placed.container;
-  draft.put({
-    kind: 'put-container',
-    container: { ...placed.container, phase: 'creating', ...(promise && { told: promise, recorded: promise }) },
-  });
+  const made = { ...placed.container, phase: 'creating' } as const;
+  draft.put({ kind: 'put-container', container: promise ? { told: promise, recorded: promise, ...made } : made });
   return { kind: 'ok', ...(promise && { adjust: adjustmentOf(promise, placed.liftQuota) }) };
 }
 

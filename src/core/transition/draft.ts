@@ -93,12 +93,11 @@ export class Draft {
     if (promise === undefined || (promise === before?.promise && container.promisedAt === before.promisedAt))
       return container;
     const isOld = samePromise(promise, before?.promise);
+    const dated = isOld ? { ...container, promise: before!.promise! } : container;
     const promisedAt = isOld ? before?.promisedAt : this.now;
-    return {
-      ...container,
-      ...(isOld && { promise: before!.promise! }),
-      ...(promisedAt !== undefined && { promisedAt }),
-    };
+    if (promisedAt === undefined) return dated;
+    // A new key comes first: V8 adds one to a copy slowly.
+    return container.promisedAt === undefined ? { promisedAt, ...dated } : { ...dated, promisedAt };
   }
 
   /**
@@ -106,11 +105,21 @@ export class Draft {
    * rules did.
    */
   readonly affected = (): Container[] => {
-    const { allContainers, sharedPool, exclusive } = this.model;
-    const isPoolSame = sharedPool.equals(this.before.sharedPool) && exclusive.equals(this.before.exclusive);
-    if (this.ground || !isPoolSame) return [...allContainers.values()];
+    const { allContainers } = this.model;
+    if (this.concernsEveryone) return [...allContainers.values()];
     return [...this.touchedIds].flatMap((id) => allContainers.get(id) ?? []);
   };
+
+  /** True when the promise of any container may have changed. */
+  get concernsEveryone(): boolean {
+    const { sharedPool, exclusive } = this.model;
+    return this.ground || !sharedPool.equals(this.before.sharedPool) || !exclusive.equals(this.before.exclusive);
+  }
+
+  /** True for a container that was changed itself, or whose assignment was. */
+  hasTouched(containerId: string): boolean {
+    return this.touchedIds.has(containerId);
+  }
 
   /**
    * The containers whose last verdict may have been given on something else than is true now, those that are gone included;
@@ -151,6 +160,12 @@ export class Draft {
     this.touchedIds.clear();
     this.touchedPods.clear();
   }
+}
+
+/** The containers whose promise may have changed by any of these drafts of one model. */
+export function affectedBy(drafts: readonly Draft[]): readonly Container[] {
+  const ofEveryone = drafts.find((draft) => draft.concernsEveryone);
+  return ofEveryone ? ofEveryone.affected() : [...new Set(drafts.flatMap((draft) => draft.affected()))];
 }
 
 const MOST_DECISIONS = 64;

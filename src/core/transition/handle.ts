@@ -4,7 +4,7 @@ import type { NodeEvent } from '../model/pod-event';
 import { planMoves, promiseOf, type Move } from '../plan/plan-moves';
 import { advanceContainer, endContainer } from './container-life';
 import { createContainer } from './create-container';
-import type { Draft } from './draft';
+import { affectedBy, type Draft } from './draft';
 import { keepSpecs } from './keep-specs';
 import { nameContainer } from './name-container';
 import { adjustmentOf } from './place-container';
@@ -26,17 +26,33 @@ export interface Outcome {
 const OK: RuntimeAnswer = { kind: 'ok' };
 
 /** The one path of every event. `live` is asked for only where the event needs what the kernel has. */
-export function handle(draft: Draft, event: NodeEvent, live: LiveCpusets = new Map()): Outcome {
+export function handle(draft: Draft, event: NodeEvent, live?: LiveCpusets): Outcome {
+  const answer = answerTo(draft, event, live);
+  return { answer, moves: answer.kind === 'refuse' ? [] : planMoves(draft) };
+}
+
+/** The same without the moves, which `planTogether` plans for all events that arrived at once. */
+export function answerTo(draft: Draft, event: NodeEvent, live: LiveCpusets = new Map()): RuntimeAnswer {
   const decided = decide(draft, event, live);
   if (decided.kind === 'refuse') {
     draft.rollback();
-    return { answer: decided, moves: [] };
+    return decided;
   }
   if (event.kind === 'synchronize') switchAllPods(draft);
   passOn(draft);
   keepSpecs(draft, event);
-  const answer = renewAnswer(draft, event, decided);
-  return { answer, moves: planMoves(draft) };
+  return renewAnswer(draft, event, decided);
+}
+
+/**
+ * The moves that several events lead to, each of which was answered on a draft of its own. Each container is looked at once, and
+ * not once for each event. The last draft takes the changes, so it has to be rolled back first.
+ */
+export function planTogether(drafts: readonly Draft[]): Move[] {
+  const last = drafts.at(-1);
+  if (!last) return [];
+  const { model, put } = last;
+  return planMoves({ model, put, affected: () => affectedBy(drafts) });
 }
 
 /** Somebody else may have been given CPUs that this very event set free: the answer must not carry them. */

@@ -5,7 +5,7 @@ export { countFree, describeRefusal } from './describe-refusal';
 export { Draft } from './draft';
 export type { Note } from './draft';
 export { entitledBySpec } from './entitled-by-spec';
-export { handle } from './handle';
+export { answerTo, handle, planTogether } from './handle';
 export type { Outcome } from './handle';
 export { hasPending, servePending } from './pass-on';
 export { snapshotFor } from './placement';

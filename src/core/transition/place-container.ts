@@ -7,7 +7,7 @@ import { asSpecSays } from '../model/find-spec';
 import { KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import { promiseOf } from '../plan/plan-moves';
-import type { Draft } from './draft';
+import type { Draft, Note } from './draft';
 import { assign, decideFromPod, decidePlacement, unassign, type PlacementDecision } from './placement';
 
 export type Placed = { readonly kind: 'placed'; readonly container: Container; readonly liftQuota: boolean } | Refused;
@@ -65,7 +65,7 @@ export function placeContainer(
         }),
       );
       const cpus = placed.promise?.cpus.toString();
-      const fields = { ...facts, policy: chosen.policy, cpus, because: assignment.because };
+      const fields = factsOf(pod, container, { policy: chosen.policy, cpus, because: assignment.because });
       draft.note('info', live ? 'switched' : 'pinned', fields, decision.steps);
       return { kind: 'placed', liftQuota: assignment.quotaLifted, container: placed };
     }
@@ -105,15 +105,15 @@ export function noteRefused(draft: Draft, pod: PodInfo, container: ContainerInfo
   draft.note('warn', 'refused', { ...factsOf(pod, container), code: refused.code, because: refused.message });
 }
 
-/** Names in a note the container that it is about. */
-export function factsOf(pod: PodInfo, { id, name }: ContainerInfo): Readonly<Record<string, string>> {
-  return { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: name, containerId: id };
+/** Names in a note the container that it is about, and what else there is to say. */
+export function factsOf(pod: PodInfo, { id, name }: ContainerInfo, more?: Note['fields']): Note['fields'] {
+  return { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: name, containerId: id, ...more };
 }
 
-/** The container with what the model promises it. */
+/** A container that has just been described, with what the model promises it. */
 export function withPromise(view: NodeView, container: Container): Container {
   const promise = promiseOf(view, container);
-  return promise ? { ...container, promise } : container;
+  return promise ? { promise, ...container } : container;
 }
 
 interface Standing {

@@ -1,18 +1,25 @@
 import { cutText, keyOf, type Assignment } from '../model/assignment';
+import type { Pod } from '../model/container';
 import type { PodInfo } from '../model/events';
 import { apiHasPod } from './api-has-pod';
 import type { Draft } from './draft';
 
 export function rememberPod(draft: Draft, pod: PodInfo): void {
   const known = draft.model.pods.get(pod.sandboxId);
-  draft.put({ kind: 'put-pod', pod: { ...pod, stopped: known?.stopped ?? false } });
+  draft.put({ kind: 'put-pod', pod: mark(pod, known?.stopped ?? false) });
   dropForged(draft, pod);
 }
 
 /** The runtime starts the sandbox, or something in it: a list that was taken a moment too early may have said otherwise. */
 export function rememberLivePod(draft: Draft, pod: PodInfo): void {
-  draft.put({ kind: 'put-pod', pod: { ...pod, stopped: false } });
+  draft.put({ kind: 'put-pod', pod: mark(pod, false) });
   dropForged(draft, pod);
+}
+
+/** A pod as it was told, or as it is known already. */
+function mark(pod: PodInfo | Pod, stopped: boolean): Pod {
+  const { stopped: _before, ...told } = { stopped, ...pod };
+  return { stopped, ...told };
 }
 
 /** Drops what was planned under the uid of this pod for one of another name: a mirror can be forged, the pod itself can not. */

@@ -55,12 +55,16 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
     .map(([uid, stopped]): Change => ({ kind: 'put-pod', pod: { ...podOf(uid), stopped } })),
   fc.constantFrom('p', 'q').map((uid): Change => ({ kind: 'drop-pod', sandboxId: `sandbox-${uid}` })),
   fc
-    .tuple(fc.constantFrom('c1', 'c2'), fc.constantFrom('created' as const, 'running' as const))
-    .map(([id, phase]): Change => ({
+    .tuple(
+      fc.constantFrom('c1', 'c2'),
+      fc.constantFrom('created' as const, 'running' as const),
+      fc.constantFrom({}, {}, { waitsSince: 'then' }, { unmetSwitch: { because: '', since: 'then' } }, { pause: {} }),
+    )
+    .map(([id, phase, more]): Change => ({
       kind: 'put-container',
       container: {
         id, sandboxId: 'sandbox-p', podUid: 'p', name: id, cgroupsPath: '', phase, resources: {},
-        placement: 'shared', entitled: 0, freshAssignment: false, because: '',
+        placement: 'shared', entitled: 0, freshAssignment: false, because: '', ...more,
       },
     })), // prettier-ignore
   fc.constantFrom('c1', 'c2').map((id): Change => ({ kind: 'drop-container', id })),
