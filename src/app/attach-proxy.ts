@@ -48,6 +48,7 @@ class ProxyAttachment implements Attachment {
     this.adapter = createAdapter({
       node: model,
       handle: new EventQueue((events) => transactor.handleAll(events)).handle,
+      conclude: (end) => transactor.conclude(end),
       whenReady: (signal) => this.gate.whenOpen({ signal, timeoutMs: GATE_TIMEOUT_MS }),
       carryOut: async (containerIds) => {
         const failure = await link.recorder.settle(containerIds);

@@ -54,7 +54,7 @@ function remedyFor(
   { code, requested, asked }: Refusal,
   decision: Decision | undefined,
 ): string {
-  const tries = asked === 'creation' ? 'the kubelet tries again by itself' : 'the change has to be asked for again';
+  const tries = asked === 'change' ? 'the change has to be asked for again' : 'the kubelet tries again by itself';
   switch (code) {
     case 'RESOURCE_EXHAUSTED': {
       const most = topology.online.minus(settings.reserved).size;

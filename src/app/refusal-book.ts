@@ -1,7 +1,7 @@
 import { findSpec } from '../core/model/find-spec';
 import type { NodeView } from '../core/model/node-model';
 import { keyOfRefusal, type Refusal } from '../core/model/refusal';
-import { describeRefusal } from '../core/transition';
+import { asCpuEvent, describeRefusal, keyOfRequest, type CpuEvent } from '../core/transition';
 import type { Transaction } from './transactor';
 
 export interface RefusalBookParts {
@@ -15,6 +15,13 @@ export interface RefusalBookParts {
 /** Containers, on a node that has some hundreds of pods. */
 export const MOST_REFUSALS = 256;
 const KEEP_MS = 24 * 3_600_000;
+
+/** The refusals that a granted request ends. A start is under way when it is granted: it ends with its success. */
+const ENDS = {
+  'create-container': 'creation',
+  'update-container': 'change',
+  'container-starting': undefined,
+} as const satisfies Record<CpuEvent['kind'], Refusal['asked'] | undefined>;
 
 /**
  * Containers that were refused and not served since, with the reason: one entry for each container of a pod, however often it is tried. An entry
@@ -45,13 +52,13 @@ export class RefusalBook {
   note(done: Transaction): void {
     const { request, answer } = done;
     const { model } = this.parts;
+    if (done.isTentative) return;
     switch (request?.kind) {
       case 'create-container':
-      case 'update-container': {
-        const key = keyOfRefusal({ podUid: request.pod.uid, containerName: request.container.name });
+      case 'update-container':
+      case 'container-starting': {
         if (answer.kind !== 'refuse') {
-          const asked = this.entries.get(key)?.asked;
-          if (asked !== undefined && (asked === 'change' || request.kind === 'create-container')) this.drop([key]);
+          this.dropServed(request, ENDS[request.kind]);
           return;
         }
         const refusal = describeRefusal(model, request, answer, this.parts.now());
@@ -62,6 +69,10 @@ export class RefusalBook {
           this.put({ ...refusal, firstAt: before.firstAt, times: before.times + 1 });
           this.parts.onChange?.('repeated');
         } else if (this.put(refusal)) this.parts.onChange?.('entries');
+        return;
+      }
+      case 'container-started': {
+        this.dropServed(request, 'start');
         return;
       }
       case 'pod-started': {
@@ -85,10 +96,14 @@ export class RefusalBook {
         return;
       }
       case 'synchronize': {
-        // Made while we were away.
-        this.dropWhere(
-          ({ asked, podUid, containerName }) =>
-            asked === 'creation' && model.containersOf(podUid).some(({ name }) => name === containerName),
+        // Made, or started, while we were away.
+        this.dropWhere(({ asked, podUid, containerName }) =>
+          model
+            .containersOf(podUid)
+            .some(
+              ({ name, phase }) =>
+                name === containerName && (asked === 'creation' || (asked === 'start' && phase === 'running')),
+            ),
         );
         return;
       }
@@ -97,16 +112,26 @@ export class RefusalBook {
 
   /** The entry of a refusal that was noted. `isRetry`: the same had been refused before. */
   of(done: Transaction): { readonly isRetry: boolean; readonly refused: Refusal | undefined } {
-    const { request, answer } = done;
-    const asks = request?.kind === 'create-container' || request?.kind === 'update-container';
-    if (!asks || answer.kind !== 'refuse') return { isRetry: false, refused: undefined };
-    const key = keyOfRefusal({ podUid: request.pod.uid, containerName: request.container.name });
+    const request = asCpuEvent(done.request);
+    if (!request || done.answer.kind !== 'refuse') return { isRetry: false, refused: undefined };
+    const key = keyOfRequest(request);
     return { isRetry: this.retries.has(done), refused: this.entries.get(key) };
   }
 
   /** Those of the last day, the oldest first. */
   list(): readonly Refusal[] {
     return [...this.entries.values()].filter((refusal) => this.isOfLastDay(refusal));
+  }
+
+  /** Who got what he was refused. A change that is granted ends the refusal of a change only. */
+  private dropServed(
+    { pod, container }: Pick<CpuEvent, 'pod' | 'container'>,
+    ends: Refusal['asked'] | undefined,
+  ): void {
+    const key = keyOfRefusal({ podUid: pod.uid, containerName: container.name });
+    const asked = this.entries.get(key)?.asked;
+    if (asked !== undefined && ends !== undefined && (asked === ends || (asked === 'change' && ends === 'creation')))
+      this.drop([key]);
   }
 
   /** False where it found no place. */

@@ -60,7 +60,7 @@ function formatIdle(of: IdleAssignment, topology: Topology): string {
 }
 
 function formatRefused(of: RefusedContainer): string {
-  const what = of.asked === 'change' ? 'a change was refused' : 'refused';
+  const what = { change: 'a change was refused', start: 'its start was refused' }[of.asked as string] ?? 'refused';
   const chosen = of.chosenBy === undefined ? '' : `, chosen by ${of.chosenBy}`;
   return formatFacts(`${of.namespace}/${of.pod} ${of.container}: ${what}`, [
     ['because', of.because],

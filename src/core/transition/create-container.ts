@@ -5,7 +5,7 @@ import { promiseOf } from '../plan/plan-moves';
 import { isInRuntime } from './api-has-pod';
 import { adoptAsShared } from './container-life';
 import type { Draft } from './draft';
-import { adjustmentOf, factsOf, noteRefused, placeContainer } from './place-container';
+import { adjustmentOf, factsOf, placeContainer } from './place-container';
 import { planAtCreation, type Unfit } from './plan-pods';
 import { decideFromPod, decidePlacement, unassign } from './placement';
 import { rememberLivePod } from './pods';
@@ -26,11 +26,9 @@ export function createContainer(
   const fromPod = decideFromPod(model, pod, container);
   const unfit = fromPod ? undefined : planAtCreation(draft, pod, container);
   // Whoever does not fit by itself is told why it does not.
-  if (unfit && decidePlacement(model, pod, container).decision.kind !== 'refuse')
-    return refuseWithPod(draft, pod, container, unfit);
+  if (unfit && decidePlacement(model, pod, container).decision.kind !== 'refuse') return refuseWithPod(model, unfit);
   const placed = placeContainer(draft, pod, container, { ...(fromPod && { fromPod }) });
   if (placed.kind === 'refuse') {
-    noteRefused(draft, pod, container, placed);
     return placed.code === 'RESOURCE_EXHAUSTED'
       ? { ...placed, message: `${placed.message}${nameAwaited(model)}` }
       : placed;
@@ -43,18 +41,11 @@ export function createContainer(
   return { kind: 'ok', ...(promise && { adjust: adjustmentOf(promise, placed.liftQuota) }) };
 }
 
-function refuseWithPod(
-  draft: Draft,
-  pod: PodInfo,
-  container: ContainerInfo,
-  { containerName, code, because: why }: Unfit,
-): RuntimeAnswer {
+function refuseWithPod(view: NodeView, { containerName, code, because: why }: Unfit): RuntimeAnswer {
   const message =
     `the containers of a pod get their CPUs together, and container ${containerName} of this one does not fit beside ` +
-    `the others: ${why}${nameAwaited(draft.model)}`;
-  const refused = { kind: 'refuse', code, message } as const;
-  noteRefused(draft, pod, container, refused);
-  return refused;
+    `the others: ${why}${nameAwaited(view)}`;
+  return { kind: 'refuse', code, message };
 }
 
 /** CPUs that are kept for pods of which only the API server can tell whether they are still there; empty when there are none. */

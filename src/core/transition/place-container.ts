@@ -14,7 +14,7 @@ export type Placed = { readonly kind: 'placed'; readonly container: Container; r
 type Refused = Extract<RuntimeAnswer, { kind: 'refuse' }>;
 
 /**
- * Decides and writes assignment and notes into the draft; the container itself is the caller's to put, and the note of a refusal.
+ * Decides and writes assignment and notes into the draft; the container itself is the caller's to put.
  *
  * `waitedSince`: it has waited for CPUs that are free on the node. `switchedBecause`: it runs, and this is why it is placed anew;
  * for lack of CPUs it is refused, not unpinned, and it is never left where it was without a promise. `fromPod`: what
@@ -98,11 +98,6 @@ export function placeContainer(
       return { kind: 'placed', liftQuota: false, container: placed };
     }
   }
-}
-
-/** Notes that the runtime is refused this container, or this change of it. Who runs already is not refused: it shares. */
-export function noteRefused(draft: Draft, pod: PodInfo, container: ContainerInfo, refused: Refused): void {
-  draft.note('warn', 'refused', { ...factsOf(pod, container), code: refused.code, because: refused.message });
 }
 
 /** Names in a note the container that it is about. */

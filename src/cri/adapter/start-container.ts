@@ -2,9 +2,9 @@ import { samePromise } from '../../core/model/container';
 import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../proxy';
 import type { CallsUnderWay } from './calls-under-way';
 import { findContainer } from './find-container';
-import { errorOf, notReady, toOwnError } from './own-errors';
-import type { Ports } from './ports';
+import { nameOf, type Asked, type Ports } from './ports';
 import { readId } from './read-request';
+import { concludeUnread, notReady, refusalOf, refuse } from './refuse';
 
 interface Start {
   containerId: string;
@@ -25,19 +25,19 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
   const starts = new WeakMap<CallContext, Start>();
 
   const prepare = async (message: Uint8Array, start: Start, signal: AbortSignal): Promise<RequestVerdict> => {
-    if (!(await ports.whenReady(signal))) return { refuse: notReady };
     start.containerId = readId('StartContainer', message);
+    if (!(await ports.whenReady(signal))) return refuse(ports, askedBy(ports, start), signal, notReady);
     if ((await findContainer(ports, start.containerId)) === undefined) return message; // the runtime says what it thinks of it
     if (!(await underWay.endOfOutdated(start.containerId, { signal, timeoutMs: PATIENCE_MS })) && !signal.aborted)
       ports.log.warn(
-        { containerId: start.containerId },
+        nameOf(askedBy(ports, start).request),
         'another container may still be on its CPUs: the runtime is late',
       );
     const failure = await updateRecord(ports, start.containerId);
-    if (failure !== undefined)
-      return {
-        refuse: toOwnError({ code: 'UNAVAILABLE', message: `its CPUs could not be set before its start: ${failure}` }),
-      };
+    if (failure !== undefined) {
+      const message = `its CPUs could not be set before its start: ${failure}`;
+      return refuse(ports, askedBy(ports, start), signal, { code: 'UNAVAILABLE', message });
+    }
     // No turn of the loop between the look at the record and this: from here on nobody updates it.
     if (!start.hasEnded)
       start.finish = underWay.begin(start.containerId, ports.node.containers.get(start.containerId)?.promise);
@@ -51,13 +51,17 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
       try {
         return await prepare(message, start, call.signal);
       } catch (error) {
-        ports.log.error({ err: error }, 'preparing a start failed');
-        return { refuse: errorOf(error) };
+        const asked = askedBy(ports, start);
+        ports.log.error({ ...nameOf(asked.request), err: error }, 'preparing a start failed');
+        return refuse(ports, asked, call.signal, refusalOf(error));
       }
     },
     async onEnd(end, call) {
       const start = starts.get(call);
-      if (!start) return;
+      if (!start) {
+        concludeUnread(ports, 'container-starting', end);
+        return;
+      }
       start.hasEnded = true;
       try {
         if (start.finish && end.forwarded) await followUp(ports, start.containerId, end);
@@ -66,6 +70,13 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
       }
     },
   };
+}
+
+/** Whose start it is, as far as the model knows the container. */
+function askedBy({ node }: Ports, { containerId }: Start): Asked {
+  const container = node.containers.get(containerId);
+  const pod = container && node.pods.get(container.sandboxId);
+  return { event: 'container-starting', ...(pod && { request: { kind: 'container-starting', pod, container } }) };
 }
 
 /**

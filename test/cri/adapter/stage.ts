@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { CreateContainerResponse } from '../../../gen/cri/v1/cri';
 import { EventQueue } from '../../../src/app/event-queue';
-import { Transactor } from '../../../src/app/transactor';
+import { Transactor, type SaveProblem, type Transaction } from '../../../src/app/transactor';
 import { CpusetdError } from '../../../src/core/errors';
 import type { ContainerInfo, RuntimeEvent } from '../../../src/core/model/events';
 import { samePromise } from '../../../src/core/model/container';
@@ -42,6 +42,11 @@ export class Call {
     await this.end({ origin: 'runtime', status: OK });
   }
 
+  /** The proxy refuses it before anybody has seen its request. */
+  async refuseUnread(code: number, message: string): Promise<void> {
+    await this.end({ origin: 'proxy', status: { code, message } });
+  }
+
   async fail(): Promise<void> {
     await this.end({ origin: 'runtime', status: { code: 2, message: 'runtime says no' } });
   }
@@ -70,6 +75,10 @@ export class Stage {
   readContainer: (id: string) => Promise<ContainerInfo | undefined> = () => Promise.resolve(undefined);
   synchronize: () => Promise<void> = () => Promise.reject(new CpusetdError('UNAVAILABLE', 'not asked for'));
   saves = 0;
+  saveProblem: SaveProblem | undefined;
+  onTransaction: (done: Transaction) => void = () => undefined;
+  /** Stands before the transactor; for faults. */
+  beforeHandle: () => void = () => undefined;
   readonly adapter: Adapter;
 
   constructor(rules: Rules = {}) {
@@ -78,17 +87,20 @@ export class Stage {
     const transactor = new Transactor({
       model: this.model,
       now: () => '2026-01-01T00:00:00Z',
-      save: () => (this.saves++, undefined),
+      save: () => (this.saves++, this.saveProblem),
       mover: { move: () => (this.writes ? undefined : { kind: 'off', because: 'off' }) },
       log,
+      observer: { onTransaction: (done) => this.onTransaction(done) },
     });
     const queue = new EventQueue((events) => {
+      this.beforeHandle();
       this.events.push(...events.map(({ kind }) => kind));
       return transactor.handleAll(events);
     });
     this.adapter = createAdapter({
       node: this.model,
       handle: queue.handle,
+      conclude: (end) => transactor.conclude(end),
       whenReady: () => this.ready,
       carryOut: async (asked) => {
         const ids = asked.filter((id) => this.isBehind(id));
