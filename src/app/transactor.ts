@@ -3,7 +3,8 @@ import type { Assignment } from '../core/model/assignment';
 import { listOthers, type ContainerCpuUpdate, type PodInfo, type RuntimeAnswer } from '../core/model/events';
 import { samePromise, type Container } from '../core/model/container';
 import { runtimeUidOf } from '../core/model/find-spec';
-import type { NodeModel } from '../core/model/node-model';
+import { namesIn, namesOf } from '../core/model/names-of';
+import type { NodeModel, NodeView } from '../core/model/node-model';
 import type { NodeEvent } from '../core/model/pod-event';
 import type { PodSpec } from '../core/model/pod-spec';
 import type { Move } from '../core/plan/plan-moves';
@@ -176,7 +177,7 @@ export class Transactor {
       moves: [],
       failedMoves: [],
       outdated: [],
-      notes: answer.kind === 'refuse' ? [noteRefusal(request, answer, problem)] : [],
+      notes: answer.kind === 'refuse' ? [noteRefusal(this.parts.model, request, answer, problem)] : [],
     });
   }
 
@@ -303,18 +304,23 @@ export class Transactor {
       if (failure === undefined) {
         if (container) model.apply({ kind: 'put-container', container: { ...container, told: move.to } });
         this.aside(() =>
-          log.debug({ containerId: move.containerId, cpus: move.to.cpus.toString(), because: move.because }, 'moved'),
+          log.debug({ ...this.namesOf(move), cpus: move.to.cpus.toString(), because: move.because }, 'moved'),
         );
       } else if (failure.kind !== 'gone') {
         failed.push(move);
         if (container) model.apply({ kind: 'put-container', container: forgetWritten(container) });
         if (failure.kind === 'refused')
-          this.aside(() => log.warn({ containerId: move.containerId, because: failure.because }, 'could not move'));
+          this.aside(() => log.warn({ ...this.namesOf(move), because: failure.because }, 'could not move'));
       }
     }
     // The runtime has no update for a pause container: the reconciler tries again.
     const updates = failed.filter(({ containerId }) => model.containers.has(containerId)).map(toUpdate);
     return { answer: answer.kind === 'ok' && updates.length > 0 ? { ...answer, updates } : answer, failed };
+  }
+
+  private namesOf({ containerId }: Move): object {
+    const container = this.parts.model.allContainers.get(containerId);
+    return container ? namesIn(this.parts.model, container) : { containerId };
   }
 
   private move(move: Move): MoveFailure | undefined {
@@ -333,7 +339,9 @@ export class Transactor {
     timing: Timing,
   ): void {
     if (!this.parts.observer) return;
-    jobs.forEach((job, i) => this.aside(() => this.tell(describe(job, decided[i]!, done[i]!, timing))));
+    jobs.forEach((job, i) =>
+      this.aside(() => this.tell(describe(this.parts.model, job, decided[i]!, done[i]!, timing))),
+    );
   }
 
   private tell(done: Transaction): void {
@@ -351,6 +359,7 @@ export class Transactor {
 }
 
 function describe(
+  view: NodeView,
   { kind, request, mayBeRefused }: Job,
   { draft, outcome, problem }: Decided,
   { answer, failed: failedMoves }: CarriedOut,
@@ -366,7 +375,7 @@ function describe(
     moves: outcome.moves,
     failedMoves,
     ...(outdated && { outdated }),
-    notes: isRefused ? [...notes, noteRefusal(request, answer, problem)] : notes,
+    notes: isRefused ? [...notes, noteRefusal(view, request, answer, problem)] : notes,
     timing,
     ...(isTentative(request, answer) && { isTentative: true as const }),
     ...(draft?.isCut === true && { isCut: true as const }),
@@ -386,31 +395,33 @@ function isTentative(request: NodeEvent | undefined, answer: RuntimeAnswer): boo
 
 /** The line of a refusal, and the text of its Event. */
 function noteRefusal(
+  view: NodeView,
   request: NodeEvent | undefined,
   { code, message: because }: Extract<RuntimeAnswer, { kind: 'refuse' }>,
   problem: string | undefined,
 ): Note {
-  const fields = { ...subjectOf(request), code, because, ...(problem !== undefined && { problem }) };
+  const fields = { ...subjectOf(view, request), code, because, ...(problem !== undefined && { problem }) };
   return { level: 'warn', message: 'refused', fields };
 }
 
 /** The pod and the container that an event is about, as far as it says, by the names that notes have for them. */
-function subjectOf(event: NodeEvent | undefined): Note['fields'] {
+function subjectOf(view: NodeView, event: NodeEvent | undefined): Note['fields'] {
   switch (event?.kind) {
     case 'create-container':
     case 'container-starting':
-    case 'update-container': {
-      const { pod, container } = event;
-      const name = `${pod.namespace}/${pod.name}`;
-      return { podUid: pod.uid, pod: name, container: container.name, containerId: container.id };
-    }
+    case 'update-container':
+      return { ...namesOf(event.pod, event.container) };
     case 'pod-spec':
-      return { podUid: runtimeUidOf(event.spec), pod: `${event.spec.namespace}/${event.spec.name}` };
+      return nameSpec(event.spec);
     case 'pod-spec-gone':
-      return { podUid: event.uid };
+      return nameSpec(view.podSpecs.get(event.uid));
     default:
       return {};
   }
+}
+
+function nameSpec(spec: PodSpec | undefined): Note['fields'] {
+  return spec ? { podUid: runtimeUidOf(spec), pod: `${spec.namespace}/${spec.name}` } : {};
 }
 
 function isDurable({ draft }: Decided): boolean {

@@ -44,6 +44,7 @@ function watchRefusals(rules: Rules = {}) {
       lines: lines
         .filter(({ msg }) => msg === 'refused')
         .map(({ pod, container, code }) => `${pod}/${container} ${code}`),
+      unnamed: stage.lines.unnamed,
       ...(await metrics.read()),
     }),
   };
@@ -129,6 +130,7 @@ describe.each(KINDS)('a creation that is refused by $name', ({ rules, prepare, t
         book: [`${pod}/${name.slice(0, 253)} creation ${code} ${times}`],
         events: Array(times).fill(`${pod}/${name}`),
         lines: Array(times).fill(`ns/${pod}/${name} ${code}`),
+        unnamed: [],
         requests: before.requests + 1,
         errors: before.errors + 1,
         refusals: times,
@@ -196,6 +198,7 @@ describe('a start', () => {
         events: Array(times).fill('s/web'),
         lines: Array(times).fill('ns/s/web UNAVAILABLE'),
         refusals: times,
+        unnamed: [],
       });
     }
     stage.carryOut = () => Promise.resolve(undefined);
@@ -223,6 +226,7 @@ describe('a change', () => {
         book: [`p/db change ${String(code)} ${times}`],
         events: Array(times).fill('p/db'),
         lines: Array(times).fill(`ns/p/db ${String(code)}`),
+        unnamed: [],
       });
     }
   });

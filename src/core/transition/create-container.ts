@@ -1,11 +1,12 @@
 import { CpuSet } from '../cpuset';
 import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../model/events';
+import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import { promiseOf } from '../plan/plan-moves';
 import { isInRuntime } from './api-has-pod';
 import { adoptAsShared } from './container-life';
 import type { Draft } from './draft';
-import { adjustmentOf, factsOf, placeContainer } from './place-container';
+import { adjustmentOf, placeContainer } from './place-container';
 import { planAtCreation, type Unfit } from './plan-pods';
 import { decideFromPod, decidePlacement, unassign } from './placement';
 import { rememberLivePod } from './pods';
@@ -67,7 +68,7 @@ function shareInstead(draft: Draft, pod: PodInfo, container: ContainerInfo, why:
   if (!promise) return { kind: 'ok' };
   draft.put({ kind: 'put-container', container: { ...shared, promise, told: promise, recorded: promise } });
   draft.note('warn', 'shares', {
-    ...factsOf(pod, container),
+    ...namesOf(pod, container),
     cpus: promise.cpus.toString(),
     because: why,
   });

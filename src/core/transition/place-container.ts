@@ -4,6 +4,7 @@ import type { Container, CpuPromise, Placement } from '../model/container';
 import type { ContainerInfo, CpuAdjustment, PodInfo, RuntimeAnswer } from '../model/events';
 import { asSpecSays } from '../model/find-spec';
 import { KINDS } from '../model/kinds';
+import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import { promiseOf } from '../plan/plan-moves';
 import type { Draft } from './draft';
@@ -39,7 +40,7 @@ export function placeContainer(
   const live = switchedBecause !== undefined;
   const why = switchedBecause ?? (waitedSince === undefined ? undefined : `it had waited since ${waitedSince}`);
   const reasonFor = (because: string): string => (why === undefined ? because : `${because}; ${why}`);
-  const facts = factsOf(pod, container);
+  const facts = namesOf(pod, container);
   const { chosen, request, decision, remarks } =
     fromPod ??
     (why === undefined ? decideFromPod(model, pod, container) : undefined) ??
@@ -98,11 +99,6 @@ export function placeContainer(
       return { kind: 'placed', liftQuota: false, container: placed };
     }
   }
-}
-
-/** Names in a note the container that it is about. */
-export function factsOf(pod: PodInfo, { id, name }: ContainerInfo): Readonly<Record<string, string>> {
-  return { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: name, containerId: id };
 }
 
 /** The container with what the model promises it. */

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../core/model/events';
+import { namesOf, type Names } from '../../core/model/names-of';
 import type { NodeView } from '../../core/model/node-model';
 
 /** A call that asks for CPUs, or for a start on them; `request` is absent as long as nobody could read whose it is. */
@@ -8,11 +9,9 @@ export interface Asked {
   readonly request?: Extract<RuntimeEvent, { kind: Asked['event'] }>;
 }
 
-/** The pod and the container that a request is about, by the names that lines of the log have for them. */
-export function nameOf(request: Asked['request']): Readonly<Record<string, string>> {
-  if (!request) return {};
-  const { pod, container } = request;
-  return { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: container.name, containerId: container.id };
+/** The pod and the container that a request is about, as far as it was read, by the names that lines of the log have for them. */
+export function nameOf(request: Asked['request']): Partial<Names> {
+  return request ? namesOf(request.pod, request.container) : {};
 }
 
 /** What the adapter asks of the daemon. */

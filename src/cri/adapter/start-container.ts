@@ -1,4 +1,5 @@
 import { samePromise } from '../../core/model/container';
+import { namesOf } from '../../core/model/names-of';
 import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../proxy';
 import type { CallsUnderWay } from './calls-under-way';
 import { findContainer } from './find-container';
@@ -26,17 +27,17 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
 
   const prepare = async (message: Uint8Array, start: Start, signal: AbortSignal): Promise<RequestVerdict> => {
     start.containerId = readId('StartContainer', message);
-    if (!(await ports.whenReady(signal))) return refuse(ports, askedBy(ports, start), signal, notReady);
+    if (!(await ports.whenReady(signal))) return refuse(ports, askedBy(ports, start.containerId), signal, notReady);
     if ((await findContainer(ports, start.containerId)) === undefined) return message; // the runtime says what it thinks of it
     if (!(await underWay.endOfOutdated(start.containerId, { signal, timeoutMs: PATIENCE_MS })) && !signal.aborted)
       ports.log.warn(
-        nameOf(askedBy(ports, start).request),
+        nameOf(askedBy(ports, start.containerId).request),
         'another container may still be on its CPUs: the runtime is late',
       );
     const failure = await updateRecord(ports, start.containerId);
     if (failure !== undefined) {
       const message = `its CPUs could not be set before its start: ${failure}`;
-      return refuse(ports, askedBy(ports, start), signal, { code: 'UNAVAILABLE', message });
+      return refuse(ports, askedBy(ports, start.containerId), signal, { code: 'UNAVAILABLE', message });
     }
     // No turn of the loop between the look at the record and this: from here on nobody updates it.
     if (!start.hasEnded)
@@ -51,7 +52,7 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
       try {
         return await prepare(message, start, call.signal);
       } catch (error) {
-        const asked = askedBy(ports, start);
+        const asked = askedBy(ports, start.containerId);
         ports.log.error({ ...nameOf(asked.request), err: error }, 'preparing a start failed');
         return refuse(ports, asked, call.signal, refusalOf(error));
       }
@@ -73,7 +74,7 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
 }
 
 /** Whose start it is, as far as the model knows the container. */
-function askedBy({ node }: Ports, { containerId }: Start): Asked {
+function askedBy({ node }: Ports, containerId: string): Asked {
   const container = node.containers.get(containerId);
   const pod = container && node.pods.get(container.sandboxId);
   return { event: 'container-starting', ...(pod && { request: { kind: 'container-starting', pod, container } }) };
@@ -99,7 +100,10 @@ async function followUp(ports: Ports, containerId: string, { origin, status }: C
   try {
     phase = (await ports.readContainer(containerId))?.phase ?? 'exited';
   } catch (error) {
-    ports.log.debug({ containerId, err: error }, 'what became of a start is not known');
+    ports.log.debug(
+      { ...nameOf(askedBy(ports, containerId).request), err: error },
+      'what became of a start is not known',
+    );
     return;
   }
   if (phase === 'running') await noteRunning(ports, containerId);
@@ -115,5 +119,5 @@ async function noteRunning(ports: Ports, containerId: string): Promise<void> {
   if (late.length === 0) return;
   const failure = await ports.carryOut(late.map((update) => update.containerId));
   if (failure !== undefined)
-    ports.log.warn({ containerId, because: failure }, 'a container could not be moved after its start');
+    ports.log.warn({ ...namesOf(pod, container), because: failure }, 'a container could not be moved after its start');
 }

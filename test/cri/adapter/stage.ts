@@ -1,4 +1,3 @@
-import { pino } from 'pino';
 import { CreateContainerResponse } from '../../../gen/cri/v1/cri';
 import { EventQueue } from '../../../src/app/event-queue';
 import { Transactor, type SaveProblem, type Transaction } from '../../../src/app/transactor';
@@ -9,6 +8,7 @@ import { NodeModel } from '../../../src/core/model/node-model';
 import { createAdapter, type Adapter } from '../../../src/cri/adapter';
 import type { CallContext, CallEnd, Interceptor } from '../../../src/cri/proxy';
 import { EIGHT_CPUS, settingsWith, type Rules } from '../../core/transition/node-driver';
+import { watchLog } from '../../support/watched-log';
 import { createRequest } from './messages';
 
 const OK = { code: 0, message: '' };
@@ -80,10 +80,12 @@ export class Stage {
   /** Stands before the transactor; for faults. */
   beforeHandle: () => void = () => undefined;
   readonly adapter: Adapter;
+  /** Everything that is logged. */
+  readonly lines = watchLog();
 
   constructor(rules: Rules = {}) {
     this.model = new NodeModel(EIGHT_CPUS, settingsWith(rules));
-    const log = pino({ level: 'silent' });
+    const { log } = this.lines;
     const transactor = new Transactor({
       model: this.model,
       now: () => '2026-01-01T00:00:00Z',
