@@ -118,7 +118,10 @@ class ProxyAttachment implements Attachment {
       this.isRuntimeLost = true;
       this.gate.close();
       this.parts.gap.begin();
-      this.become('connecting', `${this.parts.config.criEndpoint} does not answer`);
+      this.become(
+        'connecting',
+        `nobody listens at ${this.parts.config.criEndpoint}: the runtime is away; start it, and it is connected to again by itself`,
+      );
       this.parts.log.warn({ endpoint: this.parts.config.criEndpoint }, 'the runtime is away');
     } else if (this.isRuntimeLost) {
       this.isRuntimeLost = false;
