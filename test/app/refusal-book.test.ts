@@ -433,6 +433,21 @@ describe('explain', () => {
     expect(node.explain('a')).toMatchObject([{ remedy: expect.stringMatching(remedy as RegExp) as string }]);
   });
 
+  test('tells whose the CPUs are that are kept for pods still to be created', () => {
+    const node = new Node();
+    node.send({ kind: 'synchronize', pods: [], containers: [] });
+    node.send({ kind: 'pod-spec', spec: specOf('p', 'a 5') });
+    node.create(podOf('b'), 'app', 4);
+    expect(node.explain('b')).toMatchObject([
+      {
+        because: expect.stringMatching(
+          /; 5 CPUs are kept for 1 pod that the scheduler has bound to this node/,
+        ) as string,
+        now: expect.stringMatching(/; 5 CPUs are kept for 1 pod \(ns\/p\) that the scheduler/) as string,
+      },
+    ]);
+  });
+
   test('one CPU is one CPU', () => {
     const node = new Node();
     node.diskIsFull = true;

@@ -8,6 +8,7 @@ export type { Note } from './draft';
 export { entitledBySpec } from './entitled-by-spec';
 export { handle } from './handle';
 export type { Outcome } from './handle';
+export { nameKept } from './name-kept';
 export { hasPending, servePending } from './pass-on';
 export { snapshotFor } from './placement';
 export { reconcile } from './reconcile';

@@ -7,6 +7,7 @@ import { hasCgroup, promiseOf } from '../plan/plan-moves';
 import { adoptContainer } from './container-life';
 import type { Draft } from './draft';
 import { adjustmentOf, placeContainer } from './place-container';
+import { withKept } from './name-kept';
 import { requestOf } from './request-of';
 
 /**
@@ -36,7 +37,7 @@ export function updateContainer(
         phase: known.phase,
         resources,
       });
-      if (placed.kind === 'refuse') return placed;
+      if (placed.kind === 'refuse') return withKept(model, pod, placed);
       draft.put({
         kind: 'put-container',
         container: { ...placed.container, ...(known.told && { told: known.told }), freshAssignment: false },
