@@ -420,7 +420,7 @@ describe('state export-kubelet', () => {
     expect(await exportFrom('1x4x2')).toMatchObject({
       status: 1,
       out: '',
-      err: expect.stringMatching(/there is no state/),
+      err: expect.stringMatching(/there is no state; nothing to export; name the --state-dir of cpusetd run/),
     });
   });
 
