@@ -123,7 +123,7 @@ export class RefusalBook {
     return [...this.entries.values()].filter((refusal) => this.isOfLastDay(refusal));
   }
 
-  /** Who got what he was refused. A change that is granted ends the refusal of a change only. */
+  /** Drops the entry of a container that got what it was refused. A change that is granted ends the refusal of a change only. */
   private dropServed(
     { pod, container }: Pick<CpuEvent, 'pod' | 'container'>,
     ends: Refusal['asked'] | undefined,

@@ -73,7 +73,7 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
   };
 }
 
-/** Whose start it is, as far as the model knows the container. */
+/** Names the container that is to start, as far as the model knows it. */
 function askedBy({ node }: Ports, containerId: string): Asked {
   const container = node.containers.get(containerId);
   const pod = container && node.pods.get(container.sandboxId);

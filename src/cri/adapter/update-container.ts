@@ -90,7 +90,7 @@ export function interceptUpdateContainer(ports: Ports, underWay: CallsUnderWay):
   };
 }
 
-/** Whose request it is; a container that is made behind our back is known a little later. */
+/** Notes whose request it is. A container that was made behind our back is known a little later. */
 function read(
   { node }: Ports,
   update: Update,
