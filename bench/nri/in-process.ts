@@ -57,7 +57,7 @@ export function openInProcess(dir: string, topology: Topology): InProcess {
     makeRoom: (pod) => makeRoom({ model, cgroups, log }, pod),
     observer: {
       onTransaction: ({ timing, notes }) => {
-        last.timing = timing;
+        if (timing) last.timing = timing;
         untold.push(...notes);
       },
     },

@@ -57,7 +57,7 @@ export async function listenAt(at: string | HostPort, onFault: (error: Error) =>
 export function explainListen(error: unknown, { address, option }: { address: HostPort; option: string }): string {
   const { code = 'unknown error' } = error as NodeJS.ErrnoException;
   const reason = REASONS[code] ?? code;
-  return `can't listen on ${formatHostPort(address)}: ${reason}; free it, or choose another ${option}`;
+  return `can't listen on ${formatHostPort(address)}: ${reason}; ${code === 'EADDRINUSE' ? 'free it, or choose' : 'choose'} another ${option}`;
 }
 
 const REASONS: Readonly<Record<string, string>> = {

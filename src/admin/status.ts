@@ -268,7 +268,7 @@ export interface RefusedContainer {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
-  readonly asked: 'creation' | 'change' | 'unknown';
+  readonly asked: 'creation' | 'start' | 'change' | 'unknown';
   /** Whole CPUs that it is entitled to; 0 for a container that would have shared. */
   readonly requested: number;
   readonly policy: string;

@@ -5,18 +5,21 @@ import { boundText } from '../core/show-text';
 /** What an operator has to look at, as long as it lasts: in status, health, metrics, and once in the log. */
 export class Alarms {
   private readonly raised = new Map<string, Alarm>();
+  /** For the log: the names of a container that the subject is the id of. */
+  private readonly facts = new Map<string, object>();
 
   constructor(
     private readonly parts: { readonly log: Logger; readonly now: () => string; readonly onChange: () => void },
   ) {}
 
   /** Raises an alarm about a subject (a container, an option, or the empty text for the node); no news when it is raised already. */
-  raise(kind: AlarmKind, subject: string, reason: string): void {
+  raise(kind: AlarmKind, subject: string, reason: string, facts: object = {}): void {
     const because = boundText(reason);
     const key = `${kind}/${subject}`;
     if (this.raised.has(key)) return;
     this.raised.set(key, { kind, subject, because, since: this.parts.now() });
-    this.parts.log.error({ alarm: kind, subject, because }, 'alarm');
+    this.facts.set(key, facts);
+    this.parts.log.error({ alarm: kind, subject, ...facts, because }, 'alarm');
     this.parts.onChange();
   }
 
@@ -31,8 +34,10 @@ export class Alarms {
   }
 
   clear(kind: AlarmKind, subject: string): void {
-    if (!this.raised.delete(`${kind}/${subject}`)) return;
-    this.parts.log.info({ alarm: kind, subject }, 'alarm is over');
+    const key = `${kind}/${subject}`;
+    if (!this.raised.delete(key)) return;
+    this.parts.log.info({ alarm: kind, subject, ...this.facts.get(key) }, 'alarm is over');
+    this.facts.delete(key);
     this.parts.onChange();
   }
 

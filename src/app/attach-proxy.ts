@@ -48,6 +48,7 @@ class ProxyAttachment implements Attachment {
     this.adapter = createAdapter({
       node: model,
       handle: new EventQueue((events) => transactor.handleAll(events)).handle,
+      conclude: (end) => transactor.conclude(end),
       whenReady: (signal) => this.gate.whenOpen({ signal, timeoutMs: GATE_TIMEOUT_MS }),
       carryOut: async (containerIds) => {
         const failure = await link.recorder.settle(containerIds);
@@ -117,7 +118,10 @@ class ProxyAttachment implements Attachment {
       this.isRuntimeLost = true;
       this.gate.close();
       this.parts.gap.begin();
-      this.become('connecting', `${this.parts.config.criEndpoint} does not answer`);
+      this.become(
+        'connecting',
+        `nobody listens at ${this.parts.config.criEndpoint}: the runtime is away; start it, and it is connected to again by itself`,
+      );
       this.parts.log.warn({ endpoint: this.parts.config.criEndpoint }, 'the runtime is away');
     } else if (this.isRuntimeLost) {
       this.isRuntimeLost = false;

@@ -11,18 +11,20 @@ import type { Transaction } from './transactor';
 export function countTransaction(
   metrics: Metrics,
   view: NodeView,
-  { request, answer, moves, timing }: Transaction,
+  { event, request, answer, moves, timing, isTentative }: Transaction,
   { isRetry, refused }: { readonly isRetry: boolean; readonly refused: Refusal | undefined },
 ): void {
-  if (request) metrics.decisionTook(timing.decideMs / 1000);
-  if (moves.length > 0) metrics.cgroupWritesTook(timing.moveMs / 1000);
-  if (request?.kind !== 'create-container') return;
+  if (request && timing) metrics.decisionTook(timing.decideMs / 1000);
+  if (moves.length > 0 && timing) metrics.cgroupWritesTook(timing.moveMs / 1000);
+  if (isTentative) return;
+  if (event !== 'create-container' && event !== 'container-starting') return;
   if (answer.kind === 'refuse') {
-    const entitled = !isRetry && (refused?.requested ?? 0) > 0;
+    const entitled = event === 'create-container' && !isRetry && (refused?.requested ?? 0) > 0;
     if (entitled) metrics.pinningRequested();
     metrics.refused(answer.code, { entitled });
     return;
   }
+  if (request?.kind !== 'create-container') return;
   const container = view.containers.get(request.container.id);
   if (!container || container.entitled === 0) return;
   metrics.pinningRequested();

@@ -3,13 +3,14 @@ import { KINDS } from '../core/model/kinds';
 import type { NodeView } from '../core/model/node-model';
 import type { Refusal } from '../core/model/refusal';
 import { POLICIES, SCHEDULED_POLICIES, type Decision } from '../core/policy';
-import { countFree, snapshotFor } from '../core/transition';
+import { countFree, nameKept, snapshotFor } from '../core/transition';
+import { plural } from '../core/plural';
 
 /** A refusal as it is remembered, beside what the node has now: for whoever wants to know what helps. */
 export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContainer {
   const { podNamespace: namespace, podName: pod, containerName: container, zones, ...rest } = refusal;
   const decision = decideNow(view, refusal);
-  const now = decision && describeNow(refusal, decision);
+  const now = decision && describeNow(view, refusal, decision);
   return {
     ...rest,
     namespace,
@@ -29,10 +30,10 @@ function decideNow(view: NodeView, { podUid, containerName, policy, requested }:
   return POLICIES[policy](snapshot, { count: requested, podCount: requested, memoryBytes: 0 });
 }
 
-function describeNow({ requested }: Refusal, decision: Decision): string {
-  if (decision.kind === 'pin') return `${countCpus(requested)} would fit: ${decision.cpus.toString()}`;
+function describeNow(view: NodeView, { requested, podUid: uid }: Refusal, decision: Decision): string {
+  if (decision.kind === 'pin') return `${plural(requested, 'CPU')} would fit: ${decision.cpus.toString()}`;
   return decision.kind === 'refuse'
-    ? `it would be refused: ${decision.because}`
+    ? `it would be refused: ${decision.because}${nameKept(view, { uid }, { withNames: true })}`
     : `it would share: ${decision.because}`;
 }
 
@@ -54,17 +55,17 @@ function remedyFor(
   { code, requested, asked }: Refusal,
   decision: Decision | undefined,
 ): string {
-  const tries = asked === 'creation' ? 'the kubelet tries again by itself' : 'the change has to be asked for again';
+  const tries = asked === 'change' ? 'the change has to be asked for again' : 'the kubelet tries again by itself';
   switch (code) {
     case 'RESOURCE_EXHAUSTED': {
       const most = topology.online.minus(settings.reserved).size;
       if (decision?.kind === 'pin') return `none is needed any more: ${tries}`;
       if (requested > most)
-        return `this node has ${countCpus(most)} to give out, and never ${requested}: ask for fewer, or have the pod scheduled to a larger node`;
+        return `this node has ${plural(most, 'CPU')} to give out, and never ${requested}: ask for fewer, or have the pod scheduled to a larger node`;
       const missing = requested - free.size;
       const lack =
         missing > 0
-          ? `${missing} more ${missing === 1 ? 'CPU has' : 'CPUs have'} to come free`
+          ? `${plural(missing, 'more CPU has', 'more CPUs have')} to come free`
           : 'what the reason names has to change';
       return `${lack}: end a pod that has CPUs, ask for fewer, or have the pod scheduled to another node; ${tries}`;
     }
@@ -77,8 +78,4 @@ function remedyFor(
     case 'INTERNAL':
       return 'look at the log of cpusetd for the fault, and report it';
   }
-}
-
-function countCpus(count: number): string {
-  return `${count} ${count === 1 ? 'CPU' : 'CPUs'}`;
 }

@@ -8,7 +8,7 @@ import { explainRefusal } from './explain-refusal';
 import { sharedOn } from '../core/model/kinds';
 import type { NodeView } from '../core/model/node-model';
 import { POLICIES } from '../core/policy';
-import { snapshotFor } from '../core/transition';
+import { nameKept, snapshotFor } from '../core/transition';
 
 type PodQuery = Extract<ExplainQuery, { kind: 'pod' }>;
 type OfPod = Pick<ContainerStatus, 'podUid' | 'namespace' | 'pod' | 'container'>;
@@ -94,7 +94,8 @@ function explainUnder(view: NodeView, count: number, policy: PolicyName): WhatIf
     podCount: count,
     memoryBytes: 0,
   });
-  const { because } = decision;
+  const kept = decision.kind === 'refuse' ? nameKept(view, { uid: '' }, { withNames: true }) : '';
+  const because = `${decision.because}${kept}`;
   if (decision.kind !== 'pin') return { kind: 'what-if', fits: false, cpus: CpuSet.empty, because, steps: [] };
   const cpus = decision.nodes ? sharedOn(view, decision.nodes) : decision.cpus;
   return { kind: 'what-if', fits: true, cpus, because, steps: decision.steps };

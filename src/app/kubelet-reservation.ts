@@ -36,12 +36,16 @@ export async function loadKubeletConfig(
     const because = `${place}: ${(error as Error).message}`;
     if (hasOwn(config) || !canPin(config)) {
       log?.warn(
-        { because },
+        { because: `${because}; name the configuration file of the kubelet, or leave the option out` },
         'the kubelet’s configuration can’t be used: nothing is compared with it or published of it',
       );
       return undefined;
     }
-    throw new CpusetdError('INVALID_ARGUMENT', `${because}; no CPU is reserved without it`, { cause: error });
+    throw new CpusetdError(
+      'INVALID_ARGUMENT',
+      `${because}; no CPU is reserved without it: name the configuration file of the kubelet, or set --reserved-cpus`,
+      { cause: error },
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Container } from '../core/model/container';
+import { namesIn } from '../core/model/names-of';
 import type { NodeView } from '../core/model/node-model';
 import type { Observation } from '../core/verdict/observation';
 import { findThrottles } from '../core/verdict/throttling';
@@ -22,7 +23,7 @@ export function liftQuotas(
       at.kind === 'refused' ? undefined : throttle === 'pod' ? podCgroupOf(at.path, container.podUid) : at.path;
     if (dir === undefined) continue;
     const outcome = cgroups.writeQuota(dir, { quotaUs: -1 });
-    const facts = { containerId: container.id, container: container.name, of: throttle };
+    const facts = { ...namesIn(view, container), of: throttle };
     if (outcome.kind === 'refused') log.debug({ ...facts, because: outcome.because }, 'quota not lifted');
     if (outcome.kind !== 'ok' || !outcome.changed) continue;
     changed = true;

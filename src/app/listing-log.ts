@@ -7,18 +7,14 @@ export class ListingLog {
 
   constructor(private readonly parts: { readonly log: Logger; readonly signal: AbortSignal }) {}
 
-  /** An answer of the runtime, or of the way to it. Throws what is neither: a fault of our own. */
+  /** An answer of the runtime, or of the way to it, with what helps. Throws what is neither: a fault of our own. */
   failed(error: unknown): void {
     const { log, signal } = this.parts;
     if (!(error instanceof CpusetdError)) throw error;
     if (signal.aborted) return; // our own end cancels what is under way
     const isNews = error.code !== this.failing;
     this.failing = error.code;
-    if (isNews)
-      log.warn(
-        { because: `${error.message}; check that the runtime runs, and that --cri-endpoint is its CRI socket` },
-        'the runtime could not be listed',
-      );
+    if (isNews) log.warn({ because: error.message }, 'the runtime could not be listed');
     else log.debug({ because: error.message }, 'the runtime could not be listed');
   }
 

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { samePromise, type Container, type CpuPromise } from '../core/model/container';
 import { takeKnown } from '../core/model/known-before';
+import { namesIn } from '../core/model/names-of';
 import type { NodeModel } from '../core/model/node-model';
 import { hasCgroup, planMoves } from '../core/plan/plan-moves';
 import {
@@ -300,9 +301,11 @@ export class Reconciler {
   }
 
   private settle({ containerId, verdict, drift }: Judged, seen: Seen, nowMs: number): void {
-    const { alarms } = this.parts;
+    const { alarms, model } = this.parts;
     if (verdict.kind === 'unknown') return;
-    if (drift?.action === 'stop') alarms.raise('repairs-stopped', containerId, verdict.because);
+    const container = model.allContainers.get(containerId);
+    const names = container && namesIn(model, container);
+    if (drift?.action === 'stop') alarms.raise('repairs-stopped', containerId, verdict.because, names);
     else if (drift?.action !== 'wait') alarms.clear('repairs-stopped', containerId);
     if (drift) return;
     this.repairs.settle(containerId, nowMs);
@@ -323,7 +326,8 @@ export class Reconciler {
     const { model, log } = this.parts;
     this.handedOver.delete(containerId);
     this.tellRepair('ok', containerId);
-    log.info({ containerId, cpus: model.allContainers.get(containerId)?.promise?.cpus.toString() }, 'repaired');
+    const container = model.allContainers.get(containerId);
+    if (container) log.info({ ...namesIn(model, container), cpus: container.promise?.cpus.toString() }, 'repaired');
   }
 
   /** Returns whose quotas were written. */

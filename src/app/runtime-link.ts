@@ -5,6 +5,7 @@ import type { CpuPromise } from '../core/model/container';
 import type { NodeModel } from '../core/model/node-model';
 import type { RuntimeListing } from '../core/transition';
 import type { CallOptions, CriClient } from '../cri/client';
+import { explainCriTrouble } from './explain-cri-trouble';
 import { RuntimeRecorder } from './runtime-recorder';
 
 export interface RuntimeLinkParts {
@@ -59,15 +60,14 @@ export class RuntimeLink {
     return this.current;
   }
 
-  /** Complete lists of the runtime; rejects when it could not be asked. */
+  /** Complete lists of the runtime; rejects when it could not be asked, with what helps. */
   async list(signal = this.parts.signal): Promise<RuntimeListing> {
     try {
       return await this.askForList(signal);
     } catch (error) {
       // One that answers, and not with its lists, is of no more use than one that does not answer.
-      if (error instanceof CpusetdError && !signal.aborted && !isUnreachable(error))
-        this.become('connecting', error.message);
-      throw error;
+      if (!(error instanceof CpusetdError) || signal.aborted || isUnreachable(error)) throw error;
+      throw this.noteTrouble(error);
     }
   }
 
@@ -107,13 +107,15 @@ export class RuntimeLink {
       this.become('ready', '');
       return answer;
     } catch (error) {
-      if (isUnreachable(error))
-        this.become(
-          'connecting',
-          `${this.parts.endpoint} does not answer; set --cri-endpoint to the CRI socket of the runtime`,
-        );
+      if (error instanceof CpusetdError && isUnreachable(error)) throw this.noteTrouble(error);
       throw error;
     }
+  }
+
+  private noteTrouble(error: CpusetdError): CpusetdError {
+    const because = explainCriTrouble(this.parts.endpoint ?? '', error);
+    this.become('connecting', because);
+    return new CpusetdError(error.code, because, { cause: error });
   }
 
   private async open(): Promise<CriClient> {

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { samePromise, type Container, type CpuPromise } from '../core/model/container';
 import type { RuntimeEvent } from '../core/model/events';
+import { namesIn } from '../core/model/names-of';
 import type { NodeModel } from '../core/model/node-model';
 import { hasCgroup } from '../core/plan/plan-moves';
 import { EarliestTimer } from './earliest-timer';
@@ -229,7 +230,7 @@ export class RuntimeRecorder {
     } catch (error) {
       failure = error;
       if (signal.aborted || !model.containers.has(id)) this.failures.delete(id);
-      else this.noteFailure(id, promise, error);
+      else this.noteFailure(container, promise, error);
     } finally {
       this.underWay.delete(id);
       const endMs = performance.now();
@@ -256,13 +257,14 @@ export class RuntimeRecorder {
     model.apply({ kind: 'put-container', container: { ...rest, ...(isSure && { recorded: promise }), ...arrived } });
   }
 
-  private noteFailure(containerId: string, { cpus }: CpuPromise, error: unknown): void {
+  private noteFailure(container: Container, { cpus }: CpuPromise, error: unknown): void {
+    const { id: containerId } = container;
     const count = (this.failures.get(containerId)?.count ?? 0) + 1;
     const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(count - 1, 10));
     this.failures.set(containerId, { count, notBeforeMs: performance.now() + delayMs });
     const level = count === 1 ? 'warn' : 'debug';
     this.parts.log[level](
-      { containerId, cpus: cpus.toString(), failures: count, err: error },
+      { ...namesIn(this.parts.model, container), cpus: cpus.toString(), failures: count, err: error },
       'runtime record not updated',
     );
     try {

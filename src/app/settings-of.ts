@@ -65,7 +65,7 @@ function reservedOf(
   if (canPin({ cpuManagerPolicy, podPolicies }) && chosen.reserved.equals(topology.online)) {
     throw fault(
       place,
-      `all ${topology.online.size} online CPUs are reserved, so none could ever be given out; leave at least one`,
+      `${topology.online.size === 1 ? 'the only online CPU is' : `all ${topology.online.size} online CPUs are`} reserved, so none could ever be given out; leave at least one`,
     );
   }
   return chosen.reserved;

@@ -1,13 +1,23 @@
 import type { Logger } from 'pino';
 import type { Assignment } from '../core/model/assignment';
-import type { ContainerCpuUpdate, PodInfo, RuntimeAnswer } from '../core/model/events';
+import { listOthers, type ContainerCpuUpdate, type PodInfo, type RuntimeAnswer } from '../core/model/events';
 import { samePromise, type Container } from '../core/model/container';
 import { runtimeUidOf } from '../core/model/find-spec';
-import type { NodeModel } from '../core/model/node-model';
+import { namesIn, namesOf } from '../core/model/names-of';
+import type { NodeModel, NodeView } from '../core/model/node-model';
 import type { NodeEvent } from '../core/model/pod-event';
 import type { PodSpec } from '../core/model/pod-spec';
 import type { Move } from '../core/plan/plan-moves';
-import { answerTo, Draft, handle, planTogether, type LiveCpusets, type Note, type Outcome } from '../core/transition';
+import {
+  answerTo,
+  Draft,
+  handle,
+  planTogether,
+  type CpuEvent,
+  type LiveCpusets,
+  type Note,
+  type Outcome,
+} from '../core/transition';
 import { logFault, messageOf } from './faults';
 
 /** Moves running containers by writing their cgroups. */
@@ -54,9 +64,22 @@ export interface Transaction {
   readonly outdated?: readonly string[];
   /** For the log, which is not written here: whoever asked waits. */
   readonly notes: readonly Note[];
-  readonly timing: Timing;
+  /** Absent where nothing was decided: the end of a request was told. */
+  readonly timing?: Timing;
+  /** The answer is not the last word on what was asked: that follows, or nobody asked. */
+  readonly isTentative?: true;
   /** Some of those who lack CPUs were not decided on: enough others were. */
   readonly isCut?: true;
+}
+
+/** The end of a request that was not known with its answer, or that got none. See `Transactor.conclude`. */
+export interface Conclusion {
+  readonly event: 'create-container' | 'update-container' | 'container-starting';
+  /** Absent where it could not be read: then nobody knows whose it was. */
+  readonly request?: CpuEvent;
+  readonly answer: RuntimeAnswer;
+  /** For the log alone: it may name others, or the machine. */
+  readonly problem?: string;
 }
 
 /** Is told of every transaction before its answer leaves: what can wait has to be put off. */
@@ -96,6 +119,8 @@ interface Decided {
   readonly draft: Draft | undefined;
   readonly outcome: Outcome;
   readonly fault?: { readonly error: unknown };
+  /** Why the disk did not take it; for the log alone. */
+  readonly problem?: string;
 }
 
 interface CarriedOut {
@@ -155,6 +180,22 @@ export class Transactor {
         together ? { answer: answerTo(draft, event, live), moves: [] } : handle(draft, event, live),
     }));
     return this.run(jobs).answers;
+  }
+
+  /**
+   * Tells what came of a request after its answer, or without one: what is in front of the transactor refuses here, and says here when
+   * what it was answered tentatively is done. Changes nothing. So every refusal passes `tell`, whoever refuses.
+   */
+  conclude({ event, request, answer, problem }: Conclusion): void {
+    this.tell({
+      event,
+      ...(request && { request }),
+      answer,
+      moves: [],
+      failedMoves: [],
+      outdated: [],
+      notes: answer.kind === 'refuse' ? [noteRefusal(this.parts.model, request, answer, problem)] : [],
+    });
   }
 
   /** A change of our own making: reconciliation, hotplug, new settings. Throws what `work` throws; then nothing has changed. */
@@ -276,9 +317,11 @@ export class Transactor {
     draft.rollback();
     draft.notes.length = 0; // what they tell did not happen
     const message = `${NOT_SAVED}; the log of cpusetd says why`;
-    const code = 'UNAVAILABLE';
-    draft.note('warn', 'refused', { ...subjectOf(job.request), code, because: NOT_SAVED, problem: because });
-    return { draft, outcome: { answer: { kind: 'refuse', code, message }, moves: [] } };
+    return {
+      draft,
+      outcome: { answer: { kind: 'refuse', code: 'UNAVAILABLE', message }, moves: [] },
+      problem: because,
+    };
   }
 
   /** Phase 3. From here on the answers stand. */
@@ -309,14 +352,12 @@ export class Transactor {
       const failure = isLate ? LATE : this.move(move);
       if (failure === undefined) {
         if (container) model.apply({ kind: 'put-container', container: { ...container, told: move.to } });
-        this.aside(() =>
-          log.debug({ containerId: move.containerId, cpus: move.to.cpus.toString(), because: move.because }, 'moved'),
-        );
+        if (log.isLevelEnabled('debug')) this.aside(() => this.logMoved(move));
       } else if (failure.kind !== 'gone') {
         failed.push(move);
         if (container) model.apply({ kind: 'put-container', container: forgetWritten(container) });
         if (failure.kind === 'refused')
-          this.aside(() => log.warn({ containerId: move.containerId, because: failure.because }, 'could not move'));
+          this.aside(() => log.warn({ ...this.namesOf(move), because: failure.because }, 'could not move'));
       }
     }
     if (late > 0)
@@ -326,6 +367,16 @@ export class Transactor {
     // The runtime has no update for a pause container: the reconciler tries again.
     const updates = failed.filter(({ containerId }) => model.containers.has(containerId)).map(toUpdate);
     return { answer: answer.kind === 'ok' && updates.length > 0 ? { ...answer, updates } : answer, failed };
+  }
+
+  private logMoved(move: Move): void {
+    const { to, because } = move;
+    this.parts.log.debug({ ...this.namesOf(move), cpus: to.cpus.toString(), because }, 'moved');
+  }
+
+  private namesOf({ containerId }: Move): object {
+    const container = this.parts.model.allContainers.get(containerId);
+    return container ? namesIn(this.parts.model, container) : { containerId };
   }
 
   private move(move: Move): MoveFailure | undefined {
@@ -343,26 +394,14 @@ export class Transactor {
     done: readonly CarriedOut[],
     timing: Timing,
   ): void {
-    const { observer } = this.parts;
-    if (!observer) return;
-    jobs.forEach(({ kind, request }, i) => {
-      const { draft, outcome } = decided[i]!;
-      const { answer, failed: failedMoves } = done[i]!;
-      const notes = draft?.notes ?? [];
-      const outdated = draft ? draft.outdated : [];
-      const told = {
-        event: kind,
-        ...(request && { request }),
-        answer,
-        moves: outcome.moves,
-        failedMoves,
-        ...(outdated && { outdated }),
-        notes,
-        timing,
-        ...(draft?.isCut === true && { isCut: true as const }),
-      };
-      this.aside(() => observer.onTransaction(told));
-    });
+    if (!this.parts.observer) return;
+    jobs.forEach((job, i) =>
+      this.aside(() => this.tell(describe(this.parts.model, job, decided[i]!, done[i]!, timing))),
+    );
+  }
+
+  private tell(done: Transaction): void {
+    this.aside(() => this.parts.observer?.onTransaction(done));
   }
 
   /** Does what no answer depends on. */
@@ -375,22 +414,70 @@ export class Transactor {
   }
 }
 
+function describe(
+  view: NodeView,
+  { kind, request, mayBeRefused }: Job,
+  { draft, outcome, problem }: Decided,
+  { answer, failed: failedMoves }: CarriedOut,
+  timing: Timing,
+): Transaction {
+  const isRefused = mayBeRefused && answer.kind === 'refuse' && !isTakenBack(request);
+  const notes = draft?.notes ?? [];
+  const outdated = draft ? draft.outdated : [];
+  return {
+    event: kind,
+    ...(request && { request }),
+    answer,
+    moves: outcome.moves,
+    failedMoves,
+    ...(outdated && { outdated }),
+    notes: isRefused ? [...notes, noteRefusal(view, request, answer, problem)] : notes,
+    timing,
+    ...(isTentative(request, answer) && { isTentative: true as const }),
+    ...(draft?.isCut === true && { isCut: true as const }),
+  };
+}
+
+function isTakenBack(request: NodeEvent | undefined): boolean {
+  return request?.kind === 'update-container' && request.counts === 'never';
+}
+
+/** A refusal is the last word. */
+function isTentative(request: NodeEvent | undefined, answer: RuntimeAnswer): boolean {
+  if (isTakenBack(request)) return true;
+  if (request?.kind !== 'create-container' && request?.kind !== 'update-container') return false;
+  return request.counts === 'when-cleared' && listOthers(request, answer).length > 0;
+}
+
+/** The line of a refusal, and the text of its Event. */
+function noteRefusal(
+  view: NodeView,
+  request: NodeEvent | undefined,
+  { code, message: because }: Extract<RuntimeAnswer, { kind: 'refuse' }>,
+  problem: string | undefined,
+): Note {
+  const fields = { ...subjectOf(view, request), code, because, ...(problem !== undefined && { problem }) };
+  return { level: 'warn', message: 'refused', fields };
+}
+
 /** The pod and the container that an event is about, as far as it says, by the names that notes have for them. */
-function subjectOf(event: NodeEvent | undefined): Note['fields'] {
+function subjectOf(view: NodeView, event: NodeEvent | undefined): Note['fields'] {
   switch (event?.kind) {
     case 'create-container':
-    case 'update-container': {
-      const { pod, container } = event;
-      const name = `${pod.namespace}/${pod.name}`;
-      return { podUid: pod.uid, pod: name, container: container.name, containerId: container.id };
-    }
+    case 'container-starting':
+    case 'update-container':
+      return { ...namesOf(event.pod, event.container) };
     case 'pod-spec':
-      return { podUid: runtimeUidOf(event.spec), pod: `${event.spec.namespace}/${event.spec.name}` };
+      return nameSpec(event.spec);
     case 'pod-spec-gone':
-      return { podUid: event.uid };
+      return nameSpec(view.podSpecs.get(event.uid));
     default:
       return {};
   }
+}
+
+function nameSpec(spec: PodSpec | undefined): Note['fields'] {
+  return spec ? { podUid: runtimeUidOf(spec), pod: `${spec.namespace}/${spec.name}` } : {};
 }
 
 function isDurable({ draft }: Decided): boolean {

@@ -51,6 +51,7 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
   addStateCommand(program, context, exit);
   for (const command of program.commands) {
     command.showHelpAfterError(`See cpusetd ${command.name()} --help.`);
+    for (const sub of command.commands) sub.showHelpAfterError(`See cpusetd ${command.name()} ${sub.name()} --help.`);
   }
   return program.showHelpAfterError('See cpusetd --help.');
 }

@@ -35,6 +35,13 @@ export function openOwnDirectory(path: string): OwnDirectory {
   }
 }
 
+const REASONS: Readonly<Record<string, string>> = {
+  EEXIST: 'something that is no directory is there',
+  ENOTDIR: 'a part of the path is no directory',
+  EROFS: 'the directory is not there, and the file system is mounted read-only',
+  EACCES: 'permission is denied',
+};
+
 function open(dir: string): number {
   try {
     makeDirectoryDurably(nodeFsOps, dir);
@@ -42,7 +49,8 @@ function open(dir: string): number {
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
     throw new HostLockError(
-      `${dir}: the directory is not there and cannot be made, or cannot be opened (${code}); cpusetd needs one of its own`,
+      `${dir}: ${REASONS[code] ?? 'the directory is not there and cannot be made, or cannot be opened'} (${code}); cpusetd needs ` +
+        'a directory of its own: set another --state-dir or --lock-dir, whichever this is',
       { cause: error },
     );
   }

@@ -5,6 +5,7 @@ import { oncePer } from '../core/once-per';
 import { migrate } from './migrations';
 import { collectAssignments, type RejectedEntry } from './collect-assignments';
 import { readPodSpec } from './read-pod-spec';
+import { plural } from '../core/plural';
 
 /**
  * The version of the document that this code writes. A change of what is in it takes a new number and a migration, unless older
@@ -140,7 +141,7 @@ function readContent(content: Readonly<Record<string, unknown>>, version: number
   const specs = Array.isArray(pods) ? pods.flatMap((entry) => readPodSpec(entry) ?? []) : [];
   const state: State = { writtenBy, generation, assignments, pods: specs };
   if (rejected.length === 0) return { ok: true, state, version };
-  const because = `${rejected.length} of ${entries.length} assignments can't be: ${rejected[0]!.because}`;
+  const because = `${rejected.length} of ${plural(entries.length, 'assignment')} can't be: ${rejected[0]!.because}`;
   return { ok: false, problem: { kind: 'inconsistent', entries: rejected, salvaged: state, because } };
 }
 

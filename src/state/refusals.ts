@@ -57,7 +57,7 @@ function readRefusal(entry: unknown): Refusal | undefined {
 
 function toRefusal(fields: Fields): Refusal {
   const [asked, code, policy] = [fields.text('asked'), fields.text('code'), fields.text('policy')];
-  if (asked !== 'creation' && asked !== 'change') throw new ShapeError('"asked" is none we know');
+  if (asked !== 'creation' && asked !== 'start' && asked !== 'change') throw new ShapeError('"asked" is none we know');
   if (!isRefusalCode(code)) throw new ShapeError('"code" is none we know');
   if (!isPolicyName(policy)) throw new ShapeError('"policy" is none we know');
   return {

@@ -112,3 +112,12 @@ test('pauses grow, and the end of the daemon ends the tries', async () => {
   expect(pauses[2]).toBeGreaterThan(75);
   await end();
 });
+
+test.each([
+  ['EADDRINUSE', 'another process listens there; free it, or choose another --metrics-address'],
+  ['EADDRNOTAVAIL', 'it is no address of this machine; choose another --metrics-address'],
+])('the remedy fits the reason: %s', (code, text) => {
+  const address = { host: '192.0.2.1', port: 99 };
+  const error = Object.assign(new Error('no'), { code });
+  expect(explainListen(error, { address, option: '--metrics-address' })).toBe(`can't listen on 192.0.2.1:99: ${text}`);
+});

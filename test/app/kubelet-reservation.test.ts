@@ -54,7 +54,11 @@ test('a reservation of our own wins', async () => {
 });
 
 test.each([
-  ['it is missing', undefined, /no such file; no CPU is reserved without it/],
+  [
+    'it is missing',
+    undefined,
+    /no such file; no CPU is reserved without it: name the configuration file of the kubelet, or set --reserved-cpus$/,
+  ],
   [
     'it reserves what no kubelet does',
     'kind: KubeletConfiguration\nkubeReserved: {gpu: 1}',
@@ -78,7 +82,11 @@ test('with a reservation of our own such a file is a warning: the comparison tha
   const lines: string[] = [];
   const told = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
   expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }), { log: told })).toBeUndefined();
-  expect(lines).toEqual([expect.stringMatching(/config.yaml: .*no such file.*nothing is compared with it/)]);
+  expect(lines).toEqual([
+    expect.stringMatching(
+      /config.yaml: .*no such file; name the configuration file of the kubelet, or leave the option out.*nothing is compared with it/,
+    ),
+  ]);
 });
 
 test('under the policy none the reservation hangs on the file as soon as pods may choose', async () => {

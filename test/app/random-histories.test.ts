@@ -284,7 +284,7 @@ function runHistory(seed: number): {
       done.push(node.daemon ? 'restarted' : 'restart cut');
     }
     const after = takeMoment(node);
-    const broken = findBrokenInvariants(node);
+    const broken = [...findBrokenInvariants(node), ...node.unnamedLines];
     if ((node.disk?.length ?? 0) > MAX_DOCUMENT_LENGTH) broken.push(`the state has ${node.disk?.length} characters`);
     // Often nothing of what follows an answer is done before the next event.
     if (random.chance(0.5)) {
@@ -313,7 +313,7 @@ function runHistory(seed: number): {
 beforeAll(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'Date'] }));
 afterAll(() => jest.useRealTimers());
 
-test(`invariants 1-6 and 8-10 hold, and nothing that is shown contradicts them, after every step of ${HISTORIES} random histories with cuts between any two effects`, () => {
+test(`invariants 1-6 and 8-10 hold, nothing that is shown contradicts them, and every line of the log names whom it is about, after every step of ${HISTORIES} random histories with cuts between any two effects`, () => {
   let steps = 0;
   let cuts = 0;
   let pinned = 0;

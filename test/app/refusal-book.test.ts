@@ -6,7 +6,8 @@ import { Transactor, type Transaction } from '../../src/app/transactor';
 import type { CpuResources, PodInfo } from '../../src/core/model/events';
 import { NodeModel } from '../../src/core/model/node-model';
 import type { NodeEvent } from '../../src/core/model/pod-event';
-
+import { keyOfRefusal, type Refusal } from '../../src/core/model/refusal';
+import { createRandom } from '../support/random';
 import { specOf } from '../support/spec-of';
 import { EIGHT_CPUS, podOf, resourcesOf, settingsWith, type Rules } from '../core/transition/node-driver';
 
@@ -70,6 +71,12 @@ class Node {
   get names(): string[] {
     return this.book.list().map(({ podUid, containerName, times }) => `${podUid}/${containerName} ${times}`);
   }
+}
+
+function countByNamespace(refusals: readonly Refusal[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { podNamespace } of refusals) counts.set(podNamespace, (counts.get(podNamespace) ?? 0) + 1);
+  return counts;
 }
 
 const inNamespace = (namespace: string, uid: string): PodInfo => ({ ...podOf(uid), namespace });
@@ -158,6 +165,50 @@ describe('a refused container', () => {
     expect(node.names).toEqual(['told/app 1', 'new/app 1']);
   });
 
+  describe('of a static pod', () => {
+    const mirror = specOf('mirror-1', 'app 9', {
+      name: 'static',
+      annotations: { 'kubernetes.io/config.mirror': 'hash', 'kubernetes.io/config.hash': 'static' },
+    });
+    const refuse = (): Node => {
+      const node = new Node();
+      node.send({ kind: 'pod-started', pod: podOf('static') });
+      node.send({ kind: 'pod-specs', specs: [mirror] });
+      expect(node.create(podOf('static'), 'app', 9)).toBe('RESOURCE_EXHAUSTED');
+      return node;
+    };
+    const MIRROR_GONE = { kind: 'pod-spec-gone', uid: 'mirror-1' } as const;
+    const SANDBOX_GONE = { kind: 'pod-removed', sandboxId: 'sandbox-static' } as const;
+
+    test('stays while the kubelet has the pod: it makes a mirror anew, and tries again', () => {
+      const node = refuse();
+      node.send(MIRROR_GONE);
+      expect(node.names).toEqual(['static/app 1']);
+      node.send({ kind: 'pod-spec', spec: { ...mirror, uid: 'mirror-2' } });
+      node.send({ kind: 'pod-specs', specs: [{ ...mirror, uid: 'mirror-2' }] });
+      node.send(SANDBOX_GONE); // the kubelet makes a sandbox anew
+      expect(node.names).toEqual(['static/app 1']);
+    });
+
+    test.each([
+      ['the mirror first', [MIRROR_GONE, SANDBOX_GONE]],
+      ['the sandbox first', [SANDBOX_GONE, MIRROR_GONE]],
+      ['the mirror first, its sandbox stopped', [MIRROR_GONE, { kind: 'pod-stopped', sandboxId: 'sandbox-static' }]],
+    ] as const)('goes when both are gone, %s', (_order, events) => {
+      const node = refuse();
+      for (const event of events) node.send(event);
+      expect(node.names).toEqual([]);
+    });
+
+    test('stays without an API server: nobody tells whether its file is still there', () => {
+      const node = new Node();
+      node.send({ kind: 'pod-started', pod: podOf('static') });
+      node.create(podOf('static'), 'app', 9);
+      node.send(SANDBOX_GONE);
+      expect(node.names).toEqual(['static/app 1']);
+    });
+  });
+
   test('is forgotten when another pod has its name', () => {
     const node = new Node();
     for (const uid of ['db-1', 'db-2', 'web']) node.create({ ...podOf(uid), name: uid.slice(0, 2) }, 'app', 9);
@@ -215,6 +266,93 @@ describe('the book is bounded, and fair', () => {
     for (let i = 0; i < 2_000; i++) node.create(inNamespace('loud', `p${i}`), 'app', 9);
     expect(node.names).toHaveLength(MOST_REFUSALS);
     expect(node.names[0]).toBe('quiet/app 1');
+  });
+
+  const live = (node: Node, namespace: string, uid = namespace): PodInfo => {
+    const pod = inNamespace(namespace, uid);
+    node.send({ kind: 'pod-started', pod });
+    return pod;
+  };
+
+  test('a tenant with more namespaces than there are places pushes nobody out who is alone in his', () => {
+    const node = new Node();
+    node.create(live(node, 'quiet'), 'app', 9);
+    for (let i = 0; i < 2 * MOST_REFUSALS; i++) {
+      node.nowMs += 1;
+      node.create(live(node, `tenant-${i}`), 'app', 9);
+    }
+    expect(node.names).toHaveLength(MOST_REFUSALS);
+    expect(node.names[0]).toBe('quiet/app 1');
+  });
+
+  test('where each namespace has one, pods that are gone make room, the latest of them first', () => {
+    const node = new Node();
+    for (let i = 0; i < MOST_REFUSALS; i++) {
+      node.nowMs += 1;
+      node.create(live(node, `n${i}`), 'app', 9);
+    }
+    for (const uid of ['n3', 'n200']) node.send({ kind: 'pod-removed', sandboxId: `sandbox-${uid}` });
+    for (const name of ['first', 'second', 'third']) {
+      node.nowMs += 1;
+      node.create(live(node, name), 'app', 9);
+    }
+    expect(node.names).toHaveLength(MOST_REFUSALS);
+    expect(node.names).toEqual(expect.arrayContaining(['n2/app 1', 'first/app 1', 'second/app 1']));
+    expect(node.names.filter((name) => /^(n3|n200|third)\//.test(name))).toEqual([]);
+  });
+
+  test('who has two loses one of them before anybody loses his only one, and the namespace that came last begins', () => {
+    const node = new Node();
+    for (let i = 0; i < MOST_REFUSALS / 2; i++) {
+      node.nowMs += 1;
+      const pod = live(node, `n${i}`);
+      for (const name of ['app', 'side']) node.create(pod, name, 9);
+    }
+    node.create(live(node, 'newcomer'), 'app', 9);
+    expect(node.names).toHaveLength(MOST_REFUSALS);
+    expect(node.names.filter((name) => name.startsWith(`n${MOST_REFUSALS / 2 - 1}/`))).toEqual([
+      `n${MOST_REFUSALS / 2 - 1}/side 1`,
+    ]);
+    expect(node.names).toContain('newcomer/app 1');
+  });
+
+  test('who finds no place changes nothing in the book, and is a refusal all the same', async () => {
+    const node = new Node();
+    for (let i = 0; i < MOST_REFUSALS; i++) node.create(live(node, `n${i}`), 'app', 9);
+    node.nowMs += 1;
+    const before = node.changes.length;
+    expect(node.create(live(node, 'late'), 'app', 9)).toBe('RESOURCE_EXHAUSTED');
+    expect(node.changes).toHaveLength(before);
+    expect((await node.metrics.read()).refusals).toBe(MOST_REFUSALS + 1);
+  });
+
+  test('at random: who loses his place was one of most in his namespace, or of a pod that is gone, or came last', () => {
+    const random = createRandom(20);
+    const node = new Node();
+    const gone = new Set<string>();
+    for (let i = 0; i < 3_000; i++) {
+      node.nowMs += 1;
+      const namespace = `n${random.int(0, random.pick([5, 300, 2_000]))}`;
+      const uid = `${namespace}-${random.int(0, 3)}`;
+      const before = node.book.list();
+      const pod = live(node, namespace, uid);
+      gone.delete(uid);
+      node.create(pod, random.pick(['app', 'side']), 9);
+      const after = new Set(node.book.list().map(keyOfRefusal));
+      const lost = before.filter((refusal) => !after.has(keyOfRefusal(refusal)));
+      expect(after.size).toBeLessThanOrEqual(MOST_REFUSALS);
+      const most = Math.max(...countByNamespace(before).values());
+      for (const { podUid, podNamespace } of lost) {
+        const share = countByNamespace(before).get(podNamespace)! + (podNamespace === namespace ? 1 : 0);
+        if (share > 1) expect(share).toBeGreaterThanOrEqual(most);
+        else expect([...gone]).toContain(podUid);
+      }
+      if (random.chance(0.3)) {
+        node.send({ kind: 'pod-removed', sandboxId: pod.sandboxId });
+        gone.add(uid);
+      }
+    }
+    expect(node.book.list()).toHaveLength(MOST_REFUSALS);
   });
 
   test('texts are bounded, and characters whole', () => {
@@ -293,6 +431,21 @@ describe('explain', () => {
     const node = new Node({ options: options as object });
     expect(node.create(podOf('a'), 'app', Number(cpus))).toBe(code);
     expect(node.explain('a')).toMatchObject([{ remedy: expect.stringMatching(remedy as RegExp) as string }]);
+  });
+
+  test('tells whose the CPUs are that are kept for pods still to be created', () => {
+    const node = new Node();
+    node.send({ kind: 'synchronize', pods: [], containers: [] });
+    node.send({ kind: 'pod-spec', spec: specOf('p', 'a 5') });
+    node.create(podOf('b'), 'app', 4);
+    expect(node.explain('b')).toMatchObject([
+      {
+        because: expect.stringMatching(
+          /; 5 CPUs are kept for 1 pod that the scheduler has bound to this node/,
+        ) as string,
+        now: expect.stringMatching(/; 5 CPUs are kept for 1 pod \(ns\/p\) that the scheduler/) as string,
+      },
+    ]);
   });
 
   test('one CPU is one CPU', () => {

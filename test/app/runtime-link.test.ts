@@ -1,4 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
@@ -27,10 +29,58 @@ function link() {
   });
 }
 
-test('a runtime that is not there is no connection, with the remedy', async () => {
-  const runtime = link();
-  await expect(runtime.list()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-  expect(runtime.connection).toMatchObject({ state: 'connecting', reason: expect.stringContaining('--cri-endpoint') });
+/** Does to the path of the socket what a row says. */
+const socketPath = (): string => join(folder, 'cri.sock');
+async function listen(onConnection: (socket: Socket) => void): Promise<NetServer> {
+  const server = createServer(onConnection);
+  await new Promise<void>((resolve) => server.listen(socketPath(), resolve));
+  return server;
+}
+
+describe('a runtime that can not be asked is no connection, and the reason tells which case it is', () => {
+  const expectReason = async (reason: RegExp): Promise<void> => {
+    const runtime = link();
+    await expect(
+      runtime.ask((client, options) => client.listPods({ ...options, timeoutMs: 300 })),
+    ).rejects.toMatchObject({
+      message: expect.stringMatching(reason),
+    });
+    const first = runtime.connection.reason;
+    expect(runtime.connection).toMatchObject({ state: 'connecting', reason: expect.stringMatching(reason) });
+    await runtime.ask((client, options) => client.listPods({ ...options, timeoutMs: 300 })).catch(() => undefined);
+    expect(runtime.connection.reason).toBe(first); // the same case is no news
+  };
+
+  test('no socket', async () => {
+    await expectReason(
+      /^there is no socket at .*cri\.sock; start the runtime, or set --cri-endpoint to its CRI socket$/,
+    );
+  });
+
+  test('a socket on which nobody listens', async () => {
+    const child = spawnSync(process.execPath, [
+      '-e',
+      `require('net').createServer().listen(${JSON.stringify(socketPath())}, () => process.kill(process.pid, 'SIGKILL'))`,
+    ]);
+    expect(child.signal).toBe('SIGKILL');
+    await expectReason(/cri\.sock is there and nobody listens on it; start the runtime$/);
+  });
+
+  test('a file that is no socket', async () => {
+    writeFileSync(socketPath(), '');
+    await expectReason(/cri\.sock is there and nobody listens on it; start the runtime$/);
+  });
+
+  test('one that hangs: its option is not blamed', async () => {
+    const sockets: Socket[] = [];
+    const server = await listen((socket) => void sockets.push(socket));
+    const hangs =
+      /^the runtime did not answer ListPodSandbox within 0\.3 s: .*cri\.sock takes connections, and .* hangs/;
+    await expectReason(hangs);
+    expect(hangs.source).not.toContain('endpoint');
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
 });
 
 test('one that answers, and not with its lists, is no connection either, and says why', async () => {
@@ -44,7 +94,7 @@ test('one that answers, and not with its lists, is no connection either, and say
   await expect(runtime.list()).rejects.toMatchObject({ code: 'UNIMPLEMENTED' });
   expect(runtime.connection).toMatchObject({
     state: 'connecting',
-    reason: expect.stringMatching(/ListContainers with UNIMPLEMENTED/),
+    reason: expect.stringMatching(/ListContainers with UNIMPLEMENTED.*serves no CRI: set --cri-endpoint/),
   });
   stop.abort();
   server.forceShutdown();

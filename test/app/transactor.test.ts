@@ -229,13 +229,14 @@ describe('a save that fails', () => {
   });
 
   describe('names whom it refuses, in the log and in the Event on the pod', () => {
+    const NOT_SAVED = 'the decision could not be written to disk, so it was not made; the log of cpusetd says why';
     const container = containerOf('p', 'a', 4);
     const spec = specOf('p', 'a 2', { annotations: { 'cpusetd.io/policy': 'exclusive' } });
     test.each`
       event                                                                                  | fields                                                              | message
-      ${create('p', 'a', 4)}                                                                 | ${{ podUid: 'p', pod: 'ns/p', container: 'a', containerId: 'p/a' }} | ${'a: the decision could not be written to disk, so it was not made'}
-      ${{ kind: 'update-container', pod: podOf('p'), container, resources: resourcesOf(4) }} | ${{ podUid: 'p', pod: 'ns/p', container: 'a', containerId: 'p/a' }} | ${'a: the decision could not be written to disk, so it was not made'}
-      ${{ kind: 'pod-spec', spec }}                                                          | ${{ podUid: 'p', pod: 'ns/p' }}                                     | ${'the decision could not be written to disk, so it was not made'}
+      ${create('p', 'a', 4)}                                                                 | ${{ podUid: 'p', pod: 'ns/p', container: 'a', containerId: 'p/a' }} | ${`a: ${NOT_SAVED}`}
+      ${{ kind: 'update-container', pod: podOf('p'), container, resources: resourcesOf(4) }} | ${{ podUid: 'p', pod: 'ns/p', container: 'a', containerId: 'p/a' }} | ${`a: ${NOT_SAVED}`}
+      ${{ kind: 'pod-spec', spec }}                                                          | ${{ podUid: 'p', pod: 'ns/p' }}                                     | ${NOT_SAVED}
     `('$event.kind', ({ event, fields, message }: { event: NodeEvent; fields: object; message: string }) => {
       const stage = new Stage({ podPolicies: ['exclusive'] });
       if (event.kind !== 'create-container') stage.handle(create('p', 'a', 2), starting('p', 'a'));
@@ -245,7 +246,7 @@ describe('a save that fails', () => {
       expect(note?.fields).toEqual({
         ...fields,
         code: 'UNAVAILABLE',
-        because: 'the decision could not be written to disk, so it was not made',
+        because: NOT_SAVED,
         problem: 'no space left',
       });
       expect(toNews(stage.model, note!)).toEqual({
@@ -552,7 +553,8 @@ describe('a fault of our own', () => {
   const fault = (): never => {
     throw new Error('a fault of our own');
   };
-  const broken: RuntimeEvent = Object.defineProperty({ ...create('q', 'b', 2) }, 'container', { get: fault });
+  const container = Object.defineProperty({ ...containerOf('q', 'b', 2) }, 'resources', { get: fault });
+  const broken: RuntimeEvent = { kind: 'create-container', pod: podOf('q'), container };
 
   test('in one decision is the answer to that event alone, and nothing of it remains', () => {
     const stage = new Stage();
@@ -563,6 +565,8 @@ describe('a fault of our own', () => {
     });
     expect([...stage.model.pods.keys()]).toEqual(['sandbox-p', 'sandbox-r']);
     expect(stage.logged).toEqual(['an event could not be decided; nothing of it remains']);
+    stage.handle(broken);
+    expect(stage.lastNotes).toMatchObject([{ message: 'refused', fields: { pod: 'ns/q', container: 'b' } }]);
   });
 
   test('in a decision is told to nobody outside', () => {

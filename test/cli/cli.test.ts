@@ -51,6 +51,8 @@ describe('usage', () => {
     ${['status', '-o', 'xml']}                               | ${"argument 'xml' is invalid. Allowed choices are table, json, yaml."}
     ${['status', '--watch=1']}                               | ${'cpusetd: '}
     ${['health', 'a', 'b']}                                  | ${'too many arguments'}
+    ${['state', 'import-kubelet']}                           | ${'See cpusetd state import-kubelet --help.'}
+    ${['state', 'show', '-o', 'xml']}                        | ${'See cpusetd state show --help.'}
     ${['allocate', '--batch', '-']}                          | ${'cpusetd: no machine is given; name a file of machines with --topologies'}
     ${['allocate', '--batch', '-', '--topologies', '/no']}   | ${'cpusetd: --topologies /no: no such file; check the path'}
   `('cpusetd $args is wrong usage: exit 2 and a message', async ({ args, message }) => {

@@ -63,7 +63,7 @@ test('a refused container: why, what it asked for, when, what was free where, an
       '  because: asked for 4 exclusive CPUs, 3 can be given now',
       '  asked:   4 CPUs, policy exclusive, chosen by cpusetd.io/policy',
       '  when:    12 times, first 2026-11-21T10:00:00Z, last 2026-11-21T10:05:00Z',
-      '  room:    NUMA node 0: 1 of 3 CPUs were free, 0 are now; 2 pods have CPUs there now',
+      '  room:    NUMA node 0: 1 of 3 CPUs was free, 0 are now; 2 pods have CPUs there now',
       '           NUMA node 1: 2 of 4 CPUs were free, 2 are now; 1 pod has CPUs there now',
       '  now:     it would be refused: asked for 4 exclusive CPUs, 2 can be given now',
       '  remedy:  2 more CPUs have to come free',

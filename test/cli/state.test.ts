@@ -80,15 +80,30 @@ const remembered = () => {
 describe('state show and verify', () => {
   test('nothing yet is fine', async () => {
     expect(await state('verify')).toMatchObject({ status: 0, out: expect.stringContaining('there is none yet') });
-    expect(await state('show')).toMatchObject({ status: 0, out: 'No assignments.\n' });
+    const shown = await state('show');
+    expect(shown).toMatchObject({ status: 0, out: 'No assignments.\n' });
+    expect(shown.err).toBe(
+      `cpusetd: ${dir}/state.json: no such file, so nothing is remembered there; name another --state-dir if it is elsewhere\n`,
+    );
     expect(readdirSync(dir)).toEqual([]);
+  });
+
+  test('a directory that is none is named once, with the one remedy', async () => {
+    const file = join(dir, 'file');
+    writeFileSync(file, '');
+    for (const command of ['verify', 'show'])
+      expect(await cpusetd('state', command, '--state-dir', file)).toMatchObject({
+        status: 1,
+        err: `cpusetd: can't read ${file}/state.json: a part of the path is not a directory: choose another --state-dir (ENOTDIR)\n`,
+      });
+    rmSync(file);
   });
 
   test('what is remembered', async () => {
     await importKubelet(kubeletFile({ 'uid-1': { app: '2-3' } }));
     expect(await state('verify')).toMatchObject({
       status: 0,
-      out: expect.stringMatching(/good: 1 assignments, generation 1/),
+      out: expect.stringMatching(/good: 1 assignment, generation 1/),
     });
     const { out } = await state('show');
     expect(out).toMatch(/^CONTAINER +CPUS +HOLDER .*\napp +2-3 +idle .*taken over from the kubelet.* uid-1\n$/);
@@ -230,14 +245,24 @@ describe('state import-kubelet', () => {
 
     test('one of the policy none without entries has nothing to import', async () => {
       const file = kubeletFile({}, { policyName: 'none', defaultCpuSet: '' });
-      expect(await importKubelet(file)).toMatchObject({ status: 0, out: 'No exclusive CPUs in it.\n' });
+      for (const options of [[], ['-o', 'json'], ['--dry-run'], ['--dry-run', '-o', 'json']]) {
+        const { status, out, err } = await importKubelet(file, ...options);
+        expect({ status, out }).toEqual({
+          status: 0,
+          out: options.includes('json') ? '{"policyName":"none","defaultCpuSet":""}\n' : '',
+        });
+        expect(err).toMatch(
+          /cpu_manager_state: there is nothing to import: its policyName is "none", so this kubelet gave/,
+        );
+        expect(remembered()).toBe('none');
+      }
     });
 
-    test('a dry run with -o json tells what is in the file all the same', async () => {
+    test('a dry run with -o json tells what is in the file all the same, and exits as without', async () => {
       const file = kubeletFile({ uid: { app: '2' } }, { defaultCpuSet: '0-7' });
       const { status, out, err } = await importKubelet(file, '--dry-run', '-o', 'json');
       expect({ status, content: JSON.parse(out) as unknown }).toEqual({
-        status: 0,
+        status: 1,
         content: { policyName: 'static', defaultCpuSet: '0-7', entries: { uid: { app: '2' } } },
       });
       expect(err).toMatch(/pod uid container app: of its CPUs 2 others share 2/);
@@ -395,7 +420,7 @@ describe('state export-kubelet', () => {
     expect(await exportFrom('1x4x2')).toMatchObject({
       status: 1,
       out: '',
-      err: expect.stringMatching(/there is no state/),
+      err: expect.stringMatching(/there is no state; nothing to export; name the --state-dir of cpusetd run/),
     });
   });
 

@@ -215,15 +215,17 @@ describe('a directory that others can write to', () => {
 });
 
 test.each`
-  name                           | place
-  ${'is a plain file'}           | ${() => join(folder, 'plain')}
-  ${'is below a plain file'}     | ${() => join(folder, 'plain/below')}
-  ${'cannot be made'}            | ${() => '/proc/nowhere'}
-  ${'is deep where none can be'} | ${() => '/proc/nowhere/at/all'}
-`('a directory that $name cannot be locked', ({ place }) => {
+  name                           | place                                | because
+  ${'is a plain file'}           | ${() => join(folder, 'plain')}       | ${'something that is no directory is there (EEXIST)'}
+  ${'is below a plain file'}     | ${() => join(folder, 'plain/below')} | ${'a part of the path is no directory (ENOTDIR)'}
+  ${'cannot be made'}            | ${() => '/proc/nowhere'}             | ${'cannot be opened (ENOENT)'}
+  ${'is deep where none can be'} | ${() => '/proc/nowhere/at/all'}      | ${'cannot be opened (ENOENT)'}
+`('a directory that $name cannot be locked', ({ place, because }) => {
   writeFileSync(join(folder, 'plain'), '');
   expect(() => acquireHostLock(join(place(), 'lock'))).toThrow(HostLockError);
-  expect(() => acquireHostLock(join(place(), 'lock'))).toThrow(/cannot be opened \((EEXIST|ENOTDIR|ENOENT)\)/);
+  expect(() => acquireHostLock(join(place(), 'lock'))).toThrow(
+    `${String(because)}; cpusetd needs a directory of its own: set another --state-dir or --lock-dir`,
+  );
 });
 
 defineAsRoot(() =>

@@ -1,4 +1,4 @@
-import { pino } from 'pino';
+import type { Logger } from 'pino';
 import { Aftermath } from '../../src/app/aftermath';
 import { Alarms } from '../../src/app/alarms';
 import { DriftClues } from '../../src/app/drift-clues';
@@ -29,12 +29,12 @@ export class Onlookers {
       readonly transactor: Transactor;
       readonly kernel: ReadonlyMap<string, CpuSet>;
       readonly now: () => string;
+      readonly log: Logger;
     },
   ) {
-    const { model, transactor, kernel, now } = parts;
+    const { model, transactor, kernel, now, log } = parts;
     const { verdicts } = this;
     const { signal } = this.stop;
-    const log = pino({ level: 'silent' });
     const alarms = new Alarms({ log, now, onChange: () => undefined });
     const faults = new Faults({ log, alarms });
     const cgroups = cgroupsOf(model, kernel);

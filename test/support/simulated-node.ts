@@ -1,4 +1,4 @@
-import { pino } from 'pino';
+import { writeNotes } from '../../src/app/log';
 import { Transactor, type Mover } from '../../src/app/transactor';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../../src/core/model/events';
@@ -12,6 +12,7 @@ import { planMoves, type Move } from '../../src/core/plan/plan-moves';
 import type { Observation } from '../../src/core/verdict/observation';
 import { decodeState, encodeState } from '../../src/state';
 import { Onlookers } from './onlookers';
+import { watchLog } from './watched-log';
 
 /** A fault of our own, where a test wants one. */
 export class InjectedFault extends Error {}
@@ -65,6 +66,8 @@ export class SimulatedNode {
   saves = 0;
   /** Running containers that were moved because their pods changed their minds. */
   switches = 0;
+  /** Everything that is logged, at every level. */
+  private readonly lines = watchLog();
   private ids = 0;
   private clock = 0;
 
@@ -74,6 +77,11 @@ export class SimulatedNode {
     public settings: Settings,
     private readonly looksOn = false,
   ) {}
+
+  /** Lines of the log about a container or a pod that do not name it. */
+  get unnamedLines(): readonly string[] {
+    return this.lines.unnamed;
+  }
 
   nextId(prefix: string): string {
     return `${prefix}${++this.ids}`;
@@ -128,10 +136,11 @@ export class SimulatedNode {
         this.strike('decide');
         return this.tick();
       },
-      log: pino({ level: 'silent' }),
+      log: this.lines.log,
       observer: {
         onTransaction: (done) => {
           const { notes } = done;
+          writeNotes(this.lines.log, notes);
           this.strike('tell');
           this.daemon?.onlookers?.begin(done);
           this.switches += notes.filter(({ message }) => message === 'switched').length;
@@ -139,7 +148,7 @@ export class SimulatedNode {
       },
     });
     const onlookers = this.looksOn && {
-      onlookers: new Onlookers({ model, transactor, kernel: this.kernel, now: () => this.tick() }),
+      onlookers: new Onlookers({ model, transactor, kernel: this.kernel, now: () => this.tick(), log: this.lines.log }),
     };
     this.daemon = { model, transactor, ...onlookers };
     this.synchronize();

@@ -17,6 +17,8 @@ export enum RefusedRequest {
   CREATION = 1,
   /** CHANGE - More or fewer resources for a container that runs. */
   CHANGE = 2,
+  /** START - The start of a container that was created. */
+  START = 3,
   UNRECOGNIZED = -1,
 }
 

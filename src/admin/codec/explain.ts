@@ -93,4 +93,5 @@ const ASKED: Readonly<Record<RefusedContainer['asked'], pb.RefusedRequest>> = {
   unknown: pb.RefusedRequest.UNSPECIFIED,
   creation: pb.RefusedRequest.CREATION,
   change: pb.RefusedRequest.CHANGE,
+  start: pb.RefusedRequest.START,
 };

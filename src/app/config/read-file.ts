@@ -5,6 +5,7 @@ import { parseYaml } from '../parse-yaml';
 import { listOffered, nameOf } from './options';
 import type { Setting, Source } from './setting';
 import { excerpt } from './value-type';
+import { plural } from '../../core/plural';
 
 const MAX_BYTES = 64 * 1024;
 /** So many faults of one file are told. A file that is no YAML at all has one at every character. */
@@ -22,7 +23,7 @@ export function readConfigFile(path: string): Source {
   }
   const { settings, problems, unread = [] } = readSettings(path, read.text);
   const [shown, rest] = [problems.slice(0, MAX_PROBLEMS), problems.length - MAX_PROBLEMS];
-  const told = rest > 0 ? [...shown, `${path}: ${rest} more faults; correct the file`] : shown;
+  const told = rest > 0 ? [...shown, `${path}: ${plural(rest, 'more fault')}; correct the file`] : shown;
   return { settings, problems: told, unread };
 }
 

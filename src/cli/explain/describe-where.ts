@@ -1,5 +1,6 @@
 import { CpuSet } from '../../core/cpuset';
 import type { Topology, Unit } from '../../core/topology';
+import { plural } from '../../core/plural';
 
 /** Where CPUs lie: `2 whole cores, NUMA node 0, socket 0`; empty when none of them is online. */
 export function describeWhere(topology: Topology, cpus: CpuSet): string {
@@ -10,9 +11,9 @@ export function describeWhere(topology: Topology, cpus: CpuSet): string {
   const halves = cores.length - whole;
   const caches = unitsOf(topology.uncoreCaches, online);
   return [
-    ...(whole > 0 ? [count(whole, 'whole core')] : []),
-    ...(halves > 0 ? [count(halves, 'part', 'parts').concat(halves === 1 ? ' of a core' : ' of cores')] : []),
-    ...(topology.uncoreCaches.length > 1 ? [count(caches.length, 'uncore cache')] : []),
+    ...(whole > 0 ? [plural(whole, 'whole core')] : []),
+    ...(halves > 0 ? [plural(halves, 'part of a core', 'parts of cores')] : []),
+    ...(topology.uncoreCaches.length > 1 ? [plural(caches.length, 'uncore cache')] : []),
     name('NUMA node', unitsOf(topology.numaNodes, online)),
     name('socket', unitsOf(topology.sockets, online)),
   ].join(', ');
@@ -24,8 +25,4 @@ function unitsOf(units: readonly Unit[], cpus: CpuSet): Unit[] {
 
 function name(what: string, units: readonly Unit[]): string {
   return `${what}${units.length === 1 ? '' : 's'} ${CpuSet.of(units.map(({ id }) => id)).toString()}`;
-}
-
-function count(n: number, one: string, many = `${one}s`): string {
-  return `${n} ${n === 1 ? one : many}`;
 }

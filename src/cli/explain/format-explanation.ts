@@ -12,12 +12,13 @@ import { showText } from '../../core/show-text';
 import type { Topology } from '../../core/topology';
 import { formatTime } from '../format/table';
 import { describeWhere } from './describe-where';
+import { plural } from '../../core/plural';
 
 /** The answer as people read it. `count` is what was asked for, where a number was. */
 export function formatExplanation(explanation: Explanation, topology: Topology, count: number): string {
   if (explanation.kind === 'what-if') {
     const { fits, cpus, because, steps } = explanation;
-    const what = countCpus(count);
+    const what = plural(count, 'CPU');
     return formatFacts(fits ? `${what} would fit: ${cpus.toString()}` : `${what} would not fit`, [
       ['because', because],
       ['where', describeWhere(topology, cpus)],
@@ -60,11 +61,11 @@ function formatIdle(of: IdleAssignment, topology: Topology): string {
 }
 
 function formatRefused(of: RefusedContainer): string {
-  const what = of.asked === 'change' ? 'a change was refused' : 'refused';
+  const what = { change: 'a change was refused', start: 'its start was refused' }[of.asked as string] ?? 'refused';
   const chosen = of.chosenBy === undefined ? '' : `, chosen by ${of.chosenBy}`;
   return formatFacts(`${of.namespace}/${of.pod} ${of.container}: ${what}`, [
     ['because', of.because],
-    ['asked', of.requested === 0 ? 'to share' : `${countCpus(of.requested)}, policy ${of.policy}${chosen}`],
+    ['asked', of.requested === 0 ? 'to share' : `${plural(of.requested, 'CPU')}, policy ${of.policy}${chosen}`],
     ['when', formatTimes(of)],
     ...of.zones.map((zone, i): Fact => [i === 0 ? 'room' : '', formatRoom(zone)]),
     ['now', of.now],
@@ -79,12 +80,8 @@ function formatTimes({ times, firstAt, lastAt }: RefusedContainer): string {
 }
 
 function formatRoom({ node, allocatable, free, freeNow, podsNow }: ZoneRoom): string {
-  const pods = `${podsNow} ${podsNow === 1 ? 'pod has' : 'pods have'} CPUs there now`;
-  return `NUMA node ${node}: ${free} of ${allocatable} CPUs were free, ${freeNow} are now; ${pods}`;
-}
-
-function countCpus(count: number): string {
-  return `${count} ${count === 1 ? 'CPU' : 'CPUs'}`;
+  const pods = `${plural(podsNow, 'pod has', 'pods have')} CPUs there now`;
+  return `NUMA node ${node}: ${free} of ${plural(allocatable, 'CPU')} ${free === 1 ? 'was' : 'were'} free, ${freeNow} ${freeNow === 1 ? 'is' : 'are'} now; ${pods}`;
 }
 
 /** A reason that says the same once more is left out. */

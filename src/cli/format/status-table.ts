@@ -10,6 +10,7 @@ import type {
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
 import { formatTable, formatTime } from './table';
+import { plural } from '../../core/plural';
 
 /** The status as people read it: the node, its containers, and CPUs that wait in their pods. */
 export function formatStatusTable({ node, containers, idle }: Status): string {
@@ -46,7 +47,7 @@ function formatNode(node: NodeStatus): string {
     ['reserved', node.reserved.toString()],
     ['isolated', node.isolated.toString()],
     ['shared pool', node.sharedPool.toString()],
-    ['free', node.free.isEmpty ? 'none' : `${node.free.toString()} (${countOf(node.free.size, 'CPU')})`],
+    ['free', node.free.isEmpty ? 'none' : `${node.free.toString()} (${plural(node.free.size, 'CPU')})`],
     ['runtime', `${node.runtimeName} ${node.runtimeVersion}`.trim()],
     ['nri', formatConnection(node.nri)],
     ['cri', formatConnection(node.cri)],
@@ -55,7 +56,7 @@ function formatNode(node: NodeStatus): string {
     [
       'gap',
       gap
-        ? `${formatTime(gap.from)} to ${gap.to ? formatTime(gap.to) : 'now'}: ${countOf(gap.containers, 'container')} started without cpusetd${gap.names.length > 0 ? ` (${gap.names.join(', ')})` : ''}`
+        ? `${formatTime(gap.from)} to ${gap.to ? formatTime(gap.to) : 'now'}: ${plural(gap.containers, 'container')} started without cpusetd${gap.names.length > 0 ? ` (${gap.names.join(', ')})` : ''}`
         : '',
     ],
     ...node.alarms.map(({ kind, since, because }): [string, string] => [
@@ -69,17 +70,14 @@ function formatNode(node: NodeStatus): string {
     .join('');
 }
 
-function countOf(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
-}
-
 function formatConnection({ state, since, reason }: Connection): string {
   if (state === 'off') return 'off';
   return `${state} since ${formatTime(since)}${reason && `: ${reason}`}`;
 }
 
 function formatPodSource({ pods, heardAt, ...connection }: PodSource): string {
-  const known = heardAt === undefined ? 'nothing heard yet' : `${pods} pods, last heard of ${formatTime(heardAt)}`;
+  const known =
+    heardAt === undefined ? 'nothing heard yet' : `${plural(pods, 'pod')}, last heard of ${formatTime(heardAt)}`;
   return `${formatConnection(connection)}; ${known}`;
 }
 

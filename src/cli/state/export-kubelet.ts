@@ -32,9 +32,17 @@ export async function exportKubelet(
 ): Promise<void> {
   const found = inspectState({ dir: stateDir });
   if (!('state' in found)) {
+    const file = join(stateDir, 'state.json');
     const because =
       found.kind === 'none' ? 'there is no state' : found.kind === 'failed' ? found.because : found.problem.because;
-    throw new CpusetdError('FAILED_PRECONDITION', `${join(stateDir, 'state.json')}: ${because}; nothing to export`);
+    const remedy =
+      found.kind === 'none'
+        ? '; name the --state-dir of cpusetd run'
+        : '; cpusetd state verify tells what a start does';
+    throw new CpusetdError(
+      'FAILED_PRECONDITION',
+      `${because.includes(file) ? '' : `${file}: `}${because}; nothing to export${remedy}`,
+    );
   }
   const { assignments } = found.state;
   const exclusive = CpuSet.unionOf(

@@ -48,20 +48,29 @@ export async function importKubelet(file: string, options: ImportOptions, contex
   const { stdout, stderr, version } = context;
   const parsed = parseKubeletState(read(file));
   if (!parsed.ok) {
-    const refused = parsed.problem === 'too-large' ? '' : '; the kubelet refuses this file too';
+    const refused =
+      parsed.problem === 'too-large'
+        ? ''
+        : '; the kubelet refuses this file too: name the cpu_manager_state of a kubelet, or delete it and let the kubelet write it anew';
     complain(stderr, `${file}: ${parsed.because}${refused}`);
     return 1;
   }
   const problems = await check(file, parsed, options, context);
   complain(stderr, ...problems.map((problem) => `${file}: ${problem}`));
   if (dryRun && output === 'json') {
-    // Also of a file that would be refused: it is what is in the file that was asked for.
+    // Also of a file that would be refused, which the exit status and standard error tell: it is what is in the file that was asked for.
     await write(stdout, `${escapeJson(formatContent(parsed))}\n`);
-    return 0;
+    if (hasNothing(parsed)) complain(stderr, `${file}: ${NOTHING}`);
+    return problems.length > 0 ? 1 : 0;
   }
   if (problems.length > 0) {
     complain(stderr, `${file}: nothing of it is imported`);
     return 1;
+  }
+  if (hasNothing(parsed)) {
+    complain(stderr, `${file}: ${NOTHING}`);
+    if (output === 'json') await write(stdout, `${escapeJson(formatContent(parsed))}\n`);
+    return 0;
   }
   const { taken, notTaken } =
     parsed.format !== 'v1'
@@ -98,6 +107,14 @@ async function check(
     throw error;
   }
 }
+
+/** Accepted, with the policy none: such a file has no entries. */
+function hasNothing({ state }: Accepted): boolean {
+  return state.policyName === 'none';
+}
+
+const NOTHING =
+  'there is nothing to import: its policyName is "none", so this kubelet gave no container CPUs of its own; start cpusetd without an import';
 
 const OF_CRANE_AGENT =
   "this is a state of crane-agent's CPU manager, not of a kubelet: it does not say which policy a pod has, and its entries of numa " +

@@ -5,6 +5,7 @@ import { inspectState, type InspectedState, type State } from '../../state';
 import { complain, write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { formatTable, formatTime } from '../format/table';
+import { plural } from '../../core/plural';
 
 /** Prints what is remembered. A file that can't be used is no answer: the reason goes to standard error. */
 export async function showState(
@@ -17,6 +18,11 @@ export async function showState(
     complain(stderr, problem);
     return 1;
   }
+  if (found.kind === 'none')
+    complain(
+      stderr,
+      `${fileIn(stateDir)}: no such file, so nothing is remembered there; name another --state-dir if it is elsewhere`,
+    );
   const state = 'state' in found ? found.state : { writtenBy: '', generation: 0, assignments: [], pods: [] };
   if (output === 'table') await write(stdout, formatState(state));
   else await write(stdout, await formatData(state, output));
@@ -38,18 +44,22 @@ export function verifyState({ stateDir }: { readonly stateDir: string }, { stdou
 function describe(found: InspectedState): string {
   if (!('state' in found)) return 'there is none yet; a start begins with what the runtime tells';
   const { writtenBy, generation, assignments } = found.state;
-  const summary = `good: ${assignments.length} assignments, generation ${generation}, written by cpusetd ${writtenBy}`;
+  const summary = `good: ${plural(assignments.length, 'assignment')}, generation ${generation}, written by cpusetd ${writtenBy}`;
   return found.kind === 'older' ? `${summary}; version ${found.fromVersion}, a start migrates it` : summary;
 }
 
 function problemOf(found: InspectedState, stateDir: string): string | undefined {
   if (found.kind === 'failed') return found.because;
   if (found.kind !== 'problem') return undefined;
+  const { kind, because } = found.problem;
+  // An error of the file system names the path and the remedy itself.
+  if (/ \(E[A-Z]+\)$/.test(because)) return because;
   const remedy =
-    found.problem.kind === 'newer'
+    kind === 'newer'
       ? ''
       : '; a start sets it aside and rebuilds from the runtime, running containers stay where they are';
-  return `${fileIn(stateDir)}: ${found.problem.because}${remedy}`;
+  const file = fileIn(stateDir);
+  return `${because.startsWith(file) ? '' : `${file}: `}${because}${remedy}`;
 }
 
 function fileIn(stateDir: string): string {

@@ -2,18 +2,19 @@ import { CpuSet } from '../../core/cpuset';
 import { formatTable } from '../format/table';
 import { formatMemory } from './draw-map';
 import { PLAIN_MARKS, type MachineView, type Owner } from './view';
+import { plural } from '../../core/plural';
 
 /** What the machine has, in a line, and what the map cannot show. */
 export function summarize({ topology, rest }: MachineView): string {
   const { cpus, sockets, numaNodes, uncoreCaches, cores } = topology;
   const units = [
-    count(sockets.length, 'socket'),
-    count(numaNodes.length, 'NUMA node'),
-    count(uncoreCaches.length, 'uncore cache'),
-    count(cores.length, 'core'),
+    plural(sockets.length, 'socket'),
+    plural(numaNodes.length, 'NUMA node'),
+    plural(uncoreCaches.length, 'uncore cache'),
+    plural(cores.length, 'core'),
   ];
   const free = rest === undefined ? '' : `; ${rest.free.size} free`;
-  return `${count(cpus.length, 'CPU')} online in ${units.join(', ')}${free}\n`;
+  return `${plural(cpus.length, 'CPU')} online in ${units.join(', ')}${free}\n`;
 }
 
 /** What each mark means, and whose the CPUs are. Empty where nobody was asked. */
@@ -70,9 +71,5 @@ const LONGEST_LIST = 32;
 /** The list, as long as it is short: the picture is exact anyway. */
 function listOrCount(cpus: CpuSet): string {
   const list = cpus.toString();
-  return list.length <= LONGEST_LIST ? list : count(cpus.size, 'CPU');
-}
-
-function count(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? '' : 's'}`;
+  return list.length <= LONGEST_LIST ? list : plural(cpus.size, 'CPU');
 }

@@ -3,6 +3,7 @@ import { stepOf } from './allocation-step';
 import { takePacked, type Strategy } from './packed';
 import { joinRun, startRunInNode, type Run } from './run';
 import { sequenceNodes } from './sequences';
+import { plural } from '../plural';
 
 /**
  * The kubelet's distributed algorithm (distribute-cpus-across-numa): as few NUMA nodes as possible, in equal shares, so
@@ -58,5 +59,5 @@ function describeChoice(
     nodes.length === 1 ? 'one NUMA node suffices' : `${nodes.length} NUMA nodes are the fewest that suffice`;
   const rest = extra.length === 0 ? '' : `, the rest in groups of ${groupSize} from ${nodeIds(extra).join(', ')}`;
   const end = bounded ? '; the search for the best balance was ended by its bound' : '';
-  return `${count}: ${share} CPUs each of ${nodeIds(nodes).join(', ')}${rest}${end}`;
+  return `${count}: ${plural(share, 'CPU')} each of ${nodeIds(nodes).join(', ')}${rest}${end}`;
 }

@@ -3,6 +3,7 @@ import { noteStep, takeCpu, type Run } from './run';
 import { sequenceCores, sequenceSockets } from './sequences';
 import { takeFromCaches } from './uncore';
 import { takeWholeUnits } from './whole-units';
+import { plural } from '../plural';
 
 export type Strategy = 'packed' | 'spread';
 
@@ -42,7 +43,7 @@ function takeSingleCpus(run: Run): void {
     run,
     'single-cpu',
     before,
-    (count) => `no whole core fits: ${count} ${count === 1 ? 'CPU' : 'CPUs'} of cores where the fewest are free`,
+    (count) => `no whole core fits: ${plural(count, 'CPU')} of cores where the fewest are free`,
   );
 }
 
@@ -57,5 +58,10 @@ function takeSpreadCpus(run: Run): void {
     }
     if (run.need < 1) break;
   }
-  noteStep(run, 'spread-cpu', before, (count) => `${count} CPUs in numeric order: cores are not kept together`);
+  noteStep(
+    run,
+    'spread-cpu',
+    before,
+    (count) => `${plural(count, 'CPU')} in numeric order: cores are not kept together`,
+  );
 }

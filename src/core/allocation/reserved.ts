@@ -2,6 +2,7 @@ import { CpuSet } from '../cpuset';
 import type { StaticPolicyOptions } from '../model/settings';
 import type { Topology } from '../topology';
 import { takeByOptions } from './choose';
+import { plural } from '../plural';
 
 export type ReservedCpus =
   | { readonly ok: true; readonly reserved: CpuSet }
@@ -43,7 +44,10 @@ export function chooseReserved(
     return fail('no CPU is reserved; the static policy needs at least one for the system, reserve it');
   }
   const taken = takeByOptions(topology, options, topology.online, count);
-  if (!taken.ok) return fail(`${count} CPUs are to be reserved, but only ${online} are online; reserve fewer`);
+  if (!taken.ok)
+    return fail(
+      `${plural(count, 'CPU is', 'CPUs are')} to be reserved, but only ${online} ${online === 1 ? 'is' : 'are'} online; reserve fewer`,
+    );
   return { ok: true, reserved: taken.cpus };
 }
 

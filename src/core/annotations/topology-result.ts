@@ -2,6 +2,7 @@ import type { ContainerInfo, PodInfo } from '../model/events';
 import { oncePer } from '../once-per';
 import type { Topology } from '../topology';
 import { quote, type Annotations, type Remark } from './annotation';
+import { plural } from '../plural';
 
 /** How many CPUs the scheduler gave the whole pod on which NUMA node; ascending by node, none without CPUs. */
 export type TopologyResult = ReadonlyMap<number, number>;
@@ -124,10 +125,12 @@ function findDisbelief(
   const total = totalOf(result);
   for (const node of result.keys())
     if (!numaNodes.some(({ id }) => id === node)) return `this machine has no NUMA node ${node}`;
-  if (total < count) return `it names ${total} in all, but container ${name} alone asks for ${count} CPUs`;
+  if (total < count) return `it names ${total} in all, but container ${name} alone asks for ${plural(count, 'CPU')}`;
   if (podMilliCpu === undefined) return undefined;
   const asked = Math.max(count * 1000, podMilliCpu);
-  return total * 1000 > asked ? `it names ${total} in all, but the pod asks for ${asked / 1000} CPUs` : undefined;
+  return total * 1000 > asked
+    ? `it names ${total} in all, but the pod asks for ${plural(asked / 1000, 'CPU')}`
+    : undefined;
 }
 
 /** The CPUs that a result gives the pod in all. */

@@ -3,6 +3,7 @@ import type { ContainerSpec, PodSpec } from '../model/pod-spec';
 import { DEFAULT_PERIOD_US, MIN_SHARES, quotaUsOfMilli, sharesOfMilli } from './cri-numbers';
 import type { CpuRequest } from './infer-cpu-request';
 import { exclusiveCpusOf } from './pod-cpus';
+import { plural } from '../plural';
 
 /**
  * Whether a creation message carries the numbers that the kubelet makes of this spec. It does not while a resize is on its
@@ -28,7 +29,7 @@ export function guaranteedBySpec(
   if (requestMilliCpu === 0) return shared('the container asks for no CPU of its own');
   const count = exclusiveCpusOf({ qos, requestMilliCpu });
   if (count === 0) return shared(`${requestMilliCpu}m CPU is not a whole number of CPUs`);
-  return { kind: 'exclusive', qos, count, because: `Guaranteed pod, and ${count} whole CPUs requested` };
+  return { kind: 'exclusive', qos, count, because: `Guaranteed pod, and ${plural(count, 'whole CPU')} requested` };
 }
 
 /** Who is a target of Crane's policies: an app container whose CPU request is its limit, and a whole number. */
@@ -43,5 +44,5 @@ export function wholeBySpec(
   if (!Number.isSafeInteger(count)) return shared(`${requestMilliCpu}m CPU is not a whole number of CPUs`);
   if (limitMilliCpu === 0) return shared('the container has no CPU limit');
   if (limitMilliCpu !== requestMilliCpu) return shared('CPU request and limit of the container differ');
-  return { kind: 'exclusive', qos, count, because: `${count} whole CPUs requested, and no more allowed` };
+  return { kind: 'exclusive', qos, count, because: `${plural(count, 'whole CPU')} requested, and no more allowed` };
 }

@@ -2,6 +2,7 @@ import type { ContainerInfo, CpuResources, PodInfo } from '../model/events';
 import { parseCgroupParent } from './cgroup-parent';
 import { MAX_SHARES, MIN_SHARES, milliOfShares, wholeCpusOfQuota, wholeCpusOfShares } from './cri-numbers';
 import { qosOfOomScore, type QosClass } from './qos';
+import { plural } from '../plural';
 
 /** What a container is entitled to, as far as its creation request tells. `because` is written for the operator. */
 export type CpuRequest =
@@ -98,12 +99,12 @@ function inferWithinGuaranteed(resources: CpuResources, podResources: CpuResourc
   const podShares = podResources?.shares ?? 0;
   if (podShares > MIN_SHARES && podShares < Math.min(shares, MAX_SHARES)) {
     return shared(
-      `the container asks for ${count} CPUs, but its whole pod only for ${milliOfShares(podShares)}m: ` +
+      `the container asks for ${plural(count, 'CPU')}, but its whole pod only for ${milliOfShares(podShares)}m: ` +
         'something changed the request on its way',
       'contradiction',
     );
   }
-  return { kind: 'exclusive', qos, count, because: `Guaranteed pod, and ${count} whole CPUs requested` };
+  return { kind: 'exclusive', qos, count, because: `Guaranteed pod, and ${plural(count, 'whole CPU')} requested` };
 }
 
 function describeQuota({ quotaUs = 0, periodUs }: CpuResources): string {

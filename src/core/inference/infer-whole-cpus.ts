@@ -3,6 +3,7 @@ import { parseCgroupParent } from './cgroup-parent';
 import { MAX_SHARES, MIN_SHARES, milliOfShares, wholeCpusOfQuota, wholeCpusOfShares } from './cri-numbers';
 import { inferCpuRequest, type CpuRequest } from './infer-cpu-request';
 import { qosOfOomScore } from './qos';
+import { plural } from '../plural';
 
 /**
  * Infers who is a target of Crane's policies: a container whose CPU request is its limit, and a whole number, whatever the
@@ -34,5 +35,5 @@ export function inferWholeCpus(pod: PodInfo, container: ContainerInfo): CpuReque
   if (count === undefined || ofQuota !== count || (atBound && count < MAX_SHARES / 1024)) {
     return shared('CPU request and limit of the container differ');
   }
-  return { kind: 'exclusive', qos, count, because: `${count} whole CPUs requested, and no more allowed` };
+  return { kind: 'exclusive', qos, count, because: `${plural(count, 'whole CPU')} requested, and no more allowed` };
 }

@@ -83,6 +83,7 @@ export type RuntimeEvent =
       readonly container: ContainerInfo;
       /** Set when CPUs of its own could not be cleared of others: it shares, and this is why. */
       readonly shareBecause?: string;
+      readonly counts?: AnswerCounts;
     }
   /** The runtime has made a container that was known by a temporary id, because requests to make one carry none. */
   | {
@@ -101,6 +102,7 @@ export type RuntimeEvent =
       readonly pod: PodInfo;
       readonly container: ContainerInfo;
       readonly resources: CpuResources;
+      readonly counts?: AnswerCounts;
     }
   /** `carriedOut`: what the runtime has just written, where that is known. */
   | {
@@ -114,6 +116,12 @@ export type RuntimeEvent =
   | { readonly kind: 'container-stopped'; readonly containerId: string }
   | { readonly kind: 'container-removed'; readonly containerId: string };
 
+/**
+ * When an answer is the last word on what somebody asked for; absent = at once. `when-cleared`: when the others whom it moves have left
+ * the CPUs, where there are such, and whoever waits for that tells how it ended. `never`: nobody has asked, it takes something back.
+ */
+export type AnswerCounts = 'when-cleared' | 'never';
+
 /** What the model knew when the runtime was asked for lists; what came later is not judged by an older list. */
 export interface KnownBefore {
   readonly sandboxIds: ReadonlySet<string>;
@@ -125,6 +133,15 @@ export interface KnownBefore {
 export type RuntimeAnswer =
   | { readonly kind: 'ok'; readonly adjust?: CpuAdjustment; readonly updates?: readonly ContainerCpuUpdate[] }
   | { readonly kind: 'refuse'; readonly code: RefusalCode; readonly message: string };
+
+/** Ids of the others that an answer to this request moves. */
+export function listOthers(
+  { container }: { readonly container: { readonly id: string } },
+  answer: RuntimeAnswer,
+): readonly string[] {
+  if (answer.kind === 'refuse') return [];
+  return (answer.updates ?? []).flatMap(({ containerId }) => (containerId === container.id ? [] : [containerId]));
+}
 
 /** What the container under creation (or update) shall have; absent fields are left as asked. */
 export interface CpuAdjustment {

@@ -7,8 +7,8 @@ export interface Refusal extends ChosenPolicy {
   readonly podNamespace: string;
   readonly podName: string;
   readonly containerName: string;
-  /** Its creation was refused, or a change of its resources while it ran. */
-  readonly asked: 'creation' | 'change';
+  /** Its creation was refused, its start, or a change of its resources while it ran. */
+  readonly asked: 'creation' | 'start' | 'change';
   /** Whole CPUs that it is entitled to by its policy; 0 where it would have shared. */
   readonly requested: number;
   readonly code: RefusalCode;

@@ -1,6 +1,7 @@
 import { CpuSet } from '../cpuset';
 import { chooseMemoryNodes } from './memory-nodes';
 import type { Decision, Policy, Snapshot } from './policy';
+import { plural } from '../plural';
 
 /**
  * Crane's numa policy: the container shares CPUs, but only those of its NUMA nodes. It has no CPUs of its own; its set
@@ -80,7 +81,7 @@ function chooseEmptiest(rooms: readonly Room[], count: number): CpuSet | undefin
 }
 
 function refuse(count: number, rooms: readonly Room[]): Decision {
-  const because = `asked for ${count} CPUs of few NUMA nodes; all nodes together share ${sum(rooms.map(({ shared }) => shared))}, reserved ones not counted`;
+  const because = `asked for ${plural(count, 'CPU')} of few NUMA nodes; all nodes together share ${sum(rooms.map(({ shared }) => shared))}, reserved ones not counted`;
   return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
 }
 

@@ -7,6 +7,7 @@ import { pin, takeBest, type Source } from './give-cpus';
 import type { Decision, PinRequest, Snapshot } from './policy';
 import { countCpus, type Terms } from './terms';
 import { keepWholeCores } from './whole-cores';
+import { plural } from '../plural';
 
 /**
  * Takes a container's CPUs where the scheduler chose them for its pod: out of what the pod's other containers left of the result,
@@ -23,7 +24,7 @@ export function followResult(
   const split = splitRest(rest, request.count, terms.options.fullPcpusOnly ? threadsPerCore(topology) : 1);
   if (split === undefined) {
     const cores = terms.options.fullPcpusOnly ? ' in whole cores (full-pcpus-only)' : '';
-    return refuse(`it leaves the container fewer than ${request.count} CPUs${cores}`);
+    return refuse(`it leaves the container fewer than ${plural(request.count, 'CPU')}${cores}`);
   }
   const ofPod = settings.topologyManager?.scope === 'pod';
   const inReach = cpusOfNodes(topology, CpuSet.of((ofPod ? rest : split).keys()), false);

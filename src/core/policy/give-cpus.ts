@@ -57,7 +57,7 @@ function chooseFrom(snapshot: Snapshot, request: PinRequest, terms: Terms, sourc
     ? alignRequest(snapshot, request, findAlignable(snapshot, terms, wholeCores))
     : ANYWHERE;
   if (alignment.kind === 'refuse') {
-    const because = `asked for ${request.count} ${terms.word} CPUs; ${alignment.because}`;
+    const because = `asked for ${countCpus(terms, request.count)}; ${alignment.because}`;
     return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
   }
   const { nodes } = alignment;

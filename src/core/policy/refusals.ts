@@ -2,6 +2,7 @@ import { threadsPerCore } from '../allocation';
 import { leaveForFollowers } from './floors';
 import type { Decision, Snapshot } from './policy';
 import type { Terms } from './terms';
+import { plural } from '../plural';
 
 /** full-pcpus-only, and the request would leave half a core. */
 export function refuseSplitCores({ topology }: Snapshot, count: number): Decision {
@@ -9,7 +10,7 @@ export function refuseSplitCores({ topology }: Snapshot, count: number): Decisio
   return {
     kind: 'refuse',
     code: 'FAILED_PRECONDITION',
-    because: `asked for ${count} exclusive CPUs; full-pcpus-only gives whole cores of ${threads} CPUs: ask for a multiple of ${threads}`,
+    because: `asked for ${plural(count, 'exclusive CPU')}; full-pcpus-only gives whole cores of ${threads} CPUs: ask for a multiple of ${threads}`,
   };
 }
 
@@ -35,8 +36,12 @@ export function refuseForLack(
     kind: 'refuse',
     code: 'RESOURCE_EXHAUSTED',
     because:
-      `asked for ${count} ${word} CPUs, ${usable} can be given now: ${free.size} of ${allocatable} allocatable CPUs ` +
-      `are free, ${settings.reserved.size} of ${topology.online.size} online are reserved` +
+      `asked for ${plural(count, `${word} CPU`)}, ${usable} can be given now: ${free.size} of ${plural(allocatable, 'allocatable CPU')} ` +
+      `${isOrAre(free.size)} free, ${settings.reserved.size} of ${topology.online.size} online ${isOrAre(settings.reserved.size)} reserved` +
       (reasons.length > 0 ? ` (${reasons.join('; ')})` : ''),
   };
+}
+
+function isOrAre(count: number): string {
+  return count === 1 ? 'is' : 'are';
 }

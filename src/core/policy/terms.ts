@@ -1,5 +1,6 @@
 import type { AssignmentKind } from '../model/assignment';
 import type { StaticPolicyOptions } from '../model/settings';
+import { plural } from '../plural';
 
 /** On what terms CPUs are given. */
 export interface Terms {
@@ -13,5 +14,5 @@ export interface Terms {
 
 /** `2 exclusive CPUs` */
 export function countCpus({ word }: Pick<Terms, 'word'>, count: number): string {
-  return `${count} ${word} CPU${count === 1 ? '' : 's'}`;
+  return plural(count, `${word} CPU`);
 }

@@ -1,4 +1,5 @@
 import type { KnownBefore } from '../model/events';
+import { namesIn } from '../model/names-of';
 import { apiHasPod } from './api-has-pod';
 import { endContainer } from './container-life';
 import type { Draft } from './draft';
@@ -38,7 +39,7 @@ export function compareListing(
     const isJudged = container.phase === 'creating' ? overdue.has(container.id) : before.containerIds.has(container.id);
     if (!isJudged || alive.has(container.id)) continue;
     draft.note('info', 'container gone', {
-      containerId: container.id,
+      ...namesIn(model, container),
       because:
         container.phase === 'creating'
           ? 'its creation never ended, and the runtime does not list it'

@@ -2,11 +2,12 @@ import { keyOf } from '../model/assignment';
 import type { Container } from '../model/container';
 import type { ContainerInfo, ContainerPhase, PodInfo } from '../model/events';
 import { findContainerSpec } from '../model/find-spec';
+import { namesIn, namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import { apiHasPod, specOfPod } from './api-has-pod';
 import { asAskedFor } from './as-asked-for';
 import type { Draft } from './draft';
-import { describe, factsOf, placeContainer } from './place-container';
+import { describe, placeContainer } from './place-container';
 import { releaseWhenDone, rememberPod } from './pods';
 import { adoptAsWaiting } from './waiting';
 
@@ -36,7 +37,7 @@ export function adoptContainer(draft: Draft, pod: PodInfo, container: ContainerI
     if (placed.code === 'RESOURCE_EXHAUSTED') adoptAsWaiting(draft, pod, container, placed.message);
     else adoptAsShared(draft, pod, container, placed.message);
     const { because } = draft.model.containers.get(container.id)!;
-    draft.note('warn', 'shares', { ...factsOf(pod, container), because });
+    draft.note('warn', 'shares', { ...namesOf(pod, container), because });
   }
 }
 
@@ -62,7 +63,7 @@ export function forgetContainer(draft: Draft, container: Container): void {
   const assignment = draft.model.assignments.get(key);
   if (assignment?.containerId !== container.id) return;
   const failedCreation = container.phase === 'creating' && container.freshAssignment;
-  const facts = { podUid: container.podUid, container: container.name, cpus: assignment.cpus.toString() };
+  const facts = { ...namesIn(draft.model, container), cpus: assignment.cpus.toString() };
   if (container.phase === 'creating' && isToCome(draft.model, container)) {
     draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null, planned: true } });
     draft.note('info', 'planned', {

@@ -1,11 +1,11 @@
-import { CpuSet } from '../cpuset';
 import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../model/events';
+import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import { promiseOf } from '../plan/plan-moves';
-import { isInRuntime } from './api-has-pod';
 import { adoptAsShared } from './container-life';
 import type { Draft } from './draft';
-import { adjustmentOf, factsOf, noteRefused, placeContainer } from './place-container';
+import { adjustmentOf, placeContainer } from './place-container';
+import { withKept } from './name-kept';
 import { planAtCreation, type Unfit } from './plan-pods';
 import { decideFromPod, decidePlacement, unassign } from './placement';
 import { rememberLivePod } from './pods';
@@ -27,43 +27,20 @@ export function createContainer(
   const unfit = fromPod ? undefined : planAtCreation(draft, pod, container);
   // Whoever does not fit by itself is told why it does not.
   if (unfit && decidePlacement(model, pod, container).decision.kind !== 'refuse')
-    return refuseWithPod(draft, pod, container, unfit);
+    return refuseWithPod(model, pod, unfit);
   const placed = placeContainer(draft, pod, container, { ...(fromPod && { fromPod }) });
-  if (placed.kind === 'refuse') {
-    noteRefused(draft, pod, container, placed);
-    return placed.code === 'RESOURCE_EXHAUSTED'
-      ? { ...placed, message: `${placed.message}${nameAwaited(model)}` }
-      : placed;
-  }
+  if (placed.kind === 'refuse') return withKept(model, pod, placed);
   const { promise } = placed.container;
   const made = { ...placed.container, phase: 'creating' } as const;
   draft.put({ kind: 'put-container', container: promise ? { told: promise, recorded: promise, ...made } : made });
   return { kind: 'ok', ...(promise && { adjust: adjustmentOf(promise, placed.liftQuota) }) };
 }
 
-function refuseWithPod(
-  draft: Draft,
-  pod: PodInfo,
-  container: ContainerInfo,
-  { containerName, code, because: why }: Unfit,
-): RuntimeAnswer {
+function refuseWithPod(view: NodeView, pod: PodInfo, { containerName, code, because: why }: Unfit): RuntimeAnswer {
   const message =
     `the containers of a pod get their CPUs together, and container ${containerName} of this one does not fit beside ` +
-    `the others: ${why}${nameAwaited(draft.model)}`;
-  const refused = { kind: 'refuse', code, message } as const;
-  noteRefused(draft, pod, container, refused);
-  return refused;
-}
-
-/** CPUs that are kept for pods of which only the API server can tell whether they are still there; empty when there are none. */
-function nameAwaited(view: NodeView): string {
-  const { awaited } = view.specSource;
-  if (awaited.size === 0) return '';
-  const kept = [...view.assignments.values()].filter(({ podUid }) => awaited.has(podUid) && !isInRuntime(view, podUid));
-  const { size } = CpuSet.unionOf(kept.map(({ cpus }) => cpus));
-  return size === 0
-    ? ''
-    : `; ${size} CPUs are kept for pods from before the start of cpusetd until the API server (--kubeconfig) tells whether they are still there`;
+    `the others: ${why}`;
+  return withKept(view, pod, { kind: 'refuse', code, message });
 }
 
 function shareInstead(draft: Draft, pod: PodInfo, container: ContainerInfo, why: string): RuntimeAnswer {
@@ -74,7 +51,7 @@ function shareInstead(draft: Draft, pod: PodInfo, container: ContainerInfo, why:
   if (!promise) return { kind: 'ok' };
   draft.put({ kind: 'put-container', container: { ...shared, promise, told: promise, recorded: promise } });
   draft.note('warn', 'shares', {
-    ...factsOf(pod, container),
+    ...namesOf(pod, container),
     cpus: promise.cpus.toString(),
     because: why,
   });

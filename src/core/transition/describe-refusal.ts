@@ -1,10 +1,21 @@
 import type { RuntimeAnswer, RuntimeEvent } from '../model/events';
 import type { NodeView } from '../model/node-model';
-import type { FreeInZone, Refusal } from '../model/refusal';
+import { keyOfRefusal, type FreeInZone, type Refusal } from '../model/refusal';
 import { entitle } from './placement';
 
-/** An event that asks for CPUs and may be refused. */
-export type CpuEvent = Extract<RuntimeEvent, { kind: 'create-container' | 'update-container' }>;
+/** An event that asks for CPUs, or is refused for lack of them: a start. */
+export type CpuEvent = Extract<RuntimeEvent, { kind: 'create-container' | 'update-container' | 'container-starting' }>;
+
+const ASKED = {
+  'create-container': 'creation',
+  'update-container': 'change',
+  'container-starting': 'start',
+} as const satisfies Record<CpuEvent['kind'], Refusal['asked']>;
+
+/** The request that may be refused; undefined for what only tells. */
+export function asCpuEvent(event: { readonly kind: string } | undefined): CpuEvent | undefined {
+  return event && Object.hasOwn(ASKED, event.kind) ? (event as CpuEvent) : undefined;
+}
 
 /** Texts of others, in UTF-16 units: names in Kubernetes are no longer than this, and reasons are far shorter. */
 const MAX_NAME = 253;
@@ -22,15 +33,15 @@ export function describeRefusal(
 ): Refusal {
   const { pod, container } = event;
   const known = view.containers.get(container.id)?.resources;
-  const resources =
-    event.kind === 'create-container' ? container.resources : { ...container.resources, ...known, ...event.resources };
+  const changed = event.kind === 'update-container' && { ...known, ...event.resources };
+  const resources = { ...container.resources, ...changed };
   const { chosen, request } = entitle(view, pod, { ...container, resources });
   return {
     podUid: cut(pod.uid, MAX_NAME),
     podNamespace: cut(pod.namespace, MAX_NAME),
     podName: cut(pod.name, MAX_NAME),
     containerName: cut(container.name, MAX_NAME),
-    asked: event.kind === 'create-container' ? 'creation' : 'change',
+    asked: ASKED[event.kind],
     requested: request.kind === 'exclusive' ? request.count : 0,
     policy: chosen.policy,
     ...(chosen.chosenBy !== undefined && { chosenBy: cut(chosen.chosenBy, MAX_ANNOTATION) }),
@@ -41,6 +52,11 @@ export function describeRefusal(
     lastAt: at,
     times: 1,
   };
+}
+
+/** The key that the refusal of a request is found by. */
+export function keyOfRequest({ pod, container }: Pick<CpuEvent, 'pod' | 'container'>): string {
+  return keyOfRefusal({ podUid: cut(pod.uid, MAX_NAME), containerName: cut(container.name, MAX_NAME) });
 }
 
 /** CPUs of each NUMA node that has some, ascending by id. */

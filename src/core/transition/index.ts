@@ -1,12 +1,14 @@
 export { compareListing } from './compare-listing';
 export type { KnownBefore } from '../model/events';
 export type { RuntimeListing } from './compare-listing';
-export { countFree, describeRefusal } from './describe-refusal';
+export { asCpuEvent, countFree, describeRefusal, keyOfRequest } from './describe-refusal';
+export type { CpuEvent } from './describe-refusal';
 export { Draft } from './draft';
 export type { Note } from './draft';
 export { entitledBySpec } from './entitled-by-spec';
 export { answerTo, handle, planTogether } from './handle';
 export type { Outcome } from './handle';
+export { nameKept } from './name-kept';
 export { hasPending, servePending } from './pass-on';
 export { snapshotFor } from './placement';
 export { reconcile } from './reconcile';

@@ -3,6 +3,7 @@ import { compareTexts } from '../compare-texts';
 import type { Container } from '../model/container';
 import { findSpec, runtimeUidOf } from '../model/find-spec';
 import { isAssigned } from '../model/kinds';
+import { namesIn } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import type { PodSpec } from '../model/pod-spec';
 import { wasLifted } from '../verdict/throttling';
@@ -102,7 +103,7 @@ function isToSwitch(draft: Draft, annotations: Annotations, container: Container
   if (!isNew && container.unmetSwitch === undefined) return false;
   const pod = podOf(model, container)!;
   for (const remark of entitle(model, pod, infoOf(container)).remarks)
-    draft.note('warn', 'annotation ignored', { ...factsOf(draft, container), ...remark });
+    draft.note('warn', 'annotation ignored', { ...namesIn(draft.model, container), ...remark });
   const {
     unmetSwitch: _none,
     saying: _before,
@@ -155,15 +156,5 @@ function noteUnmet(draft: Draft, container: Container, because: string): void {
   if (container.unmetSwitch?.because === because) return;
   const since = container.unmetSwitch?.since ?? draft.now;
   draft.put({ kind: 'put-container', container: { ...container, unmetSwitch: { because, since } } });
-  draft.note('warn', 'not switched', { ...factsOf(draft, container), because });
-}
-
-function factsOf({ model }: Draft, container: Container) {
-  const pod = podOf(model, container);
-  return {
-    podUid: container.podUid,
-    pod: `${pod?.namespace ?? ''}/${pod?.name ?? ''}`,
-    container: container.name,
-    containerId: container.id,
-  };
+  draft.note('warn', 'not switched', { ...namesIn(draft.model, container), because });
 }

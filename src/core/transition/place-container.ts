@@ -5,9 +5,10 @@ import type { Container, CpuPromise, Placement } from '../model/container';
 import type { ContainerInfo, CpuAdjustment, PodInfo, RuntimeAnswer } from '../model/events';
 import { asSpecSays } from '../model/find-spec';
 import { KINDS } from '../model/kinds';
+import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import { promiseOf } from '../plan/plan-moves';
-import type { Draft, Note } from './draft';
+import type { Draft } from './draft';
 import { assign, decideFromPod, decidePlacement, unassign, type PlacementDecision } from './placement';
 
 export type Placed = { readonly kind: 'placed'; readonly container: Container; readonly liftQuota: boolean } | Refused;
@@ -15,7 +16,7 @@ export type Placed = { readonly kind: 'placed'; readonly container: Container; r
 type Refused = Extract<RuntimeAnswer, { kind: 'refuse' }>;
 
 /**
- * Decides and writes assignment and notes into the draft; the container itself is the caller's to put, and the note of a refusal.
+ * Decides and writes assignment and notes into the draft; the container itself is the caller's to put.
  *
  * `waitedSince`: it has waited for CPUs that are free on the node. `switchedBecause`: it runs, and this is why it is placed anew;
  * for lack of CPUs it is refused, not unpinned, and it is never left where it was without a promise. `fromPod`: what
@@ -40,7 +41,7 @@ export function placeContainer(
   const live = switchedBecause !== undefined;
   const why = switchedBecause ?? (waitedSince === undefined ? undefined : `it had waited since ${waitedSince}`);
   const reasonFor = (because: string): string => (why === undefined ? because : `${because}; ${why}`);
-  const facts = factsOf(pod, container);
+  const facts = namesOf(pod, container);
   const { chosen, request, decision, remarks } =
     fromPod ??
     (why === undefined ? decideFromPod(model, pod, container) : undefined) ??
@@ -65,7 +66,7 @@ export function placeContainer(
         }),
       );
       const cpus = placed.promise?.cpus.toString();
-      const fields = factsOf(pod, container, { policy: chosen.policy, cpus, because: assignment.because });
+      const fields = { ...facts, policy: chosen.policy, cpus, because: assignment.because };
       draft.note('info', live ? 'switched' : 'pinned', fields, decision.steps);
       return { kind: 'placed', liftQuota: assignment.quotaLifted, container: placed };
     }
@@ -98,16 +99,6 @@ export function placeContainer(
       return { kind: 'placed', liftQuota: false, container: placed };
     }
   }
-}
-
-/** Notes that the runtime is refused this container, or this change of it. Who runs already is not refused: it shares. */
-export function noteRefused(draft: Draft, pod: PodInfo, container: ContainerInfo, refused: Refused): void {
-  draft.note('warn', 'refused', { ...factsOf(pod, container), code: refused.code, because: refused.message });
-}
-
-/** Names in a note the container that it is about, and what else there is to say. */
-export function factsOf(pod: PodInfo, { id, name }: ContainerInfo, more?: Note['fields']): Note['fields'] {
-  return { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: name, containerId: id, ...more };
 }
 
 /** A container that has just been described, with what the model promises it. */

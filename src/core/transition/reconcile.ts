@@ -1,5 +1,6 @@
 import { CpuSet } from '../cpuset';
 import { samePromise, type Container } from '../model/container';
+import { namesIn } from '../model/names-of';
 import { hasCgroup, planMoves, type Move } from '../plan/plan-moves';
 import type { LikelyCause } from '../verdict/drift-cause';
 import { judge, type Verdict } from '../verdict/judge';
@@ -71,9 +72,7 @@ function handleDrift(
   const mems = container.promise?.mems.isEmpty ? CpuSet.empty : seen.mems;
   draft.put({ kind: 'put-container', container: { ...rest, told: { cpus: seen.cpus, mems } } });
   draft.note('warn', 'drifted', {
-    containerId: container.id,
-    podUid: container.podUid,
-    container: container.name,
+    ...namesIn(draft.model, container),
     promised: container.promise?.cpus.toString(),
     found: seen.cpus.toString(),
     ...(likely && { cause: likely.cause }),

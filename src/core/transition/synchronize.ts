@@ -5,6 +5,7 @@ import type { ContainerInfo, KnownBefore, PodInfo, RuntimeEvent } from '../model
 import { apiHasPod } from './api-has-pod';
 import { asAskedFor } from './as-asked-for';
 import { adoptAsShared, adoptContainer, forgetContainer } from './container-life';
+import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import type { Draft } from './draft';
 import { KINDS } from '../model/kinds';
@@ -153,7 +154,7 @@ function adoptAsItIs(draft: Draft, pod: PodInfo, container: ContainerInfo, live:
   if (KINDS[chosen.policy].holds === 'alone' && !isWithinFloors(snapshot, decision)) return false;
   const assignment = assign(draft, pod, container, { requested: request.count, chosen, decision });
   bind(draft, pod, container, assignment, live);
-  draft.note('info', 'restored', { podUid: pod.uid, container: container.name, cpus: cpus.toString(), because });
+  draft.note('info', 'restored', { ...namesOf(pod, container), cpus: cpus.toString(), because });
   return true;
 }
 
@@ -175,10 +176,7 @@ function noteGap(draft: Draft, pod: PodInfo, container: ContainerInfo): void {
   const known = draft.model.containers.get(container.id);
   if (container.resources.cpus !== undefined || known?.placement === 'left-alone') return;
   draft.note('warn', FOUND_UNPINNED, {
-    podUid: pod.uid,
-    pod: `${pod.namespace}/${pod.name}`,
-    container: container.name,
-    containerId: container.id,
+    ...namesOf(pod, container),
     placement: known?.placement,
     because: 'it was created while cpusetd was not registered with the runtime',
   });

@@ -6,7 +6,8 @@ import type { NodeView } from '../model/node-model';
 import { hasCgroup, promiseOf } from '../plan/plan-moves';
 import { adoptContainer } from './container-life';
 import type { Draft } from './draft';
-import { adjustmentOf, noteRefused, placeContainer } from './place-container';
+import { adjustmentOf, placeContainer } from './place-container';
+import { withKept } from './name-kept';
 import { requestOf } from './request-of';
 
 /**
@@ -36,10 +37,7 @@ export function updateContainer(
         phase: known.phase,
         resources,
       });
-      if (placed.kind === 'refuse') {
-        noteRefused(draft, pod, container, placed);
-        return placed;
-      }
+      if (placed.kind === 'refuse') return withKept(model, pod, placed);
       draft.put({
         kind: 'put-container',
         container: { ...placed.container, ...(known.told && { told: known.told }), freshAssignment: false },

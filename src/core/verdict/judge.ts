@@ -7,6 +7,7 @@ import { optionNames, type Settings } from '../model/settings';
 import { hasCgroup } from '../plan/plan-moves';
 import type { Observation, Seen } from './observation';
 import { describeQuota, isLimit, wasLifted } from './throttling';
+import { plural } from '../plural';
 
 /**
  * How promise and observation compare:
@@ -91,7 +92,7 @@ function listRemarks(view: NodeView, container: Container, { quota, podQuota, th
     remarks.push(`its CFS quota of ${describeQuota(quota)} applies: lifting it is off`);
   if (threads && threads.narrower > 0) {
     remarks.push(
-      `${threads.narrower} of ${threads.looked} threads keep to ${threads.narrowerCpus.toString()} by an affinity of their own`,
+      `${threads.narrower} of ${plural(threads.looked, 'thread')} ${threads.narrower === 1 ? 'keeps' : 'keep'} to ${threads.narrowerCpus.toString()} by an affinity of ${threads.narrower === 1 ? 'its' : 'their'} own`,
     );
   }
   const isolated = container.promise?.cpus.intersect(view.topology.isolated) ?? CpuSet.empty;

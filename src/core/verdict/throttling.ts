@@ -3,6 +3,7 @@ import type { Container } from '../model/container';
 import { isAssigned } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import type { Observation, Quota } from './observation';
+import { plural } from '../plural';
 
 /** Whose CFS quota holds a container back that owns its CPUs. */
 export type Throttle = 'container' | 'pod';
@@ -33,5 +34,5 @@ export function isLimit(quota: Quota | undefined): quota is Quota {
 /** `2 CPUs (200000 µs in each 100000 µs)` */
 export function describeQuota({ quotaUs, periodUs }: Quota): string {
   const cpus = Math.round((quotaUs / periodUs) * 1000) / 1000;
-  return `${cpus} ${cpus === 1 ? 'CPU' : 'CPUs'} (${quotaUs} µs in each ${periodUs} µs)`;
+  return `${plural(cpus, 'CPU')} (${quotaUs} µs in each ${periodUs} µs)`;
 }

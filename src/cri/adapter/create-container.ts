@@ -1,21 +1,24 @@
-import type { RuntimeAnswer } from '../../core/model/events';
+import { listOthers, type RuntimeEvent } from '../../core/model/events';
 import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../proxy';
 import { appendToCreate } from './append-resources';
 import { nameCgroupsPath } from './cgroups-path';
-import { errorOf, notReady, toOwnError } from './own-errors';
-import type { Ports } from './ports';
-import { readCreateContainer, readId, type CreateRequest } from './read-request';
+import { nameOf, type Asked, type Ports } from './ports';
+import { readCreateContainer, readId } from './read-request';
+import { concludeUnread, notReady, passOn, refusalOf, refuse } from './refuse';
 
 /** One call of CreateContainer. */
 interface Creation {
   /** What the container is known by until the runtime has made it. */
   readonly temporaryId: string;
-  cgroupParent: string;
+  /** Absent until it was read. */
+  event?: CreateEvent;
   /** The model has it. */
   isPlaced: boolean;
   hasEnded: boolean;
   containerId: string;
 }
+
+type CreateEvent = Extract<RuntimeEvent, { kind: 'create-container' }>;
 
 /**
  * CreateContainer: the one place where the CPUs can be set before the process runs. Whoever has to leave them has left
@@ -26,20 +29,22 @@ export function interceptCreateContainer(ports: Ports): Interceptor {
   let count = 0;
 
   const decide = async (message: Uint8Array, creation: Creation, signal: AbortSignal): Promise<RequestVerdict> => {
-    if (!(await ports.whenReady(signal))) return { refuse: notReady };
     const request = readCreateContainer(message);
-    if (request === undefined) return message;
-    creation.cgroupParent = request.pod.cgroupParent;
-    const answer = await place(ports, request, creation);
-    if (answer.kind === 'refuse') return { refuse: toOwnError(answer) };
-    return answer.adjust === undefined ? message : appendToCreate(message, answer.adjust);
+    if (request !== undefined)
+      creation.event = {
+        kind: 'create-container',
+        pod: request.pod,
+        container: { ...request.container, id: creation.temporaryId },
+        counts: 'when-cleared',
+      };
+    if (!(await ports.whenReady(signal))) return refuse(ports, askedBy(creation), signal, notReady);
+    return creation.event === undefined ? message : place(ports, { message, event: creation.event, signal }, creation);
   };
 
   return {
     async onRequest(message, call) {
-      const creation = {
+      const creation: Creation = {
         temporaryId: `creating:${++count}`,
-        cgroupParent: '',
         isPlaced: false,
         hasEnded: false,
         containerId: '',
@@ -49,8 +54,8 @@ export function interceptCreateContainer(ports: Ports): Interceptor {
       try {
         verdict = await decide(message, creation, call.signal);
       } catch (error) {
-        ports.log.error({ err: error }, 'deciding about a creation failed');
-        verdict = { refuse: errorOf(error) };
+        ports.log.error({ ...nameOf(creation.event), err: error }, 'deciding about a creation failed');
+        verdict = refuse(ports, askedBy(creation), call.signal, refusalOf(error));
       }
       // The call has ended while it was decided upon, so nobody else will take it back.
       if (creation.hasEnded || 'refuse' in verdict) await undo(ports, creation);
@@ -62,7 +67,10 @@ export function interceptCreateContainer(ports: Ports): Interceptor {
     },
     async onEnd(end, call) {
       const creation = creations.get(call);
-      if (!creation) return;
+      if (!creation) {
+        concludeUnread(ports, 'create-container', end);
+        return;
+      }
       creation.hasEnded = true;
       if (isMade(end, creation)) await name(ports, creation);
       else await undo(ports, creation);
@@ -71,31 +79,39 @@ export function interceptCreateContainer(ports: Ports): Interceptor {
 }
 
 /** Decides, and clears the CPUs of others where that is the runtime's to do. */
-async function place(ports: Ports, { pod, container }: CreateRequest, creation: Creation): Promise<RuntimeAnswer> {
-  const event = {
-    kind: 'create-container',
-    pod,
-    container: { ...container, id: creation.temporaryId },
-  } as const;
-  const answer = await ports.handle(event);
-  if (answer.kind === 'refuse') return answer;
+async function place(
+  ports: Ports,
+  {
+    message,
+    event,
+    signal,
+  }: { readonly message: Uint8Array; readonly event: CreateEvent; readonly signal: AbortSignal },
+  creation: Creation,
+): Promise<RequestVerdict> {
+  let answer = await ports.handle(event);
+  if (answer.kind === 'refuse') return passOn(answer);
   creation.isPlaced = true;
-  const others = answer.updates?.map(({ containerId }) => containerId) ?? [];
-  const failure = others.length === 0 ? undefined : await ports.carryOut(others);
-  if (failure === undefined) return answer;
+  const others = listOthers(event, answer);
+  const problem = others.length === 0 ? undefined : await ports.carryOut(others);
+  if (problem !== undefined) {
+    await undo(ports, creation);
+    const because = 'its CPUs could not be cleared of other containers';
+    if (ports.node.settings.onInsufficientCpu === 'refuse')
+      return refuse(ports, askedBy(creation), signal, {
+        code: 'UNAVAILABLE',
+        message: `${because}; try again`,
+        problem,
+      });
+    const { counts: _counts, ...anew } = event;
+    answer = await ports.handle({ ...anew, shareBecause: `${because}: ${problem}; on-insufficient-cpu is share` });
+    if (answer.kind === 'refuse') return passOn(answer);
+    creation.isPlaced = true;
+  } else if (others.length > 0 && !signal.aborted) ports.conclude({ ...askedBy(creation), answer });
+  return answer.adjust === undefined ? message : appendToCreate(message, answer.adjust);
+}
 
-  await undo(ports, creation);
-  const because = `its CPUs could not be cleared of other containers: ${failure}`;
-  ports.log.warn({ container: container.name, podUid: pod.uid, because }, 'a creation was taken back');
-  if (ports.node.settings.onInsufficientCpu === 'refuse')
-    return {
-      kind: 'refuse',
-      code: 'UNAVAILABLE',
-      message: 'its CPUs could not be cleared of other containers; try again',
-    };
-  const shared = await ports.handle({ ...event, shareBecause: `${because}; on-insufficient-cpu is share` });
-  creation.isPlaced = shared.kind === 'ok';
-  return shared;
+function askedBy({ event }: Creation): Asked {
+  return { event: 'create-container', ...(event && { request: event }) };
 }
 
 function isMade({ origin, status }: CallEnd, { containerId, isPlaced }: Creation): boolean {
@@ -103,7 +119,8 @@ function isMade({ origin, status }: CallEnd, { containerId, isPlaced }: Creation
 }
 
 async function name(ports: Ports, creation: Creation): Promise<void> {
-  const { temporaryId, containerId, cgroupParent } = creation;
+  const { temporaryId, containerId } = creation;
+  const cgroupParent = creation.event?.pod.cgroupParent ?? '';
   creation.isPlaced = false;
   const cgroupsPath =
     nameCgroupsPath(ports.runtimeName(), cgroupParent, containerId) ??

@@ -1,10 +1,11 @@
 import { samePromise } from '../../core/model/container';
+import { namesOf } from '../../core/model/names-of';
 import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../proxy';
 import type { CallsUnderWay } from './calls-under-way';
 import { findContainer } from './find-container';
-import { errorOf, notReady, toOwnError } from './own-errors';
-import type { Ports } from './ports';
+import { nameOf, type Asked, type Ports } from './ports';
 import { readId } from './read-request';
+import { concludeUnread, notReady, refusalOf, refuse } from './refuse';
 
 interface Start {
   containerId: string;
@@ -25,19 +26,19 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
   const starts = new WeakMap<CallContext, Start>();
 
   const prepare = async (message: Uint8Array, start: Start, signal: AbortSignal): Promise<RequestVerdict> => {
-    if (!(await ports.whenReady(signal))) return { refuse: notReady };
     start.containerId = readId('StartContainer', message);
+    if (!(await ports.whenReady(signal))) return refuse(ports, askedBy(ports, start.containerId), signal, notReady);
     if ((await findContainer(ports, start.containerId)) === undefined) return message; // the runtime says what it thinks of it
     if (!(await underWay.endOfOutdated(start.containerId, { signal, timeoutMs: PATIENCE_MS })) && !signal.aborted)
       ports.log.warn(
-        { containerId: start.containerId },
+        nameOf(askedBy(ports, start.containerId).request),
         'another container may still be on its CPUs: the runtime is late',
       );
     const failure = await updateRecord(ports, start.containerId);
-    if (failure !== undefined)
-      return {
-        refuse: toOwnError({ code: 'UNAVAILABLE', message: `its CPUs could not be set before its start: ${failure}` }),
-      };
+    if (failure !== undefined) {
+      const message = `its CPUs could not be set before its start: ${failure}`;
+      return refuse(ports, askedBy(ports, start.containerId), signal, { code: 'UNAVAILABLE', message });
+    }
     // No turn of the loop between the look at the record and this: from here on nobody updates it.
     if (!start.hasEnded)
       start.finish = underWay.begin(start.containerId, ports.node.containers.get(start.containerId)?.promise);
@@ -51,13 +52,17 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
       try {
         return await prepare(message, start, call.signal);
       } catch (error) {
-        ports.log.error({ err: error }, 'preparing a start failed');
-        return { refuse: errorOf(error) };
+        const asked = askedBy(ports, start.containerId);
+        ports.log.error({ ...nameOf(asked.request), err: error }, 'preparing a start failed');
+        return refuse(ports, asked, call.signal, refusalOf(error));
       }
     },
     async onEnd(end, call) {
       const start = starts.get(call);
-      if (!start) return;
+      if (!start) {
+        concludeUnread(ports, 'container-starting', end);
+        return;
+      }
       start.hasEnded = true;
       try {
         if (start.finish && end.forwarded) await followUp(ports, start.containerId, end);
@@ -66,6 +71,13 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
       }
     },
   };
+}
+
+/** Names the container that is to start, as far as the model knows it. */
+function askedBy({ node }: Ports, containerId: string): Asked {
+  const container = node.containers.get(containerId);
+  const pod = container && node.pods.get(container.sandboxId);
+  return { event: 'container-starting', ...(pod && { request: { kind: 'container-starting', pod, container } }) };
 }
 
 /**
@@ -88,7 +100,10 @@ async function followUp(ports: Ports, containerId: string, { origin, status }: C
   try {
     phase = (await ports.readContainer(containerId))?.phase ?? 'exited';
   } catch (error) {
-    ports.log.debug({ containerId, err: error }, 'what became of a start is not known');
+    ports.log.debug(
+      { ...nameOf(askedBy(ports, containerId).request), err: error },
+      'what became of a start is not known',
+    );
     return;
   }
   if (phase === 'running') await noteRunning(ports, containerId);
@@ -104,5 +119,5 @@ async function noteRunning(ports: Ports, containerId: string): Promise<void> {
   if (late.length === 0) return;
   const failure = await ports.carryOut(late.map((update) => update.containerId));
   if (failure !== undefined)
-    ports.log.warn({ containerId, because: failure }, 'a container could not be moved after its start');
+    ports.log.warn({ ...namesOf(pod, container), because: failure }, 'a container could not be moved after its start');
 }

@@ -1,16 +1,18 @@
 import { CpuSet } from '../../core/cpuset';
 import type { Container, CpuPromise } from '../../core/model/container';
-import type { CpuResources, RuntimeAnswer } from '../../core/model/events';
+import { listOthers, type CpuResources, type RuntimeEvent } from '../../core/model/events';
 import type { CallContext, Interceptor, RequestVerdict } from '../proxy';
 import { appendToUpdate } from './append-resources';
 import type { CallsUnderWay } from './calls-under-way';
 import { findContainer } from './find-container';
-import { errorOf, notReady, toOwnError } from './own-errors';
-import type { Ports } from './ports';
+import { nameOf, type Asked, type Ports } from './ports';
 import { readUpdateContainer } from './read-request';
+import { concludeUnread, notReady, passOn, refusalOf, refuse } from './refuse';
 
 interface Update {
   containerId: string;
+  /** Absent until it was read, and of a container that is not known. */
+  event?: UpdateEvent;
   /** The container as it was before; set with `carries`. */
   before: Container | undefined;
   /** Set once it was decided upon. */
@@ -18,6 +20,8 @@ interface Update {
   finish: (() => void) | undefined;
   hasEnded: boolean;
 }
+
+type UpdateEvent = Extract<RuntimeEvent, { kind: 'update-container' }>;
 
 /** An update waits so long for the start of its container. */
 const PATIENCE_MS = 30_000;
@@ -27,16 +31,19 @@ export function interceptUpdateContainer(ports: Ports, underWay: CallsUnderWay):
   const updates = new WeakMap<CallContext, Update>();
 
   const decide = async (message: Uint8Array, update: Update, signal: AbortSignal): Promise<RequestVerdict> => {
-    if (!(await ports.whenReady(signal))) return { refuse: notReady };
     const { containerId, resources } = readUpdateContainer(message);
+    read(ports, update, { containerId, resources });
+    if (!(await ports.whenReady(signal))) return refuse(ports, askedBy(update), signal, notReady);
     if (resources === undefined || (await findContainer(ports, containerId)) === undefined) return message;
     // The runtime would take it and not carry it out while it starts the container.
     await underWay.endOf(containerId, { signal, timeoutMs: PATIENCE_MS });
     const container = ports.node.containers.get(containerId);
     if (!container || update.hasEnded) return message;
-    const answer = await apply(ports, container, resources);
-    if (answer.kind === 'refuse') return { refuse: toOwnError(answer) };
-    const { adjust } = answer;
+    read(ports, update, { containerId, resources });
+    if (!update.event) return message;
+    const applied = await apply(ports, update.event, signal);
+    if ('refuse' in applied) return applied;
+    const { adjust } = applied;
     if (adjust?.cpus === undefined) return message;
     update.containerId = containerId;
     update.before = container;
@@ -60,13 +67,17 @@ export function interceptUpdateContainer(ports: Ports, underWay: CallsUnderWay):
         if (update.hasEnded) await undo(ports, update, 'the caller gave it up');
         return verdict;
       } catch (error) {
-        ports.log.error({ err: error }, 'deciding about an update failed');
-        return { refuse: errorOf(error) };
+        ports.log.error({ ...nameOf(update.event), err: error }, 'deciding about an update failed');
+        return refuse(ports, askedBy(update), call.signal, refusalOf(error));
       }
     },
-    async onEnd({ origin, status }, call) {
+    async onEnd(end, call) {
+      const { origin, status } = end;
       const update = updates.get(call);
-      if (!update) return;
+      if (!update) {
+        concludeUnread(ports, 'update-container', end);
+        return;
+      }
       update.hasEnded = true;
       try {
         if (origin === 'runtime' && status.code === 0) await learn(ports, update);
@@ -79,23 +90,35 @@ export function interceptUpdateContainer(ports: Ports, underWay: CallsUnderWay):
   };
 }
 
+/** Notes whose request it is. A container that was made behind our back is known a little later. */
+function read(
+  { node }: Ports,
+  update: Update,
+  { containerId, resources }: { readonly containerId: string; readonly resources: CpuResources | undefined },
+): void {
+  const container = node.containers.get(containerId);
+  const pod = container && node.pods.get(container.sandboxId);
+  if (pod && resources) update.event = { kind: 'update-container', pod, container, resources, counts: 'when-cleared' };
+}
+
+function askedBy({ event }: Update): Asked {
+  return { event: 'update-container', ...(event && { request: event }) };
+}
+
 /** Decides; others leave CPUs that the container gets more of, else it keeps what it had. */
-async function apply(ports: Ports, container: Container, resources: CpuResources): Promise<RuntimeAnswer> {
-  const pod = ports.node.pods.get(container.sandboxId);
-  if (!pod) return { kind: 'ok' };
-  const answer = await ports.handle({ kind: 'update-container', pod, container, resources });
-  if (answer.kind === 'refuse') return answer;
-  const others = (answer.updates ?? []).flatMap(({ containerId }) =>
-    containerId === container.id ? [] : [containerId],
-  );
-  const failure = others.length === 0 ? undefined : await ports.carryOut(others);
-  if (failure === undefined) return answer;
-  await takeBack(ports, container, failure);
-  return {
-    kind: 'refuse',
-    code: 'UNAVAILABLE',
-    message: 'the CPUs could not be cleared of other containers; try again',
-  };
+async function apply(ports: Ports, event: UpdateEvent, signal: AbortSignal) {
+  const answer = await ports.handle(event);
+  if (answer.kind === 'refuse') return passOn(answer);
+  const others = listOthers(event, answer);
+  const problem = others.length === 0 ? undefined : await ports.carryOut(others);
+  const asked = { event: event.kind, request: event } as const;
+  if (problem === undefined) {
+    if (others.length > 0 && !signal.aborted) ports.conclude({ ...asked, answer });
+    return answer;
+  }
+  await takeBack(ports, event.container, problem);
+  const message = 'the CPUs could not be cleared of other containers; try again';
+  return refuse(ports, asked, signal, { code: 'UNAVAILABLE', message, problem });
 }
 
 /** The runtime has not carried it out. */
@@ -105,14 +128,19 @@ async function undo(ports: Ports, update: Update, because: string): Promise<void
 }
 
 /** The container goes on with the numbers, and so with the CPUs, that it had. */
-async function takeBack(ports: Ports, { id, resources }: Container, because: string): Promise<void> {
+async function takeBack(
+  ports: Ports,
+  { id, resources }: Pick<Container, 'id' | 'resources'>,
+  because: string,
+): Promise<void> {
   const container = ports.node.containers.get(id);
   const pod = container && ports.node.pods.get(container.sandboxId);
   if (!pod || sameNumbers(container.resources, resources)) return;
   const { cpus: _cpus, mems: _mems, ...before } = resources;
-  const answer = await ports.handle({ kind: 'update-container', pod, container, resources: before });
+  const event = { kind: 'update-container', pod, container, resources: before, counts: 'never' } as const;
+  const answer = await ports.handle(event);
   const outcome = answer.kind === 'ok' ? 'an update was taken back' : 'an update could not be taken back';
-  ports.log.warn({ containerId: id, because }, outcome);
+  ports.log.warn({ ...nameOf(event), because }, outcome);
 }
 
 function sameNumbers(a: CpuResources, b: CpuResources): boolean {

@@ -63,9 +63,10 @@ export function openChannel(endpoint: string, service: string): Channel {
     async call(method, request, options = {}) {
       if (closed) throw new CpusetdError('UNAVAILABLE', `${method.name}: the connection to the runtime was closed`);
       // The time runs from here, so that a slow first import does not stretch it.
-      const deadline = Date.now() + (options.timeoutMs ?? defaultTimeoutMs);
+      const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
+      const limits = { timeoutMs, deadline: Date.now() + timeoutMs };
       const client = await (loading ??= connect());
-      return callUnary(client, service, method, request, deadline, options);
+      return callUnary(client, service, method, request, limits, options);
     },
     close() {
       closed = true;
@@ -79,7 +80,7 @@ async function callUnary<Request, Answer>(
   service: string,
   method: UnaryMethod<Request, Answer>,
   request: Request,
-  deadline: number,
+  { timeoutMs, deadline }: { readonly timeoutMs: number; readonly deadline: number },
   { signal, waitForReady = false }: CallOptions,
 ): Promise<Answer> {
   const { Metadata } = await import('@grpc/grpc-js');
@@ -94,7 +95,7 @@ async function callUnary<Request, Answer>(
       { deadline },
       (failure, answer) => {
         signal?.removeEventListener('abort', cancel);
-        if (failure !== null) reject(toCriError(method.name, failure));
+        if (failure !== null) reject(toCriError(method.name, failure, timeoutMs));
         else resolve(answer as Answer);
       },
     );

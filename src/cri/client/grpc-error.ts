@@ -21,12 +21,20 @@ const codeNames: readonly ErrorCode[] = [
   'UNAUTHENTICATED',
 ];
 
-/** Turns the failure of a call into our own error: the status by its name, and whose call it was. */
+/** Turns the failure of a call into our own error: the status by its name, and whose call it was. `timeoutMs`: the time that it had. */
 export function toCriError(
   method: string,
   failure: { readonly code?: unknown; readonly details?: unknown },
+  timeoutMs?: number,
 ): CpusetdError {
   const code = typeof failure.code === 'number' ? (codeNames[failure.code] ?? 'UNKNOWN') : 'UNKNOWN';
   const text = typeof failure.details === 'string' && failure.details !== '' ? failure.details : 'no details given';
+  // The library's own words, and not the runtime's: they tell of its inside, and another number of milliseconds each time.
+  if (code === 'DEADLINE_EXCEEDED' && timeoutMs !== undefined && /^Deadline exceeded/i.test(text))
+    return new CpusetdError(code, `the runtime did not answer ${method} within ${timeoutMs / 1000} s`, {
+      cause: failure,
+    });
+  if (code === 'UNAVAILABLE')
+    return new CpusetdError(code, `the runtime could not be asked ${method}: ${text}`, { cause: failure });
   return new CpusetdError(code, `the runtime answered ${method} with ${code}: ${text}`, { cause: failure });
 }

@@ -92,7 +92,11 @@ async function readDocument(path: string, limits: Limits): Promise<JsonObject> {
     );
     text = bytes.toString('utf8');
   } catch (cause) {
-    throw new KubeError(`the kubeconfig can’t be read: ${path}: ${(cause as Error).message}`, 0, { cause });
+    throw new KubeError(
+      `the kubeconfig can’t be read: ${path}: ${(cause as Error).message}; check the path of --kubeconfig`,
+      0,
+      { cause },
+    );
   }
   try {
     const { parse } = await import('yaml');

@@ -3,6 +3,12 @@ import { open } from 'node:fs/promises';
 
 const MAX_BYTES = 1 << 20;
 
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  ENOTDIR: 'a part of the path is no directory',
+  EACCES: 'permission is denied',
+};
+
 /**
  * Reads a kubeconfig, certificate, key or token, without ever standing still: opening a pipe does not wait for its writer,
  * and a file of a server that is away holds up this call alone. Links are followed, as a renewed certificate is one.
@@ -21,6 +27,8 @@ export async function readCredentialFile(path: string): Promise<Buffer> {
     }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    throw new Error(code ?? message, { cause: error });
+    throw new Error(code === undefined ? message : `${WORDS[code] ?? 'it can’t be opened'} (${code})`, {
+      cause: error,
+    });
   }
 }

@@ -88,7 +88,7 @@ describe('what does not fit is refused with the reason', () => {
     ${'the last shared CPU of a numa container'} | ${'make n/a 2; make e/a 7'}  | ${/6 can be given now.*containers that share the CPUs of a NUMA node keep at least one there/}
     ${'immovable CPUs are not free'}             | ${'make i/a 3; make e/a 5'}  | ${/asked for 5 exclusive CPUs, 4 can be given now: 4 of 7 allocatable/}
     ${'not for immovable ones either'}           | ${'make i/a 3; make i2/a 5'} | ${/asked for 5 fixed CPUs, 4 can be given now: 4 of 7 allocatable/}
-    ${'nothing shared is left for numa'}         | ${'make e/a 7; make n/a 1'}  | ${/asked for 1 CPUs of few NUMA nodes; all nodes together share 0/}
+    ${'nothing shared is left for numa'}         | ${'make e/a 7; make n/a 1'}  | ${/asked for 1 CPU of few NUMA nodes; all nodes together share 0/}
     ${'numa asks for more than there is'}        | ${'make e/a 3; make n/a 5'}  | ${/all nodes together share 4/}
   `('$name', ({ history, because }: { history: string; because: RegExp }) => {
     const node = nodeOf().run(history);

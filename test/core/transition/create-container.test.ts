@@ -1,3 +1,5 @@
+import { nameKept } from '../../../src/core/transition';
+import { specOf } from '../../support/spec-of';
 import { machineOf, NodeDriver, podOf, resourcesOf, without, type Rules } from './node-driver';
 
 test.each`
@@ -23,14 +25,14 @@ test.each`
   expect({ reply: node.reply, state: node.state }).toEqual({ reply, state });
 });
 
-test('a refusal leaves nothing behind: no pod, no container, nothing to save, but a line for the operator', () => {
+test('a refusal leaves nothing behind: no pod, no container, nothing to save, but the reason', () => {
   const node = new NodeDriver().run('ask p/a 8');
   expect({ pods: node.model.pods.size, containers: node.model.containers.size, durable: node.isDurable }).toEqual({
     pods: 0,
     containers: 0,
     durable: false,
   });
-  expect(node.notes.map(({ level, message }) => `${level} ${message}`)).toEqual(['warn refused']);
+  expect(node.notes.map(({ level, message }) => `${level} ${message}`)).toEqual([]);
   expect(node.answer).toMatchObject({ message: expect.stringMatching(/asked for 8 .*7/) });
 });
 
@@ -92,5 +94,48 @@ describe('under policy none', () => {
     const node = new NodeDriver().run('make p/a 2');
     node.setRules({ cpuManagerPolicy: 'none' });
     expect(node.run('end p/a; ask p/a 2').state).toBe('pool 0-7');
+  });
+});
+
+describe('CPUs that are kept for pods whose containers are still to come', () => {
+  const planned = (pods: number): NodeDriver => {
+    const node = new NodeDriver();
+    node.send({ kind: 'synchronize', pods: [], containers: [] });
+    for (let i = 0; i < pods; i++) node.send({ kind: 'pod-spec', spec: specOf(`p${i}`, 'a 1') });
+    return node;
+  };
+
+  test.each`
+    pods | kept
+    ${1} | ${'; 1 CPU is kept for 1 pod that the scheduler has bound to this node and whose containers are still to be created'}
+    ${5} | ${'; 5 CPUs are kept for 5 pods that the scheduler has bound to this node and whose containers are still to be created'}
+  `('are named to who is refused, without the names of others: $pods', ({ pods, kept }) => {
+    const node = planned(Number(pods)).run('ask q/x 7');
+    expect(node.answer).toMatchObject({
+      message: expect.stringMatching(new RegExp(`are? reserved${String(kept)}$|is reserved${String(kept)}$`)),
+    });
+    expect(JSON.stringify(node.answer)).not.toContain('p0');
+  });
+
+  test('are named when it asks for more while it runs', () => {
+    const node = planned(5).run('make q/x 2');
+    const container = node.model.containersOf('q')[0]!;
+    node.send({ kind: 'update-container', pod: podOf('q'), container, resources: resourcesOf(4) });
+    expect(node.answer).toMatchObject({ message: expect.stringMatching(/; 5 CPUs are kept for 5 pods that/) });
+  });
+
+  test('of itself are none, and where it is no lack of CPUs nothing is said of them', () => {
+    const node = planned(1);
+    expect(node.run('ask p0/a 8').answer).toMatchObject({ message: expect.not.stringContaining('kept') });
+  });
+
+  test('are named to the operator with their pods, of many the first', () => {
+    const view = planned(5).model;
+    expect(nameKept(view, { uid: 'q' }, { withNames: true })).toMatch(
+      / for 5 pods \(ns\/p0, ns\/p1, ns\/p2, 2 more\) that/,
+    );
+    const long = planned(0);
+    long.send({ kind: 'pod-spec', spec: specOf('p', 'a 1', { name: 'n'.repeat(5_000) }) });
+    expect(nameKept(long.model, { uid: 'q' }, { withNames: true }).length).toBeLessThan(400);
   });
 });

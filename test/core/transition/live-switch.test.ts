@@ -229,7 +229,7 @@ describe('what cannot be met', () => {
     expect(node.where).toBe('p/a 6-7; p/b 0; q/a 1-3; s/x 4-5; w/a 0');
     expect(node.told).toEqual([
       expect.stringMatching(/^switched a: /),
-      expect.stringMatching(/^not switched b: asked for 1 exclusive CPUs, 0 can be given now/),
+      expect.stringMatching(/^not switched b: asked for 1 exclusive CPU, 0 can be given now/),
     ]);
   });
 });

@@ -56,7 +56,7 @@ test.each`
 
 test.each`
   name                                            | allowed           | kind          | because
-  ${'an affinity of its own is no drift'}         | ${['1,5', '1']}   | ${'kept'}     | ${/; 1 of 2 threads keep to 1 by an affinity of their own$/}
+  ${'an affinity of its own is no drift'}         | ${['1,5', '1']}   | ${'kept'}     | ${/; 1 of 2 threads keeps to 1 by an affinity of its own$/}
   ${'a thread outside of the cpuset is a breach'} | ${['1,5', '0-7']} | ${'violated'} | ${/^threads of it may run on 0,2-4,6-7, outside/}
 `('verdict on threads: $name', ({ allowed, kind, because }) => {
   const { throttles: _throttles, ...verdict } = seeing(true, { threads: sample('1,5', ...(allowed as string[])) });

@@ -1,7 +1,6 @@
-import { pino } from 'pino';
 import { CreateContainerResponse } from '../../../gen/cri/v1/cri';
 import { EventQueue } from '../../../src/app/event-queue';
-import { Transactor } from '../../../src/app/transactor';
+import { Transactor, type SaveProblem, type Transaction } from '../../../src/app/transactor';
 import { CpusetdError } from '../../../src/core/errors';
 import type { ContainerInfo, RuntimeEvent } from '../../../src/core/model/events';
 import { samePromise } from '../../../src/core/model/container';
@@ -9,6 +8,7 @@ import { NodeModel } from '../../../src/core/model/node-model';
 import { createAdapter, type Adapter } from '../../../src/cri/adapter';
 import type { CallContext, CallEnd, Interceptor } from '../../../src/cri/proxy';
 import { EIGHT_CPUS, settingsWith, type Rules } from '../../core/transition/node-driver';
+import { watchLog } from '../../support/watched-log';
 import { createRequest } from './messages';
 
 const OK = { code: 0, message: '' };
@@ -42,6 +42,11 @@ export class Call {
     await this.end({ origin: 'runtime', status: OK });
   }
 
+  /** The proxy refuses it before anybody has seen its request. */
+  async refuseUnread(code: number, message: string): Promise<void> {
+    await this.end({ origin: 'proxy', status: { code, message } });
+  }
+
   async fail(): Promise<void> {
     await this.end({ origin: 'runtime', status: { code: 2, message: 'runtime says no' } });
   }
@@ -70,25 +75,34 @@ export class Stage {
   readContainer: (id: string) => Promise<ContainerInfo | undefined> = () => Promise.resolve(undefined);
   synchronize: () => Promise<void> = () => Promise.reject(new CpusetdError('UNAVAILABLE', 'not asked for'));
   saves = 0;
+  saveProblem: SaveProblem | undefined;
+  onTransaction: (done: Transaction) => void = () => undefined;
+  /** Stands before the transactor; for faults. */
+  beforeHandle: () => void = () => undefined;
   readonly adapter: Adapter;
+  /** Everything that is logged. */
+  readonly lines = watchLog();
 
   constructor(rules: Rules = {}) {
     this.model = new NodeModel(EIGHT_CPUS, settingsWith(rules));
-    const log = pino({ level: 'silent' });
+    const { log } = this.lines;
     const transactor = new Transactor({
       model: this.model,
       now: () => '2026-01-01T00:00:00Z',
-      save: () => (this.saves++, undefined),
+      save: () => (this.saves++, this.saveProblem),
       mover: { move: () => (this.writes ? undefined : { kind: 'off', because: 'off' }) },
       log,
+      observer: { onTransaction: (done) => this.onTransaction(done) },
     });
     const queue = new EventQueue((events) => {
+      this.beforeHandle();
       this.events.push(...events.map(({ kind }) => kind));
       return transactor.handleAll(events);
     });
     this.adapter = createAdapter({
       node: this.model,
       handle: queue.handle,
+      conclude: (end) => transactor.conclude(end),
       whenReady: () => this.ready,
       carryOut: async (asked) => {
         const ids = asked.filter((id) => this.isBehind(id));

@@ -190,7 +190,7 @@ describe.each([
   test('as the kubeconfig', async () => {
     put(at('kubeconfig'));
     await expect(get(new KubeClient({ kind: 'file', path: at('kubeconfig') }, end.signal))).rejects.toMatchObject({
-      message: `the kubeconfig can’t be read: ${at('kubeconfig')}: it is not a regular file`,
+      message: `the kubeconfig can’t be read: ${at('kubeconfig')}: it is not a regular file; check the path of --kubeconfig`,
     });
   });
 

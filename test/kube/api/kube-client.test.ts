@@ -109,7 +109,9 @@ test('an answer without an end is not taken in whole', async () => {
 
 test('a kubeconfig may come later, and change', async () => {
   const client = clientOf();
-  await expect(get(client)).rejects.toMatchObject({ message: expect.stringMatching(/can’t be read: .*ENOENT/) });
+  await expect(get(client)).rejects.toMatchObject({
+    message: expect.stringMatching(/can’t be read: .*: no such file \(ENOENT\); check the path of --kubeconfig$/),
+  });
   const tokens: unknown[] = [];
   const url = await serve(({ headers }, response) => {
     tokens.push(headers.authorization);

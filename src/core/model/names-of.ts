@@ -1,0 +1,32 @@
+import type { Container } from './container';
+import type { ContainerInfo, PodInfo } from './events';
+import type { NodeView } from './node-model';
+
+/** The names that a line of the log has for a container: everyone who reads it knows the pod by them. */
+export interface Names {
+  readonly podUid: string;
+  /** `namespace/name`. */
+  readonly pod: string;
+  readonly container: string;
+  readonly containerId: string;
+}
+
+/** Names a container in a note or a line of the log. */
+export function namesOf(
+  { uid, namespace, name }: Pick<PodInfo, 'uid' | 'namespace' | 'name'>,
+  { id, name: container }: Pick<ContainerInfo, 'id' | 'name'>,
+): Names {
+  return { podUid: uid, pod: `${namespace}/${name}`, container, containerId: id };
+}
+
+/** The same of a container that the model has, or had a moment ago. */
+export function namesIn(
+  view: Pick<NodeView, 'pods' | 'podsOf' | 'assignmentsOf'>,
+  container: Pick<Container, 'id' | 'name' | 'podUid' | 'sandboxId'>,
+): Names {
+  const { podUid: uid, sandboxId } = container;
+  const pod = view.pods.get(sandboxId) ?? view.podsOf(uid)[0];
+  const held = pod ? undefined : view.assignmentsOf(uid)[0];
+  const { namespace = held?.podNamespace ?? '', name = held?.podName ?? '' } = pod ?? {};
+  return namesOf({ uid, namespace, name }, container);
+}

@@ -1,0 +1,4 @@
+/** A count with its noun: `1 CPU`, `2 CPUs`. `many` where it is not `one` with an s. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

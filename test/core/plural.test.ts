@@ -1,0 +1,31 @@
+import { plural } from '../../src/core/plural';
+import { refuseForLack, refuseSplitCores } from '../../src/core/policy/refusals';
+import { snapshotFor } from '../../src/core/transition';
+import { NO_OPTIONS } from '../../src/core/model/settings';
+import { NodeDriver } from './transition/node-driver';
+
+test.each`
+  count  | want
+  ${0}   | ${'0 CPUs'}
+  ${1}   | ${'1 CPU'}
+  ${2}   | ${'2 CPUs'}
+  ${0.5} | ${'0.5 CPUs'}
+`('$want', ({ count, want }) => {
+  expect(plural(Number(count), 'CPU')).toBe(want);
+});
+
+test('another plural than with an s, and a verb', () => {
+  expect([1, 2].map((count) => plural(count, 'CPU is', 'CPUs are'))).toEqual(['1 CPU is', '2 CPUs are']);
+});
+
+test('a refusal of one CPU reads as one', () => {
+  const snapshot = snapshotFor(new NodeDriver().run('make p/a 6').model, { uid: 'q' }, 'x');
+  const terms = { kind: 'static', word: 'exclusive', options: NO_OPTIONS, alone: true } as const;
+  expect(refuseForLack(snapshot, terms, 1, 1)).toMatchObject({
+    because:
+      'asked for 1 exclusive CPU, 1 can be given now: 1 of 7 allocatable CPUs is free, 1 of 8 online is reserved',
+  });
+  expect(refuseSplitCores(snapshot, 1)).toMatchObject({
+    because: expect.stringMatching(/^asked for 1 exclusive CPU;/) as string,
+  });
+});
