@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { CpuSet } from '../core/cpuset';
 import type { Container } from '../core/model/container';
 import type { ContainerInfo } from '../core/model/events';
@@ -19,15 +20,26 @@ function observe(cgroups: Cgroups, cgroupsPath: string): Observation {
   return at.kind === 'refused' ? { kind: 'unreadable', because: at.because } : observeCpuset(cgroups, at.path);
 }
 
-/** The live cpusets of the running ones among the containers; who can't be read is left out. */
+/**
+ * The live cpusets of the running ones among the containers; who can't be read is left out. On cgroup version 1 a new cgroup is given
+ * its parent's CPUs, since without any nothing could run in it: who has just these has no cpuset of its own, and is left out too.
+ */
 export function readLiveCpusets(cgroups: Cgroups, containers: readonly ContainerInfo[]): LiveCpusets {
   const live = new Map<string, CpuSet>();
   for (const { id, phase, cgroupsPath } of containers) {
     if (phase !== 'running') continue;
     const observation = observe(cgroups, cgroupsPath);
-    if (observation.kind === 'seen') live.set(id, observation.cpus);
+    if (observation.kind === 'seen' && !isParents(cgroups, cgroupsPath, observation.cpus))
+      live.set(id, observation.cpus);
   }
   return live;
+}
+
+function isParents(cgroups: Cgroups, cgroupsPath: string, cpus: CpuSet): boolean {
+  const at = cgroupPathOf(cgroupsPath);
+  if (cgroups.version !== 1 || at.kind === 'refused') return false;
+  const parent = cgroups.readCpus(posix.dirname(at.path));
+  return parent.kind === 'found' && parent.cpus.equals(cpus);
 }
 
 interface Look {

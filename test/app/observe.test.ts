@@ -25,6 +25,23 @@ test('only the cpuset of a running container is live: the cgroup of another one 
 });
 
 test.each`
+  version | own      | live
+  ${1}    | ${'0-3'} | ${[]}
+  ${1}    | ${'2-3'} | ${[['running', '2-3']]}
+  ${2}    | ${'0-3'} | ${[['running', '0-3']]}
+  ${2}    | ${''}    | ${[['running', '']]}
+`('cgroup version $version: below a parent with CPUs 0-3, CPUs "$own" are live as $live', ({ version, own, live }) => {
+  const [cpus, parent] = [own as string, '0-3'].map(parseCpuList);
+  const cgroups = {
+    version,
+    readCpuset: () => ({ kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty }),
+    readCpus: (dir: string) => ({ kind: dir === '/kubepods/pod1' ? 'found' : 'missing', cpus: parent }),
+  } as unknown as Cgroups;
+  const found = [...readLiveCpusets(cgroups, [containerIn('running')])];
+  expect(found.map(([id, list]) => [id, list.toString()])).toEqual(live);
+});
+
+test.each`
   name                                | effective | active
   ${'lacks CPUs: what could it have'} | ${'2'}    | ${'0-2,4-7'}
   ${'has them all: nobody asks'}      | ${'2-3'}  | ${undefined}
