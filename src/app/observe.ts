@@ -1,11 +1,12 @@
+import { posix } from 'node:path';
 import { CpuSet } from '../core/cpuset';
 import type { Container } from '../core/model/container';
 import type { ContainerInfo } from '../core/model/events';
 import { hasCgroup } from '../core/plan/plan-moves';
 import type { LiveCpusets } from '../core/transition';
-import type { Observation, Quota, Seen, ThreadSample } from '../core/verdict/observation';
+import type { Observation, Quota, Seen, ThreadSample, UnreadQuota } from '../core/verdict/observation';
 import { sampleThreads } from '../core/verdict/sample-threads';
-import { cgroupPathOf, type Cgroups } from '../host';
+import { cgroupPathOf, type Cgroups, type QuotaReading } from '../host';
 import { messageOf, type Faults } from './faults';
 import { podCgroupOf } from './pod-cgroup';
 
@@ -19,21 +20,32 @@ function observe(cgroups: Cgroups, cgroupsPath: string): Observation {
   return at.kind === 'refused' ? { kind: 'unreadable', because: at.because } : observeCpuset(cgroups, at.path);
 }
 
-/** The live cpusets of the running ones among the containers; who can't be read is left out. */
+/**
+ * The live cpusets of the running ones among the containers; who can't be read is left out. On cgroup version 1 a new cgroup is given
+ * its parent's CPUs, since without any nothing could run in it: who has just these has no cpuset of its own, and is left out too.
+ */
 export function readLiveCpusets(cgroups: Cgroups, containers: readonly ContainerInfo[]): LiveCpusets {
   const live = new Map<string, CpuSet>();
   for (const { id, phase, cgroupsPath } of containers) {
     if (phase !== 'running') continue;
     const observation = observe(cgroups, cgroupsPath);
-    if (observation.kind === 'seen') live.set(id, observation.cpus);
+    if (observation.kind === 'seen' && !isParents(cgroups, cgroupsPath, observation.cpus))
+      live.set(id, observation.cpus);
   }
   return live;
+}
+
+function isParents(cgroups: Cgroups, cgroupsPath: string, cpus: CpuSet): boolean {
+  const at = cgroupPathOf(cgroupsPath);
+  if (cgroups.version !== 1 || at.kind === 'refused') return false;
+  const parent = cgroups.readCpus(posix.dirname(at.path));
+  return parent.kind === 'found' && parent.cpus.equals(cpus);
 }
 
 interface Look {
   readonly known: Observation | undefined;
   /** Of the pods that were looked at already. */
-  readonly podQuotas: Map<string, Quota | undefined>;
+  readonly podQuotas: Map<string, QuotaReading>;
   readonly sampled: boolean;
 }
 
@@ -58,7 +70,7 @@ export class Onlooker {
       sampled,
     }: { readonly before: (id: string) => Observation | undefined; readonly sampled?: ReadonlySet<string> },
   ): Map<string, Observation> {
-    const podQuotas = new Map<string, Quota | undefined>();
+    const podQuotas = new Map<string, QuotaReading>();
     return new Map(
       containers.map((container) => {
         const { id } = container;
@@ -97,18 +109,19 @@ export class Onlooker {
     const threads = sampled ? this.sample(at.path, observation.effective) : kept;
     const active = hasAll(container, observation) ? undefined : this.cgroups.readActive();
     const seen = { ...observation, ...(active && { active }), ...(threads && { threads }) };
-    if (container.placement !== 'exclusive') return seen;
+    if (container.placement !== 'exclusive' && container.quota === undefined) return seen;
 
     const pod = podCgroupOf(at.path, container.podUid);
-    if (pod !== undefined && !podQuotas.has(pod)) podQuotas.set(pod, this.readQuota(pod));
-    const quota = this.readQuota(at.path);
-    const podQuota = pod === undefined ? undefined : podQuotas.get(pod);
-    return { ...seen, ...(quota && { quota }), ...(podQuota && { podQuota }) };
-  }
-
-  private readQuota(dir: string): Quota | undefined {
-    const reading = this.cgroups.readQuota(dir);
-    return reading.kind === 'found' ? { quotaUs: reading.quotaUs, periodUs: reading.periodUs } : undefined;
+    if (pod !== undefined && !podQuotas.has(pod)) podQuotas.set(pod, this.cgroups.readQuota(pod));
+    const quota = this.cgroups.readQuota(at.path);
+    const podQuota = (pod === undefined ? undefined : podQuotas.get(pod)) ?? NOT_THERE;
+    const unread = [...listUnread('container', quota), ...listUnread('pod', podQuota)];
+    return {
+      ...seen,
+      ...(quota.kind === 'found' && { quota: quotaOf(quota) }),
+      ...(podQuota.kind === 'found' && { podQuota: quotaOf(podQuota) }),
+      ...(unread.length > 0 && { unread }),
+    };
   }
 
   private sample(dir: string, effective: CpuSet): ThreadSample | undefined {
@@ -119,6 +132,17 @@ export class Onlooker {
       reading.threads.map(({ allowed }) => allowed),
     );
   }
+}
+
+const NOT_THERE: QuotaReading = { kind: 'missing' };
+
+function quotaOf({ quotaUs, periodUs }: Quota): Quota {
+  return { quotaUs, periodUs };
+}
+
+/** Where there is no such file there is no quota; and none anywhere where the controller is not mounted. */
+function listUnread(of: UnreadQuota['of'], reading: QuotaReading): UnreadQuota[] {
+  return reading.kind === 'error' && reading.errno !== 'ENODEV' ? [{ of, because: reading.because }] : [];
 }
 
 function hasAll({ promise }: Container, { effective }: Seen): boolean {

@@ -5,6 +5,7 @@ import { takeKnown } from '../core/model/known-before';
 import { namesIn } from '../core/model/names-of';
 import type { NodeModel } from '../core/model/node-model';
 import { hasCgroup, planMoves } from '../core/plan/plan-moves';
+import { planQuotas, type QuotaStep } from '../core/plan/plan-quotas';
 import {
   compareListing,
   reconcile,
@@ -17,16 +18,15 @@ import { judge, type Verdict } from '../core/verdict/judge';
 import { isOutdated, matterOf } from '../core/verdict/judgement';
 import type { Observation, Seen } from '../core/verdict/observation';
 import type { Restraint } from '../core/verdict/restraint';
-import { findThrottles } from '../core/verdict/throttling';
 import type { Cgroups } from '../host';
 import type { Alarms } from './alarms';
 import type { DriftClues } from './drift-clues';
 import type { Faults } from './faults';
-import { liftQuotas } from './lift-quotas';
 import { ListingLog } from './listing-log';
 import { Onlooker } from './observe';
 import { OverdueCreations } from './overdue-creations';
 import { PendingLine } from './pending-line';
+import { QuotaWriter } from './quota-writer';
 import { ReadBackLine, type Asked, type Urgency } from './read-back-line';
 import { RepairBook } from './repair-book';
 import type { Transactor } from './transactor';
@@ -77,6 +77,7 @@ interface SweepOptions {
 export class Reconciler {
   private readonly repairs = new RepairBook();
   private readonly onlooker: Onlooker;
+  private readonly quotas: QuotaWriter;
   private readonly overdue = new OverdueCreations();
   private readonly pending: PendingLine;
   private readonly listingLog: ListingLog;
@@ -88,6 +89,7 @@ export class Reconciler {
 
   constructor(private readonly parts: ReconcilerParts) {
     this.onlooker = new Onlooker(parts.cgroups, parts.faults);
+    this.quotas = new QuotaWriter(parts);
     this.pending = new PendingLine(parts);
     this.listingLog = new ListingLog(parts);
     this.line = new ReadBackLine({
@@ -203,8 +205,7 @@ export class Reconciler {
       return true;
     }
     const isLearnt = isCarriedOut || observation.kind !== 'seen' || container.promise === undefined;
-    if (verdict.kind === 'drifted' || !isLearnt || findThrottles(model, container, observation).length > 0)
-      return false;
+    if (verdict.kind === 'drifted' || !isLearnt || planQuotas(model, container, observation).length > 0) return false;
     this.record(container, verdict, observation);
     if (observation.kind === 'seen') this.settle({ containerId: container.id, verdict }, observation, nowMs);
     return true;
@@ -225,7 +226,7 @@ export class Reconciler {
         () => this.keep(one, looked.get(one.containerId)!, observations.get(one.containerId)!, nowMs),
         one.containerId,
       );
-    this.lookAgain(judged, this.liftQuotas(observations));
+    this.lookAgain(judged, this.writeQuotas(judged));
   }
 
   private endSweep(): void {
@@ -331,15 +332,13 @@ export class Reconciler {
   }
 
   /** Returns whose quotas were written. */
-  private liftQuotas(observations: ReadonlyMap<string, Observation>): string[] {
-    const { model, cgroups, writes, log, faults } = this.parts;
+  private writeQuotas(judged: readonly Judged[]): string[] {
+    const { writes, faults } = this.parts;
     if (!writes) return [];
-    const lift = (id: string, observation: Observation): boolean => {
-      const container = model.containers.get(id);
-      return container !== undefined && liftQuotas({ view: model, cgroups, log }, container, observation);
-    };
-    return [...observations].flatMap(([id, observation]) =>
-      faults.contain('lifting the quota of', () => lift(id, observation), id) === true ? [id] : [],
+    const written = (containerId: string, step: QuotaStep): boolean =>
+      faults.contain('writing the quota of', () => this.quotas.write(step), containerId) === true;
+    return judged.flatMap(({ containerId, quotas = [] }) =>
+      quotas.filter((step) => written(containerId, step)).length > 0 ? [containerId] : [],
     );
   }
 
@@ -400,6 +399,7 @@ export class Reconciler {
     verdicts.keepOnly(model.allContainers);
     clues.keepOnly(model.allContainers);
     this.repairs.keepOnly(model.allContainers);
+    this.quotas.keepOnly(model.allContainers);
     for (const id of this.handedOver) if (!model.allContainers.has(id)) this.handedOver.delete(id);
     for (const { kind, subject } of alarms.list())
       if (kind === 'repairs-stopped' && !model.allContainers.has(subject)) alarms.clear(kind, subject);

@@ -4,6 +4,7 @@ export { cgroupPathOf, cgroupPathOfParent } from './cgroup/cgroup-path';
 export type { WriteOutcome } from './cgroup/cgroup-file';
 export { CgroupError } from './cgroup/find-hierarchies';
 export { openCgroups, type Cgroups } from './cgroup/open-cgroups';
+export type { QuotaReading } from './cgroup/quota';
 export type { ThreadInfo, ThreadsReading } from './cgroup/threads';
 export type { CpusetWatch } from './cgroup/watch-cpusets';
 export { readOffline } from './sysfs/read-offline';

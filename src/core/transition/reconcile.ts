@@ -2,6 +2,7 @@ import { CpuSet } from '../cpuset';
 import { samePromise, type Container } from '../model/container';
 import { namesIn } from '../model/names-of';
 import { hasCgroup, planMoves, type Move } from '../plan/plan-moves';
+import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
 import type { LikelyCause } from '../verdict/drift-cause';
 import { judge, type Verdict } from '../verdict/judge';
 import type { Observation, Seen } from '../verdict/observation';
@@ -13,6 +14,8 @@ export interface Judged {
   readonly verdict: Verdict;
   /** Where the kernel has something else than was promised. */
   readonly drift?: Drift;
+  /** CFS quotas that are not what they have to be. */
+  readonly quotas?: readonly QuotaStep[];
 }
 
 export interface Drift extends Partial<LikelyCause> {
@@ -42,14 +45,21 @@ export function reconcile(
   const judged = found.map(({ container, observation, verdict }): Judged => {
     const containerId = container.id;
     if (observation.kind !== 'seen') return { containerId, verdict };
+    const planned = planQuotas(draft.model, container, observation);
+    const quotas = planned.length > 0 && { quotas: planned };
     if (verdict.kind !== 'drifted') {
-      learnKept(draft, container);
-      return { containerId, verdict };
+      if (isQuotaSeen(observation, planned)) learnKept(draft, container);
+      return { containerId, verdict, ...quotas };
     }
     const drift = handleDrift(draft, container, { seen: observation, verdict }, policy);
-    return { containerId, verdict: { ...verdict, because: tell(verdict, drift) }, drift };
+    return { containerId, verdict: { ...verdict, because: tell(verdict, drift) }, drift, ...quotas };
   });
   return { judged, moves: planMoves(draft) };
+}
+
+/** The container's own quota was read, and is as it has to be. */
+function isQuotaSeen({ unread = [] }: Seen, planned: readonly QuotaStep[]): boolean {
+  return [...unread, ...planned].every(({ of }) => of !== 'container');
 }
 
 /** The kernel has what was promised, whoever carried it out; what we believed before could keep a later move from being made. */

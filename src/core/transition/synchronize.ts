@@ -18,7 +18,10 @@ import { releasePod, rememberPod } from './pods';
 /** The note about a container that started without us; its fields name pod and container. */
 export const FOUND_UNPINNED = 'found unpinned';
 
-/** What the kernel has for each running container now, by container id. */
+/**
+ * The cpuset that the kernel has for each running container now, by container id. One that has none of its own, but that of its parent,
+ * is empty or absent.
+ */
 export type LiveCpusets = ReadonlyMap<string, CpuSet>;
 
 /**
@@ -62,7 +65,8 @@ export function synchronize(
     }
     learnRecord(draft, container, live);
   }
-  for (const container of fresh) noteGap(draft, podById.get(container.sandboxId)!, container);
+  for (const container of fresh)
+    if (!wasPlacedBefore(container, live)) noteGap(draft, podById.get(container.sandboxId)!, container);
 }
 
 /** Assignments go by name: who comes second must not take the CPUs of one that runs. */
@@ -171,10 +175,18 @@ function learnRecord(draft: Draft, container: ContainerInfo, live: LiveCpusets):
   });
 }
 
-/** Started without us: the runtime's record carries no cpuset at all, and ours always does. */
+/**
+ * A process before this one met the container already, and told of it. The record in the runtime follows late, or never where there is
+ * no way to write it; what was moved in the kernel stays there.
+ */
+function wasPlacedBefore({ id, resources }: ContainerInfo, live: LiveCpusets): boolean {
+  return resources.cpus !== undefined || live.get(id)?.isEmpty === false;
+}
+
+/** Started without us: neither the runtime's record nor the kernel carries a cpuset of its own, and ours always do. */
 function noteGap(draft: Draft, pod: PodInfo, container: ContainerInfo): void {
   const known = draft.model.containers.get(container.id);
-  if (container.resources.cpus !== undefined || known?.placement === 'left-alone') return;
+  if (known?.placement === 'left-alone') return;
   draft.note('warn', FOUND_UNPINNED, {
     ...namesOf(pod, container),
     placement: known?.placement,

@@ -1,11 +1,13 @@
 import { CpuSet } from '../cpuset';
+import { DEFAULT_PERIOD_US } from '../inference';
 import { keyOf, type Assignment } from '../model/assignment';
-import type { Container, CpuPromise } from '../model/container';
+import type { Container, CpuPromise, PromisedQuota } from '../model/container';
 import { cpusOf, isAssigned, KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import { optionNames, type Settings } from '../model/settings';
 import { hasCgroup } from '../plan/plan-moves';
-import type { Observation, Seen } from './observation';
+import { planQuotas } from '../plan/plan-quotas';
+import type { Observation, Quota, Seen, UnreadQuota } from './observation';
 import { describeQuota, isLimit, wasLifted } from './throttling';
 import { plural } from '../plural';
 
@@ -35,6 +37,9 @@ export function judge(view: NodeView, container: Container, observation: Observa
   if (drift !== undefined) return { kind: 'drifted', because: drift };
   const breach = findBreach(view, container, promise, observation);
   if (breach !== undefined) return { kind: 'violated', because: breach };
+  const unread = observation.unread ?? [];
+  if (unread.length > 0 && (promise.quota || wasLifted(view, container)))
+    return { kind: 'unknown', because: unread.map(describeUnread).join('; ') };
   const standing = judgeStanding(view, container);
   const remarks = listRemarks(view, container, observation);
   return { ...standing, because: [standing.because, ...remarks].join('; ') };
@@ -66,7 +71,22 @@ function findBreach(view: NodeView, container: Container, promise: CpuPromise, s
     return `threads of it may run on ${seen.threads.outside.toString()}, outside of its cpuset`;
   if (isLimit(seen.quota) && wasLifted(view, container))
     return `throttled: a CFS quota of ${describeQuota(seen.quota)} applies, which was to be lifted`;
+  const unset = planQuotas(view, container, seen).find(({ of, to }) => of === 'container' && to.quotaUs >= 0);
+  if (unset)
+    return `its CFS quota is ${describeSeen(seen.quota)}, and ${describePromised(unset.to)} was to be set again`;
   return undefined;
+}
+
+function describeUnread({ of, because }: UnreadQuota): string {
+  return `the CFS quota of ${of === 'pod' ? 'its pod' : 'the container'} could not be read: ${because}`;
+}
+
+function describeSeen(quota: Quota | undefined): string {
+  return isLimit(quota) ? describeQuota(quota) : 'none';
+}
+
+function describePromised({ quotaUs, periodUs }: PromisedQuota): string {
+  return describeQuota({ quotaUs, periodUs: periodUs ?? DEFAULT_PERIOD_US });
 }
 
 function whatNarrows(
@@ -84,8 +104,14 @@ function whatNarrows(
 }
 
 /** What the operator may want to know although the promise is kept. */
-function listRemarks(view: NodeView, container: Container, { quota, podQuota, threads }: Seen): string[] {
-  const remarks: string[] = [];
+function listRemarks(view: NodeView, container: Container, seen: Seen): string[] {
+  const { quota, podQuota, threads, unread = [] } = seen;
+  const remarks = unread.map(describeUnread);
+  const unset = planQuotas(view, container, seen).find(({ of, to }) => of === 'pod' && to.quotaUs >= 0);
+  if (unset)
+    remarks.push(
+      `the CFS quota of its pod is ${describeSeen(podQuota)}, and ${describePromised(unset.to)} was to be set again`,
+    );
   if (isLimit(podQuota) && wasLifted(view, container))
     remarks.push(`throttled with the rest of its pod by the CFS quota of ${describeQuota(podQuota)}`);
   if (container.placement === 'exclusive' && !wasLifted(view, container) && isLimit(quota))

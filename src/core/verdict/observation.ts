@@ -14,10 +14,12 @@ export type Observation =
        */
       readonly active?: CpuSet;
       readonly mems: CpuSet;
-      /** The CFS quota of the container's own cgroup; absent when it was not looked at. */
+      /** The CFS quota of the container's own cgroup; absent when it was not looked at, could not be read, or there is none. */
       readonly quota?: Quota;
       /** The CFS quota of the pod's cgroup, which holds for all its containers together. */
       readonly podQuota?: Quota;
+      /** Quotas that could not be read: whether they are limits is not known. Absent = none. */
+      readonly unread?: readonly UnreadQuota[];
       /** Absent until its turn in the sampling came. */
       readonly threads?: ThreadSample;
     }
@@ -31,6 +33,11 @@ export interface Quota {
   /** CPU time in each period; -1 = no limit. */
   readonly quotaUs: number;
   readonly periodUs: number;
+}
+
+export interface UnreadQuota {
+  readonly of: 'container' | 'pod';
+  readonly because: string;
 }
 
 /** What some of a container's threads may run on (`Cpus_allowed_list`). */

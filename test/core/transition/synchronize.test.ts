@@ -101,15 +101,73 @@ test('a running exclusive container keeps its CPUs under new rules that would no
 });
 
 test.each`
-  name                                                 | before          | listing                  | notes
-  ${'started without us'}                              | ${''}           | ${'q/s#1 0 - 0-7'}       | ${['found unpinned']}
-  ${'created without us'}                              | ${''}           | ${'q/s#1 0 - - created'} | ${['found unpinned']}
-  ${'its record has a cpuset, so somebody was there'}  | ${''}           | ${'q/s#1 0 0-7 0-7'}     | ${[]}
-  ${'known to us'}                                     | ${'make q/s 0'} | ${'q/s#1 0 - 0-7'}       | ${[]}
-  ${'restarted without us on CPUs that waited for it'} | ${'make p/a 2'} | ${'p/a#2 2 - 0-7'}       | ${['found unpinned']}
+  name                                                  | before          | listing                  | notes
+  ${'started without us'}                               | ${''}           | ${'q/s#1 0 - -'}         | ${['found unpinned']}
+  ${'created without us'}                               | ${''}           | ${'q/s#1 0 - - created'} | ${['found unpinned']}
+  ${'its record has a cpuset, so somebody was there'}   | ${''}           | ${'q/s#1 0 0-7 0-7'}     | ${[]}
+  ${'known to us'}                                      | ${'make q/s 0'} | ${'q/s#1 0 - 0-7'}       | ${[]}
+  ${'restarted without us on CPUs that waited for it'}  | ${'make p/a 2'} | ${'p/a#2 2 - -'}         | ${['found unpinned']}
+  ${'the kernel has one for it, so somebody was there'} | ${''}           | ${'q/s#1 0 - 0-7'}       | ${[]}
 `('$name: notes', ({ before, listing, notes }: { before: string; listing: string; notes: string[] }) => {
   const node = synchronize(new NodeDriver().run(before), listing);
   expect(node.notes.map(({ message }) => message).filter((message) => message === 'found unpinned')).toEqual(notes);
+});
+
+describe('a container that started without us is told once', () => {
+  /** A process that died and starts again: it has what is on disk, and the kernel has what was written. */
+  function restart(before: NodeDriver): NodeDriver {
+    const node = new NodeDriver();
+    for (const assignment of before.model.assignments.values())
+      node.model.apply({ kind: 'put-assignment', assignment });
+    return node;
+  }
+
+  const toldOf = ({ notes }: NodeDriver): unknown[] =>
+    notes.filter(({ message }) => message === 'found unpinned').map(({ fields }) => fields['containerId']);
+
+  /** The same list again; the runtime's record has no cpuset yet, the kernel has what each was moved to. */
+  function again(node: NodeDriver, listing: string): string {
+    const lines = listing.split(';').map((line) => {
+      const [id = '', count = ''] = line.trim().split(' ');
+      return `${id} ${count} - ${node.model.containers.get(id)!.promise!.cpus.toString()}`;
+    });
+    return lines.join('; ');
+  }
+
+  test.each`
+    name                                               | listing
+    ${'with CPUs of its own'}                          | ${'p/a#1 2 - -'}
+    ${'in a shared pool of all CPUs'}                  | ${'q/s#1 0 - -'}
+    ${'in the shared pool, beside one with its own'}   | ${'p/a#1 2 - -; q/s#1 0 - -'}
+  `('$name: not again after each of many restarts', ({ listing }: { listing: string }) => {
+    let node = synchronize(new NodeDriver(), listing);
+    expect(toldOf(node)).toHaveLength(listing.split(';').length);
+    for (let i = 0; i < 5; i++) {
+      node = synchronize(restart(node), again(node, listing));
+      expect(toldOf(node)).toEqual([]);
+    }
+  }); // prettier-ignore
+
+  test('one that starts between two of the restarts is told, and only that one', () => {
+    const listing = 'p/a#1 2 - -; q/s#1 0 - -';
+    const node = synchronize(new NodeDriver(), listing);
+    const next = synchronize(restart(node), `${again(node, listing)}; r/t#1 0 - -`);
+    expect(toldOf(next)).toEqual(['r/t#1']);
+  });
+
+  test('its CPUs changed while nobody could move it: it is no news that it was met before', () => {
+    const listing = 'p/a#1 2 - -; q/s#1 0 - -';
+    const before = synchronize(new NodeDriver(), listing);
+    const then = again(before, listing);
+    const node = restart(before.run('make x/y 2'));
+    expect(toldOf(synchronize(node, then))).toEqual([]);
+  });
+
+  test('it is told by the process that met it first, and not when that one synchronizes again', () => {
+    const node = synchronize(new NodeDriver(), 'q/s#1 0 - -');
+    expect(toldOf(node)).toEqual(['q/s#1']);
+    expect(toldOf(synchronize(node, 'q/s#1 0 - -'))).toEqual([]);
+  });
 });
 
 test('a pod that was stopped before the connection was lost is still stopped after', () => {

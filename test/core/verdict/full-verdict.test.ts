@@ -1,6 +1,6 @@
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { judge } from '../../../src/core/verdict/judge';
-import type { Observation, Quota, ThreadSample } from '../../../src/core/verdict/observation';
+import type { Observation, Quota, ThreadSample, UnreadQuota } from '../../../src/core/verdict/observation';
 import { sampleThreads } from '../../../src/core/verdict/sample-threads';
 import { findThrottles } from '../../../src/core/verdict/throttling';
 import { buildTopology } from '../../../src/core/topology';
@@ -11,7 +11,10 @@ const sample = (effective: string, ...allowed: string[]): ThreadSample =>
   sampleThreads(parseCpuList(effective), allowed.map(parseCpuList));
 
 /** A pinned container on CPUs 1,5, seen with its cpuset as promised. */
-function seeing(lift: boolean, more: { quota?: Quota; podQuota?: Quota; threads?: ThreadSample }) {
+function seeing(
+  lift: boolean,
+  more: { quota?: Quota; podQuota?: Quota; unread?: readonly UnreadQuota[]; threads?: ThreadSample },
+) {
   const node = new NodeDriver(undefined, { liftCpuQuota: lift }).run('make p/a 2');
   const container = node.container('p/a')!;
   const own = container.promise!.cpus;
@@ -33,6 +36,20 @@ test.each`
   const [own, pod] = [asQuota(quota), asQuota(podQuota)];
   expect(seeing(lift, { ...(own && { quota: own }), ...(pod && { podQuota: pod }) })).toEqual({
     throttles,
+    kind,
+    because: expect.stringMatching(because as RegExp),
+  });
+});
+
+test.each`
+  name                                                  | lift     | of             | kind         | because
+  ${'its own, which was lifted, counts as not known'}   | ${true}  | ${'container'} | ${'unknown'} | ${/^the CFS quota of the container could not be read: EIO$/}
+  ${"its pod's, which was lifted, counts as not known"} | ${true}  | ${'pod'}       | ${'unknown'} | ${/^the CFS quota of its pod could not be read: EIO$/}
+  ${'one of which nothing was promised is told'}        | ${false} | ${'container'} | ${'kept'}    | ${/^2 exclusive CPUs.*; the CFS quota of the container could not be read: EIO$/}
+`('a quota that can not be read: $name', ({ lift, of, kind, because }) => {
+  const unread = [{ of: of as UnreadQuota['of'], because: 'EIO' }];
+  expect(seeing(lift as boolean, { unread })).toMatchObject({
+    throttles: [],
     kind,
     because: expect.stringMatching(because as RegExp),
   });

@@ -2,15 +2,16 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { liftQuotas } from '../../src/app/lift-quotas';
+import { QuotaWriter } from '../../src/app/quota-writer';
 import type { Container } from '../../src/core/model/container';
-import { openCgroups } from '../../src/host';
+import { planQuotas } from '../../src/core/plan/plan-quotas';
+import { openCgroups, type Cgroups } from '../../src/host';
 import { cpus, NodeDriver } from '../core/transition/node-driver';
 
 /** A cgroup v2 tree of plain files with a pinned container in it, whose quota was lifted with its CPUs. */
 let root: string;
 let node: NodeDriver;
-let logged: { readonly level: number; readonly of: string }[];
+let logged: { readonly level: number; readonly of: string; readonly msg: string }[];
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'lift-'));
   writeFileSync(join(root, 'cgroup.controllers'), 'cpuset cpu');
@@ -36,9 +37,11 @@ function lift(more: Partial<Container> = {}, quotas = { own: 200_000, pod: 200_0
   );
   const container: Container = { ...node.container('p/a')!, ...more };
   const [quota, podQuota] = [quotas.own, quotas.pod].map((quotaUs) => ({ quotaUs, periodUs: 100_000 }));
-  return liftQuotas({ view: node.model, cgroups: openCgroups({ cgroupRoot: root }), log }, container, {
+  const steps = planQuotas(node.model, container, {
     kind: 'seen', cpus: cpus('1,5'), effective: cpus('1,5'), mems: cpus(''), quota: quota!, podQuota: podQuota!,
   }); // prettier-ignore
+  const writer = new QuotaWriter({ model: node.model, cgroups: openCgroups({ cgroupRoot: root }), log });
+  return steps.map((step) => writer.write(step)).includes(true);
 }
 
 test('the quota of the container and that of its pod are lifted, each in its own cgroup, and each is told', () => {
@@ -90,4 +93,51 @@ test('where quotas are not lifted by choice nothing is written', () => {
   node = new NodeDriver().run('make p/a 2');
   expect(lift({ cgroupsPath: '/kubepods/podp/a' })).toBe(false);
   expect(own()).toBe(LIMIT);
+});
+
+describe('what the kernel refuses', () => {
+  let because: string | undefined;
+  let writer: QuotaWriter;
+  const step = {
+    containerId: 'p/a#1', podUid: 'p', cgroupsPath: '/kubepods/podp/a', of: 'pod', to: { quotaUs: 300_000 },
+  } as const; // prettier-ignore
+
+  beforeEach(() => {
+    because = 'EINVAL';
+    const log = pino(
+      { level: 'debug' },
+      { write: (line) => void logged.push(JSON.parse(line) as (typeof logged)[number]) },
+    );
+    const cgroups = {
+      writeQuota: () =>
+        because === undefined ? { kind: 'ok', changed: true } : { kind: 'refused', errno: because, because },
+    } as unknown as Cgroups;
+    writer = new QuotaWriter({ model: node.model, cgroups, log });
+  });
+
+  const told = () => logged.filter(({ level }) => level >= 30).map(({ msg }) => msg);
+
+  test('is said once, however often it is tried and for however many containers of the pod', () => {
+    for (let i = 0; i < 100; i++) expect(writer.write({ ...step, containerId: `p/a#${i}` })).toBe(false);
+    expect(told()).toEqual(['quota not written']);
+  });
+
+  test('is said again with another reason, and when it could be written', () => {
+    writer.write(step);
+    because = 'EBUSY';
+    writer.write(step);
+    because = undefined;
+    expect(writer.write(step)).toBe(true);
+    expect(told()).toEqual(['quota not written', 'quota not written', 'quota set again']);
+  });
+
+  test('is forgotten with its container', () => {
+    writer.write(step);
+    writer.keepOnly(new Set(['p/a#1']));
+    writer.write(step);
+    expect(told()).toHaveLength(1);
+    writer.keepOnly(new Set());
+    writer.write(step);
+    expect(told()).toHaveLength(2);
+  });
 });

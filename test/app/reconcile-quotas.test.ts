@@ -1,0 +1,164 @@
+import { pino } from 'pino';
+import { Alarms } from '../../src/app/alarms';
+import { createCgroupMover } from '../../src/app/cgroup-mover';
+import { DriftClues } from '../../src/app/drift-clues';
+import { Faults } from '../../src/app/faults';
+import { Reconciler } from '../../src/app/reconciler';
+import { Transactor } from '../../src/app/transactor';
+import { VerdictBook } from '../../src/app/verdict-book';
+import { CpuSet } from '../../src/core/cpuset';
+import type { Cgroups } from '../../src/host';
+import { NodeDriver } from '../core/transition/node-driver';
+import { specOf } from '../support/spec-of';
+
+const POD = '/kubepods/podp';
+const OWN = `${POD}/a1`;
+
+/** A pod of one container, whose quotas were lifted with its CPUs, on a kernel of which the test says what it takes and tells. */
+class Stage {
+  readonly quotas = new Map([
+    [POD, -1],
+    [OWN, -1],
+  ]);
+  readonly cpusets = new Map<string, CpuSet>();
+  /** Cgroups whose quota can't be written, or can't be read. */
+  readonly refusing = new Set<string>();
+  readonly unreadable = new Set<string>();
+  readonly logged: string[] = [];
+  readonly verdicts = new VerdictBook();
+  readonly node = new NodeDriver(undefined, { liftCpuQuota: true, podPolicies: ['none', 'static'] });
+  readonly transactor: Transactor;
+  readonly reconciler: Reconciler;
+
+  constructor() {
+    this.node.podsSay.set('p', { podResources: { quotaUs: 300_000, periodUs: 100_000 } });
+    this.node.run('pod p; make p/a 2');
+    const { model } = this.node;
+    const cgroups = this.open();
+    const log = pino(
+      { level: 'info' },
+      { write: (line) => this.logged.push((JSON.parse(line) as { msg: string }).msg) },
+    );
+    const now = () => '2026-01-01T00:00:00Z';
+    const alarms = new Alarms({ log, now, onChange: () => undefined });
+    const mover = createCgroupMover(cgroups, { writes: true });
+    this.transactor = new Transactor({ model, log, now, save: () => undefined, mover });
+    this.cpusets.set(OWN, model.containers.get('p/a#1')!.promise!.cpus);
+    this.reconciler = new Reconciler({
+      model,
+      transactor: this.transactor,
+      cgroups,
+      writes: true,
+      verdicts: this.verdicts,
+      clues: new DriftClues({ model, cgroups, hasStaticKubelet: () => false }),
+      alarms,
+      faults: new Faults({ log, alarms }),
+      resynchronize: () => undefined,
+      now,
+      log,
+      signal: new AbortController().signal,
+    });
+  }
+
+  /** The annotations of the pod say by now that it shares: its quotas have to be as they were. */
+  letShare(): void {
+    const spec = specOf('p', 'a 2', { annotations: { 'cpusetd.io/policy': 'none' } });
+    this.transactor.handle({ kind: 'pod-spec', spec });
+  }
+
+  get verdict() {
+    return this.verdicts.get('p/a#1')?.verdict;
+  }
+
+  private open(): Cgroups {
+    return {
+      version: 2,
+      readCpuset: (dir: string) => {
+        const cpus = this.cpusets.get(dir) ?? CpuSet.empty;
+        return { kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty };
+      },
+      writeCpuset: (dir: string, { cpus }: { cpus: CpuSet }) => {
+        this.cpusets.set(dir, cpus);
+        return { kind: 'ok', changed: true };
+      },
+      readActive: () => undefined,
+      readCpus: () => ({ kind: 'missing' }),
+      listThreads: () => ({ kind: 'missing' }),
+      readQuota: (dir: string) =>
+        this.unreadable.has(dir)
+          ? { kind: 'error', errno: 'EIO', because: 'EIO: no' }
+          : { kind: 'found', quotaUs: this.quotas.get(dir)!, periodUs: 100_000 },
+      writeQuota: (dir: string, { quotaUs }: { quotaUs: number }) => {
+        if (this.refusing.has(dir)) return { kind: 'refused', errno: 'EINVAL', because: `${dir}: EINVAL` };
+        const changed = this.quotas.get(dir) !== quotaUs;
+        this.quotas.set(dir, quotaUs);
+        return { kind: 'ok', changed };
+      },
+    } as unknown as Cgroups;
+  }
+}
+
+let stage: Stage;
+beforeEach(() => (stage = new Stage()));
+
+const quotas = () => [stage.quotas.get(OWN), stage.quotas.get(POD)];
+const told = (msg: string) => stage.logged.filter((each) => each === msg).length;
+
+test('who shares again has its quotas again at once, and a round has nothing to do', async () => {
+  stage.letShare();
+  expect(quotas()).toEqual([200_000, 300_000]);
+  await stage.reconciler.round();
+  expect(stage.verdict).toMatchObject({ kind: 'kept', because: expect.not.stringMatching(/quota/) });
+  expect(told('quota set again')).toBe(0);
+});
+
+test.each`
+  of             | dir    | kind          | because
+  ${'the pod'}   | ${POD} | ${'kept'}     | ${/; the CFS quota of its pod is none, and 3 CPUs .* was to be set again$/}
+  ${'container'} | ${OWN} | ${'violated'} | ${/^its CFS quota is none, and 2 CPUs .* was to be set again$/}
+`(
+  'a quota of $of that the kernel refuses is tried in each round, said once, and there as soon as the kernel takes it',
+  async ({ dir, kind, because }: { dir: string; kind: string; because: RegExp }) => {
+    stage.refusing.add(dir);
+    stage.letShare();
+    for (let i = 0; i < 5; i++) await stage.reconciler.round();
+    expect(stage.quotas.get(dir)).toBe(-1);
+    expect(stage.verdict).toMatchObject({ kind, because: expect.stringMatching(because) });
+    expect(told('quota not written')).toBe(1);
+    stage.refusing.clear();
+    await stage.reconciler.round();
+    expect(quotas()).toEqual([200_000, 300_000]);
+    expect(stage.verdict).toMatchObject({ kind: 'kept', because: expect.not.stringMatching(/quota/) });
+    expect(told('quota set again')).toBe(1);
+  },
+);
+
+test('a quota that somebody takes away from one that shares again is set again', async () => {
+  stage.letShare();
+  stage.quotas.set(OWN, -1).set(POD, -1);
+  await stage.reconciler.round();
+  expect(quotas()).toEqual([200_000, 300_000]);
+});
+
+test.each([POD, OWN])('a limit of %s that can not be lifted is tried in each round, and said once', async (dir) => {
+  stage.quotas.set(dir, 100_000);
+  stage.refusing.add(dir);
+  for (let i = 0; i < 5; i++) await stage.reconciler.round();
+  expect(told('quota not written')).toBe(1);
+  stage.refusing.clear();
+  await stage.reconciler.round();
+  expect(quotas()).toEqual([-1, -1]);
+});
+
+test.each([POD, OWN])('a quota of %s that can not be read is not known: nothing is kept or written until it is read', async (dir) => {
+  await stage.reconciler.round();
+  expect(stage.verdict?.kind).toBe('kept');
+  stage.unreadable.add(dir);
+  stage.quotas.set(dir, 100_000);
+  await stage.reconciler.round();
+  expect(stage.verdict).toMatchObject({ kind: 'unknown', because: expect.stringMatching(/could not be read: EIO/) });
+  expect(stage.quotas.get(dir)).toBe(100_000);
+  stage.unreadable.clear();
+  await stage.reconciler.round();
+  expect([stage.verdict?.kind, ...quotas()]).toEqual(['kept', -1, -1]);
+}); // prettier-ignore
