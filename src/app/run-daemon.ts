@@ -11,7 +11,6 @@ import type { KubeAttachment } from './attach-kube';
 import { attachNri } from './attach-nri';
 import { attachPods } from './attach-pods';
 import { createCgroupMover } from './cgroup-mover';
-import { createClock } from './clock';
 import { withClosers } from './closers';
 import type { Config, OptionsInForce, PlaceOf } from './config';
 import { countTransaction } from './count';
@@ -63,7 +62,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
   const signal = AbortSignal.any([told, fault.signal]);
   await withClosers(async (onClose) => {
     const startedAt = new Date().toISOString();
-    const now = createClock();
+    const now = (): string => new Date().toISOString();
     log.info({ version, ...inForce }, 'starting with these options');
     const ground = await openGround({ config: given, placeOf, version, log, onClose });
     const { config, kubeletConfig, model, memory, cgroups, writes, lockPath, aliveMs } = ground;
