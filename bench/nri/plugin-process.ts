@@ -11,6 +11,7 @@ import {
   type PodSandbox,
 } from '../../gen/nri/v1alpha1/nri';
 import { Mux, TtrpcClient, TtrpcServer } from '../../src/wire';
+import { pinMainThread } from './pin';
 
 const PLUGIN_SERVICE = 'nri.pkg.api.v1alpha1.Plugin';
 const RUNTIME_SERVICE = 'nri.pkg.api.v1alpha1.Runtime';
@@ -79,6 +80,11 @@ export class PluginProcess {
     await this.call('Configure', ConfigureRequest.encode(configure).finish());
     const all = SynchronizeRequest.create({ pods: [...pods], containers: [...containers] });
     await this.call('Synchronize', SynchronizeRequest.encode(all).finish());
+  }
+
+  /** Keeps its main thread on these CPUs. */
+  pin(cpus: string): void {
+    pinMainThread(this.child.pid!, cpus);
   }
 
   /** Resident memory in MiB, as the kernel counts it. */

@@ -32,8 +32,13 @@ export interface AftermathParts {
  */
 export class Aftermath {
   private waiting: Transaction[] = [];
+  private readonly listeners: readonly [name: string, tell: (done: Transaction) => void][];
+  private readonly followers: readonly [name: string, follow: () => void][];
 
-  constructor(private readonly parts: AftermathParts) {}
+  constructor(private readonly parts: AftermathParts) {
+    this.listeners = Object.entries(parts.tell);
+    this.followers = Object.entries(parts.follow);
+  }
 
   begin(done: Transaction): void {
     this.waiting.push(done);
@@ -42,10 +47,10 @@ export class Aftermath {
 
   private carryOut(): void {
     const { waiting, parts } = this;
-    const { tell, makeRoom, follow, watch, check, readBack, faults, signal } = parts;
+    const { makeRoom, watch, check, readBack, faults, signal } = parts;
     this.waiting = [];
     for (const done of waiting)
-      for (const [name, listener] of Object.entries(tell)) faults.contain(name, () => listener(done));
+      for (const [name, listener] of this.listeners) faults.contain(name, () => listener(done));
     if (signal.aborted) return;
     let isMaking = false;
     for (const { request, answer } of waiting)
@@ -66,7 +71,7 @@ export class Aftermath {
       else if (outdated?.length !== 0) readBack(outdated, { always: false, canWait: isMaking });
     });
     // Those who show the node do so after the first of it was read back: most changes are shown whole, and once.
-    for (const [name, follower] of Object.entries(follow)) faults.contain(name, follower);
+    for (const [name, follower] of this.followers) faults.contain(name, follower);
   }
 }
 

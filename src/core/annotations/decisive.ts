@@ -30,11 +30,14 @@ export function decisiveAnnotations(
   return kept.all;
 }
 
+/** Of most pods nothing decides: for all of them what is made of annotations is made once. */
+const NONE: Annotations = Object.freeze({});
+
 /** Takes the annotations of a pod one by one, as they come in a message, and keeps those that decide. */
 export class DecisiveAnnotations {
   /** Bytes of the shortest name of them all: a shorter one need not be looked at. */
   static readonly shortestName = 'cpusetd.io/policy'.length;
-  private readonly kept: Record<string, string> = {};
+  private kept: Record<string, string> | undefined;
   readonly shortestKey = DecisiveAnnotations.shortestName;
   readonly wants = isDecisive;
 
@@ -43,14 +46,15 @@ export class DecisiveAnnotations {
 
   /** The annotations that were kept. Once it was read, no more are put. */
   get all(): Annotations {
-    return this.kept;
+    return this.kept ?? NONE;
   }
 
   /** One that comes twice is what it was last. */
   readonly put = (name: string, value: string): void => {
     if (!isDecisive(name)) return;
-    if (!OF_THE_POD.has(name) && !Object.hasOwn(this.kept, name) && --this.room < 0) return;
-    this.kept[name] = cut(name, value);
+    const kept = (this.kept ??= {});
+    if (!OF_THE_POD.has(name) && !Object.hasOwn(kept, name) && --this.room < 0) return;
+    kept[name] = cut(name, value);
   };
 }
 

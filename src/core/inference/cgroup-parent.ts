@@ -9,6 +9,7 @@ export interface CgroupParent {
 
 const UID = '[0-9a-f]{8}[-_]?[0-9a-f]{4}[-_]?[0-9a-f]{4}[-_]?[0-9a-f]{4}[-_]?[0-9a-f]{12}';
 const LOOKS_LIKE_UID = new RegExp(`^${UID}$`, 'i');
+const UID_LENGTH = 36;
 const MAX_LENGTH = 4096;
 
 interface Patterns {
@@ -29,6 +30,13 @@ const PATTERNS = compile(UID);
  */
 export function parseCgroupParent(parent: string, podUid?: string): CgroupParent | undefined {
   if (parent.length > MAX_LENGTH) return undefined;
+  if (podUid?.length === UID_LENGTH && parent.endsWith(podUid) && !podUid.includes('/')) {
+    // The most common form is read without the patterns, because the runtime waits.
+    const above = parent.slice(0, -UID_LENGTH);
+    if (above.endsWith('/kubepods/burstable/pod')) return { qos: 'Burstable', podUid };
+    if (above.endsWith('/kubepods/besteffort/pod')) return { qos: 'BestEffort', podUid };
+    if (above.endsWith('/kubepods/pod')) return { qos: 'Guaranteed', podUid };
+  }
   const { systemd, cgroupfs } = patternsFor(podUid);
   const elements = parent.split('/').filter((element) => element !== '');
   for (let i = elements.length - 1; i >= 0; i--) {

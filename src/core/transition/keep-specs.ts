@@ -21,6 +21,7 @@ import { requestOf } from './request-of';
 export function keepSpecs(draft: Draft, event: NodeEvent): void {
   const { model } = draft;
   if (!model.synchronized) return; // which pods there are is not known yet
+  if (model.podSpecs.size === 0 && model.keptSpecs.size === 0) return;
   const isWhole = event.kind === 'synchronize';
   const needed = new Set<string>();
   for (const pod of isWhole ? model.pods.values() : draft.podUids.flatMap((uid) => model.podsOf(uid))) {

@@ -8,6 +8,7 @@ import {
 } from '../../../gen/nri/v1alpha1/nri';
 import type { CpuSet } from '../../core/cpuset';
 import type { ContainerCpuUpdate, CpuAdjustment, RuntimeAnswer, RuntimeEvent } from '../../core/model/events';
+import { oncePer } from '../../core/once-per';
 
 /** An answer of kind `ok`; refusals become a status instead of a message. */
 export type OkAnswer = Extract<RuntimeAnswer, { kind: 'ok' }>;
@@ -59,7 +60,17 @@ export function canCarry(event: RuntimeEvent, { adjust, updates = [] }: OkAnswer
 function writeCreation(id: string, adjust: CpuAdjustment | undefined, updates: readonly ContainerCpuUpdate[]) {
   // An update of the very container that is being created fails the creation.
   const update = byContainer(updates, id);
-  if (adjust === undefined && update.length === 0) return EMPTY;
+  if (update.length === 0) {
+    if (adjust === undefined) return EMPTY;
+    if (adjust.mems === undefined && adjust.quotaUs === undefined && adjust.cpus) return sharedCreation(adjust.cpus);
+  }
+  return encodeCreation(adjust, update);
+}
+
+/** The answer to most creations: made once for the shared pool, and not again for each container in it. */
+const sharedCreation = oncePer((cpus: CpuSet) => encodeCreation({ cpus }, []));
+
+function encodeCreation(adjust: CpuAdjustment | undefined, update: ContainerUpdate[]): Uint8Array {
   const resources = adjust && { cpu: cpuOf(adjust) };
   return CreateContainerResponse.encode({
     adjust: resources && ContainerAdjustment.create({ linux: { resources } }),
@@ -89,6 +100,7 @@ function writeUpdates(type: WithUpdates, update: ContainerUpdate[]): Uint8Array 
  * (CRI-O would). Whether an update arrived is seen in the container's cgroup, not here.
  */
 function byContainer(updates: readonly ContainerCpuUpdate[], except?: string): ContainerUpdate[] {
+  if (updates.length === 0) return [];
   const merged = new Map<string, ContainerCpuUpdate>();
   for (const update of updates) {
     if (update.containerId === except) continue;

@@ -108,6 +108,13 @@ describe('what is kept of annotations', () => {
     );
   });
 
+  test('is one and the same for all pods of which nothing decides, and stays empty', () => {
+    const none = readOneByOne({ note: 'x' });
+    expect(readOneByOne({ 'cpusetd.io/policy': 'none' })).toEqual({ 'cpusetd.io/policy': 'none' });
+    expect(readOneByOne({ other: 'y' })).toBe(none);
+    expect(none).toEqual({});
+  });
+
   test('are the first 1024 for single containers, and all for the pod, where nobody tells which containers it has', () => {
     const many = Array.from({ length: 3000 }, (_, i) => [`policy.cpusetd.io/container.c${i}`, 'none'] as const);
     const kept = readOneByOne(Object.fromEntries([...many, ['topology.crane.io/exclude-reserved-cpus', 'true']]));

@@ -42,6 +42,28 @@ test('a UID that is known is found even where it is not a usual one', () => {
   expect(parseCgroupParent('/kubepods/podwebX1+x', 'web.1+x')).toBeUndefined();
 });
 
+test('the common form is read as every other, whatever the UID', () => {
+  const anyUid = fc.oneof(
+    fc.constantFrom(
+      UID,
+      'A' + UID.slice(1),
+      SLICE_UID,
+      `x/kubepods/pod${UID.slice(14)}`,
+      'kubepods-pod.slice'.padStart(36, '-'),
+    ),
+    fc.string({ minLength: 36, maxLength: 36 }),
+  );
+  const anyPart = fc.constantFrom('kubepods', 'burstable', 'besteffort', 'silver', 'x', '');
+  fc.assert(
+    fc.property(anyUid, fc.array(anyPart, { maxLength: 5 }), fc.boolean(), (uid, parts, isAbsolute) => {
+      const parent = [...(isAbsolute ? [''] : []), ...parts, `pod${uid}`].join('/');
+      // Nobody looks at a slash at the end, but it is no common form any more.
+      expect(parseCgroupParent(parent, uid)).toEqual(parseCgroupParent(`${parent}/`, uid));
+    }),
+    { seed: 1, numRuns: 2000 },
+  );
+});
+
 test('no text makes it throw', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (parent, uid) => {

@@ -68,6 +68,22 @@ test('nothing but what is meant is claimed against other plugins', () => {
   });
 });
 
+test('a creation in the shared pool has the answer of that pool, and of no other', () => {
+  const creation = (adjust: OkAnswer['adjust']) => write('create-container', { adjust: adjust! });
+  const answer = creation({ cpus });
+  expect(creation({ cpus })).toBe(answer);
+  const read = (bytes: Uint8Array) => CreateContainerResponse.decode(bytes).adjust?.linux?.resources?.cpu;
+  expect(read(answer)).toEqual({ ...unset, cpus: '0-3,8' });
+  expect(read(creation({ cpus: parseCpuList('0-3') }))).toEqual({ ...unset, cpus: '0-3' });
+  expect(read(creation({ cpus, mems }))).toEqual({ ...unset, cpus: '0-3,8', mems: '0' });
+  expect(read(creation({ cpus, quotaUs: -1 }))).toMatchObject({ cpus: '0-3,8', quota: { value: -1n } });
+  expect(() => creation({ cpus: none })).toThrow(RangeError);
+  const updates = [{ containerId: 'a', cpus }];
+  expect(CreateContainerResponse.decode(write('create-container', { adjust: { cpus }, updates })).update).toHaveLength(
+    1,
+  );
+});
+
 test.each([
   [-1, -1n],
   [0, 0n],
