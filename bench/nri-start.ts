@@ -5,14 +5,15 @@
  * the environment but PATH and what the unit in deploy/ sets, state directory empty; in alternation with a plugin that does nothing else. The processor
  * time it took until then (all threads, as the scheduler counts it) says the same with less noise of a busy machine.
  * Resident memory is what the kernel counts (VmRSS): idle after start, with admin socket and reconciliation running;
- * then after Synchronize of 500 running containers, with cgroups of the real kernel, and two rounds of reconciliation. The
- * same with an API server that tells of their pods, and in turns with the second bundle, if there is one. Beside it, Node with an
- * empty script.
+ * then after Synchronize of 500 running containers, with cgroups of the real kernel, and two rounds of reconciliation; and four
+ * rounds later, when what the start left behind is collected. The same with an API server that tells of their pods, and in turns
+ * with the second bundle, if there is one. Beside it, Node with an empty script, and Node with nothing but the two large libraries,
+ * the client library of Kubernetes with a watch on as many pods and a gRPC server: the least that a daemon of this kind can have.
  *
  * Arguments: --quick, --bundle FILE, --before FILE, and the parts that are wanted: start, memory (all).
  */
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,7 +23,7 @@ import { FakeApiServer } from '../test/support/kube/api-server';
 import { readArguments } from './nri/arguments';
 import { startDaemon, takeBundle } from './nri/daemon';
 import { median, percentile, printMachine, printTable } from './nri/figures';
-import { PluginProcess } from './nri/plugin-process';
+import { DEPLOYED_ENV, PluginProcess, residentMiB } from './nri/plugin-process';
 import { makeSharedContainers } from './nri/shared-cgroups';
 
 const { quick, bundle: bundleFile, before, isWanted } = readArguments();
@@ -30,6 +31,8 @@ const starts = quick ? 3 : 15;
 const known = quick ? 50 : 500;
 /** Long enough for two rounds of reconciliation at the default period. */
 const settleMs = quick ? 1000 : 21_000;
+/** Long enough for four more. */
+const longerMs = quick ? 1000 : 40_000;
 
 async function main(): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'nri-'));
@@ -76,28 +79,40 @@ async function measureOne({ wallMs, cpuMs }: Starts, starting: Promise<PluginPro
 }
 
 async function measureMemory(dir: string, bundles: ReadonlyMap<string, string>): Promise<void> {
-  const rows = new Map<string, { idle: number[]; busy: number[] }>();
+  const rows = new Map<string, Record<keyof Resident, number[]>>();
   for (let i = 0; i < (quick ? 1 : 2); i++)
     for (const [version, bundle] of bundles)
       for (const withApi of [false, true]) {
         const name = `${version}${withApi ? ' with the API server' : ''}`;
-        const { idle, busy } = await measureOneLife(makeFolder(dir, `memory-${i}-${name}`), bundle, withApi);
-        const row = rows.get(name) ?? { idle: [], busy: [] };
-        rows.set(name, { idle: [...row.idle, idle], busy: [...row.busy, busy] });
+        const { idle, busy, later } = await measureOneLife(makeFolder(dir, `memory-${i}-${name}`), bundle, withApi);
+        const row = rows.get(name) ?? { idle: [], busy: [], later: [] };
+        rows.set(name, { idle: [...row.idle, idle], busy: [...row.busy, busy], later: [...row.later, later] });
       }
-  const table = [...rows].map(([name, { idle, busy }]) => [
+  const table = [...rows].map(([name, { idle, busy, later }]) => [
     name,
-    { 'idle, no container': percentile(idle, 1), [`${known} containers known`]: percentile(busy, 1) },
+    {
+      'idle, no container': percentile(idle, 1),
+      [`${known} containers known`]: percentile(busy, 1),
+      'four rounds later': percentile(later, 1),
+    },
   ]);
   printTable(`Resident memory, the most of ${quick ? 1 : 2} runs, MiB`, {
     ...(Object.fromEntries(table) as Record<string, Record<string, number>>),
     'Node with an empty script': { 'idle, no container': await measureEmpty() },
+    [`Node with the libraries and ${known} pods`]: { 'four rounds later': await measureLibraries(dir) },
   });
   console.log('target: at most 64 MiB with 500 containers known and the API server');
 }
 
-/** Resident memory of one daemon, in MiB. */
-async function measureOneLife(dir: string, bundle: string, withApi: boolean): Promise<{ idle: number; busy: number }> {
+/** In MiB. */
+interface Resident {
+  readonly idle: number;
+  readonly busy: number;
+  readonly later: number;
+}
+
+/** Resident memory of one daemon. */
+async function measureOneLife(dir: string, bundle: string, withApi: boolean): Promise<Resident> {
   const shared = makeSharedContainers(`cpusetd-bench-${process.pid}`, known, readOnline('/sys').toString());
   const api = new FakeApiServer();
   const args: string[] = [];
@@ -114,7 +129,9 @@ async function measureOneLife(dir: string, bundle: string, withApi: boolean): Pr
     await daemon.introduce(shared.pods, shared.containers);
     await delay(settleMs);
     if (withApi && api.openWatches === 0) throw new Error('the pods are not watched');
-    return { idle, busy: daemon.residentMiB() };
+    const busy = daemon.residentMiB();
+    await delay(longerMs);
+    return { idle, busy, later: daemon.residentMiB() };
   } finally {
     await daemon.stop();
     await api.stop();
@@ -141,11 +158,39 @@ function makePod(metadata: { readonly uid: string; readonly name: string; readon
 }
 
 async function measureEmpty(): Promise<number> {
-  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { env: { PATH: process.env.PATH } });
-  await delay(2_000);
-  const [, kB] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))!;
-  child.kill();
-  return Number(kB) / 1024;
+  return measureNode(['-e', 'setInterval(() => {}, 1000)'], 2_000);
+}
+
+async function measureLibraries(dir: string): Promise<number> {
+  const api = new FakeApiServer();
+  await api.start();
+  try {
+    for (let i = 0; i < known; i++)
+      api.put('/api/v1/pods', makePod({ uid: `uid-${i}`, name: `pod-${i}`, namespace: 'default' }));
+    const kubeconfig = join(dir, 'libraries.json');
+    writeFileSync(kubeconfig, api.kubeconfig);
+    const command = [join(__dirname, 'nri-start-libraries.js'), kubeconfig, join(dir, 'libraries.sock')];
+    return await measureNode(command, longerMs, () => {
+      if (api.openWatches === 0) throw new Error('the pods are not watched');
+    });
+  } finally {
+    await api.stop();
+  }
+}
+
+/** Resident memory of a Node of its own after some time, in MiB. */
+async function measureNode(command: readonly string[], afterMs: number, check?: () => void): Promise<number> {
+  const child = spawn(process.execPath, command, {
+    env: { PATH: process.env.PATH, ...DEPLOYED_ENV },
+    stdio: 'inherit',
+  });
+  try {
+    await delay(afterMs);
+    check?.();
+    return residentMiB(child.pid ?? 0);
+  } finally {
+    child.kill();
+  }
 }
 
 function startLeast(dir: string): Promise<PluginProcess> {

@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { packLate } from '../scripts/pack-late.mjs';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const benches = readdirSync(folder).flatMap((name) => (name.endsWith('.ts') ? [name.slice(0, -3)] : []));
@@ -18,17 +19,22 @@ if (!benches.includes(name)) {
 mkdirSync(join(folder, '../dist'), { recursive: true });
 const scratch = mkdtempSync(join(folder, '../dist/bench-'));
 try {
-  await build({
+  const options = {
     absWorkingDir: join(folder, '..'),
-    entryPoints: benches
-      .filter((each) => each === name || each.startsWith(`${name}-`))
-      .map((each) => `bench/${each}.ts`),
-    outdir: scratch,
     bundle: true,
     platform: 'node',
     target: 'node20',
     format: 'cjs',
     logLevel: 'warning',
+  };
+  await build({
+    ...options,
+    entryPoints: benches
+      .filter((each) => each === name || each.startsWith(`${name}-`))
+      .map((each) => `bench/${each}.ts`),
+    outdir: scratch,
+    // Node with the daemon's libraries alone has them as the daemon has them.
+    plugins: name === 'nri-start' ? [packLate(options)] : [],
   });
   process.exitCode =
     spawnSync(process.execPath, [join(scratch, `${name}.js`), ...rest], { stdio: 'inherit' }).status ?? 1;

@@ -12,6 +12,10 @@ const common = {
   target: 'node20',
   format: 'cjs',
   legalComments: 'none',
+  // V8 keeps the text of what it runs: shorter by a third. Names stay, and lines that say in a stack trace where it was.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  lineLimit: 160,
   logLevel: 'warning',
 };
 

@@ -2,6 +2,7 @@
 // bundle compressed. Node reads through all code of a file before the first line runs, and for these that takes longer than
 // registering with the runtime does.
 import { build } from 'esbuild';
+import { dirname } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 
 const LATE = ['@grpc/grpc-js', 'pino-pretty', 'prom-client', 'xxhash-wasm', 'yaml', 'zod'];
@@ -12,7 +13,10 @@ const LATE_MODULES = ['gen/cri/v1/cri', 'kube-library'];
 /** Packages of modules that do nothing but define: of these only what is used is taken. */
 const PURE = ['@kubernetes/client-node'];
 
-/** Of these, only what the client library does with them is taken: the whole of them would be two thirds of its bundle, and 6 MiB resident. */
+/** A way to authenticate that src/kube/api has withheld from the library before: a credential is had there, or refused. */
+const withheld = (name) => `export class ${name} { isAuthProvider() { return false; } }`;
+
+/** Of these, only what is done with them here is taken: the whole of them would be most of each bundle, and 7 MiB resident. */
 const INSTEAD = {
   // It serializes selectors, which are texts; the whole one knows the models of all of Kubernetes.
   '@kubernetes/client-node/dist/serializer.js': `
@@ -24,6 +28,21 @@ const INSTEAD = {
     };`,
   // Node has URL, by the same standard, without a table of all characters.
   'whatwg-url/lib/public-api.js': 'exports.URL = URL; exports.URLSearchParams = URLSearchParams;',
+  // The client library is given its configuration as JSON.
+  '@kubernetes/client-node/node_modules/js-yaml/dist/js-yaml.mjs': 'export default { load: JSON.parse };',
+  '@kubernetes/client-node/dist/azure_auth.js': withheld('AzureAuth'),
+  '@kubernetes/client-node/dist/exec_auth.js': withheld('ExecAuth'),
+  '@kubernetes/client-node/dist/file_auth.js': withheld('FileAuth'),
+  '@kubernetes/client-node/dist/gcp_auth.js': withheld('GoogleCloudPlatformAuth'),
+  // Proxies are reached by HTTP nearly everywhere: what SOCKS needs is run where one is in the configuration.
+  'socks-proxy-agent/dist/index.js': `
+    exports.SocksProxyAgent = function (...args) {
+      const { SocksProxyAgent } = require('./index.js?whole');
+      return new SocksProxyAgent(...args);
+    };`,
+  // For services of gRPC's own about itself (channelz, ORCA), whose definitions it would read from files that are not there.
+  '@grpc/proto-loader/build/src/index.js': `
+    exports.loadSync = () => { throw new Error('definitions are not read from files in this bundle'); };`,
 };
 
 /** An esbuild plugin: each of these becomes a bundle of its own, which is unpacked and run by the first `require` of it. */
@@ -42,7 +61,7 @@ export function packLate(options) {
           ...options,
           entryPoints: [path],
           write: false,
-          minifyWhitespace: true,
+          minify: true,
           plugins: [takeOnlyUsed],
         });
         const packed = brotliCompressSync(outputFiles[0].contents).toString('base64');
@@ -55,9 +74,10 @@ export function packLate(options) {
 const takeOnlyUsed = {
   name: 'take-only-used',
   setup({ onResolve, onLoad, resolve }) {
-    onLoad({ filter: /./ }, ({ path }) => {
+    onLoad({ filter: /./ }, ({ path, suffix }) => {
+      if (suffix === '?whole') return undefined;
       const name = Object.keys(INSTEAD).find((each) => path.endsWith(`/node_modules/${each}`));
-      return name && { contents: INSTEAD[name], loader: 'js' };
+      return name && { contents: INSTEAD[name], loader: 'js', resolveDir: dirname(path) };
     });
     onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
       if (pluginData === 'inside') return undefined;

@@ -18,7 +18,11 @@ const RUNTIME_SERVICE = 'nri.pkg.api.v1alpha1.Runtime';
 const METADATA = [{ key: 'containerd-namespace-ttrpc', value: 'k8s.io' }];
 
 /** As in deploy/cpusetd.service and the image. */
-const MALLOC = { MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '131072' };
+export const DEPLOYED_ENV = {
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '131072',
+  NODE_OPTIONS: '--v8-pool-size=1',
+};
 
 export interface PluginProcessOptions {
   /** Where the runtime's side listens; the process is told by its arguments. */
@@ -47,7 +51,7 @@ export class PluginProcess {
     const startMs = performance.now();
     const child = spawn(process.execPath, command, {
       stdio: ['ignore', log, log],
-      env: { PATH: process.env.PATH, ...MALLOC },
+      env: { PATH: process.env.PATH, ...DEPLOYED_ENV },
     });
     closeSync(log);
     const ended = once(child, 'exit').then(() => {
@@ -89,8 +93,7 @@ export class PluginProcess {
 
   /** Resident memory in MiB, as the kernel counts it. */
   residentMiB(): number {
-    const status = readFileSync(`/proc/${this.child.pid ?? 0}/status`, 'utf8');
-    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+    return residentMiB(this.child.pid ?? 0);
   }
 
   /** Processor time of all threads so far. */
@@ -106,4 +109,9 @@ export class PluginProcess {
     this.child.kill();
     await ended;
   }
+}
+
+/** Resident memory of a process in MiB, as the kernel counts it. */
+export function residentMiB(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }

@@ -1,5 +1,5 @@
 import type { Container } from '../core/model/container';
-import type { Judgement } from '../core/verdict/judgement';
+import { reuseParts, type Judgement } from '../core/verdict/judgement';
 
 export interface VerdictEntry extends Judgement {
   /** Since when it is of this kind, RFC 3339; one that says that a promise is kept begins with the promise. */
@@ -22,7 +22,9 @@ export class VerdictBook {
   record(containerId: string, judgement: Judgement, at: string): VerdictEntry | undefined {
     const before = this.entries.get(containerId);
     this.changes++;
-    this.entries.set(containerId, { ...judgement, since: goesOn(before, judgement) ? before.since : at, at });
+    const { verdict, observation, matter } = reuseParts(before, judgement);
+    const since = goesOn(before, judgement) ? before.since : at;
+    this.entries.set(containerId, { verdict, observation, matter, since, at });
     return before;
   }
 

@@ -263,6 +263,22 @@ describe('work over all containers', () => {
   });
 });
 
+test('a round in which nothing has changed keeps the objects of the round before', async () => {
+  stage = new Stage('make p/a 2; make q/s 0').has('p p/a#1 q q/s#1');
+  await stage.reconciler.round();
+  // The threads of each are looked at in turn, and these are the same from now on.
+  await stage.reconciler.round();
+  const before = ['p/a#1', 'q/s#1'].map((id) => stage.verdicts.get(id)!);
+  await stage.reconciler.round();
+  const after = ['p/a#1', 'q/s#1'].map((id) => stage.verdicts.get(id)!);
+  expect(after.map(({ verdict }) => verdict.kind)).toEqual(['kept', 'kept']);
+  for (const [i, { verdict, observation, matter }] of after.entries()) {
+    expect(verdict).toBe(before[i]!.verdict);
+    expect(observation).toBe(before[i]!.observation);
+    expect(matter).toBe(before[i]!.matter);
+  }
+});
+
 test('what the runtime no longer has is released', async () => {
   stage = new Stage('make p/a 2; make q/s 0').has('q q/s#1');
   await stage.reconciler.round();

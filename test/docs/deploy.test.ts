@@ -255,9 +255,9 @@ describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => 
     ['its sockets are root’s', 'Service.RuntimeDirectoryMode', '0700'],
     ['the host starts it', 'Install.WantedBy', 'multi-user.target'],
     [
-      'freed memory goes back to the kernel',
+      'freed memory goes back to the kernel, and threads are few',
       'Service.Environment',
-      'MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072',
+      'MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072 NODE_OPTIONS=--v8-pool-size=1',
     ],
   ])('%s: %s=%s', (_why, key, value) => expect(one(key)).toBe(value));
 

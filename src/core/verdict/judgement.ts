@@ -3,7 +3,7 @@ import { samePromise, type Container } from '../model/container';
 import type { NodeView } from '../model/node-model';
 import { hasCgroup } from '../plan/plan-moves';
 import { judge, type Verdict } from './judge';
-import type { Observation } from './observation';
+import type { Observation, Quota } from './observation';
 
 /** A verdict, and what it was given on. */
 export interface Judgement {
@@ -13,7 +13,10 @@ export interface Judgement {
 }
 
 /** All that a verdict depends on beside what the kernel has. It is the same as long as its parts are the same objects. */
-export interface Matter extends Pick<Container, 'promise' | 'placement' | 'because' | 'waitsSince' | 'avoidsReserved'> {
+export interface Matter extends Pick<Container, 'placement' | 'because'> {
+  readonly promise: Container['promise'];
+  readonly waitsSince: Container['waitsSince'];
+  readonly avoidsReserved: Container['avoidsReserved'];
   readonly hasCgroup: boolean;
   readonly assignment: Assignment | undefined;
   readonly topology: NodeView['topology'];
@@ -22,13 +25,13 @@ export interface Matter extends Pick<Container, 'promise' | 'placement' | 'becau
   readonly isPoolOverlapping: boolean;
 }
 
-/** Collects all that a verdict on the container would be given on now. Cheap: nothing is copied. */
+/** Collects all that a verdict on the container would be given on now. Cheap: nothing is copied, and all have the same fields. */
 export function matterOf(view: NodeView, container: Container): Matter {
   const { promise, placement, because, waitsSince, avoidsReserved, podUid, name } = container;
   return {
-    ...(promise && { promise }),
-    ...(waitsSince !== undefined && { waitsSince }),
-    ...(avoidsReserved && { avoidsReserved }),
+    promise,
+    waitsSince,
+    avoidsReserved,
     placement,
     because,
     hasCgroup: hasCgroup(container),
@@ -36,6 +39,20 @@ export function matterOf(view: NodeView, container: Container): Matter {
     topology: view.topology,
     settings: view.settings,
     isPoolOverlapping: view.sharedPool.overlaps(view.exclusive),
+  };
+}
+
+/**
+ * The judgement made of the objects of the last one, where these say the same. Every round judges every container, nearly always with
+ * the same outcome, and each object that is kept is one that need not grow old and be collected.
+ */
+export function reuseParts(last: Judgement | undefined, judgement: Judgement): Judgement {
+  if (last === undefined) return judgement;
+  const { verdict, observation, matter } = judgement;
+  return {
+    verdict: sameVerdict(last.verdict, verdict) ? last.verdict : verdict,
+    observation: sameSight(last.observation, observation) ? last.observation : observation,
+    matter: sameMatter(last.matter, matter) ? last.matter : matter,
   };
 }
 
@@ -75,4 +92,25 @@ function sameMatter(a: Matter, b: Matter): boolean {
     a.waitsSince === b.waitsSince &&
     a.avoidsReserved === b.avoidsReserved
   );
+}
+
+function sameVerdict(a: Verdict, b: Verdict): boolean {
+  return a.kind === b.kind && a.because === b.because;
+}
+
+/** True only for what is seen in most rounds: a cgroup that lacks no CPUs, and whose threads were not looked at anew. */
+function sameSight(a: Observation, b: Observation): boolean {
+  if (a.kind !== 'seen' || b.kind !== 'seen' || a.active || b.active) return false;
+  return (
+    a.cpus.equals(b.cpus) &&
+    a.effective.equals(b.effective) &&
+    a.mems.equals(b.mems) &&
+    a.threads === b.threads &&
+    sameQuota(a.quota, b.quota) &&
+    sameQuota(a.podQuota, b.podQuota)
+  );
+}
+
+function sameQuota(a: Quota | undefined, b: Quota | undefined): boolean {
+  return a?.quotaUs === b?.quotaUs && a?.periodUs === b?.periodUs;
 }

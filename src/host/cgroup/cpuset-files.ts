@@ -94,7 +94,8 @@ export class CpusetFiles {
     if ('kind' in mems) return mems;
     const effectiveMems = this.readList(folder + this.effectiveMems);
     if ('kind' in effectiveMems) return effectiveMems;
-    return { ...reading, mems, effectiveMems };
+    const { kind, cpus, effectiveCpus } = reading;
+    return { kind, cpus, effectiveCpus, mems, effectiveMems };
   }
 
   readList(path: string): CpuSet | Missing | CgroupFailure {

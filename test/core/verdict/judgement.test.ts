@@ -1,6 +1,7 @@
 import { CpuSet } from '../../../src/core/cpuset';
 import { judge } from '../../../src/core/verdict/judge';
-import { isOutdated, judgeNow, matterOf, type Judgement } from '../../../src/core/verdict/judgement';
+import { isOutdated, judgeNow, matterOf, reuseParts, type Judgement } from '../../../src/core/verdict/judgement';
+import type { Seen } from '../../../src/core/verdict/observation';
 import { buildTopology } from '../../../src/core/topology';
 import { cpus, NodeDriver, settingsWith, without } from '../transition/node-driver';
 
@@ -188,4 +189,58 @@ test('one that is left alone has nothing that could be outdated, until it is pro
   const promise = { cpus: cpus('0-7'), mems: CpuSet.empty };
   node.model.apply({ kind: 'put-container', container: { ...container, placement: 'shared', promise } });
   expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'pending', isOutdated: true });
+});
+
+describe('a judgement that is made of the objects of the last one', () => {
+  const quota = { quotaUs: 20_000, periodUs: 100_000 };
+
+  /** Two looks at one container: all objects of the second are its own, unless it was given the first one's. */
+  function lookTwice(second: Partial<Seen> = {}, history = ''): { readonly last: Judgement; readonly now: Judgement } {
+    const node = new NodeDriver().run('make q/s 0');
+    const last = lookAt(node, 'q/s');
+    if (history !== '') node.run(history);
+    const { verdict, observation, matter } = lookAt(node, 'q/s');
+    return { last, now: { verdict, observation: { ...(observation as Seen), ...second }, matter } };
+  }
+
+  test('has all of them where it says the same', () => {
+    const { last, now } = lookTwice();
+    expect(now.matter).not.toBe(last.matter);
+    const reused = reuseParts(last, now);
+    expect(reused).toEqual(now);
+    for (const part of ['verdict', 'observation', 'matter'] as const) expect(reused[part]).toBe(last[part]);
+  });
+
+  test.each`
+    differs                              | second
+    ${'the CPUs that were written'}      | ${{ cpus: cpus('3') }}
+    ${'the CPUs that processes have'}    | ${{ effective: cpus('3') }}
+    ${'the CPUs that the root has'}      | ${{ active: cpus('0-7') }}
+    ${'the memory nodes'}                | ${{ mems: cpus('1') }}
+    ${'the threads that were looked at'} | ${{ threads: { looked: 1, narrower: 0, narrowerCpus: CpuSet.empty, outside: CpuSet.empty } }}
+    ${'the quota'}                       | ${{ quota }}
+    ${'the quota of the pod'}            | ${{ podQuota: quota }}
+  `('has an observation of its own where it differs in $differs', ({ second }) => {
+    const { last, now } = lookTwice(second as Partial<Seen>);
+    const reused = reuseParts(last, now);
+    expect(reused.observation).toBe(now.observation);
+    expect(reused.matter).toBe(last.matter);
+  });
+
+  test('has a verdict of its own where it says something else of the same kind', () => {
+    const { last, now } = lookTwice();
+    const verdict = { ...now.verdict, because: 'something else' };
+    expect(reuseParts(last, { ...now, verdict }).verdict).toBe(verdict);
+  });
+
+  test('has the promise of now, also where it is of the same CPUs as the one before', () => {
+    const { last, now } = lookTwice({}, 'make p/a 2; end p/a; stop p; remove p');
+    expect(now.matter.promise!.cpus).toEqual(last.matter.promise!.cpus);
+    expect(reuseParts(last, now).matter).toBe(now.matter);
+  });
+
+  test('is taken as it is where it is the first', () => {
+    const { now } = lookTwice();
+    expect(reuseParts(undefined, now)).toBe(now);
+  });
 });
