@@ -13,6 +13,7 @@ import {
   type Frame,
 } from './http2/frame';
 import { HpackDecoder } from './http2/hpack-decoder';
+import type { InterceptedCall } from './intercepted-call';
 import type { Link } from './link';
 import type { RequestPath } from './request-path';
 import { sendError } from './send-error';
@@ -24,6 +25,8 @@ import type { Arrival, Stream } from './stream';
  */
 export class ResponsePath {
   readonly #headers = new HeaderBlockReader();
+  /** Calls with messages that are read when they have been passed on. */
+  #toRead: InterceptedCall[] = [];
   #pendingBytes = 0;
 
   constructor(
@@ -52,6 +55,12 @@ export class ResponsePath {
 
   takeReset(frame: Frame): void {
     this.#arrive(frame.streamId, { frames: [frame] });
+  }
+
+  /** What was written in this turn is read by those who wait for that. */
+  readPassed(): void {
+    if (this.#toRead.length === 0) return;
+    for (const call of this.#toRead.splice(0)) call.readPassed();
   }
 
   /** The runtime will not answer this call any more; `error` does, once the hooks are through with what came before. */
@@ -131,6 +140,7 @@ export class ResponsePath {
       return undefined;
     }
     const hook = call.takeAnswerData(readContent(frame));
+    if (call.hasPassed) this.#toRead.push(call);
     if (!isLast) return hook;
     return hook === undefined ? call.endWithTrailers([]) : hook.then(() => call.endWithTrailers([]));
   }
