@@ -1,7 +1,8 @@
 // The proxies that bench/proxy compares, each in a process of its own, as in production.
 // `frames` is ours: HTTP/2 frames passed on. `streams` is the simple way: a node:http2 server and client, stream by stream.
+// `bytes` passes on what it reads and looks at nothing: the limit of any proxy on node:net.
 import * as http2 from 'node:http2';
-import { connect } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { CriProxy, type Interceptor } from '../src/cri/proxy';
 
 const [kind, listenPath, runtimePath] = process.argv.slice(2) as [string, string, string];
@@ -19,8 +20,23 @@ if (kind === 'frames') {
     interceptors: new Map([['/runtime.v1.RuntimeService/CreateContainer', createContainer]]),
     reportFault: (fault) => console.error(fault),
   }).then(() => process.send?.('ready'));
+} else if (kind === 'bytes') {
+  serveBytes();
 } else {
   serveStreams();
+}
+
+function serveBytes(): void {
+  const pass = (from: Socket, to: Socket): void => {
+    from.on('data', (chunk) => void to.write(chunk));
+    from.on('error', () => undefined);
+    from.on('close', () => to.destroy());
+  };
+  createServer((kubelet) => {
+    const runtime = connect(runtimePath);
+    pass(kubelet, runtime);
+    pass(runtime, kubelet);
+  }).listen(listenPath, () => process.send?.('ready'));
 }
 
 /** As short as it can be: enough to measure the data path with, not to use. */

@@ -1,4 +1,5 @@
-// What the CRI proxy adds to a call, beside the direct socket and a proxy on node:http2, in alternation within one run.
+// What the CRI proxy adds to a call, beside the direct socket, a relay that only passes bytes on, and a proxy on node:http2, in
+// alternation within one run.
 //   node bench/run.mjs proxy [--runtime containerd|frames|grpc-js] [--client frames|grpc-js] [--rounds N] [--scale N] [--memory CALLS] [--quick]
 // With containerd (the default; build and root needed) the built daemon stands before Debian's containerd 1.7 with 100 containers, as it
 // would on a node, and creations are timed end to end. The others measure the data path alone, before a runtime that only answers.
@@ -93,11 +94,13 @@ async function main(): Promise<void> {
   const children: ChildProcess[] = [];
   const scene: Scene = isReal ? await openNode() : await openPath(children, folder);
   try {
+    await start(children, 'proxy-relay', 'bytes', join(folder, 'b'), scene.direct);
     await start(children, 'proxy-relay', 'streams', join(folder, 's'), scene.direct);
     const open = values.client === 'grpc-js' ? openGrpcJs : openFrames;
     const targets = {
       direct: await open(scene.direct),
       ours: await open(scene.ours),
+      bytes: await open(join(folder, 'b')),
       streams: await open(join(folder, 's')),
     };
     const load = loadavg()[0]!.toFixed(1);

@@ -9,7 +9,7 @@ import { asksForAll, readEventState, readListedStates, readStatusState, type See
  */
 export function readAlong(ports: Ports, underWay: CallsUnderWay, answer: 'status' | 'event' | 'piece'): Interceptor {
   const readers = { status: readStatusState, event: readEventState, piece: readListedStates };
-  return { onResponse: (message) => tell(ports, underWay, readers[answer](message)) };
+  return { onPassed: (message) => tell(ports, underWay, readers[answer](message)) };
 }
 
 /** ListContainers: who was known before it was asked for, and is missing in a complete list, is gone. */
@@ -26,7 +26,7 @@ export function readListAlong(ports: Ports, underWay: CallsUnderWay): Intercepto
       }
       return message;
     },
-    onResponse(message, call) {
+    onPassed(message, call) {
       const states = readListedStates(message);
       for (const id of knownBefore.get(call) ?? []) if (!states.has(id)) states.set(id, 'removed');
       tell(ports, underWay, states);

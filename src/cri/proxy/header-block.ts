@@ -1,4 +1,5 @@
 import {
+  checkContent,
   ConnectionError,
   ErrorCode,
   Flag,
@@ -15,10 +16,12 @@ const MAX_BLOCK_BYTES = 262_144;
 /** And the most frames: one costs more than it has bytes. 16 carry the largest block. */
 const MAX_BLOCK_FRAMES = 64;
 
-/** A header block with the frames that carried it. */
-export interface HeaderBlock {
-  readonly frames: readonly [Frame, ...Frame[]];
-  readonly bytes: Buffer;
+/** The frames of one header block: HEADERS and its CONTINUATIONs. */
+export type HeaderBlock = readonly [Frame, ...Frame[]];
+
+/** The bytes of a block. */
+export function readBlock(frames: HeaderBlock): Buffer {
+  return frames.length === 1 ? readContent(frames[0]) : Buffer.concat(frames.map(readFragment));
 }
 
 /** Gathers HEADERS and its CONTINUATIONs, between which no other frame may come (RFC 9113 §6.10). */
@@ -41,12 +44,15 @@ export class HeaderBlockReader {
     this.#bytes += FRAME_HEAD_BYTES + payloadLength(frame);
     if (this.#bytes > MAX_BLOCK_BYTES || this.#frames.length >= MAX_BLOCK_FRAMES)
       throw new ConnectionError(ErrorCode.enhanceYourCalm, 'a header block is too long');
+    if (first === undefined) checkContent(frame);
+    const isComplete = hasFlag(frame, Flag.endHeaders);
+    if (isComplete) this.#bytes = 0;
+    if (isComplete && first === undefined) return [frame];
     this.#frames.push(frame);
-    if (!hasFlag(frame, Flag.endHeaders)) return undefined;
-    const frames: [Frame, ...Frame[]] = first === undefined ? [frame] : [first, ...this.#frames.slice(1)];
+    if (!isComplete) return undefined;
+    const [head = frame, ...rest] = this.#frames;
     this.#frames = [];
-    this.#bytes = 0;
-    return { frames, bytes: first === undefined ? readContent(frame) : Buffer.concat(frames.map(readFragment)) };
+    return [head, ...rest];
   }
 }
 

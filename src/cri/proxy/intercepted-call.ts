@@ -16,6 +16,7 @@ export class InterceptedCall {
   readonly #abort = new AbortController();
   readonly #answer: MessageAssembler;
   #answerEncoding: string | undefined;
+  #passed: GrpcMessage[] = [];
   #hasEnded = false;
 
   constructor(
@@ -58,18 +59,48 @@ export class InterceptedCall {
 
   /** DATA of the answer: runs `onResponse` for every message that it completes. A promise when a hook gave one. */
   takeAnswerData(content: Buffer): Promise<void> | undefined {
-    if (this.interceptor.onResponse === undefined) return undefined;
+    const { interceptor } = this;
+    const isHeld = interceptor.onResponse !== undefined;
+    if (!isHeld && interceptor.onPassed === undefined) return undefined;
+    const messages = this.#answer.push(content);
+    if (!isHeld) {
+      for (const message of messages) this.#passed.push(message);
+      return undefined;
+    }
     let waiting: Promise<void> | undefined;
-    for (const message of this.#answer.push(content)) {
+    for (const message of messages) {
       const run = (): void | Promise<void> => {
-        const bytes = inflateMessage(message, this.#answerEncoding, this.options.maxMessageBytes);
-        if (bytes === undefined) this.#report('a compressed answer passes unread');
-        else return this.interceptor.onResponse?.(bytes, this.context);
+        const bytes = this.#inflate(message);
+        if (bytes !== undefined) return this.interceptor.onResponse?.(bytes, this.context);
       };
       waiting =
         waiting === undefined ? this.#guard('onResponse', run) : waiting.then(() => this.#guard('onResponse', run));
     }
     return waiting;
+  }
+
+  /** Messages were taken that `onPassed` has not seen. */
+  get hasPassed(): boolean {
+    return this.#passed.length > 0;
+  }
+
+  /** Runs `onPassed` for the messages that were taken since: they have been passed on. */
+  readPassed(): void {
+    for (const message of this.#passed.splice(0)) {
+      try {
+        const bytes = this.#inflate(message);
+        if (bytes !== undefined) this.interceptor.onPassed?.(bytes, this.context);
+      } catch (err) {
+        this.#report('onPassed failed', err);
+      }
+    }
+  }
+
+  /** The plain bytes of a message of the answer; undefined, and reported, when they can't be had. */
+  #inflate(message: GrpcMessage): Buffer | undefined {
+    const bytes = inflateMessage(message, this.#answerEncoding, this.options.maxMessageBytes);
+    if (bytes === undefined) this.#report('a compressed answer passes unread');
+    return bytes;
   }
 
   /** The runtime ended the call with these trailers. */

@@ -36,6 +36,11 @@ export interface Interceptor {
   onRequest?(message: Uint8Array, call: CallContext): RequestVerdict | Promise<RequestVerdict>;
   /** Each message of the answer, before the caller has all of it. */
   onResponse?(message: Uint8Array, call: CallContext): void | Promise<void>;
+  /**
+   * Each message of the answer, behind the write that passes the rest of it on, and before anything else that a peer sends is
+   * looked at: the caller need not wait for it, and nothing that it does next is decided without it. Not beside `onResponse`.
+   */
+  onPassed?(message: Uint8Array, call: CallContext): void;
   /** Exactly once per call, after everything else, before the caller sees the runtime's status. */
   onEnd?(end: CallEnd, call: CallContext): void | Promise<void>;
 }

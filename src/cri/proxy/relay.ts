@@ -277,6 +277,7 @@ export class Relay {
     this.#requests.creditKubelet();
     toKubelet.flush();
     toRuntime.flush();
+    this.#responses.readPassed();
     this.#noteUse();
     if (this.#isClosing) return;
     setReading(

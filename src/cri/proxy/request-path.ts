@@ -1,7 +1,7 @@
 import type { OwnError } from './grpc/error-answer';
 import { formatMessagePrefix } from './grpc/message';
 import { findHeader } from './grpc/status';
-import { HeaderBlockReader } from './header-block';
+import { HeaderBlockReader, readBlock } from './header-block';
 import {
   ConnectionError,
   ErrorCode,
@@ -69,10 +69,10 @@ export class RequestPath {
   takeHeaders(frame: Frame): void {
     const block = this.#headers.take(frame);
     if (block === undefined) return;
-    for (const part of block.frames) this.link.toRuntime.pass(part);
-    const fields = this.#decoder.decode(block.bytes);
+    for (const part of block) this.link.toRuntime.pass(part);
+    const fields = this.#decoder.decode(readBlock(block));
     const id = frame.streamId;
-    const endsRequest = hasFlag(block.frames[0], Flag.endStream);
+    const endsRequest = hasFlag(block[0], Flag.endStream);
     const known = this.link.streams.get(id);
     if (known !== undefined) this.#takeTrailers(known, endsRequest);
     else if (id > this.#lastStreamId) this.#openStream(id, findHeader(fields, ':path') ?? '', fields, endsRequest);

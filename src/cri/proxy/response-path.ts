@@ -1,8 +1,10 @@
 import type { OwnError } from './grpc/error-answer';
-import { HeaderBlockReader } from './header-block';
+import type { MessageBoundary } from './grpc/message-boundary';
+import { HeaderBlockReader, readBlock } from './header-block';
 import {
   Flag,
   formatWindowUpdate,
+  FRAME_HEAD_BYTES,
   FrameType,
   hasFlag,
   payloadLength,
@@ -11,6 +13,7 @@ import {
   type Frame,
 } from './http2/frame';
 import { HpackDecoder } from './http2/hpack-decoder';
+import type { InterceptedCall } from './intercepted-call';
 import type { Link } from './link';
 import type { RequestPath } from './request-path';
 import { sendError } from './send-error';
@@ -22,6 +25,8 @@ import type { Arrival, Stream } from './stream';
  */
 export class ResponsePath {
   readonly #headers = new HeaderBlockReader();
+  /** Calls with messages that are read when they have been passed on. */
+  #toRead: InterceptedCall[] = [];
   #pendingBytes = 0;
 
   constructor(
@@ -39,18 +44,23 @@ export class ResponsePath {
   }
 
   takeHeaders(frame: Frame): void {
-    const block = this.#headers.take(frame);
-    if (block === undefined) return;
+    const frames = this.#headers.take(frame);
     // A block for a call that is over goes nowhere. No HPACK state is lost with it: see limitSettingsTowardsRuntime.
-    this.#arrive(frame.streamId, { frames: block.frames, content: block.bytes });
+    if (frames !== undefined) this.#arrive(frame.streamId, { frames });
   }
 
   takeData(frame: Frame): void {
-    this.#arrive(frame.streamId, { frames: [frame], content: readContent(frame) });
+    this.#arrive(frame.streamId, { frames: [frame] });
   }
 
   takeReset(frame: Frame): void {
-    this.#arrive(frame.streamId, { frames: [frame], content: noBytes });
+    this.#arrive(frame.streamId, { frames: [frame] });
+  }
+
+  /** What was written in this turn is read by those who wait for that. */
+  readPassed(): void {
+    if (this.#toRead.length === 0) return;
+    for (const call of this.#toRead.splice(0)) call.readPassed();
   }
 
   /** The runtime will not answer this call any more; `error` does, once the hooks are through with what came before. */
@@ -119,18 +129,18 @@ export class ResponsePath {
   /** Shows an arrival to the call's hooks. A promise when one of them has to be waited for. */
   #observe({ call }: Stream, arrival: Arrival): Promise<void> | undefined {
     if (call === undefined || 'lost' in arrival) return undefined;
-    const { content } = arrival;
     const [frame] = arrival.frames;
     if (frame.type === FrameType.rstStream) return call.endWithReset(readUInt31(frame, 0));
     const isLast = hasFlag(frame, Flag.endStream);
     if (frame.type === FrameType.headers) {
       // A decoder of its own for each block: the runtime was told not to refer to earlier ones.
-      const fields = new HpackDecoder().decode(content);
+      const fields = new HpackDecoder().decode(readBlock(arrival.frames));
       if (isLast) return call.endWithTrailers(fields);
       call.takeAnswerHeaders(fields);
       return undefined;
     }
-    const hook = call.takeAnswerData(content);
+    const hook = call.takeAnswerData(readContent(frame));
+    if (call.hasPassed) this.#toRead.push(call);
     if (!isLast) return hook;
     return hook === undefined ? call.endWithTrailers([]) : hook.then(() => call.endWithTrailers([]));
   }
@@ -140,10 +150,10 @@ export class ResponsePath {
       this.#answerLost(stream, arrival.lost);
       return;
     }
-    for (const frame of arrival.frames) this.link.toKubelet.pass(frame);
     const [frame] = arrival.frames;
-    if (frame.type === FrameType.data) stream.answerBoundary.advance(arrival.content);
+    if (frame.type === FrameType.data) advanceOver(frame, stream.answerBoundary);
     else stream.hasAnswerBegun = true;
+    for (const part of arrival.frames) this.link.toKubelet.pass(part);
     if (frame.type === FrameType.rstStream || hasFlag(frame, Flag.endStream)) this.#finish(stream);
   }
 
@@ -168,4 +178,7 @@ function countBytes(arrival: Arrival): number {
   return 'lost' in arrival ? 0 : arrival.frames.reduce((sum, frame) => sum + frame.end - frame.start, 0);
 }
 
-const noBytes = Buffer.alloc(0);
+function advanceOver(data: Frame, boundary: MessageBoundary): void {
+  if (hasFlag(data, Flag.padded)) boundary.advance(readContent(data));
+  else boundary.advance(data.buffer, data.start + FRAME_HEAD_BYTES, data.end);
+}

@@ -23,13 +23,7 @@ export interface Outbox {
 }
 
 /** What comes for a stream from the runtime's side: frames that belong together, or the news that nothing more will come. */
-export type Arrival =
-  | {
-      readonly frames: readonly [Frame, ...Frame[]];
-      /** Of HEADERS the block, of DATA the bytes without padding. */
-      readonly content: Buffer;
-    }
-  | { readonly lost: OwnError };
+export type Arrival = { readonly frames: readonly [Frame, ...Frame[]] } | { readonly lost: OwnError };
 
 /** One HTTP/2 stream that both peers hold open: a call. */
 export class Stream {

@@ -39,6 +39,7 @@ export class Call {
 
   async answer(message: Uint8Array = new Uint8Array()): Promise<void> {
     await this.interceptor.onResponse?.(message, this.context);
+    this.interceptor.onPassed?.(message, this.context);
     await this.end({ origin: 'runtime', status: OK });
   }
 

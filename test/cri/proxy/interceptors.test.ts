@@ -1,4 +1,5 @@
 import * as grpc from '@grpc/grpc-js';
+import { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import type { CallContext, CallEnd, Interceptor } from '../../../src/cri/proxy';
 import { Bench, collect, until, type Handler } from './harness';
@@ -164,6 +165,32 @@ test('answers are seen before they pass, message by message, and the end after a
   expect(events.indexOf('hook end 5 gone after all')).toBeLessThan(events.indexOf('client end'));
 });
 
+test('onPassed sees each message behind the write that passes it on, and before the caller can act on it', async () => {
+  const events: string[] = [];
+  await bench.startRuntime({
+    [path]: (call) => {
+      call.on('data', () => undefined);
+      for (const text of ['one', 'two']) call.write(Buffer.from(text));
+      call.end();
+    },
+    [other]: echo,
+  });
+  const write = jest.spyOn(Socket.prototype, 'write');
+  bench.onClose(() => write.mockRestore());
+  const isWritten = (message: Buffer): boolean =>
+    write.mock.calls.some(([chunk]) => Buffer.from(chunk as Uint8Array).includes(message));
+  const note = (message: Buffer): void =>
+    void events.push(`${isWritten(message) ? 'passed' : 'held'} ${String(message)}`);
+  await bench.startProxy({
+    [path]: { onPassed: (message) => note(Buffer.from(message)) },
+    [other]: { onRequest: (message) => (events.push('next request'), message) },
+  });
+  const client = bench.client();
+  expect((await client.run(path, [])).messages.map(String)).toEqual(['one', 'two']);
+  await client.run(other, [Buffer.from('x')]);
+  expect(events).toEqual(['passed one', 'passed two', 'next request']);
+});
+
 test('a hook that fails on the answer is reported, and the answer passes', async () => {
   await bench.startRuntime({ [path]: echo });
   await bench.startProxy({
@@ -180,6 +207,17 @@ test('a hook that fails on the answer is reported, and the answer passes', async
     { what: 'onResponse failed', path },
     { what: 'onEnd failed', path },
   ]);
+});
+
+test('an onPassed that fails is reported', async () => {
+  await bench.startRuntime({ [path]: echo });
+  const onPassed = (): never => {
+    throw new Error('no');
+  };
+  await bench.startProxy({ [path]: { onPassed } });
+  const { code, messages } = await bench.client().run(path, [Buffer.from('x')]);
+  expect([code, messages.map(String)]).toEqual([0, ['x']]);
+  expect(bench.faults).toMatchObject([{ what: 'onPassed failed', path }]);
 });
 
 test('an answer of many frames passes while it is put together for the hook', async () => {

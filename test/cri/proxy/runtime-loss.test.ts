@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import type { CallEnd } from '../../../src/cri/proxy';
 import { CLIENT_PREFACE, Flag, formatFrame, FrameType } from '../../../src/cri/proxy/http2/frame';
+import { FrameReader } from '../../../src/cri/proxy/http2/frame-reader';
 import { encodeHeaders } from '../../../src/cri/proxy/http2/hpack-encoder';
 import { Bench, collect, startRuntime, until, type Handler } from './harness';
 
@@ -203,4 +204,27 @@ test('a client that disconnects takes its calls to the runtime with it', async (
   expect(ends).toEqual([
     { origin: 'caller', status: { code: 1, message: 'cancelled by the caller' }, forwarded: true },
   ]);
+});
+
+test.each([
+  [
+    'header fields',
+    (id: number) => formatFrame(FrameType.headers, Flag.endHeaders | Flag.padded, id, Buffer.from([9])),
+  ],
+  ['DATA', (id: number) => formatFrame(FrameType.data, Flag.padded, id, Buffer.from([9]))],
+])('of %s with more padding than bytes nothing passes: the runtime is given up', async (_name, broken) => {
+  const server = createServer((socket) => {
+    const reader = new FrameReader({ expectPreface: true });
+    socket.on('error', () => undefined);
+    socket.write(formatFrame(FrameType.settings, 0, 0, new Uint8Array()));
+    socket.on('data', (chunk: Buffer) =>
+      reader.feed(chunk, ({ type, streamId }) => {
+        if (type === FrameType.headers) socket.write(broken(streamId));
+      }),
+    );
+  }).listen(bench.runtimePath);
+  bench.onClose(() => server.close());
+  await bench.startProxy();
+  expect((await bench.client().run(path, [Buffer.from('x')])).code).toBe(14);
+  expect(bench.faults).toMatchObject([{ what: 'the runtime side broke the protocol' }]);
 });

@@ -7,11 +7,12 @@ export class MessageBoundary {
   /** Bytes of the current message that are still to come. */
   #left = 0;
 
-  advance(bytes: Buffer): void {
-    let at = 0;
-    while (at < bytes.length) {
+  /** The next bytes are `bytes[from, to)`. */
+  advance(bytes: Uint8Array, from = 0, to = bytes.length): void {
+    let at = from;
+    while (at < to) {
       if (this.#left > 0) {
-        const taken = Math.min(this.#left, bytes.length - at);
+        const taken = Math.min(this.#left, to - at);
         this.#left -= taken;
         at += taken;
         continue;

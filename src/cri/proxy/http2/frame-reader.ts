@@ -75,7 +75,7 @@ export class FrameReader {
   }
 
   #checkedFrameBytes(bytes: Buffer, at: number): number {
-    const payloadBytes = bytes.readUIntBE(at, 3);
+    const payloadBytes = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
     if (payloadBytes > this.#maxFrameBytes) {
       throw new ConnectionError(
         ErrorCode.frameSize,

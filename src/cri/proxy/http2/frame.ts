@@ -77,6 +77,11 @@ export function readContent(frame: Frame): Buffer {
   return frame.buffer.subarray(from, to);
 }
 
+/** Throws ConnectionError when padding and priority fields of a DATA or HEADERS frame do not fit into it. */
+export function checkContent(frame: Frame): void {
+  if ((frame.flags & (Flag.padded | Flag.priority)) !== 0) readContent(frame);
+}
+
 /** A 31-bit number at `offset` of the payload: a stream id or a window increment. Throws ConnectionError when it is cut off. */
 export function readUInt31(frame: Frame, offset: number): number {
   if (payloadLength(frame) < offset + 4)

@@ -42,15 +42,15 @@ export class HpackDecoder {
     while (this.#at < block.length) {
       const first = block[this.#at]!;
       if (first >= 0x20 && first < 0x40) {
-        this.#resize(this.#readInteger(5), fields.length);
+        this.#resize(this.#readInteger(0x1f), fields.length);
         continue;
       }
       const field =
         first >= 0x80
-          ? this.#entry(this.#readInteger(7))
+          ? this.#entry(this.#readInteger(0x7f))
           : first >= 0x40
-            ? this.#insert(this.#readLiteral(6))
-            : this.#readLiteral(4);
+            ? this.#insert(this.#readLiteral(0x3f))
+            : this.#readLiteral(0x0f);
       fields.push(field);
       listBytes += entryBytes(field);
       if (listBytes > MAX_LIST_BYTES) throw new ConnectionError(ErrorCode.enhanceYourCalm, 'a header list is too long');
@@ -92,15 +92,15 @@ export class HpackDecoder {
     this.#evict();
   }
 
-  #readLiteral(prefixBits: number): HeaderField {
-    const index = this.#readInteger(prefixBits);
+  #readLiteral(prefixMask: number): HeaderField {
+    const index = this.#readInteger(prefixMask);
     const name = index === 0 ? this.#readText() : this.#entry(index)[0];
     return [name, this.#readText()];
   }
 
   #readText(): string {
     const isHuffman = (this.#block[this.#at] ?? 0) >= 0x80;
-    const length = this.#readInteger(7);
+    const length = this.#readInteger(0x7f);
     const from = this.#at;
     const to = from + length;
     if (to > this.#block.length) fail('a text that is cut off');
@@ -109,10 +109,10 @@ export class HpackDecoder {
     return this.#block.toString('latin1', from, to);
   }
 
-  #readInteger(prefixBits: number): number {
-    const mask = 2 ** prefixBits - 1;
-    let value = this.#nextByte() & mask;
-    if (value < mask) return value;
+  /** `prefixMask`: the bits of the first byte that are the number's. */
+  #readInteger(prefixMask: number): number {
+    let value = this.#nextByte() & prefixMask;
+    if (value < prefixMask) return value;
     for (let shift = 0; shift <= 21; shift += 7) {
       const byte = this.#nextByte();
       value += (byte & 0x7f) << shift;

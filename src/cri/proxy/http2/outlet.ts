@@ -60,7 +60,8 @@ export class Outlet {
 
   #endRun(): void {
     if (this.#run === undefined) return;
-    this.#pieces.push(this.#run.subarray(this.#runStart, this.#runEnd));
+    const isWhole = this.#runStart === 0 && this.#runEnd === this.#run.length;
+    this.#pieces.push(isWhole ? this.#run : this.#run.subarray(this.#runStart, this.#runEnd));
     this.#run = undefined;
   }
 }
