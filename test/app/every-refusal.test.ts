@@ -86,7 +86,7 @@ const KINDS: readonly Kind[] = [
   {
     name: 'a fault in deciding',
     prepare: (stage) => {
-      stage.model.assignmentsOf = () => {
+      stage.model.holdingsOf = () => {
         throw new TypeError('a fault');
       };
     },

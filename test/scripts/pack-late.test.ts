@@ -6,10 +6,10 @@ import { builtBundle } from '../support/built-bundle';
 
 /** The code of a library that lies compressed in the bundle. */
 function unpack(name: string): string {
-  const lines = readFileSync(builtBundle(), 'utf8').split('\n');
-  const end = lines.findIndex((line) => line.includes(`filename: "cpusetd/${name}.js"`));
-  const packed = lines.slice(0, end).findLast((line) => line.includes('brotliDecompressSync('))!;
-  return brotliDecompressSync(Buffer.from(/Buffer\.from\("([^"]+)"/.exec(packed)![1]!, 'base64')).toString();
+  const bundle = readFileSync(builtBundle(), 'utf8');
+  const before = bundle.slice(0, bundle.indexOf(`filename:"cpusetd/${name}.js"`));
+  const packed = [...before.matchAll(/brotliDecompressSync\(\s*Buffer\s*\.from\(\s*"([^"]+)"/g)].at(-1)![1]!;
+  return brotliDecompressSync(Buffer.from(packed, 'base64')).toString();
 }
 
 describe('the client library of the API server, as it is packed', () => {

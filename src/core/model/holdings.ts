@@ -1,5 +1,5 @@
 import { CpuSet } from '../cpuset';
-import type { Assignment } from './assignment';
+import { keyOf, type Assignment, type AssignmentKey } from './assignment';
 import { CpuCounts } from './cpu-counts';
 import { KINDS } from './kinds';
 
@@ -20,6 +20,8 @@ export interface HoldingsView {
   readonly besideShared: CpuSet;
   /** Every set of nodes once, in an order that depends on the sets only. */
   readonly followed: readonly FollowedNodes[];
+  /** Assignments for containers that are still to come. */
+  readonly planned: Iterable<Assignment>;
   /** How many assignments hold this CPU beside shared containers: containers of one pod may share theirs. */
   countBesideShared(cpu: number): number;
 }
@@ -32,6 +34,7 @@ export class Holdings implements HoldingsView {
   private readonly ofAlone = new CpuCounts();
   private readonly ofBesideShared = new CpuCounts();
   private readonly followedByNodes = new Map<string, FollowedNodes>();
+  private readonly plannedByKey = new Map<AssignmentKey, Assignment>();
   private listed: readonly FollowedNodes[] | undefined;
 
   get alone(): CpuSet {
@@ -46,16 +49,22 @@ export class Holdings implements HoldingsView {
     return (this.listed ??= [...this.followedByNodes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each));
   }
 
+  get planned(): Iterable<Assignment> {
+    return this.plannedByKey.values();
+  }
+
   countBesideShared(cpu: number): number {
     return this.ofBesideShared.of(cpu);
   }
 
   add(assignment: Assignment): void {
     this.change(assignment, 1);
+    if (assignment.planned) this.plannedByKey.set(keyOf(assignment), assignment);
   }
 
   remove(assignment: Assignment): void {
     this.change(assignment, -1);
+    if (assignment.planned) this.plannedByKey.delete(keyOf(assignment));
   }
 
   private change({ kind, cpus, nodes = CpuSet.empty, requested }: Assignment, by: 1 | -1): void {

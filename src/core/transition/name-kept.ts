@@ -22,12 +22,10 @@ export function nameKept(
   { withNames = false }: { readonly withNames?: boolean } = {},
 ): string {
   const { awaited } = view.specSource;
-  const others = [...view.assignments.values()].filter(
-    ({ kind, podUid }) => podUid !== pod.uid && KINDS[kind].holds !== 'nodes',
-  );
-  const isAwaited = ({ podUid }: Assignment): boolean => awaited.has(podUid) && !isInRuntime(view, podUid);
-  const planned = others.filter((each) => each.planned === true && !isAwaited(each));
-  const left = awaited.size === 0 ? [] : others.filter(isAwaited);
+  const isKept = ({ kind, podUid }: Assignment): boolean => podUid !== pod.uid && KINDS[kind].holds !== 'nodes';
+  const isAwaited = (uid: string): boolean => awaited.has(uid) && !isInRuntime(view, uid);
+  const planned = [...view.holdings.planned].filter((each) => isKept(each) && !isAwaited(each.podUid));
+  const left = [...awaited].filter(isAwaited).flatMap((uid) => view.assignmentsOf(uid).filter(isKept));
   return [
     describe(planned, (names) => {
       const listed = withNames ? ` (${list(names)})` : '';

@@ -44,6 +44,7 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
 /** All sums of a model, and everything that is asked of a pod beside each of its own. */
 function sumsOf(model: NodeModel) {
   const { alone, besideShared, followed } = model.holdings;
+  const planned = [...model.holdings.planned].map(keyOf).sort();
   const rest = ['p', 'q'].flatMap((uid) => {
     const ofPod = model.holdingsOf(uid);
     const kinds = (['static', 'exclusive', 'immovable', 'numa'] as const).map((kind) => ofPod.podSet(kind));
@@ -58,6 +59,7 @@ function sumsOf(model: NodeModel) {
     alone,
     besideShared,
     followed,
+    planned,
     counts,
     rest,
     memory,
