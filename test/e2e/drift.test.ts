@@ -234,7 +234,7 @@ onEachRuntime('drift', (suite) => {
     });
     expect(container.observation?.threads).toMatchObject({ narrowerCpus: '0', outside: '' });
     expect(container.verdict.kind).toBe('kept');
-    expect(container.verdict.reason).toMatch(/1 of 1 threads keep to 0 by an affinity of their own/);
+    expect(container.verdict.reason).toMatch(/1 of 1 thread keeps to 0 by an affinity of its own/);
     await pod.remove();
   });
 

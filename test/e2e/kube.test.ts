@@ -271,7 +271,7 @@ onEachRuntime('With an API server', (suite) => {
     daemon.start();
     await daemon.ready(from);
     await expect(late.startContainer('rival')).rejects.toThrow(
-      /CPUs are kept for pods from before the start.*--kubeconfig/,
+      /1 CPU is kept for pods from before the start.*--kubeconfig/,
     );
     await api.start();
     await connected(from);
