@@ -41,8 +41,8 @@ export interface StateFile {
   /** Why saves are going to fail, as far as that can be told beforehand; null when nothing speaks against them. */
   readonly notWritable: string | null;
   read(): ReadOutcome;
-  /** Returns when the content, a text in UTF-8, is durable, or with the reason why it is not. */
-  save(content: string | Uint8Array): SaveOutcome;
+  /** Returns when the text is durable, or with the reason why it is not. */
+  save(text: string): SaveOutcome;
   /** Moves the file to `state.json.bad-<n>`. */
   setAside(): SetAsideOutcome;
   /** Keeps the present file as `state.json.<suffix>` beside the one that the next save writes. */
@@ -75,7 +75,7 @@ export function openStateFile(location: StateLocation): OpenFileOutcome {
       path,
       notWritable,
       read: () => readStateFile({ dir, fs }),
-      save: (content) => save(fs, { dir, path, tempPath }, content),
+      save: (text) => save(fs, { dir, path, tempPath }, text),
       setAside: () => setAside(fs, path),
       keepAs: (suffix) => keepAs(fs, path, suffix),
     },
@@ -105,8 +105,8 @@ interface Paths {
   readonly tempPath: string;
 }
 
-function save(fs: FsOps, { dir, path, tempPath }: Paths, content: string | Uint8Array): SaveOutcome {
-  const bytes = typeof content === 'string' ? Buffer.from(content, 'utf8') : content;
+function save(fs: FsOps, { dir, path, tempPath }: Paths, text: string): SaveOutcome {
+  const bytes = Buffer.from(text, 'utf8');
   if (bytes.length > MAX_STATE_BYTES) {
     const because = `can't save ${path}: it would have ${bytes.length} bytes, and at most ${MAX_STATE_BYTES} are read at a start`;
     return { ok: false, code: 'EFBIG', onDisk: 'old', because };

@@ -4,7 +4,6 @@ import type { PodSpec } from '../core/model/pod-spec';
 import { oncePer } from '../core/once-per';
 import { migrate } from './migrations';
 import { collectAssignments, type RejectedEntry } from './collect-assignments';
-import { EntryBytes } from './entry-bytes';
 import { readPodSpec } from './read-pod-spec';
 import { plural } from '../core/plural';
 
@@ -79,53 +78,24 @@ export function fitPods(pods: Iterable<PodSpec>): {
   return { kept: all.filter((pod) => fitting.has(pod)), leftOut: all.filter((pod) => !fitting.has(pod)) };
 }
 
-/** What is put into a document; `writtenBy` is that of `State`. */
-interface Content {
-  readonly writtenBy: string;
-  readonly generation: number;
-  readonly assignments: Iterable<Assignment>;
-  readonly pods?: Iterable<PodSpec>;
-}
-
 /** The document as text, one assignment a line. Throws RangeError for a generation that is no count. */
-export function encodeState(state: Content): string {
+export function encodeState(state: {
+  writtenBy: string;
+  generation: number;
+  assignments: Iterable<Assignment>;
+  pods?: Iterable<PodSpec>;
+}): string {
+  if (!Number.isSafeInteger(state.generation) || state.generation < 0) {
+    throw new RangeError(`not a generation: ${state.generation}`);
+  }
   const lines: string[] = [];
   for (const assignment of state.assignments) lines.push(textOf(assignment));
-  const head = headOf(state);
+  const writtenBy = JSON.stringify(MARKER + state.writtenBy);
+  const head = `{"version":${STATE_VERSION},"writtenBy":${writtenBy},"generation":${state.generation},"assignments":[`;
   const pods = Array.from(state.pods ?? [], (pod) => entryOf(pod).text);
   const checksum = checksumOf(`${head}${lines.join(',')}]${pods.length > 0 ? `,"pods":[${pods.join(',')}]` : ''}}`);
   const tail = pods.length > 0 ? `,"pods":[${layOut(pods)}]` : '';
   return `${head}${layOut(lines)}]${tail},"checksum":"${checksum}"}\n`;
-}
-
-/** With fewer assignments a document is written as a whole: copying bytes pays off only where they are many. */
-const MANY = 64;
-const [COMPACT, IN_LINES] = [0, 1];
-
-/**
- * Encodes one document after the other: the same bytes as `encodeState` gives, but bytes of assignments that the last document had
- * too are copied. They are good until the next call. Throws as `encodeState` does.
- */
-export function createStateEncoder(writtenBy: string): (content: Omit<Content, 'writtenBy'>) => Uint8Array {
-  const room = Buffer.byteLength(headOf({ writtenBy, generation: Number.MAX_SAFE_INTEGER }));
-  const entries = new EntryBytes(textOf, [',', ',\n'], room);
-  return ({ generation, assignments, pods: told = [] }) => {
-    const list = [...assignments];
-    if (list.length < MANY) return Buffer.from(encodeState({ writtenBy, generation, assignments: list, pods: told }));
-    const head = headOf({ writtenBy, generation });
-    const pods = Array.from(told, (pod) => entryOf(pod).text);
-    entries.set(list);
-    const compact = entries.frame(COMPACT, head, `]${pods.length > 0 ? `,"pods":[${pods.join(',')}]` : ''}}`);
-    const checksum = checksumOf(compact);
-    const tail = `${pods.length > 0 ? `,"pods":[${layOut(pods)}]` : ''},"checksum":"${checksum}"}\n`;
-    return entries.frame(IN_LINES, `${head}\n`, `\n]${tail}`);
-  };
-}
-
-/** The document as far as its first assignment. Throws RangeError for a generation that is no count. */
-function headOf({ writtenBy, generation }: Pick<Content, 'writtenBy' | 'generation'>): string {
-  if (!Number.isSafeInteger(generation) || generation < 0) throw new RangeError(`not a generation: ${generation}`);
-  return `{"version":${STATE_VERSION},"writtenBy":${JSON.stringify(MARKER + writtenBy)},"generation":${generation},"assignments":[`;
 }
 
 /** One entry a line. */
@@ -175,7 +145,7 @@ function readContent(content: Readonly<Record<string, unknown>>, version: number
   return { ok: false, problem: { kind: 'inconsistent', entries: rejected, salvaged: state, because } };
 }
 
-function checksumOf(compactJson: string | Uint8Array): string {
+function checksumOf(compactJson: string): string {
   return `sha256:${createHash('sha256').update(compactJson).digest('hex')}`;
 }
 

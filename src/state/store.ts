@@ -1,7 +1,7 @@
 import type { Assignment } from '../core/model/assignment';
 import type { PodSpec } from '../core/model/pod-spec';
 import { openStateFile, readStateFile, type SaveOutcome, type StateLocation } from './file';
-import { createStateEncoder, decodeState, fitPods, STATE_VERSION, type State, type StateProblem } from './model';
+import { decodeState, encodeState, fitPods, STATE_VERSION, type State, type StateProblem } from './model';
 
 /** What was found at start. */
 export type LoadedState =
@@ -80,10 +80,9 @@ export function openStateStore({
     case 'failed':
       return { ok: false, because: inspected.because };
   }
-  const encode = createStateEncoder(version);
   const save: StateStore['save'] = (state) => {
     const { kept, leftOut } = fitPods(state.pods ?? []);
-    const outcome = file.save(encode({ ...state, pods: kept }));
+    const outcome = file.save(encodeState({ writtenBy: version, ...state, pods: kept }));
     return outcome.ok ? { ok: true, leftOut } : outcome;
   };
   return { ok: true, store: { path: file.path, loaded, isWritable: file.notWritable === null, warnings, save } };
