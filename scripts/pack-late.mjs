@@ -2,7 +2,6 @@
 // bundle compressed. Node reads through all code of a file before the first line runs, and for these that takes longer than
 // registering with the runtime does.
 import { build } from 'esbuild';
-import { dirname } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 
 const LATE = ['@grpc/grpc-js', 'pino-pretty', 'prom-client', 'xxhash-wasm', 'yaml', 'zod'];
@@ -34,12 +33,6 @@ const INSTEAD = {
   '@kubernetes/client-node/dist/exec_auth.js': withheld('ExecAuth'),
   '@kubernetes/client-node/dist/file_auth.js': withheld('FileAuth'),
   '@kubernetes/client-node/dist/gcp_auth.js': withheld('GoogleCloudPlatformAuth'),
-  // Proxies are reached by HTTP nearly everywhere: what SOCKS needs is run where one is in the configuration.
-  'socks-proxy-agent/dist/index.js': `
-    exports.SocksProxyAgent = function (...args) {
-      const { SocksProxyAgent } = require('./index.js?whole');
-      return new SocksProxyAgent(...args);
-    };`,
   // For services of gRPC's own about itself (channelz, ORCA), whose definitions it would read from files that are not there.
   '@grpc/proto-loader/build/src/index.js': `
     exports.loadSync = () => { throw new Error('definitions are not read from files in this bundle'); };`,
@@ -74,10 +67,9 @@ export function packLate(options) {
 const takeOnlyUsed = {
   name: 'take-only-used',
   setup({ onResolve, onLoad, resolve }) {
-    onLoad({ filter: /./ }, ({ path, suffix }) => {
-      if (suffix === '?whole') return undefined;
+    onLoad({ filter: /./ }, ({ path }) => {
       const name = Object.keys(INSTEAD).find((each) => path.endsWith(`/node_modules/${each}`));
-      return name && { contents: INSTEAD[name], loader: 'js', resolveDir: dirname(path) };
+      return name && { contents: INSTEAD[name], loader: 'js' };
     });
     onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
       if (pluginData === 'inside') return undefined;
