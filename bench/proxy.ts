@@ -1,4 +1,4 @@
-// What the CRI proxy adds to a call, beside the direct socket, a relay that only passes bytes on, and a proxy on node:http2, in
+// Measures what the CRI proxy adds to a call, beside the direct socket, a relay that only passes bytes on, and a proxy on node:http2, in
 // alternation within one run.
 //   node bench/run.mjs proxy [--runtime containerd|frames|grpc-js] [--client frames|grpc-js] [--rounds N] [--scale N] [--memory CALLS] [--quick]
 // With containerd (the default; build and root needed) the built daemon stands before Debian's containerd 1.7 with 100 containers, as it

@@ -3,7 +3,7 @@ import { cgroupPathOf, type Cgroups } from '../host';
 import { podCgroupOf } from './pod-cgroup';
 import type { MoveFailure, Mover } from './transactor';
 
-/** Moves containers by writing their cpuset files: 24 µs each, where the runtime takes 9 ms. */
+/** Moves containers by writing their cpuset files: tens of microseconds each, where the runtime takes about 9 ms. */
 export function createCgroupMover(cgroups: Cgroups, { writes }: { readonly writes: boolean }): Mover {
   return {
     move({ cgroupsPath, to, podQuota }: Move): MoveFailure | undefined {

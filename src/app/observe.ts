@@ -140,7 +140,7 @@ function quotaOf({ quotaUs, periodUs }: Quota): Quota {
   return { quotaUs, periodUs };
 }
 
-/** Where there is no such file there is no quota; and none anywhere where the controller is not mounted. */
+/** A file that is not there means no quota, and so does a controller that is not mounted. */
 function listUnread(of: UnreadQuota['of'], reading: QuotaReading): UnreadQuota[] {
   return reading.kind === 'error' && reading.errno !== 'ENODEV' ? [{ of, because: reading.because }] : [];
 }

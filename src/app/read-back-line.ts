@@ -10,7 +10,7 @@ export interface Asked {
 export interface Urgency {
   /** It is read also where the last verdict on it still stands. */
   readonly always: boolean;
-  /** What the runtime is making comes first: reading begins `GIVE_WAY_MS` later. */
+  /** It gives way to what the runtime is making: reading begins `GIVE_WAY_MS` later. */
   readonly canWait?: boolean;
 }
 
@@ -55,7 +55,7 @@ export class ReadBackLine {
     if (!this.scheduled && this.waiting.size > 0) this.takeTurn();
   }
 
-  /** Whether it is in the line; then it is read in any case. */
+  /** True for one that is in the line: it is read in any case then. */
   takesUp(containerId: string): boolean {
     const part = [this.waiting, this.later].find((each) => each.has(containerId));
     part?.set(containerId, true);

@@ -140,7 +140,7 @@ export class Reconciler {
     this.line.add(containerIds, { always, canWait });
   }
 
-  /** Whether it is to be read back anyway, soon, and put right then. */
+  /** True for one that is read back anyway, soon, and put right then. */
   willReadBack(containerId: string): boolean {
     return this.line.takesUp(containerId);
   }

@@ -337,7 +337,7 @@ export class Transactor {
     if (request?.kind === 'synchronize') for (const pod of request.pods) this.aside(() => this.parts.makeRoom?.(pod));
   }
 
-  /** What can't be moved here, or not in time, is handed to the runtime with the answer, where the answer can carry it. */
+  /** Moves that can't be made here, or not in time, are handed to the runtime with the answer, where the answer can carry them. */
   private carryOut({ answer, moves }: Outcome, endMs: number): CarriedOut {
     const { model, log } = this.parts;
     const failed: Move[] = [];

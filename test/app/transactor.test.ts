@@ -402,7 +402,7 @@ describe('a batch', () => {
       for (const name of names) expect(stage.kernel.get(`q/${name}`)).toBe('0,4');
       return stage.model.revision - before;
     };
-    // What it is promised, and what it was moved to.
+    // The promise, and the set that it was moved to.
     expect(countChanges(40) - countChanges(0)).toBe(2 * 40);
   });
 

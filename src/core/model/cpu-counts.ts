@@ -1,6 +1,6 @@
 import { CpuSet } from '../cpuset';
 
-/** How many have each CPU (or NUMA node), and the set of those that somebody has. */
+/** Counts how many have each CPU (or NUMA node), and keeps the set of those that somebody has. */
 export class CpuCounts {
   private readonly counts = new Map<number, number>();
   private held = CpuSet.empty;

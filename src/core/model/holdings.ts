@@ -6,13 +6,13 @@ import { KINDS } from './kinds';
 /** NUMA nodes that somebody follows. */
 export interface FollowedNodes {
   readonly nodes: CpuSet;
-  /** How many assignments follow just these nodes. */
+  /** The number of assignments that follow just these nodes. */
   readonly followers: number;
   /** Whole CPUs that these asked for together. */
   readonly requested: number;
 }
 
-/** What all assignments hold together. */
+/** The CPUs and nodes that all assignments hold together. */
 export interface HoldingsView {
   /** CPUs that are held alone, offline ones included. */
   readonly alone: CpuSet;
@@ -22,7 +22,7 @@ export interface HoldingsView {
   readonly followed: readonly FollowedNodes[];
   /** Assignments for containers that are still to come. */
   readonly planned: Iterable<Assignment>;
-  /** How many assignments hold this CPU beside shared containers: containers of one pod may share theirs. */
+  /** The number of assignments that hold this CPU beside shared containers: containers of one pod may share theirs. */
   countBesideShared(cpu: number): number;
 }
 

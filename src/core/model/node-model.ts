@@ -60,9 +60,9 @@ export interface NodeView {
   readonly sharedPool: CpuSet;
   /** What could be given out now, floors not considered. */
   readonly free: CpuSet;
-  /** What all assignments hold together. */
+  /** The CPUs and nodes that all assignments hold together. */
   readonly holdings: HoldingsView;
-  /** What the assignments of a pod hold together. */
+  /** The CPUs and nodes that the assignments of a pod hold together. */
   holdingsOf(podUid: string): PodHoldingsView;
   /** Containers that wait for CPUs of their own; in no order. */
   readonly waiting: ReadonlySet<string>;

@@ -3,11 +3,11 @@ import type { Assignment, AssignmentKind } from './assignment';
 import { CpuCounts } from './cpu-counts';
 import { KINDS, type Hold } from './kinds';
 
-/** What the assignments of one pod hold together. */
+/** The CPUs and nodes that the assignments of one pod hold together. */
 export interface PodHoldingsView {
-  /** How many there are. */
+  /** The number of its assignments. */
   readonly count: number;
-  /** How many of them are for containers that are still to come. */
+  /** The number of those for containers that are still to come. */
   readonly planned: number;
   readonly cpus: CpuSet;
   /** The same without this one of them; undefined = with all. */

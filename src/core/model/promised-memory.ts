@@ -42,7 +42,7 @@ function nodesOf({ promise }: Container): number[] {
   return promise?.mems.toArray() ?? [];
 }
 
-/** What counts of the container's limit: nothing where its memory is left alone. */
+/** The part of the container's limit that counts: nothing where its memory is left alone. */
 function bytesOf({ promise, resources }: Container): number {
   return promise === undefined || promise.mems.isEmpty ? 0 : (resources.memoryLimitBytes ?? 0);
 }

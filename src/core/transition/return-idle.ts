@@ -59,7 +59,7 @@ function needsOf(view: NodeView, spec: PodSpec, podUid: string): (containerName:
 }
 
 /**
- * Whether a container that is still to come is entitled to CPUs, and does not have as many of its own: another container of its pod
+ * True where a container that is still to come is entitled to CPUs, and does not have as many of its own: another container of its pod
  * may have taken some.
  */
 function lacksCpus(view: NodeView, spec: PodSpec, podUid: string, container: ContainerSpec): boolean {

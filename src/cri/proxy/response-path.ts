@@ -57,7 +57,7 @@ export class ResponsePath {
     this.#arrive(frame.streamId, { frames: [frame] });
   }
 
-  /** What was written in this turn is read by those who wait for that. */
+  /** Shows messages that were written in this turn to those who read behind the write. */
   readPassed(): void {
     if (this.#toRead.length === 0) return;
     for (const call of this.#toRead.splice(0)) call.readPassed();

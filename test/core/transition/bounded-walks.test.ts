@@ -152,7 +152,7 @@ const list = (node: CountedNode, { pods, containers }: Pick<Crowd, 'pods' | 'con
   });
 };
 
-/** What is about all containers may look at each of them so many times, and not at each for each. */
+/** Work about all containers may look at each of them so many times, and not at each for each. */
 const OVER_ALL: readonly Case[] = [
   ['unknown containers that follow NUMA nodes are met', meet({})],
   ['the same, and their memory is promised too', meet({}, { memoryNodes: 'follow' })],
@@ -218,7 +218,7 @@ const create = (node: CountedNode, uid: string, policy: string, cpus: number) =>
   node.send({ kind: 'create-container', pod: pods[0]!, container });
 };
 
-/** What is about one of them looks at that one, however many others there are. */
+/** Work about one of them looks at that one, however many others there are. */
 const OF_ONE: readonly Case[] = [
   [
     'one that follows NUMA nodes is made beside others that do',

@@ -13,7 +13,7 @@ function tell(node: NodeDriver, containers: string): void {
   node.send({ kind: 'pod-spec', spec: specOf('p', containers) });
 }
 
-/** How many CPUs nobody else can have: `setup 4, a 2`. */
+/** The CPUs that nobody else can have, counted: `setup 4, a 2`. */
 function heldBy({ model }: NodeDriver): string {
   return model
     .assignmentsOf('p')
