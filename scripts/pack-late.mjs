@@ -47,9 +47,10 @@ export function packLate(options) {
         const name = LATE.find((late) => path === late) ?? LATE_MODULES.find((late) => path.endsWith(`/${late}`));
         if (name === undefined || pluginData === 'inside') return undefined;
         const found = await resolve(path, { ...args, pluginData: 'inside' });
-        return found.errors.length > 0 ? found : { path: found.path, namespace: 'late', pluginData: name };
+        // The bundle has the name, and not where on this machine the module lies: it is the same wherever it is built.
+        return found.errors.length > 0 ? found : { path: name, namespace: 'late', pluginData: found.path };
       });
-      onLoad({ filter: /./, namespace: 'late' }, async ({ path, pluginData: name }) => {
+      onLoad({ filter: /./, namespace: 'late' }, async ({ path: name, pluginData: path }) => {
         const { outputFiles } = await build({
           ...options,
           entryPoints: [path],

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import { brotliDecompressSync } from 'node:zlib';
 import type * as KubeLibrary from '../../src/kube/kube-library';
@@ -7,8 +8,8 @@ import { builtBundle } from '../support/built-bundle';
 /** The code of a library that lies compressed in the bundle. */
 function unpack(name: string): string {
   const bundle = readFileSync(builtBundle(), 'utf8');
-  const before = bundle.slice(0, bundle.indexOf(`filename:"cpusetd/${name}.js"`));
-  const packed = [...before.matchAll(/brotliDecompressSync\(\s*Buffer\s*\.from\(\s*"([^"]+)"/g)].at(-1)![1]!;
+  const before = bundle.slice(0, bundle.indexOf(`"cpusetd/${name}.js"`)); // lines may end between any two tokens
+  const packed = [...before.matchAll(/brotliDecompressSync\(\s*Buffer\s*\.\s*from\(\s*"([^"]+)"/g)].at(-1)![1]!;
   return brotliDecompressSync(Buffer.from(packed, 'base64')).toString();
 }
 
@@ -55,4 +56,8 @@ describe('the client library of the API server, as it is packed', () => {
     );
     expect(config.getCurrentCluster()?.server).toBe('https://127.0.0.1:1');
   });
+});
+
+test('the bundle does not say where it was built: it is the same from any folder', () => {
+  expect(readFileSync(builtBundle(), 'utf8')).not.toContain(join(__dirname, '../..'));
 });
