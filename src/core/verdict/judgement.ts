@@ -98,9 +98,10 @@ function sameVerdict(a: Verdict, b: Verdict): boolean {
   return a.kind === b.kind && a.because === b.because;
 }
 
-/** True only for what is seen in most rounds: a cgroup that lacks no CPUs, and whose threads were not looked at anew. */
+/** True only for what is seen in most rounds: a cgroup that lacks no CPUs, all of which was read, and whose threads were not looked at anew. */
 function sameSight(a: Observation, b: Observation): boolean {
-  if (a.kind !== 'seen' || b.kind !== 'seen' || a.active || b.active) return false;
+  if (a.kind !== 'seen' || b.kind !== 'seen') return false;
+  if (a.active || b.active || a.unread || b.unread) return false;
   return (
     a.cpus.equals(b.cpus) &&
     a.effective.equals(b.effective) &&

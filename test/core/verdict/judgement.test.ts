@@ -220,11 +220,21 @@ describe('a judgement that is made of the objects of the last one', () => {
     ${'the threads that were looked at'} | ${{ threads: { looked: 1, narrower: 0, narrowerCpus: CpuSet.empty, outside: CpuSet.empty } }}
     ${'the quota'}                       | ${{ quota }}
     ${'the quota of the pod'}            | ${{ podQuota: quota }}
+    ${'the quotas that were not read'}   | ${{ unread: [{ of: 'pod', because: 'EIO' }] }}
   `('has an observation of its own where it differs in $differs', ({ second }) => {
     const { last, now } = lookTwice(second as Partial<Seen>);
     const reused = reuseParts(last, now);
     expect(reused.observation).toBe(now.observation);
     expect(reused.matter).toBe(last.matter);
+  });
+
+  test('has an observation of its own where a quota that was not read is no longer there to be read', () => {
+    const { last, now } = lookTwice();
+    const before = {
+      ...last,
+      observation: { ...(last.observation as Seen), unread: [{ of: 'pod', because: 'EIO' }] as const },
+    };
+    expect(reuseParts(before, now).observation).toBe(now.observation);
   });
 
   test('has a verdict of its own where it says something else of the same kind', () => {
