@@ -120,6 +120,11 @@ class Node {
     return runInProcess([...command, '--admin-socket', this.adminSocket]);
   }
 
+  /** Ends with the daemon. */
+  watchStatus(onPrinted: () => void) {
+    return runInProcess(['status', '--watch', '--admin-socket', this.adminSocket], { onPrinted });
+  }
+
   async alarms(): Promise<readonly { kind: string; subject: string; because: string }[]> {
     const { stdout } = await this.ask('status', '-o', 'json');
     return (JSON.parse(stdout) as { node: { alarms: never[] } }).node.alarms;
@@ -287,8 +292,9 @@ test('a round that never ends: the daemon says NOT_SERVING with an alarm, pins o
 
 test('status that can not be told keeps no container from its CPUs', async () => {
   node = await new Node().start();
-  const watching = node.ask('status', '--watch'); // to its end: it is told what has changed, in nobody's turn but its own
-  await node.until('it is watched', async () => (await node.ask('status')).status === 0);
+  let isWatched = false;
+  const watching = node.watchStatus(() => (isWatched = true)); // to its end: it is told what has changed, in nobody's turn but its own
+  await node.until('it is watched', () => isWatched);
   node.breakPort('status');
   expect((await node.ask('status')).status).not.toBe(0);
   expect(await node.run(1000)).toMatch(PINNED);

@@ -9,17 +9,19 @@ export interface CliRun {
   readonly stderr: string;
 }
 
-/** Runs a command line in this process, with nothing in the environment but what is given. */
+/** Runs a command line in this process, with nothing in the environment but what is given. `onPrinted` is called at each print. */
 export async function runInProcess(
   args: readonly string[],
   {
     input = '',
     env = {},
     signal = new AbortController().signal,
-  }: { input?: string; env?: Record<string, string>; signal?: AbortSignal } = {},
+    onPrinted,
+  }: { input?: string; env?: Record<string, string>; signal?: AbortSignal; onPrinted?: () => void } = {},
 ): Promise<CliRun> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const printed = Promise.all([text(stdout), text(stderr)]);
+  if (onPrinted) stdout.on('data', onPrinted);
   const status = await runCli(args, {
     stdin: Readable.from([input]),
     stdout,
