@@ -1,10 +1,11 @@
 // Searches for inputs that break what reads others' bytes: coverage-guided, with jazzer.js. Targets are test/fuzz/targets.
 //
-//   node scripts/fuzz.mjs [TARGET...] [--seconds 15] [--jobs 2] [--keep]
+//   node scripts/fuzz.mjs [TARGET...] [--seconds 15] [--jobs 2] [--seed N] [--keep]
 //
 // The search begins with the seeds of the target and the kept corpus (test/fuzz/corpus). --keep adds to the corpus what
 // reached code that nothing before did. First a planted fault has to be found: else a search that finds nothing says
-// nothing. Ends with 0 when no target was broken, 1 when one was, 2 when jazzer.js can't run here.
+// nothing. The same seed gives the same search; without one each search is another. Ends with 0 when no target was broken,
+// 1 when one was, 2 when jazzer.js can't run here.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -30,6 +31,7 @@ const { values, positionals } = parseArgs({
   options: {
     seconds: { type: 'string', default: '15' },
     jobs: { type: 'string', default: '2' },
+    seed: { type: 'string', default: '0' }, // libFuzzer's word for any
     keep: { type: 'boolean', default: false },
   },
 });
@@ -126,7 +128,13 @@ async function search({ name, folder, seconds, launcher, work }) {
   const args = [
     // A path with dots in an option is what the operator wants.
     ...[jazzer, bundle, '--disable_bug_detectors=path-traversal', '--', found, known],
-    ...[`-max_total_time=${seconds}`, `-max_len=${maxBytes}`, '-timeout=10', '-rss_limit_mb=2048'],
+    ...[
+      `-max_total_time=${seconds}`,
+      `-seed=${values.seed}`,
+      `-max_len=${maxBytes}`,
+      '-timeout=10',
+      '-rss_limit_mb=2048',
+    ],
     `-artifact_prefix=${own}/`,
   ];
   const log = [];

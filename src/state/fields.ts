@@ -38,7 +38,7 @@ export class Fields {
     const value = this.own(name);
     if (typeof value !== 'number' || !Number.isFinite(value) || value < 0)
       throw new ShapeError(`"${name}" is not a number of CPUs`);
-    return value;
+    return value + 0; // JSON has -0, which is written again as 0
   }
 
   flag(name: string): boolean {

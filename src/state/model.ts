@@ -139,7 +139,8 @@ function readContent(content: Readonly<Record<string, unknown>>, version: number
   if (!Array.isArray(entries)) return failed('garbled', '"assignments" is not a list');
   const { assignments, rejected } = collectAssignments(entries);
   const specs = Array.isArray(pods) ? pods.flatMap((entry) => readPodSpec(entry) ?? []) : [];
-  const state: State = { writtenBy, generation, assignments, pods: specs };
+  // JSON has -0, which is written again as 0.
+  const state: State = { writtenBy, generation: generation + 0, assignments, pods: specs };
   if (rejected.length === 0) return { ok: true, state, version };
   const because = `${rejected.length} of ${plural(entries.length, 'assignment')} can't be: ${rejected[0]!.because}`;
   return { ok: false, problem: { kind: 'inconsistent', entries: rejected, salvaged: state, because } };
