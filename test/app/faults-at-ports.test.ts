@@ -121,7 +121,7 @@ class Node {
   }
 
   /** Ends with the daemon. */
-  watchStatus(onPrinted: () => void) {
+  watchStatus(onPrinted: (text: string) => void) {
     return runInProcess(['status', '--watch', '--admin-socket', this.adminSocket], { onPrinted });
   }
 
@@ -292,17 +292,18 @@ test('a round that never ends: the daemon says NOT_SERVING with an alarm, pins o
 
 test('status that can not be told keeps no container from its CPUs', async () => {
   node = await new Node().start();
-  let isWatched = false;
-  const watching = node.watchStatus(() => (isWatched = true)); // to its end: it is told what has changed, in nobody's turn but its own
-  await node.until('it is watched', () => isWatched);
+  let watched = '';
+  const watching = node.watchStatus((text) => (watched += text)); // to its end: it is told what has changed, in nobody's turn but its own
+  await node.until('it is watched', () => watched !== '');
   node.breakPort('status');
   expect((await node.ask('status')).status).not.toBe(0);
   expect(await node.run(1000)).toMatch(PINNED);
   await node.until('the watchers’ turn is struck', () => node.log.includes('finding what has changed'));
   node.breakPort('status', false);
   expect((await node.ask('status')).status).toBe(0);
+  await node.until('the watcher is told with the next round', () => watched.includes('c1'));
   expect(await node.stop()).toEqual({ status: 0, stderr: '' });
-  expect((await watching).stdout).toContain('c1');
+  await watching;
 });
 
 test.each(['uncaught exception', 'unhandled rejection'])(

@@ -9,7 +9,7 @@ export interface CliRun {
   readonly stderr: string;
 }
 
-/** Runs a command line in this process, with nothing in the environment but what is given. `onPrinted` is called at each print. */
+/** Runs a command line in this process, with nothing in the environment but what is given. `onPrinted` gets what is printed at once. */
 export async function runInProcess(
   args: readonly string[],
   {
@@ -17,11 +17,11 @@ export async function runInProcess(
     env = {},
     signal = new AbortController().signal,
     onPrinted,
-  }: { input?: string; env?: Record<string, string>; signal?: AbortSignal; onPrinted?: () => void } = {},
+  }: { input?: string; env?: Record<string, string>; signal?: AbortSignal; onPrinted?: (text: string) => void } = {},
 ): Promise<CliRun> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const printed = Promise.all([text(stdout), text(stderr)]);
-  if (onPrinted) stdout.on('data', onPrinted);
+  if (onPrinted) stdout.on('data', (chunk: Buffer | string) => onPrinted(String(chunk)));
   const status = await runCli(args, {
     stdin: Readable.from([input]),
     stdout,
