@@ -124,11 +124,8 @@ export class RefusalBook {
   }
 
   /** Drops the entry of a container that got what it was refused. A change that is granted ends the refusal of a change only. */
-  private dropServed(
-    { pod, container }: Pick<CpuEvent, 'pod' | 'container'>,
-    ends: Refusal['asked'] | undefined,
-  ): void {
-    const key = keyOfRefusal({ podUid: pod.uid, containerName: container.name });
+  private dropServed(request: Pick<CpuEvent, 'pod' | 'container'>, ends: Refusal['asked'] | undefined): void {
+    const key = keyOfRequest(request);
     const asked = this.entries.get(key)?.asked;
     if (asked !== undefined && ends !== undefined && (asked === ends || (asked === 'change' && ends === 'creation')))
       this.drop([key]);

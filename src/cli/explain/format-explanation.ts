@@ -60,10 +60,16 @@ function formatIdle(of: IdleAssignment, topology: Topology): string {
   ]);
 }
 
+const REFUSED: Readonly<Record<RefusedContainer['asked'], string>> = {
+  creation: 'refused',
+  start: 'its start was refused',
+  change: 'a change was refused',
+  unknown: 'refused', // what a newer daemon tells
+};
+
 function formatRefused(of: RefusedContainer): string {
-  const what = { change: 'a change was refused', start: 'its start was refused' }[of.asked as string] ?? 'refused';
   const chosen = of.chosenBy === undefined ? '' : `, chosen by ${of.chosenBy}`;
-  return formatFacts(`${of.namespace}/${of.pod} ${of.container}: ${what}`, [
+  return formatFacts(`${of.namespace}/${of.pod} ${of.container}: ${REFUSED[of.asked]}`, [
     ['because', of.because],
     ['asked', of.requested === 0 ? 'to share' : `${plural(of.requested, 'CPU')}, policy ${of.policy}${chosen}`],
     ['when', formatTimes(of)],

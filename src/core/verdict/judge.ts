@@ -6,7 +6,7 @@ import { cpusOf, isAssigned, KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import { optionNames, type Settings } from '../model/settings';
 import { hasCgroup } from '../plan/plan-moves';
-import { planQuotas } from '../plan/plan-quotas';
+import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
 import type { Observation, Quota, Seen, UnreadQuota } from './observation';
 import { describeQuota, isLimit, wasLifted } from './throttling';
 import { plural } from '../plural';
@@ -35,13 +35,14 @@ export function judge(view: NodeView, container: Container, observation: Observa
 
   const drift = findDrift(promise, observation);
   if (drift !== undefined) return { kind: 'drifted', because: drift };
-  const breach = findBreach(view, container, promise, observation);
+  const quotas = planQuotas(view, container, observation);
+  const breach = findBreach(view, promise, observation, quotas);
   if (breach !== undefined) return { kind: 'violated', because: breach };
   const unread = observation.unread ?? [];
   if (unread.length > 0 && (promise.quota || wasLifted(view, container)))
     return { kind: 'unknown', because: unread.map(describeUnread).join('; ') };
   const standing = judgeStanding(view, container);
-  const remarks = listRemarks(view, container, observation);
+  const remarks = listRemarks(view, container, observation, quotas);
   return { ...standing, because: [standing.because, ...remarks].join('; ') };
 }
 
@@ -59,7 +60,7 @@ function findDrift(promise: CpuPromise, { cpus, mems, active }: Seen): string | 
 }
 
 /** What keeps the container from having what its cgroup says. */
-function findBreach(view: NodeView, container: Container, promise: CpuPromise, seen: Seen): string | undefined {
+function findBreach(view: NodeView, promise: CpuPromise, seen: Seen, quotas: readonly QuotaStep[]): string | undefined {
   if (!seen.effective.equals(promise.cpus)) {
     const run = `its processes run on ${seen.effective.toString() || 'no CPU'}: ${whatNarrows(view, promise, seen)}`;
     const promised = promise.cpus.toString();
@@ -69,12 +70,11 @@ function findBreach(view: NodeView, container: Container, promise: CpuPromise, s
   }
   if (seen.threads && !seen.threads.outside.isEmpty)
     return `threads of it may run on ${seen.threads.outside.toString()}, outside of its cpuset`;
-  if (isLimit(seen.quota) && wasLifted(view, container))
-    return `throttled: a CFS quota of ${describeQuota(seen.quota)} applies, which was to be lifted`;
-  const unset = planQuotas(view, container, seen).find(({ of, to }) => of === 'container' && to.quotaUs >= 0);
-  if (unset)
-    return `its CFS quota is ${describeSeen(seen.quota)}, and ${describePromised(unset.to)} was to be set again`;
-  return undefined;
+  const own = quotas.find(({ of }) => of === 'container');
+  if (!own) return undefined;
+  return own.to.quotaUs < 0
+    ? `throttled: a CFS quota of ${describeSeen(seen.quota)} applies, which was to be lifted`
+    : `its CFS quota is ${describeSeen(seen.quota)}, and ${describePromised(own.to)} was to be set again`;
 }
 
 function describeUnread({ of, because }: UnreadQuota): string {
@@ -104,16 +104,16 @@ function whatNarrows(
 }
 
 /** What the operator may want to know although the promise is kept. */
-function listRemarks(view: NodeView, container: Container, seen: Seen): string[] {
+function listRemarks(view: NodeView, container: Container, seen: Seen, quotas: readonly QuotaStep[]): string[] {
   const { quota, podQuota, threads, unread = [] } = seen;
   const remarks = unread.map(describeUnread);
-  const unset = planQuotas(view, container, seen).find(({ of, to }) => of === 'pod' && to.quotaUs >= 0);
-  if (unset)
+  const ofPod = quotas.find(({ of }) => of === 'pod');
+  if (ofPod)
     remarks.push(
-      `the CFS quota of its pod is ${describeSeen(podQuota)}, and ${describePromised(unset.to)} was to be set again`,
+      ofPod.to.quotaUs < 0
+        ? `throttled with the rest of its pod by the CFS quota of ${describeSeen(podQuota)}`
+        : `the CFS quota of its pod is ${describeSeen(podQuota)}, and ${describePromised(ofPod.to)} was to be set again`,
     );
-  if (isLimit(podQuota) && wasLifted(view, container))
-    remarks.push(`throttled with the rest of its pod by the CFS quota of ${describeQuota(podQuota)}`);
   if (container.placement === 'exclusive' && !wasLifted(view, container) && isLimit(quota))
     remarks.push(`its CFS quota of ${describeQuota(quota)} applies: lifting it is off`);
   if (threads && threads.narrower > 0) {
