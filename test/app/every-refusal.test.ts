@@ -234,7 +234,7 @@ describe('a change', () => {
 
 test('nothing in the adapter ends a call with an error, and nothing writes the line of a refusal, but the one way out', () => {
   const sources = ['src/cri/adapter', 'src/core/transition', 'src/app'].flatMap((folder) =>
-    readdirSync(folder).map((name) => join(folder, name)),
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   );
   const having = (pattern: RegExp): string[] =>
     sources.filter((path) => path.endsWith('.ts') && pattern.test(readFileSync(path, 'utf8')));
