@@ -8,7 +8,7 @@ import { get, type RequestOptions } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 
-import { KubeConfig, ListWatch, Watch } from '../src/kube/kube-library';
+import { KubeConfig, ListWatch, Watch } from '../src/kube/client-library';
 
 interface Pod {
   readonly metadata: { readonly name: string; readonly namespace: string; readonly uid: string };

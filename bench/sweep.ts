@@ -6,12 +6,12 @@
  */
 import { closeSync, mkdirSync, openSync, readSync, rmdirSync, writeFileSync } from 'node:fs';
 import { pino } from 'pino';
-import { Alarms } from '../src/app/alarms';
-import { Faults } from '../src/app/faults';
-import { DriftClues } from '../src/app/drift-clues';
-import { Reconciler } from '../src/app/reconciler';
-import { Transactor } from '../src/app/transactor';
-import { VerdictBook } from '../src/app/verdict-book';
+import { Alarms } from '../src/app/alarms/alarms';
+import { Faults } from '../src/app/alarms/faults';
+import { DriftClues } from '../src/app/reconcile/drift-diagnosis';
+import { Reconciler } from '../src/app/reconcile/reconciler';
+import { Transactor } from '../src/app/transaction/transactor';
+import { VerdictBook } from '../src/app/status/verdict-store';
 import { CpuSet, parseCpuList } from '../src/core/cpuset';
 import { NodeModel } from '../src/core/model/node-model';
 import { NO_OPTIONS } from '../src/core/model/settings';

@@ -7,7 +7,7 @@ import { brotliCompressSync } from 'node:zlib';
 const LATE = ['@grpc/grpc-js', 'pino-pretty', 'prom-client', 'xxhash-wasm', 'yaml', 'zod'];
 
 /** Modules of our own, by the end of the path that they are imported by. */
-const LATE_MODULES = ['gen/cri/v1/cri', 'kube-library'];
+const LATE_MODULES = ['gen/cri/v1/cri', 'client-library'];
 
 /** Packages of modules that do nothing but define: of these only what is used is taken. */
 const PURE = ['@kubernetes/client-node'];

@@ -31,7 +31,7 @@ async function main(): Promise<void> {
       const { openLog } = await import('./app/log');
       const log = await openLog(config);
       process.on('uncaughtException', (error, origin) => endBy(log, error, origin)); // of rejections too
-      const { runDaemon } = await import('./app/run-daemon');
+      const { runDaemon } = await import('./app/daemon');
       const notifySocket = process.env['NOTIFY_SOCKET'];
       await runDaemon({ config, placeOf, inForce, version: __CPUSETD_VERSION__, log, notifySocket, signal });
     },

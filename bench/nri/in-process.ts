@@ -1,10 +1,10 @@
 import { destination, pino } from 'pino';
 
-import { createCgroupMover } from '../../src/app/cgroup-mover';
+import { createCgroupMover } from '../../src/app/cgroups/container-cgroups';
 import { writeNotes } from '../../src/app/log';
-import { makeRoom } from '../../src/app/make-room';
-import { openMemory } from '../../src/app/memory';
-import { Transactor, type Timing } from '../../src/app/transactor';
+import { makeRoom } from '../../src/app/cgroups/widen-pod';
+import { openMemory } from '../../src/app/transaction/assignment-store';
+import { Transactor, type Timing } from '../../src/app/transaction/transactor';
 import { CpuSet } from '../../src/core/cpuset';
 import type { RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { NodeModel } from '../../src/core/model/node-model';

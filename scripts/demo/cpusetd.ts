@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { connectAdmin } from '../../src/admin/client';
+import { connectAdmin } from '../../src/admin/client/admin-client';
 import { bundle, type Daemon } from '../../test/e2e/rig';
 import type { Cpusetd } from './stage';
 

@@ -5,9 +5,9 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-import { AnswerQueue } from '../../src/admin/answer-queue';
-import { createAdminBackend } from '../../src/app/node-status';
-import { VerdictBook } from '../../src/app/verdict-book';
+import { AnswerQueue } from '../../src/admin/server/answer-queue';
+import { createAdminBackend } from '../../src/app/status/admin-backend';
+import { VerdictBook } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
 import { matterOf, type Judgement } from '../../src/core/verdict/judgement';
 import { buildTopology } from '../../src/core/topology';

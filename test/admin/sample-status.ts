@@ -9,7 +9,7 @@ import type {
   Status,
   StatusChange,
   TopologyStatus,
-} from '../../src/admin/status';
+} from '../../src/admin/model/status';
 import { parseCpuList } from '../../src/core/cpuset';
 import { CpusetdError } from '../../src/core/errors';
 import { buildTopology } from '../../src/core/topology';

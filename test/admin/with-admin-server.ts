@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { HealthState } from '../../src/admin/health-state';
-import { listenAt } from '../../src/admin/door';
-import { startAdminServer, type AdminServer, type AdminServerOptions } from '../../src/admin/server';
+import { listenAt } from '../../src/admin/server/door';
+import { startAdminServer, type AdminServer, type AdminServerOptions } from '../../src/admin/server/admin-server';
 import { SampleBackend } from './sample-status';
 
 export interface AdminRig {

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { writeNotes } from '../../src/app/log';
-import { toNews } from '../../src/app/kube-news';
-import { RefusalBook } from '../../src/app/refusal-book';
+import { toNews } from '../../src/app/apiserver/to-pod-event';
+import { RefusalBook } from '../../src/app/status/refusal-history';
 import type { PodNews } from '../../src/kube';
-import { createRequest, resourcesOf, updateRequest } from '../cri/adapter/messages';
-import { idOf, Stage } from '../cri/adapter/stage';
+import { createRequest, resourcesOf, updateRequest } from '../cri/interceptors/messages';
+import { idOf, Stage } from '../cri/interceptors/stage';
 import type { Rules } from '../core/transition/node-driver';
 import { createMetricsOf } from '../support/refusal-metrics';
 
@@ -233,11 +233,11 @@ describe('a change', () => {
 });
 
 test('nothing in the adapter ends a call with an error, and nothing writes the line of a refusal, but the one way out', () => {
-  const sources = ['src/cri/adapter', 'src/core/transition', 'src/app'].flatMap((folder) =>
+  const sources = ['src/cri/interceptors', 'src/core/transition', 'src/app'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   );
   const having = (pattern: RegExp): string[] =>
     sources.filter((path) => path.endsWith('.ts') && pattern.test(readFileSync(path, 'utf8')));
-  expect(having(/refuse: (?!Record|OwnError)|toOwnError/)).toEqual(['src/cri/adapter/refuse.ts']);
-  expect(having(/message: 'refused'|note\([^)]*'refused'/)).toEqual(['src/app/transactor.ts']);
+  expect(having(/refuse: (?!Record|OwnError)|toOwnError/)).toEqual(['src/cri/interceptors/refusal.ts']);
+  expect(having(/message: 'refused'|note\([^)]*'refused'/)).toEqual(['src/app/transaction/transactor.ts']);
 });

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
-import { Alarms } from '../../src/app/alarms';
-import { createCgroupMover } from '../../src/app/cgroup-mover';
-import { DriftClues } from '../../src/app/drift-clues';
-import { Faults } from '../../src/app/faults';
-import { Reconciler } from '../../src/app/reconciler';
-import { Transactor } from '../../src/app/transactor';
-import { VerdictBook } from '../../src/app/verdict-book';
+import { Alarms } from '../../src/app/alarms/alarms';
+import { createCgroupMover } from '../../src/app/cgroups/container-cgroups';
+import { DriftClues } from '../../src/app/reconcile/drift-diagnosis';
+import { Faults } from '../../src/app/alarms/faults';
+import { Reconciler } from '../../src/app/reconcile/reconciler';
+import { Transactor } from '../../src/app/transaction/transactor';
+import { VerdictBook } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
 import type { Cgroups } from '../../src/host';
 import { NodeDriver } from '../core/transition/node-driver';

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { RuntimeRecorder } from '../../src/app/runtime-recorder';
+import { RuntimeRecorder } from '../../src/app/runtime/record-sync';
 import { parseCpuList } from '../../src/core/cpuset';
 import { CpusetdError } from '../../src/core/errors';
 import type { Container } from '../../src/core/model/container';

@@ -11,19 +11,38 @@ interface Import {
   readonly to: string | undefined;
 }
 
-/** Who may import what, beside itself: the arrows point up, adapters do not know each other. */
+/** The layers that each layer may import, beside itself. Adapters do not know each other. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   state: ['core'],
   wire: ['core', 'gen'],
-  nri: ['core', 'state', 'wire', 'gen'],
-  cri: ['core', 'state', 'wire', 'gen'],
-  host: ['core', 'state', 'wire', 'gen'],
-  kube: ['core', 'state', 'wire', 'gen'],
-  admin: ['core', 'state', 'wire', 'gen'],
-  app: ['core', 'state', 'wire', 'nri', 'cri', 'host', 'kube', 'admin'],
-  cli: ['core', 'state', 'wire', 'nri', 'cri', 'host', 'kube', 'admin', 'app'],
-  main: ['core', 'state', 'wire', 'nri', 'cri', 'host', 'kube', 'admin', 'app', 'cli'],
+  net: ['core', 'wire'],
+  nri: ['core', 'state', 'wire', 'net', 'gen'],
+  cri: ['core', 'state', 'wire', 'net', 'gen'],
+  host: ['core', 'state', 'wire', 'net', 'gen'],
+  kube: ['core', 'state', 'wire', 'net', 'gen'],
+  admin: ['core', 'state', 'wire', 'net', 'gen'],
+  app: ['core', 'state', 'wire', 'net', 'nri', 'cri', 'host', 'kube', 'admin'],
+  cli: ['core', 'state', 'wire', 'net', 'nri', 'cri', 'host', 'kube', 'admin', 'app'],
+  main: ['core', 'state', 'wire', 'net', 'nri', 'cri', 'host', 'kube', 'admin', 'app', 'cli'],
+};
+
+/** The same for the rooms of `app`: its folders, and the files beside them. Each room may import the rooms that stand before it here. */
+const APP_ROOMS: Readonly<Record<string, readonly string[]>> = {
+  config: [],
+  alarms: [],
+  log: [],
+  demand: [],
+  lifecycle: ['alarms', 'config', 'demand'],
+  transaction: ['alarms'],
+  cgroups: ['alarms', 'transaction'],
+  status: ['alarms', 'config', 'lifecycle', 'transaction'],
+  reconcile: ['alarms', 'cgroups', 'status', 'transaction'],
+  runtime: ['alarms', 'cgroups', 'config', 'status', 'transaction'],
+  node: ['alarms', 'cgroups', 'config', 'transaction'],
+  apiserver: ['alarms', 'config', 'lifecycle', 'transaction'],
+  bootstrap: ['config', 'demand', 'lifecycle', 'node', 'transaction'],
+  'periodic-tasks': ['alarms', 'lifecycle', 'node', 'reconcile'],
 };
 
 /** What in the sources breaks the architecture, one line each; empty when nothing does. */
@@ -31,6 +50,7 @@ export function findFaults(sources: Sources): string[] {
   const imports = [...sources].flatMap(([path, text]) => listImports(path, text, sources));
   return [
     ...imports.flatMap(findWrongArrow),
+    ...imports.flatMap(findWrongDoor),
     ...findCycles(imports),
     ...findMissingReadmes(sources),
     ...[...sources].flatMap(([path, text]) => (path.endsWith('.ts') ? findModuleState(path, text) : [])),
@@ -92,6 +112,21 @@ function findWrongArrow({ from, specifier, to }: Import): string[] {
   const target = layerOf(to);
   if (target === layer || allowed.includes(target)) return [];
   return [`${from}: ${layer} must not import ${target} (${specifier})`];
+}
+
+/** `cgroups` of `src/app/cgroups/x.ts`, `daemon` of `src/app/daemon.ts`; undefined outside of `app`. */
+function roomOf(path: string): string | undefined {
+  return /^src\/app\/([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path)?.[1];
+}
+
+/** `daemon` puts the rooms together and may import all of them. */
+function findWrongDoor({ from, specifier, to }: Import): string[] {
+  const room = roomOf(from);
+  const target = to === undefined ? undefined : roomOf(to);
+  if (room === undefined || target === undefined || room === target || room === 'daemon') return [];
+  const allowed = APP_ROOMS[room];
+  if (allowed === undefined) return [`${from}: ${room} is no room of app`];
+  return allowed.includes(target) ? [] : [`${from}: app/${room} must not import app/${target} (${specifier})`];
 }
 
 /** Each cycle once, by the file in it that comes first. Types count too: a cycle of types is one of ideas. */

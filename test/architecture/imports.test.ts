@@ -32,8 +32,10 @@ const SOUND = {
   'src/host/README.md': '',
   'src/host/index.ts': "export * from '../core/errors';",
   'src/app/README.md': '',
-  'src/app/run.ts': "const load = () => import('../nri'); export type A = import('../host').A;",
-  'src/main.ts': "import './app/run'; declare let __VERSION__: string;",
+  'src/app/alarms/alarms.ts': '',
+  'src/app/transaction/transactor.ts': "import '../alarms/alarms';",
+  'src/app/daemon.ts': "const load = () => import('../nri'); export type A = import('../host').A;",
+  'src/main.ts': "import './app/daemon'; declare let __VERSION__: string;",
   'gen/nri.ts': "import './other'; let state = 1;",
   'gen/other.ts': '',
 };
@@ -52,12 +54,14 @@ test.each`
   ${'core names a type by import()'}             | ${{ 'src/core/errors.ts': "export type A = import('../host').A;" }}                      | ${[/core must not import host/, /^cycle/]}
   ${'core hands something on'}                   | ${{ 'src/core/errors.ts': "export { x } from '../host';" }}                              | ${[/core must not import host/, /^cycle/]}
   ${'an adapter imports another'}                | ${{ 'src/nri/index.ts': "import '../host';" }}                                           | ${[/nri must not import host/]}
-  ${'an adapter imports app'}                    | ${{ 'src/host/index.ts': "import '../app/run';" }}                                       | ${[/host must not import app/, /^cycle/]}
-  ${'app imports generated code'}                | ${{ 'src/app/run.ts': "import '../../gen/nri';" }}                                       | ${[/app must not import gen/]}
-  ${'app imports main'}                          | ${{ 'src/app/run.ts': "import '../main';" }}                                             | ${[/app must not import main/, /^cycle/]}
-  ${'something imports test code'}               | ${{ 'src/app/run.ts': "import '../../test/support';" }}                                  | ${[/app must not import test/]}
+  ${'an adapter imports app'}                    | ${{ 'src/host/index.ts': "import '../app/daemon';" }}                                    | ${[/host must not import app/, /^cycle/]}
+  ${'app imports generated code'}                | ${{ 'src/app/daemon.ts': "import '../../gen/nri';" }}                                    | ${[/app must not import gen/]}
+  ${'app imports main'}                          | ${{ 'src/app/daemon.ts': "import '../main';" }}                                          | ${[/app must not import main/, /^cycle/]}
+  ${'something imports test code'}               | ${{ 'src/app/daemon.ts': "import '../../test/support';" }}                               | ${[/app must not import test/]}
   ${'two files of one folder import each other'} | ${{ 'src/core/errors.ts': "import type { b } from './plan/plan';" }}                     | ${[/^cycle: src\/core\/errors.ts -> src\/core\/plan\/plan.ts -> src\/core\/errors.ts$/]}
   ${'a circle over three files'}                 | ${{ 'src/core/errors.ts': "import './x';", 'src/core/x.ts': "import './plan/plan';" }}   | ${[/^cycle/]}
+  ${'a room of app imports upward'}              | ${{ 'src/app/alarms/alarms.ts': "import '../transaction/transactor';" }}                 | ${[/app\/alarms must not import app\/transaction/, /^cycle/]}
+  ${'app has a folder that is no room'}          | ${{ 'src/app/util/x.ts': "import '../alarms/alarms';" }}                                 | ${[/util is no room of app/]}
   ${'a folder that no layer is for'}             | ${{ 'src/util/README.md': '', 'src/util/x.ts': "import '../core/errors';" }}             | ${[/util is no layer/]}
   ${'a folder does not say what it is for'}      | ${{ 'src/state/file.ts': '' }}                                                           | ${[/src\/state: no README.md/]}
   ${'a module keeps state'}                      | ${{ 'src/host/index.ts': 'export let count = 0;' }}                                      | ${[/module-level state \(export let count/]}

@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 
-import { describeWhere } from '../../src/cli/explain/describe-where';
+import { describeWhere } from '../../src/cli/explain/describe-location';
 import { parseCpuList } from '../../src/core/cpuset';
 import { withAdminRig } from '../admin/with-admin-server';
 import { runInProcess } from '../support/run-cli';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-import type { ContainerStatus, Explanation, Status, TopologyStatus } from '../../src/admin/status';
+import type { ContainerStatus, Explanation, Status, TopologyStatus } from '../../src/admin/model/status';
 import { CpusetdError } from '../../src/core/errors';
 import { wellFormed } from '../../src/core/show-text';
 import { sampleRefused, sampleStatus, sampleTopology } from '../admin/sample-status';

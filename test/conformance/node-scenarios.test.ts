@@ -1,7 +1,7 @@
 /* eslint-disable @typescript-eslint/no-explicit-any -- JSON whose fields differ from area to area */
 import { loadConfig } from '../../src/app/config';
-import { listPodResources } from '../../src/app/pod-resources';
-import { settingsOf } from '../../src/app/settings-of';
+import { listPodResources } from '../../src/app/status/pod-resources';
+import { settingsOf } from '../../src/app/config/settings';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { Assignment } from '../../src/core/model/assignment';
 import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../../src/core/model/events';

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 
 import { HEALTH_SERVICES } from '../../src/admin/health-state';
-import { DRAIN_TIMEOUT_MS } from '../../src/app/attach-proxy';
+import { DRAIN_TIMEOUT_MS } from '../../src/app/runtime/proxy-attachment';
 import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, type Config } from '../../src/app/config';
 import { readPage, ROOT } from './markdown';
 

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 
 import { HealthState } from '../../src/admin/health-state';
-import { listenAt } from '../../src/admin/door';
-import { startAdminServer } from '../../src/admin/server';
-import { AllocationBook } from '../../src/app/allocation-book';
-import { createAdminBackend } from '../../src/app/node-status';
-import { VerdictBook } from '../../src/app/verdict-book';
+import { listenAt } from '../../src/admin/server/door';
+import { startAdminServer } from '../../src/admin/server/admin-server';
+import { AllocationBook } from '../../src/app/status/allocation-trace';
+import { createAdminBackend } from '../../src/app/status/admin-backend';
+import { VerdictBook } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
 import { judge } from '../../src/core/verdict/judge';
 import { matterOf } from '../../src/core/verdict/judgement';

@@ -2,10 +2,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HEALTH_SERVICES } from '../../src/admin/health-state';
-import { Metrics } from '../../src/admin/metrics';
-import { ALARM_KINDS } from '../../src/admin/status';
+import { Metrics } from '../../src/admin/metrics/metrics';
+import { ALARM_KINDS } from '../../src/admin/model/status';
 import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS } from '../../src/app/config';
-import { settingsOf } from '../../src/app/settings-of';
+import { settingsOf } from '../../src/app/config/settings';
 import { optionNames } from '../../src/core/model/settings';
 import { DRIFT_CAUSES } from '../../src/core/verdict/drift-cause';
 import { CpuSet } from '../../src/core/cpuset';

@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { giveSignOfLife, readSignOfLife } from '../../src/app/sign-of-life';
+import { giveSignOfLife, readSignOfLife } from '../../src/app/lifecycle/heartbeat';
 import { acquireHostLock, HostLockError } from '../../src/host';
 import { defineAsRoot } from '../support/not-run';
 import { bundleModule } from './bundle-module';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import { brotliDecompressSync } from 'node:zlib';
-import type * as KubeLibrary from '../../src/kube/kube-library';
+import type * as KubeLibrary from '../../src/kube/client-library';
 import { builtBundle } from '../support/built-bundle';
 
 /** The code of a library that lies compressed in the bundle. */
@@ -18,7 +18,7 @@ describe('the client library of the API server, as it is packed', () => {
   let library: typeof KubeLibrary;
 
   beforeAll(() => {
-    text = unpack('kube-library');
+    text = unpack('client-library');
     const module = { exports: {} };
     compileFunction(text, ['module', 'exports', 'require'])(module, module.exports, require);
     library = module.exports as typeof KubeLibrary;

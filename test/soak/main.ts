@@ -2,7 +2,7 @@
 // status 1 when anything is wrong.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { withClosers, type OnClose } from '../../src/app/closers';
+import { withClosers, type OnClose } from '../../src/app/lifecycle/closers';
 import { createRandom } from '../support/random';
 import { startDaemon, startRuntime, type Suite } from '../e2e/rig';
 import { Adversary, MEMORY_LIMIT_MIB, readPeakMiB } from './adversary';

@@ -29,16 +29,16 @@ const PORTS = {
       return { ...opened, store: new Proxy(store, { get: (all, key) => (key === 'save' ? save : all[key]) }) };
     };
   `,
-  'src/app/sign-of-life.ts': `export const giveSignOfLife = breakFunction(real.giveSignOfLife, 'sign of life');`,
-  'src/app/kubelet-manager.ts': `
+  'src/app/lifecycle/heartbeat.ts': `export const giveSignOfLife = breakFunction(real.giveSignOfLife, 'sign of life');`,
+  'src/app/node/kubelet-cpu-manager.ts': `
     export class KubeletManager extends real.KubeletManager {
       look() { strike('kubelet file'); super.look(); }
     }
   `,
-  'src/app/node-status.ts': `
+  'src/app/status/admin-backend.ts': `
     export const createAdminBackend = (parts) => real.createAdminBackend({ ...parts, facts: breakFunction(parts.facts, 'status') });
   `,
-  'src/admin/metrics.ts': `
+  'src/admin/metrics/metrics.ts': `
     export class Metrics extends real.Metrics {
       decisionTook(seconds) { strike('metrics'); super.decisionTook(seconds); }
       stateWriteTook(seconds) { strike('metrics'); super.stateWriteTook(seconds); }

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
-import { Alarms } from '../../src/app/alarms';
-import { Faults } from '../../src/app/faults';
+import { Alarms } from '../../src/app/alarms/alarms';
+import { Faults } from '../../src/app/alarms/faults';
 
 /** Faults that nobody reads, for parts under test that are to have none. */
 export function silentFaults(): Faults {

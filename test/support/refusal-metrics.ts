@@ -1,5 +1,5 @@
-import { Metrics } from '../../src/admin/metrics';
-import { countTransaction } from '../../src/app/count';
+import { Metrics } from '../../src/admin/metrics/metrics';
+import { countTransaction } from '../../src/app/status/transaction-metrics';
 import { CpuSet } from '../../src/core/cpuset';
 import { sampleStatus } from '../admin/sample-status';
 import { EIGHT_CPUS } from '../core/transition/node-driver';

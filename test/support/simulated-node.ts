@@ -1,5 +1,5 @@
 import { writeNotes } from '../../src/app/log';
-import { Transactor, type Mover } from '../../src/app/transactor';
+import { Transactor, type Mover } from '../../src/app/transaction/transactor';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../../src/core/model/events';
 import type { NodeEvent } from '../../src/core/model/pod-event';

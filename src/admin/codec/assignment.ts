@@ -1,7 +1,7 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
 import { parseCpuList } from '../../core/cpuset';
 import type { AssignmentKind } from '../../core/model/assignment';
-import type { AssignmentStatus, IdleAssignment } from '../status';
+import type { AssignmentStatus, IdleAssignment } from '../model/status';
 import { decodeRules, decodeTime, encodeRules, encodeTime, keyOfValue } from './values';
 
 export function encodeAssignment({ containerId, ...assignment }: AssignmentStatus): pb.Assignment {

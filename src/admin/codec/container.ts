@@ -3,7 +3,7 @@ import { parseCpuList } from '../../core/cpuset';
 import type { Placement } from '../../core/model/container';
 import type { VerdictKind } from '../../core/verdict/judge';
 import type { ThreadSample } from '../../core/verdict/observation';
-import type { ContainerStatus } from '../status';
+import type { ContainerStatus } from '../model/status';
 import { decodeTraits, encodeTraits } from './assignment';
 import { decodeQuota, decodeRules, decodeTime, encodeQuota, encodeRules, encodeTime, keyOfValue } from './values';
 

@@ -1,6 +1,6 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
 import { parseCpuList } from '../../core/cpuset';
-import type { Connection, ConnectionState, NodeStatus } from '../status';
+import type { Connection, ConnectionState, NodeStatus } from '../model/status';
 import { decodeTime, encodeTime, keyOfValue } from './values';
 
 export function encodeNode(node: NodeStatus): pb.NodeStatus {

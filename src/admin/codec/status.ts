@@ -1,5 +1,5 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
-import type { Status, StatusChange } from '../status';
+import type { Status, StatusChange } from '../model/status';
 import { decodeIdle, encodeIdle } from './assignment';
 import { decodeContainer, encodeContainer } from './container';
 import { decodeNode, encodeNode } from './node';

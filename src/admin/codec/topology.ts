@@ -2,7 +2,7 @@ import * as pb from '../../../gen/cpusetd/v1/cpusetd';
 import { parseCpuList, type CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import { buildTopology, type Topology } from '../../core/topology';
-import type { TopologyStatus } from '../status';
+import type { TopologyStatus } from '../model/status';
 import { decodeAssignment } from './assignment';
 import { decodeNode } from './node';
 

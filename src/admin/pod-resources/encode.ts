@@ -1,6 +1,6 @@
 import * as pb from '../../../gen/podresources/v1/podresources';
 import type { CpuSet } from '../../core/cpuset';
-import type { MemoryBlock, NodeResources, PodResources } from '../status';
+import type { MemoryBlock, NodeResources, PodResources } from '../model/status';
 
 /** What belongs to whom, in the words of the API; devices and claims are the kubelet's to tell. */
 export function encodePods({ pods }: NodeResources): pb.PodResources[] {

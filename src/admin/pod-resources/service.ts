@@ -8,10 +8,11 @@ import {
   type GetPodResourcesRequest,
 } from '../../../gen/podresources/v1/podresources';
 import { CpusetdError } from '../../core/errors';
-import type { AnswerQueue } from '../answer-queue';
-import { sendCounted, toGrpcService, toServiceError, type AdminLog } from '../grpc-service';
-import type { AdminBackend, NodeResources } from '../status';
-import type { KubeletResources } from './ask-kubelet';
+import type { AnswerQueue } from '../server/answer-queue';
+import { toGrpcService } from '../../net/grpc-service';
+import { sendCounted, toServiceError, type AdminLog } from '../server/unary-handler';
+import type { AdminBackend, NodeResources } from '../model/status';
+import type { KubeletResources } from './kubelet-client';
 import { encodeAllocatable, encodePods } from './encode';
 import { mergeAllocatable, mergePods } from './merge';
 

@@ -1,8 +1,8 @@
 import { POLICY_NAMES } from '../../core/model/policy-name';
-import { cpuList, cpuQuantity, keyValues, podPolicies } from './cpu-types';
-import { kubeconfigSource, kubeletConfigSource } from './kube-types';
-import { absolutePath, durationMs, hostPort, listenSocket, socketPath } from './system-types';
-import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './value-type';
+import { cpuList, cpuQuantity, keyValues, podPolicies } from './types/cpu-types';
+import { kubeconfigSource, kubeletConfigSource } from './types/kube-types';
+import { absolutePath, durationMs, hostPort, listenSocket, socketPath } from './types/system-types';
+import { matching, oneOf, onOff, orOff, wholeNumber, type ValueType } from './types/value-type';
 
 /** One option of `cpusetd run`, wherever it is set. */
 export interface Option<T> {

@@ -1,10 +1,10 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node } from 'yaml';
 
 import { readBounded } from '../../state';
-import { parseYaml } from '../parse-yaml';
+import { parseYaml } from './parse-yaml';
 import { listOffered, nameOf } from './options';
 import type { Setting, Source } from './setting';
-import { excerpt } from './value-type';
+import { excerpt } from './types/value-type';
 import { plural } from '../../core/plural';
 
 const MAX_BYTES = 64 * 1024;

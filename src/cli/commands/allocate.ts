@@ -30,8 +30,8 @@ export function addAllocateCommand(program: Command, context: CliContext, exit: 
     .option('--reserved-cpus <cpus>', 'CPUs that are never given out')
     .action(async (given: AllocateOptions) => {
       const { batch } = given;
-      const { readGround } = await import('../batch/read-ground');
-      const { answerLine } = await import('../batch/answer-line');
+      const { readGround } = await import('../allocate/read-defaults');
+      const { answerLine } = await import('../allocate/answer-line');
       const ground = readGround(given);
 
       let lineNumber = 0;

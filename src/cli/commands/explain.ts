@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 
-import { createAdminSocketOption } from '../admin-socket-option';
+import { createAdminSocketOption } from '../options/admin-socket';
 import { write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { parseTarget } from '../explain/parse-target';
@@ -30,7 +30,7 @@ export function addExplainCommand(program: Command, context: CliContext, exit: (
         ...(container !== undefined && { container }),
         ...(cpus !== undefined && { cpus }),
       });
-      const { connectAdmin } = await import('../../admin/client');
+      const { connectAdmin } = await import('../../admin/client/admin-client');
       const client = await connectAdmin(adminSocket);
       try {
         const explanation = await client.explain(query);

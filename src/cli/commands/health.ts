@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 
-import type { AdminClient } from '../../admin/client';
+import type { AdminClient } from '../../admin/client/admin-client';
 import { HEALTH_SERVICES } from '../../admin/health-state';
 import { CpusetdError } from '../../core/errors';
 import { showText } from '../../core/show-text';
-import { createAdminSocketOption } from '../admin-socket-option';
+import { createAdminSocketOption } from '../options/admin-socket';
 import { UsageError, write, type CliContext, type ExitStatus } from '../context';
 import { formatTable } from '../format/table';
 
@@ -23,7 +23,7 @@ export function addHealthCommand(program: Command, context: CliContext, exit: (s
     .option('-w, --watch', 'print a line at every change, until the daemon ends')
     .addOption(createAdminSocketOption())
     .action(async (service: string | undefined, { adminSocket, watch }: HealthOptions) => {
-      const { connectAdmin } = await import('../../admin/client');
+      const { connectAdmin } = await import('../../admin/client/admin-client');
       const client = await connectAdmin(adminSocket);
       try {
         if (watch) await printChanges(client, service ?? '', context);

@@ -1,14 +1,14 @@
 import { Option, type Command } from 'commander';
 
-import type { AdminClient } from '../../admin/client';
-import type { Status } from '../../admin/status';
+import type { AdminClient } from '../../admin/client/admin-client';
+import type { Status } from '../../admin/model/status';
 import { CpusetdError } from '../../core/errors';
 import { escapeJson } from '../../core/show-text';
-import { createAdminSocketOption } from '../admin-socket-option';
-import { applyChange } from '../apply-change';
+import { createAdminSocketOption } from '../options/admin-socket';
+import { applyChange } from '../status/apply-change';
 import { write, type CliContext } from '../context';
 import { formatData, type DataFormat } from '../format/data';
-import { formatStatusTable } from '../format/status-table';
+import { formatStatusTable } from '../status/status-table';
 
 type Format = 'table' | DataFormat;
 
@@ -27,7 +27,7 @@ export function addStatusCommand(program: Command, context: CliContext): void {
     .option('-w, --watch', 'print again at every change; with json, one document a line')
     .addOption(createAdminSocketOption())
     .action(async ({ output, watch, adminSocket }: StatusOptions) => {
-      const { connectAdmin } = await import('../../admin/client');
+      const { connectAdmin } = await import('../../admin/client/admin-client');
       const client = await connectAdmin(adminSocket);
       try {
         if (watch) await printChanges(client, output, context);

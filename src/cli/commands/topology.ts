@@ -1,9 +1,9 @@
 import { Option, type Command } from 'commander';
 
-import { createAdminSocketOption } from '../admin-socket-option';
+import { createAdminSocketOption } from '../options/admin-socket';
 import { write, type CliContext } from '../context';
 import { formatData } from '../format/data';
-import type { MachineView } from '../topology/view';
+import type { MachineView } from '../topology/machine-view';
 
 interface TopologyOptions {
   readonly output: 'map' | 'table' | 'json';
@@ -30,8 +30,8 @@ export function addTopologyCommand(program: Command, context: CliContext): void 
 }
 
 async function askDaemon(adminSocket: string): Promise<MachineView> {
-  const { connectAdmin } = await import('../../admin/client');
-  const { viewStatus } = await import('../topology/view');
+  const { connectAdmin } = await import('../../admin/client/admin-client');
+  const { viewStatus } = await import('../topology/machine-view');
   const client = await connectAdmin(adminSocket);
   try {
     return viewStatus(await client.topology());
@@ -41,8 +41,8 @@ async function askDaemon(adminSocket: string): Promise<MachineView> {
 }
 
 async function readFrom(topology: string): Promise<MachineView> {
-  const { readMachine } = await import('../batch/read-machine');
-  const { viewMachine } = await import('../topology/view');
+  const { readMachine } = await import('../machine/read-machine');
+  const { viewMachine } = await import('../topology/machine-view');
   return viewMachine(readMachine(topology));
 }
 

@@ -5,13 +5,13 @@ import type {
   IdleAssignment,
   RefusedContainer,
   ZoneRoom,
-} from '../../admin/status';
+} from '../../admin/model/status';
 import type { AllocationStep } from '../../core/allocation/take';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
 import type { Topology } from '../../core/topology';
 import { formatTime } from '../format/table';
-import { describeWhere } from './describe-where';
+import { describeWhere } from './describe-location';
 import { plural } from '../../core/plural';
 
 /** The answer as people read it. `count` is what was asked for, where a number was. */

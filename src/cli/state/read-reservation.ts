@@ -1,7 +1,7 @@
 import { loadConfig } from '../../app/config';
 import { demand } from '../../app/demand';
-import { loadKubeletConfig, withReservation } from '../../app/kubelet-reservation';
-import { settingsOf } from '../../app/settings-of';
+import { loadKubeletConfig, withReservation } from '../../app/node/kubelet-reservation';
+import { settingsOf } from '../../app/config/settings';
 import type { CpuSet } from '../../core/cpuset';
 import { readTopology } from '../../host';
 import { UsageError, type CliContext } from '../context';

@@ -1,5 +1,5 @@
 import { formatTable } from '../format/table';
-import { lookUp, type MachineView } from './view';
+import { lookUp, type MachineView } from './machine-view';
 
 /** A row for each CPU, online or not, like lscpu -e. */
 export function formatCpus(view: MachineView): string {

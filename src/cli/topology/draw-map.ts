@@ -1,6 +1,6 @@
 import { CpuSet } from '../../core/cpuset';
 import { layOut, type Section, type Slot } from './layout';
-import { lookUp, type MachineView } from './view';
+import { lookUp, type MachineView } from './machine-view';
 
 /** No line is longer. */
 export const MAP_WIDTH = 80;

@@ -1,6 +1,6 @@
 import { drawMap } from './draw-map';
 import { formatLegend, listRemarks, summarize } from './legend';
-import type { MachineView } from './view';
+import type { MachineView } from './machine-view';
 
 /** The whole picture: what the machine has, the map, the legend. */
 export function formatPicture(view: MachineView): string {

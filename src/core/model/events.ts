@@ -165,3 +165,9 @@ export type RefusalCode =
   | 'UNAVAILABLE' // try again: the promise could not be made durable
   | 'INVALID_ARGUMENT'
   | 'INTERNAL';
+
+/** The pods and containers that the runtime lists. */
+export interface NodeInventory {
+  readonly pods: readonly PodInfo[];
+  readonly containers: readonly ContainerInfo[];
+}

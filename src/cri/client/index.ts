@@ -1,2 +1,2 @@
-export { type CallOptions, type Channel, openChannel } from './channel';
-export { createCriClient, type CriClient, type NodeInventory, type RuntimeVersion } from './client';
+export { type CallOptions, type Channel, openChannel } from '../../net/grpc-client';
+export { createCriClient, type CriClient, type RuntimeVersion } from './cri-client';

@@ -10,7 +10,7 @@ import {
 import { DecisiveAnnotations, type Annotations } from '../../core/annotations';
 import type { ContainerInfo, ContainerPhase, CpuResources, PauseInfo, PodInfo } from '../../core/model/events';
 import { takeMapEntry } from '../../wire';
-import { readRuntimeSpec } from './runtime-spec';
+import { readRuntimeSpec } from './oci-spec';
 
 /** A pod as a list gives it: without its cgroup (see {@link toPodInfoOfStatus}), but with what became of it. */
 export interface ListedPod extends PodInfo {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { tooManyConnections } from './own-errors';
-import type { Relay } from './relay';
+import { tooManyConnections } from './proxy-errors';
+import type { Relay } from './connection/proxy-connection';
 
 export interface ConnectionLimits {
   /** Connections without a call in flight that are kept. */

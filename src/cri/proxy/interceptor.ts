@@ -1,4 +1,4 @@
-import type { OwnError } from './grpc/error-answer';
+import type { OwnError } from './grpc/error-headers';
 import type { GrpcStatus } from './grpc/status';
 import type { HeaderField } from './http2/hpack-static-table';
 

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:net';
 import { CpusetdError } from '../../core/errors';
-import { claimSocket } from '../../wire/claim-socket';
+import { claimSocket } from '../../net/claim-socket';
 
 /** A listening unix socket. Connections come paused. Who takes it listens to the server's `error`, too. */
 export interface Listener {

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { dirname } from 'node:path';
 import { asArray, asObject, asString, type JsonObject } from '../json';
-import { KubeConfig } from '../kube-library';
+import { KubeConfig } from '../client-library';
 import { Credentials } from './credentials';
 import { KubeError } from './kube-error';
 import { readCredentialFile } from './read-credential-file';

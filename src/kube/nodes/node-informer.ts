@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { BackOff } from '../api/back-off';
+import { BackOff } from '../../net/back-off';
 import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
 import { asObject, asString, asTexts } from '../json';
-import { PacedWatch } from '../pods/paced-watch';
-import type { NodeIdentity } from '../topology/topology-kind';
+import { PacedWatch } from '../pods/watch-with-deadlines';
+import type { NodeIdentity } from '../node-resource-topology/topology-resource';
 
 export interface NodeInformerParts {
   readonly client: KubeClient;

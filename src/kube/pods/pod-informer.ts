@@ -1,11 +1,11 @@
-import { ListWatch } from '../kube-library';
+import { ListWatch } from '../client-library';
 import type { Logger } from 'pino';
 import type { PodSpec } from '../../core/model/pod-spec';
-import { BackOff } from '../api/back-off';
+import { BackOff } from '../../net/back-off';
 import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { asObject, asString } from '../json';
-import { PacedWatch } from './paced-watch';
+import { PacedWatch } from './watch-with-deadlines';
 import { toWatchedPod, type WatchedPod } from './to-pod-spec';
 
 /** Who wants to know of pods. Calls come one after the other, each a turn of its own. */

@@ -1,4 +1,4 @@
-import type { AssignmentStatus, TopologyStatus } from '../../../src/admin/status';
+import type { AssignmentStatus, TopologyStatus } from '../../../src/admin/model/status';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { AssignmentKind } from '../../../src/core/model/assignment';
 import { buildTopology, type CpuInfo, type Topology } from '../../../src/core/topology';

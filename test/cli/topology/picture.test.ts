@@ -1,6 +1,6 @@
 import { describeMachine, formatCpus } from '../../../src/cli/topology/describe-cpus';
 import { formatPicture } from '../../../src/cli/topology/picture';
-import { viewMachine, viewStatus } from '../../../src/cli/topology/view';
+import { viewMachine, viewStatus } from '../../../src/cli/topology/machine-view';
 import { listBrokenAnchors, listBrokenLinks, listExamples, readPage, readTable } from '../../docs/markdown';
 import { build, statusOf } from './machines';
 import { SCENES } from './scenes';

@@ -1,6 +1,6 @@
 import * as grpc from '@grpc/grpc-js';
 import { CreateContainerRequest, UpdateContainerResourcesRequest } from '../../../gen/cri/v1/cri';
-import { Stage } from '../adapter/stage';
+import { Stage } from '../interceptors/stage';
 import { Bench, type Handler, type Outcome, type TestClient } from '../proxy/harness';
 import { composeMessage } from './compose-message';
 import { readCriTable, type TableMethod } from './cri-table';

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { HeaderBlockReader, readBlock } from '../../../src/cri/proxy/header-block';
+import { HeaderBlockReader, readBlock } from '../../../src/cri/proxy/http2/header-block-reader';
 import {
   CLIENT_PREFACE,
   ConnectionError,
@@ -18,7 +18,7 @@ import {
 } from '../../../src/cri/proxy/http2/settings';
 import { MessageAssembler } from '../../../src/cri/proxy/grpc/message-assembler';
 import { MessageBoundary } from '../../../src/cri/proxy/grpc/message-boundary';
-import { SendWindow } from '../../../src/cri/proxy/send-window';
+import { SendWindow } from '../../../src/cri/proxy/connection/flow-control';
 
 const show = ({ type, flags, streamId, buffer, start, end }: Frame): string =>
   `${type} ${flags} ${streamId} ${buffer.toString('hex', start, end)}`;

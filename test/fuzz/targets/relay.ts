@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
-import { HeldBytes } from '../../../src/cri/proxy/held-bytes';
+import { HeldBytes } from '../../../src/cri/proxy/memory-budget';
 import { CLIENT_PREFACE, Flag, formatFrame, FrameType } from '../../../src/cri/proxy/http2/frame';
 import { encodeHeaders } from '../../../src/cri/proxy/http2/hpack-encoder';
-import { Relay } from '../../../src/cri/proxy/relay';
+import { Relay } from '../../../src/cri/proxy/connection/proxy-connection';
 
 export const maxBytes = 8_192;
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Credentials } from '../../../src/kube/api/credentials';
 import { KubeClient } from '../../../src/kube/api/kube-client';
-import { PacedWatch } from '../../../src/kube/pods/paced-watch';
+import { PacedWatch } from '../../../src/kube/pods/watch-with-deadlines';
 import { until } from '../../support/kube/until';
 
 // Whatever a kubeconfig points to, a call of ours ends in time with a sentence that names it, and the daemon's thread goes on.

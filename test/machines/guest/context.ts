@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type AdminClient, connectAdmin } from '../../../src/admin/client';
-import type { ContainerStatus, Status, Verdict } from '../../../src/admin/status';
+import { type AdminClient, connectAdmin } from '../../../src/admin/client/admin-client';
+import type { ContainerStatus, Status, Verdict } from '../../../src/admin/model/status';
 import { CpusetdError } from '../../../src/core/errors';
 import type { Topology } from '../../../src/core/topology';
 import type { VerdictKind } from '../../../src/core/verdict/judge';

@@ -1,4 +1,4 @@
-import { loadPodFingerprint } from '../../../src/kube/topology/pod-fingerprint';
+import { loadPodFingerprint } from '../../../src/kube/node-resource-topology/pod-fingerprint';
 
 /** A pod as the API server has it, as far as scheduler-plugins' NodeResourceTopologyMatch looks at it. */
 export interface ApiPod {

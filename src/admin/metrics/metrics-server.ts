@@ -1,0 +1,94 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import { Guests } from '../server/door';
+import type { AdminLog } from '../server/unary-handler';
+import type { HostPort } from '../../net/host-port';
+import type { Metrics } from './metrics';
+
+export interface MetricsServer {
+  readonly port: number;
+  /** Ends open connections too. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** A scrape is a few hundred bytes, sent at once, and its answer is read at once. */
+const LIMITS = {
+  requestTimeout: 5_000,
+  headersTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
+  keepAliveTimeout: 65_000, // scrapes come once a minute at most
+  maxHeaderSize: 8 * 1024,
+};
+/** A connection on which nothing moves: its answer is not read. */
+const SILENCE_MS = 75_000;
+/** Who has been there longest makes room for a newcomer. */
+const MOST_CONNECTIONS = 32;
+
+/**
+ * Serves `GET /metrics` over HTTP, figures of the process itself included. Scrapes at one time share an answer.
+ *
+ * Throws what the system says (EADDRINUSE, EADDRNOTAVAIL) when the address can't be had.
+ */
+export async function startMetricsServer({
+  address,
+  metrics,
+  log,
+}: {
+  readonly address: HostPort;
+  readonly metrics: Metrics;
+  readonly log: AdminLog;
+}): Promise<MetricsServer> {
+  let exposing: Promise<string> | undefined;
+  const expose = (): Promise<string> =>
+    (exposing ??= metrics.expose().finally(() => {
+      exposing = undefined;
+    }));
+  const server = createServer(LIMITS, (request, response) => {
+    const [path] = (request.url ?? '').split('?');
+    if (path !== '/metrics') {
+      refuse(response, 404, 'not found; metrics are at /metrics\n');
+      return;
+    }
+    if (request.method !== 'GET') {
+      refuse(response, 405, '', { allow: 'GET' });
+      return;
+    }
+    expose().then(
+      (text) => response.writeHead(200, { 'content-type': metrics.contentType }).end(text),
+      (error: unknown) => {
+        log.error({ err: error }, 'metrics could not be read');
+        response.writeHead(500).end();
+      },
+    );
+  });
+  server.timeout = SILENCE_MS;
+  const guests = new Guests(MOST_CONNECTIONS);
+  server.on('connection', (socket) => guests.add(socket));
+  await listen(server, address);
+  server.on('error', (err) => log.warn({ err }, 'a connection was not accepted'));
+  metrics.addProcessFigures();
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Of a request that has no place here nothing more is read. */
+function refuse(response: ServerResponse, status: number, text: string, headers = {}): void {
+  response.writeHead(status, { connection: 'close', ...headers }).end(text);
+}
+
+function listen(server: Server, { host, port }: HostPort): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,199 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+import type { RefusalCode } from '../../core/model/events';
+import type { NodeView } from '../../core/model/node-model';
+import type { AlignmentBoundary } from '../../core/topology/alignment';
+import type { DriftCause } from '../../core/verdict/drift-cause';
+import type { VerdictKind } from '../../core/verdict/judge';
+import { ALARM_KINDS, type ConnectionState, type ContainerStatus, type Status } from '../model/status';
+
+/** Seconds. From a decision in memory to a write that waits for a slow disk. */
+const BUCKETS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
+
+const VERDICTS: readonly VerdictKind[] = ['unknown', 'kept', 'pending', 'drifted', 'violated', 'held-under-old-rules'];
+const CONNECTION_STATES: readonly ConnectionState[] = ['off', 'connecting', 'synchronizing', 'ready'];
+
+export interface MetricsSource {
+  readonly status: () => Status;
+  readonly node: Pick<NodeView, 'topology' | 'exclusive'>;
+}
+
+/**
+ * The figures for Prometheus. What happens is counted by the methods, which cost well under a microsecond; what is,
+ * is read from the source at each scrape. Names and meanings follow the kubelet's where it has them.
+ */
+export class Metrics {
+  readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
+  private readonly registry = new Registry();
+  private readonly registers = [this.registry];
+
+  private readonly pinningRequests = this.counter(
+    'cpu_manager_pinning_requests_total',
+    'Containers that were entitled to exclusive CPUs.',
+  );
+  private readonly pinningErrors = this.counter(
+    'cpu_manager_pinning_errors_total',
+    'Containers that were entitled to exclusive CPUs and did not get them.',
+  );
+  private readonly aligned = new Counter({
+    name: 'cpusetd_container_aligned_compute_resources_count',
+    help: 'Allocations that are aligned to a unit of the machine.',
+    labelNames: ['scope', 'boundary'],
+    registers: this.registers,
+  });
+  private readonly refusals = this.counterBy('refusals_total', 'Requests that were refused, retries included.', 'code');
+  private readonly drifts = this.counterBy('drift_total', 'Promises that the kernel did not have.', 'cause');
+  private readonly repairs = this.counterBy('repairs_total', 'Attempts to repair a drift.', 'outcome');
+  private readonly unwatched = this.counter(
+    'unwatched_total',
+    'Cpusets that could not be watched, or whose watch broke.',
+  );
+  private readonly gapSeconds = this.counter(
+    'gap_seconds_total',
+    'Time in which containers could start without cpusetd.',
+  );
+  private readonly gapContainers = this.counter(
+    'gap_containers_total',
+    'Containers that started without cpusetd and were placed afterwards.',
+  );
+  private readonly decisionSeconds = this.histogram('decision_seconds', 'Time to decide one request.');
+  private readonly stateWriteSeconds = this.histogram('state_write_seconds', 'Time to make the state durable.');
+  private readonly cgroupWriteSeconds = this.histogram(
+    'cgroup_write_seconds',
+    'Time to carry out all cgroup writes of one decision.',
+  );
+
+  constructor({ status, node }: MetricsSource) {
+    this.gauge('cpu_manager_shared_pool_size_millicores', 'Size of the shared pool.', [], () => [
+      [{}, status().node.sharedPool.size * 1_000],
+    ]);
+    this.gauge('cpu_manager_exclusive_cpu_allocation_count', 'Online CPUs that are allocated exclusively.', [], () => [
+      [{}, node.exclusive.size],
+    ]);
+    this.gauge(
+      'cpu_manager_allocation_per_numa',
+      'Online CPUs that are allocated exclusively, by NUMA node.',
+      ['numa_node'],
+      () => node.topology.numaNodes.map(({ id, cpus }) => [{ numa_node: String(id) }, node.exclusive.countIn(cpus)]),
+    );
+    const countVerdicts = (isMeant: (container: ContainerStatus) => boolean) => () => {
+      const containers = status().containers.filter(isMeant);
+      return VERDICTS.map((verdict): [{ verdict: string }, number] => [
+        { verdict },
+        containers.filter((c) => c.verdict.kind === verdict).length,
+      ]);
+    };
+    this.gauge(
+      'container_verdicts',
+      'Containers by what became of their promise.',
+      ['verdict'],
+      countVerdicts(({ pause }) => !pause),
+    );
+    this.gauge(
+      'pause_container_verdicts',
+      'The same of the pause containers of pods.',
+      ['verdict'],
+      countVerdicts(({ pause }) => pause === true),
+    );
+    for (const peer of ['nri', 'cri', 'kube'] as const) {
+      this.gauge(`${peer}_connection_state`, '1 for the state that the connection is in.', ['state'], () =>
+        CONNECTION_STATES.map((state) => [{ state }, (status().node[peer]?.state ?? 'off') === state ? 1 : 0]),
+      );
+    }
+    this.gauge('alarms', 'Alarms that are raised now; status says what about.', ['kind'], () => {
+      const { alarms } = status().node;
+      return ALARM_KINDS.map((kind) => [{ kind }, alarms.filter((alarm) => alarm.kind === kind).length]);
+    });
+    this.gauge('build_info', 'Always 1; says which version runs.', ['version'], () => [
+      [{ version: status().node.version }, 1],
+    ]);
+  }
+
+  pinningRequested(): void {
+    this.pinningRequests.inc();
+  }
+
+  /** A container was refused. `entitled`: it was one that should have had exclusive CPUs. */
+  refused(code: RefusalCode, { entitled }: { readonly entitled: boolean }): void {
+    this.refusals.inc({ code });
+    if (entitled) this.pinningErrors.inc();
+  }
+
+  /** An entitled container went to the shared pool instead. */
+  fellBack(): void {
+    this.pinningErrors.inc();
+  }
+
+  allocationAligned(boundary: AlignmentBoundary): void {
+    this.aligned.inc({ scope: 'container', boundary });
+  }
+
+  drifted(cause: DriftCause): void {
+    this.drifts.inc({ cause });
+  }
+
+  repaired(outcome: 'ok' | 'failed'): void {
+    this.repairs.inc({ outcome });
+  }
+
+  cpusetUnwatched(): void {
+    this.unwatched.inc();
+  }
+
+  gapEnded({ seconds, containers }: { readonly seconds: number; readonly containers: number }): void {
+    this.gapSeconds.inc(seconds);
+    this.gapContainers.inc(containers);
+  }
+
+  decisionTook(seconds: number): void {
+    this.decisionSeconds.observe(seconds);
+  }
+
+  stateWriteTook(seconds: number): void {
+    this.stateWriteSeconds.observe(seconds);
+  }
+
+  cgroupWritesTook(seconds: number): void {
+    this.cgroupWriteSeconds.observe(seconds);
+  }
+
+  /** Adds memory, CPU time, files and the event loop of the process, once. They cost a little all the time: only when somebody scrapes. */
+  addProcessFigures(): void {
+    collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 100 });
+  }
+
+  /** All figures in Prometheus' text format. */
+  expose(): Promise<string> {
+    return this.registry.metrics();
+  }
+
+  private counter(name: string, help: string): Counter {
+    return new Counter({ name: `cpusetd_${name}`, help, registers: this.registers });
+  }
+
+  private counterBy<Label extends string>(name: string, help: string, label: Label): Counter<Label> {
+    return new Counter({ name: `cpusetd_${name}`, help, labelNames: [label], registers: this.registers });
+  }
+
+  private histogram(name: string, help: string): Histogram {
+    return new Histogram({ name: `cpusetd_${name}`, help, buckets: BUCKETS, registers: this.registers });
+  }
+
+  private gauge<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly Label[],
+    read: () => [labels: Partial<Record<Label, string>>, value: number][],
+  ): void {
+    new Gauge({
+      name: `cpusetd_${name}`,
+      help,
+      labelNames,
+      registers: this.registers,
+      collect() {
+        this.reset();
+        for (const [labels, value] of read()) this.set(labels, value);
+      },
+    });
+  }
+}

@@ -1,0 +1,85 @@
+import { CpusetdError } from '../../core/errors';
+
+export interface AnswerQueueLimits {
+  /** Answers in one turn of the event loop, and the time after which no further one is begun. */
+  readonly perTurn: number;
+  readonly perTurnMs: number;
+  /** Calls that wait. */
+  readonly waiting: number;
+  /** Bytes that were answered and that nobody has read yet. */
+  readonly unreadBytes: number;
+}
+
+const LIMITS: AnswerQueueLimits = { perTurn: 16, perTurnMs: 4, waiting: 1_024, unreadBytes: 64 * 2 ** 20 };
+
+/** One call that waits for its turn. Both functions are called at most once, and never both. */
+interface Waiting {
+  readonly answer: () => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/**
+ * Answers calls in the order in which they came, a few in each turn of the event loop: between them the runtime is served, whose
+ * containers wait. Who comes when too many wait already is told RESOURCE_EXHAUSTED at once. Health does not pass here.
+ *
+ * What is answered is as of the turn of the answer, so never older than the call.
+ */
+export class AnswerQueue {
+  private readonly limits: AnswerQueueLimits;
+  private readonly waiting = new Set<Waiting>();
+  private scheduled = false;
+  private unreadBytes = 0;
+
+  constructor(limits: Partial<AnswerQueueLimits> = {}) {
+    this.limits = { ...LIMITS, ...limits };
+  }
+
+  /** Calls one of the functions when its turn has come, unless the returned function was called before. */
+  add(answer: () => void, fail: (error: unknown) => void): () => void {
+    const { waiting, unreadBytes } = this.limits;
+    if (this.waiting.size >= waiting || this.unreadBytes >= unreadBytes) {
+      fail(new CpusetdError('RESOURCE_EXHAUSTED', 'too many calls at once wait for cpusetd; try again later'));
+      return () => undefined;
+    }
+    const one = { answer, fail };
+    this.waiting.add(one);
+    this.schedule();
+    return () => void this.waiting.delete(one);
+  }
+
+  /** Counts an answer until the returned function is called: when its last byte has left, or its reader is gone. */
+  holdUnread(bytes: number): () => void {
+    this.unreadBytes += bytes;
+    let held = true;
+    return () => {
+      if (held) this.unreadBytes -= bytes;
+      held = false;
+    };
+  }
+
+  private schedule(): void {
+    if (this.scheduled || this.waiting.size === 0) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      this.takeTurn();
+      this.schedule();
+    });
+  }
+
+  private takeTurn(): void {
+    const { perTurn, perTurnMs } = this.limits;
+    const endMs = performance.now() + perTurnMs;
+    let left = perTurn;
+    for (const one of this.waiting) {
+      this.waiting.delete(one);
+      try {
+        one.answer();
+      } catch (error) {
+        one.fail(error);
+      }
+      left -= 1;
+      if (left === 0 || performance.now() >= endMs) return;
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import * as grpc from '@grpc/grpc-js';
+import type { Logger } from 'pino';
+
+import { toErrorStatus } from '../../core/errors';
+import { boundText, wellFormed } from '../../core/show-text';
+import type { AnswerQueue } from './answer-queue';
+
+/** The log that the admin server needs. */
+export type AdminLog = Pick<Logger, 'error' | 'warn'>;
+
+/** The handler of a unary method from a function that returns the answer, at once or later, or throws. */
+export function answerUnary<Request, Response>(
+  log: AdminLog,
+  answer: (request: Request) => Response | Promise<Response>,
+): grpc.handleUnaryCall<Request, Response> {
+  return (call, callback) => {
+    (async () => answer(call.request))()
+      .then(
+        (response) => callback(null, response),
+        (error: unknown) => callback(toServiceError(error, log)),
+      )
+      .catch((error: unknown) => log.error({ err: error }, 'an admin call could not be answered'));
+  };
+}
+
+/**
+ * The handler of a unary method whose answers are long, or cost something: it waits for its turn, and its bytes are counted until they
+ * have been read.
+ */
+export function answerInTurn<Request>(
+  { log, queue }: { readonly log: AdminLog; readonly queue: AnswerQueue },
+  answer: (request: Request) => Buffer,
+): grpc.handleUnaryCall<Request, Buffer> {
+  return (call, callback) => {
+    const forget = queue.add(
+      () => sendCounted(call, callback, { queue, bytes: answer(call.request) }),
+      (error) => callback(toServiceError(error, log)),
+    );
+    call.once('cancelled', forget);
+  };
+}
+
+/** Sends an answer whose bytes count as unread until the call has ended. */
+export function sendCounted<Request>(
+  call: grpc.ServerUnaryCall<Request, Buffer>,
+  callback: grpc.sendUnaryData<Buffer>,
+  { queue, bytes }: { readonly queue: AnswerQueue; readonly bytes: Buffer },
+): void {
+  if (call.cancelled) return;
+  call.once('cancelled', queue.holdUnread(bytes.length)); // also when all of it was sent
+  callback(null, bytes);
+}
+
+/** A status travels in a header, which is not to be long. */
+const LONGEST_DETAILS = 2_048;
+
+/** The status of an error as grpc-js sends it. What the peer must not see goes to the log instead. */
+export function toServiceError(error: unknown, log: AdminLog): { code: grpc.status; details: string } {
+  const { code, message } = toErrorStatus(error);
+  if (code === 'INTERNAL') log.error({ err: error }, 'admin call failed');
+  return { code: grpc.status[code], details: wellFormed(boundText(message, LONGEST_DETAILS)) };
+}

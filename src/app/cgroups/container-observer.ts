@@ -1,0 +1,162 @@
+import { posix } from 'node:path';
+import { CpuSet } from '../../core/cpuset';
+import type { Container } from '../../core/model/container';
+import type { ContainerInfo } from '../../core/model/events';
+import { hasCgroup } from '../../core/plan/plan-moves';
+import type { LiveCpusets } from '../../core/transition';
+import type { Observation, Quota, Seen, ThreadSample, UnreadQuota } from '../../core/verdict/observation';
+import { sampleThreads } from '../../core/verdict/sample-threads';
+import { cgroupPathOf, type Cgroups, type QuotaReading } from '../../host';
+import { messageOf, type Faults } from '../alarms/faults';
+import { podCgroupOf } from './pod-cgroup';
+
+/** Threads are many and each costs a read: so many containers have theirs looked at in a sweep, in turn. */
+const SAMPLED_CONTAINERS = 8;
+const SAMPLED_THREADS = 16;
+
+/** Reads back the cpuset that the kernel has for one container. */
+function observe(cgroups: Cgroups, cgroupsPath: string): Observation {
+  const at = cgroupPathOf(cgroupsPath);
+  return at.kind === 'refused' ? { kind: 'unreadable', because: at.because } : observeCpuset(cgroups, at.path);
+}
+
+/**
+ * The live cpusets of the running ones among the containers; who can't be read is left out. On cgroup version 1 a new cgroup is given
+ * its parent's CPUs, since without any nothing could run in it: who has just these has no cpuset of its own, and is left out too.
+ */
+export function readLiveCpusets(cgroups: Cgroups, containers: readonly ContainerInfo[]): LiveCpusets {
+  const live = new Map<string, CpuSet>();
+  for (const { id, phase, cgroupsPath } of containers) {
+    if (phase !== 'running') continue;
+    const observation = observe(cgroups, cgroupsPath);
+    if (observation.kind === 'seen' && !isParents(cgroups, cgroupsPath, observation.cpus))
+      live.set(id, observation.cpus);
+  }
+  return live;
+}
+
+function isParents(cgroups: Cgroups, cgroupsPath: string, cpus: CpuSet): boolean {
+  const at = cgroupPathOf(cgroupsPath);
+  if (cgroups.version !== 1 || at.kind === 'refused') return false;
+  const parent = cgroups.readCpus(posix.dirname(at.path));
+  return parent.kind === 'found' && parent.cpus.equals(cpus);
+}
+
+interface Look {
+  readonly known: Observation | undefined;
+  /** Of the pods that were looked at already. */
+  readonly podQuotas: Map<string, QuotaReading>;
+  readonly sampled: boolean;
+}
+
+/** Looks at containers as a verdict needs it: cpuset, quotas where CPUs are owned, and some threads. */
+export class Onlooker {
+  /** Whose threads come next, as a place in the list of containers. */
+  private turn = 0;
+
+  constructor(
+    private readonly cgroups: Cgroups,
+    private readonly faults: Faults,
+  ) {}
+
+  /**
+   * A fault in looking at one makes that one unreadable. `before`: what was seen of a container the last time. `sampled`: whose
+   * threads are looked at too, none if absent.
+   */
+  look(
+    containers: readonly Container[],
+    {
+      before,
+      sampled,
+    }: { readonly before: (id: string) => Observation | undefined; readonly sampled?: ReadonlySet<string> },
+  ): Map<string, Observation> {
+    const podQuotas = new Map<string, QuotaReading>();
+    return new Map(
+      containers.map((container) => {
+        const { id } = container;
+        const look = { known: before(id), podQuotas, sampled: sampled?.has(id) === true };
+        return [id, this.lookAtOne(container, look)];
+      }),
+    );
+  }
+
+  /** Those of all these containers whose threads are looked at now: some, and others the next time. */
+  chooseSampled(containerIds: readonly string[]): ReadonlySet<string> {
+    const first = this.turn < containerIds.length ? this.turn : 0;
+    this.turn = first + SAMPLED_CONTAINERS;
+    return new Set(containerIds.slice(first, this.turn));
+  }
+
+  private lookAtOne(container: Container, look: Look): Observation {
+    try {
+      const observation = this.lookAt(container, look);
+      this.faults.over('looking at', container.id);
+      return observation;
+    } catch (error) {
+      this.faults.note('looking at', error, container.id);
+      return { kind: 'unreadable', because: `a fault of cpusetd in looking at it: ${messageOf(error)}` };
+    }
+  }
+
+  private lookAt(container: Container, { known, podQuotas, sampled }: Look): Observation {
+    if (!hasCgroup(container)) return { kind: 'gone' };
+    const at = cgroupPathOf(container.cgroupsPath);
+    if (at.kind === 'refused') return { kind: 'unreadable', because: at.because };
+    const observation = observeCpuset(this.cgroups, at.path);
+    if (observation.kind !== 'seen') return observation;
+
+    const kept = known?.kind === 'seen' && known.effective.equals(observation.effective) ? known.threads : undefined;
+    const threads = sampled ? this.sample(at.path, observation.effective) : kept;
+    const active = hasAll(container, observation) ? undefined : this.cgroups.readActive();
+    const seen = { ...observation, ...(active && { active }), ...(threads && { threads }) };
+    if (container.placement !== 'exclusive' && container.quota === undefined) return seen;
+
+    const pod = podCgroupOf(at.path, container.podUid);
+    if (pod !== undefined && !podQuotas.has(pod)) podQuotas.set(pod, this.cgroups.readQuota(pod));
+    const quota = this.cgroups.readQuota(at.path);
+    const podQuota = (pod === undefined ? undefined : podQuotas.get(pod)) ?? NOT_THERE;
+    const unread = [...listUnread('container', quota), ...listUnread('pod', podQuota)];
+    return {
+      ...seen,
+      ...(quota.kind === 'found' && { quota: quotaOf(quota) }),
+      ...(podQuota.kind === 'found' && { podQuota: quotaOf(podQuota) }),
+      ...(unread.length > 0 && { unread }),
+    };
+  }
+
+  private sample(dir: string, effective: CpuSet): ThreadSample | undefined {
+    const reading = this.cgroups.listThreads(dir, { maxThreads: SAMPLED_THREADS });
+    if (reading.kind !== 'found' || reading.threads.length === 0) return undefined;
+    return sampleThreads(
+      effective,
+      reading.threads.map(({ allowed }) => allowed),
+    );
+  }
+}
+
+const NOT_THERE: QuotaReading = { kind: 'missing' };
+
+function quotaOf({ quotaUs, periodUs }: Quota): Quota {
+  return { quotaUs, periodUs };
+}
+
+/** A file that is not there means no quota, and so does a controller that is not mounted. */
+function listUnread(of: UnreadQuota['of'], reading: QuotaReading): UnreadQuota[] {
+  return reading.kind === 'error' && reading.errno !== 'ENODEV' ? [{ of, because: reading.because }] : [];
+}
+
+function hasAll({ promise }: Container, { effective }: Seen): boolean {
+  return promise === undefined || promise.cpus.isSubsetOf(effective);
+}
+
+function observeCpuset(cgroups: Cgroups, dir: string): Observation {
+  const reading = cgroups.readCpuset(dir);
+  switch (reading.kind) {
+    case 'found':
+      return { kind: 'seen', cpus: reading.cpus, effective: reading.effectiveCpus, mems: reading.mems };
+    case 'missing':
+      return { kind: 'gone' };
+    default:
+      return { kind: 'unreadable', because: reading.because };
+  }
+}

@@ -1,0 +1,70 @@
+import type { HostPort } from '../../../net/host-port';
+import { accept, reject, type ValueType } from './value-type';
+
+const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** A duration as in Go and in the kubelet's configuration (`10s`, `1m30s`, `500ms`), in ms, from `minMs` to `maxMs`. */
+export function durationMs({ minMs, maxMs }: { readonly minMs: number; readonly maxMs: number }): ValueType<number> {
+  return {
+    placeholder: 'duration',
+    parse: (text) => {
+      const remedy = 'write it like 10s, 1m30s or 500ms';
+      if (!/^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|s|m|h))+$/.test(text)) return reject('is not a duration', remedy);
+      let sumMs = 0;
+      for (const [, amount, unit] of text.matchAll(/([\d.]+)(ms|s|m|h)/g)) sumMs += Number(amount) * UNITS_MS[unit!]!;
+      if (sumMs < minMs) return reject('is too short', `the shortest is ${minMs}ms`);
+      if (sumMs > maxMs) return reject('is too long', `the longest is ${maxMs / UNITS_MS['h']!}h`);
+      return accept(sumMs);
+    },
+  };
+}
+
+/** An absolute path; a final slash is dropped. */
+export const absolutePath: ValueType<string> = {
+  placeholder: 'path',
+  parse: (text) => {
+    if (!text.startsWith('/')) return reject('is not an absolute path', 'let it begin with /');
+    if (/\p{Cc}/u.test(text)) return reject('has a control character', 'remove it');
+    return accept(text.length > 1 ? text.replace(/\/+$/, '') || '/' : text);
+  },
+};
+
+/** The path of a unix socket, also as `unix:///path`. */
+export const socketPath: ValueType<string> = {
+  placeholder: 'socket',
+  parse: (text) => {
+    const path = absolutePath.parse(text.replace(/^unix:\/\/(?=\/)/, ''));
+    if (!path.ok) return reject(path.problem, 'write the absolute path of a unix socket');
+    return Buffer.byteLength(path.value) <= 107
+      ? path
+      : reject('is too long for a socket', 'use a path of at most 107 bytes');
+  },
+};
+
+/** Where to listen: the path of a socket to make, or `fd:3`, the number of a listening socket that was handed over. */
+export const listenSocket: ValueType<{ readonly path: string } | { readonly fd: number }> = {
+  placeholder: 'socket|fd:n',
+  parse: (text) => {
+    const [, number] = /^fd:(\d{1,4})$/.exec(text) ?? [];
+    if (number !== undefined) {
+      return Number(number) > 2 ? accept({ fd: Number(number) }) : reject('is in use', 'numbers begin with fd:3');
+    }
+    const path = socketPath.parse(text);
+    return path.ok
+      ? accept({ path: path.value })
+      : reject(path.problem, 'write the absolute path of a socket, or fd:3');
+  },
+};
+
+/** Where to listen: `127.0.0.1:14709`, `[::1]:14709`, `localhost:14709`; the host must be named. */
+export const hostPort: ValueType<HostPort> = {
+  placeholder: 'host:port',
+  parse: (text) => {
+    const remedy = 'write it like 127.0.0.1:14709 or [::1]:14709';
+    const [, v6, name, port] = /^(?:\[([0-9A-Fa-f:.%\w]+)\]|([\w.-]+)):(\d{1,5})$/.exec(text) ?? [];
+    const host = v6 ?? name;
+    if (host === undefined) return reject('is not an address with a port', remedy);
+    if (Number(port) > 65_535) return reject('has a port above 65535', remedy);
+    return accept({ host, port: Number(port) });
+  },
+};

@@ -1,0 +1,100 @@
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Logger } from 'pino';
+import { CpusetdError } from '../../core/errors';
+import { acquireHostLock, acquireRuntimeLocks, identifySocket, type HostLockOutcome } from '../../host';
+import type { OnClose } from './closers';
+import { nameOf, type Config, type OptionKey } from '../config';
+import { demand } from '../demand';
+
+export interface LockParts {
+  readonly config: Config;
+  /** Of the state directory. */
+  readonly lockPath: string;
+  readonly log: Logger;
+  readonly onClose: OnClose;
+}
+
+/**
+ * Makes sure that we are alone: with our state when it returns, and with the runtime when what it returned has resolved. Until
+ * then nothing may be registered. Held until closed. Throws, or rejects with, CpusetdError when somebody else is there.
+ */
+export function takeLocks({ config, lockPath, log, onClose }: LockParts): Promise<void> {
+  const ours = socketsOfOurs(config);
+  const theirs = socketsOfRuntime(config);
+  checkDistinct([...ours, ...theirs]);
+  const runtime = theirs.map(({ path }) => path);
+  const warn = (because: string): void => log.warn({ because }, 'a directory was open to others');
+  const keep = (outcome: HostLockOutcome): void => {
+    if (outcome.kind === 'held') throw new CpusetdError('FAILED_PRECONDITION', outcome.because);
+    outcome.lock.warnings.forEach(warn);
+  };
+  const state = demand(() => acquireHostLock(lockPath));
+  if (state.kind === 'acquired') onClose(() => state.lock.release());
+  keep(state);
+  ours.flatMap(findOpenFolder).forEach(warn);
+
+  const taken = acquireRuntimeLocks(config.lockDir, runtime);
+  onClose(async () => {
+    const outcome = await taken.catch(() => undefined);
+    if (outcome?.kind === 'acquired') outcome.lock.release();
+  });
+  return taken.then(keep, (error: unknown) =>
+    demand(() => {
+      throw error;
+    }),
+  );
+}
+
+interface NamedSocket {
+  readonly key: OptionKey;
+  readonly path: string;
+}
+
+/** By these we act on the runtime: who shares one of them with another cpusetd gives out the same CPUs. */
+function socketsOfRuntime({ mode, nriSocket, criEndpoint }: Config): NamedSocket[] {
+  return [
+    ...(mode === 'nri' ? [{ key: 'nriSocket', path: nriSocket } as const] : []),
+    ...(criEndpoint === undefined ? [] : [{ key: 'criEndpoint', path: criEndpoint } as const]),
+  ];
+}
+
+function socketsOfOurs({ mode, adminSocket, podResourcesSocket, criListen }: Config): NamedSocket[] {
+  return [
+    { key: 'adminSocket', path: adminSocket },
+    ...(podResourcesSocket === undefined ? [] : [{ key: 'podResourcesSocket', path: podResourcesSocket } as const]),
+    ...(mode === 'cri-proxy' && 'path' in criListen ? [{ key: 'criListen', path: criListen.path } as const] : []),
+  ];
+}
+
+/** Paths may differ and lead to one socket all the same: over links, that the options alone do not show. */
+function checkDistinct(sockets: readonly NamedSocket[]): void {
+  const seen = new Map<string, OptionKey>();
+  for (const { key, path } of sockets) {
+    const names = identifySocket(path);
+    const other = names.map((name) => seen.get(name)).find((found) => found !== undefined);
+    if (other !== undefined)
+      throw new CpusetdError(
+        'INVALID_ARGUMENT',
+        `--${nameOf(other)} and --${nameOf(key)} ${path}: both lead to one socket; set another path for one of them`,
+      );
+    for (const name of names) seen.set(name, key);
+  }
+}
+
+/**
+ * Who may write to the folder of a socket can put one of his own there. The folder may not be ours alone, as one that the
+ * kubelet shares, so it is told and not changed.
+ */
+function findOpenFolder({ key, path }: NamedSocket): string[] {
+  const folder = dirname(path);
+  const stats = statSync(folder, { throwIfNoEntry: false }); // made with mode 0755 where it is missing
+  if (!stats) return [];
+  const place = `--${nameOf(key)} ${path}`;
+  if (stats.uid !== 0 && stats.uid !== process.geteuid?.())
+    return [
+      `${place}: ${folder} belongs to user ${stats.uid}, who could replace the socket; run: chown root ${folder}`,
+    ];
+  const isOpen = (stats.mode & 0o022) !== 0 && (stats.mode & 0o1000) === 0;
+  return isOpen ? [`${place}: others may write to ${folder}, and replace the socket; run: chmod go-w ${folder}`] : [];
+}

@@ -1,0 +1,89 @@
+import { statSync } from 'node:fs';
+import { posix } from 'node:path';
+import type { CpuSet } from '../../core/cpuset';
+import type { Container } from '../../core/model/container';
+import type { NodeView } from '../../core/model/node-model';
+import { explainDrift, type LikelyCause } from '../../core/verdict/drift-cause';
+import { KNOWN_MANAGERS } from '../../core/verdict/known-managers';
+import type { Seen } from '../../core/verdict/observation';
+import { cgroupPathOf, listProcessNames, type Cgroups } from '../../host';
+
+export interface DriftClueParts {
+  readonly model: NodeView;
+  readonly cgroups: Cgroups;
+  readonly hasStaticKubelet: () => boolean;
+  /** Touched by systemd whenever it has loaded its units. */
+  readonly unitsLoadedFile?: string;
+  readonly listProcessNames?: () => ReadonlySet<string>;
+}
+
+/** Who runs on the node is looked up once for so long. */
+const MANAGERS_KEPT_MS = 30_000;
+
+/** Gathers what speaks for one cause of a drift or another. */
+export class DriftClues {
+  private readonly updatedAtMs = new Map<string, number>();
+  private managers: { readonly names: readonly string[]; readonly atMs: number } | undefined;
+
+  constructor(private readonly parts: DriftClueParts) {}
+
+  /** Somebody else's update of the container goes through the runtime. */
+  noteUpdate(containerId: string, nowMs: number): void {
+    this.updatedAtMs.set(containerId, nowMs);
+  }
+
+  /** `nowMs` is of the clock that updates are noted by; `repairs`: how often the promise was repaired shortly before. */
+  explain(
+    { id, promise, recorded, cgroupsPath }: Container,
+    { seen, repairs, nowMs }: { seen: Seen; repairs: number; nowMs: number },
+  ): LikelyCause {
+    const { model, hasStaticKubelet } = this.parts;
+    const parent = this.readParent(cgroupsPath);
+    const updatedAtMs = this.updatedAtMs.get(id);
+    const systemd = !cgroupsPath.startsWith('/');
+    const loadedAtMs = systemd ? this.readUnitsLoaded() : undefined;
+    return explainDrift({
+      promise: promise!,
+      seen,
+      online: seen.active ? model.topology.online.intersect(seen.active) : model.topology.online,
+      ...(parent && { parent }),
+      systemd,
+      ...(recorded && { recorded }),
+      ...(loadedAtMs !== undefined && { msSinceReload: Date.now() - loadedAtMs }),
+      ...(updatedAtMs !== undefined && { msSinceUpdate: nowMs - updatedAtMs }),
+      repairs,
+      staticKubelet: hasStaticKubelet(),
+      ...(repairs > 0 && { managers: this.findManagers(nowMs) }),
+    });
+  }
+
+  /** Forgets containers that are gone. */
+  keepOnly(containers: ReadonlyMap<string, Container>): void {
+    for (const id of this.updatedAtMs.keys()) if (!containers.has(id)) this.updatedAtMs.delete(id);
+  }
+
+  private readParent(cgroupsPath: string): CpuSet | undefined {
+    const at = cgroupPathOf(cgroupsPath);
+    if (at.kind === 'refused') return undefined;
+    const reading = this.parts.cgroups.readCpus(posix.dirname(at.path));
+    return reading.kind === 'found' ? reading.effectiveCpus : undefined;
+  }
+
+  /** Undefined where there is no systemd, or not in sight. */
+  private readUnitsLoaded(): number | undefined {
+    const { unitsLoadedFile = '/run/systemd/systemd-units-load' } = this.parts;
+    try {
+      return statSync(unitsLoadedFile, { throwIfNoEntry: false })?.mtimeMs;
+    } catch {
+      return undefined;
+    }
+  }
+
+  private findManagers(nowMs: number): readonly string[] {
+    if (this.managers && nowMs - this.managers.atMs < MANAGERS_KEPT_MS) return this.managers.names;
+    const running = (this.parts.listProcessNames ?? listProcessNames)();
+    const names = [...KNOWN_MANAGERS].flatMap(([process, name]) => (running.has(process) ? [name] : []));
+    this.managers = { names, atMs: nowMs };
+    return names;
+  }
+}

@@ -1,0 +1,215 @@
+import type { Container } from '../../core/model/container';
+import type { NodeView } from '../../core/model/node-model';
+import { hasCgroup } from '../../core/plan/plan-moves';
+import { cgroupPathOf, type Cgroups, type CpusetWatch } from '../../host';
+import type { Alarms } from '../alarms/alarms';
+import type { Faults } from '../alarms/faults';
+
+export interface DriftWatchParts {
+  readonly model: NodeView;
+  readonly cgroups: Pick<Cgroups, 'watch' | 'readCpus'>;
+  /** Somebody wrote these containers' cpusets, and it was not what was promised. */
+  readonly onDrift: (containerIds: readonly string[]) => void;
+  /** A cpuset could not be watched, or its watch has broken: for metrics. */
+  readonly onUnwatched?: () => void;
+  readonly alarms: Alarms;
+  /** The container is to be read back anyway, soon, and put right then: it need not be compared. */
+  readonly willReadBack: (containerId: string) => boolean;
+  /** Somebody wrote these, and it was what was promised. */
+  readonly onAsPromised: (containerIds: readonly string[]) => void;
+  readonly faults: Faults;
+}
+
+/** Most cpusets that are compared, or begun to be watched, before others have their turn: a pool is written all at once. */
+const AT_ONCE = 64;
+
+interface Missed {
+  /** The kernel has no watch left: nobody else can have one either. */
+  readonly isLimit: boolean;
+  readonly because: string;
+}
+
+const FAULT: Missed = { isLimit: false, because: 'a fault of cpusetd, of which its log says more' };
+
+/**
+ * Notices within milliseconds that somebody wrote the cpuset of a running container. What the kernel changes by itself is
+ * not told, nor is anything of a cpuset that can't be watched: the sweep is the net. Those are an alarm, and are tried again.
+ */
+export class DriftWatch {
+  private readonly watch: CpusetWatch;
+  /** Those that are watched. */
+  private readonly dirById = new Map<string, string>();
+  private readonly idByDir = new Map<string, string>();
+  /** Those that can't be watched, and why. */
+  private readonly unwatched = new Map<string, string>();
+  /** Those that are still to be watched, or tried again. */
+  private readonly waiting = new Set<string>();
+  /** Those that have no cgroup yet. */
+  private readonly absent = new Set<string>();
+  private readonly written = new Set<string>();
+  /** A change was not followed to its end. */
+  private isBehind = false;
+  private addingScheduled = false;
+  private scheduled = false;
+  private closed = false;
+
+  constructor(private readonly parts: DriftWatchParts) {
+    this.watch = parts.cgroups.watch({
+      onChange: (dir) => {
+        const id = this.idByDir.get(dir);
+        if (id !== undefined) this.written.add(id);
+        this.schedule();
+      },
+      onLost: (dir, because) => {
+        const id = this.idByDir.get(dir);
+        if (id === undefined) return;
+        this.forget(id, dir);
+        this.miss(id, `a watch has broken: ${because}`);
+        this.tell();
+      },
+    });
+  }
+
+  /**
+   * Watches exactly the containers that run with a promise; call it after every change. `containerIds`: those about which something
+   * has changed, so that nobody else is looked at; undefined = all.
+   */
+  follow(containerIds?: Iterable<string>): void {
+    if (this.closed) return;
+    const changed = this.isBehind ? undefined : containerIds;
+    this.isBehind = true; // unless all of it is done
+    for (const id of changed ?? this.listAll()) this.followOne(id);
+    for (const id of this.absent) this.followOne(id);
+    this.addSome();
+    this.isBehind = false;
+  }
+
+  private listAll(): Set<string> {
+    return new Set([...this.dirById.keys(), ...this.unwatched.keys(), ...this.parts.model.allContainers.keys()]);
+  }
+
+  private followOne(id: string): void {
+    const dir = this.dirById.get(id);
+    if (isWatchable(this.parts.model.allContainers.get(id))) {
+      if (dir === undefined && !this.unwatched.has(id)) this.waiting.add(id);
+      return;
+    }
+    this.unwatched.delete(id);
+    this.absent.delete(id);
+    if (dir === undefined) return;
+    this.watch.remove(dir);
+    this.forget(id, dir);
+  }
+
+  /** Tries again what could not be watched: in every round, so that a limit that was raised helps without a restart. */
+  tryAgain(): void {
+    for (const id of this.unwatched.keys()) this.waiting.add(id);
+    this.addSome();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.watch.close();
+  }
+
+  /** Some at once, the others in later turns of the event loop; nobody more when the kernel has no watch left. */
+  private addSome(): void {
+    if (this.closed || this.addingScheduled) return;
+    let left = AT_ONCE;
+    for (const id of this.waiting) {
+      if (left-- === 0) break;
+      this.waiting.delete(id);
+      const { missed } = this.parts.faults.contain('watching', () => this.begin(id), id) ?? { missed: FAULT };
+      if (!missed) continue;
+      this.miss(id, missed.because);
+      if (!missed.isLimit) continue;
+      for (const other of this.waiting) this.miss(other, missed.because);
+      this.waiting.clear();
+    }
+    this.tell();
+    if (this.waiting.size === 0) return;
+    this.addingScheduled = true;
+    setImmediate(() => {
+      this.addingScheduled = false;
+      this.addSome();
+    });
+  }
+
+  /** A container without a cgroup is not missed: `follow` comes to it again. */
+  private begin(id: string): { readonly missed?: Missed } {
+    const container = this.parts.model.allContainers.get(id);
+    const at = isWatchable(container) ? cgroupPathOf(container.cgroupsPath) : undefined;
+    if (at?.kind !== 'path') return {};
+    const outcome = this.watch.add(at.path);
+    if (outcome.kind === 'unwatched') return { missed: outcome };
+    const wasUnwatched = this.unwatched.delete(id);
+    if (outcome.kind === 'gone') {
+      this.absent.add(id);
+      return {};
+    }
+    this.absent.delete(id);
+    this.dirById.set(id, at.path);
+    this.idByDir.set(at.path, id);
+    if (wasUnwatched) {
+      this.written.add(id); // perhaps, while nobody looked
+      this.schedule();
+    }
+    return {};
+  }
+
+  private forget(id: string, dir: string): void {
+    this.dirById.delete(id);
+    this.idByDir.delete(dir);
+  }
+
+  private miss(id: string, because: string): void {
+    const isNew = !this.unwatched.has(id);
+    this.unwatched.set(id, because);
+    if (isNew) this.parts.faults.contain('counting who is not watched', () => this.parts.onUnwatched?.());
+  }
+
+  private tell(): void {
+    const [because] = this.unwatched.values();
+    const told = because && `foreign writes of some cpusets are noticed by rounds only: ${because}`;
+    this.parts.alarms.tell('not-watched', '', told);
+  }
+
+  private schedule(): void {
+    if (this.scheduled || this.written.size === 0) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      if (!this.closed) this.compare();
+    });
+  }
+
+  private compare(): void {
+    const { onDrift, onAsPromised, willReadBack, faults } = this.parts;
+    const drifted: string[] = [];
+    const asPromised: string[] = [];
+    let left = AT_ONCE;
+    for (const id of this.written) {
+      if (left-- === 0) break;
+      this.written.delete(id);
+      if (willReadBack(id)) continue;
+      const hasDrifted = faults.contain('comparing', () => this.hasDrifted(id), id);
+      if (hasDrifted !== undefined) (hasDrifted ? drifted : asPromised).push(id);
+    }
+    if (drifted.length > 0) faults.contain('repairing what was written', () => onDrift(drifted));
+    if (asPromised.length > 0) faults.contain('reading back what was written', () => onAsPromised(asPromised));
+    this.schedule();
+  }
+
+  private hasDrifted(id: string): boolean {
+    const { model, cgroups } = this.parts;
+    const dir = this.dirById.get(id);
+    const promise = model.allContainers.get(id)?.promise;
+    if (dir === undefined || !promise) return false;
+    const reading = cgroups.readCpus(dir);
+    return reading.kind === 'found' && !reading.cpus.equals(promise.cpus);
+  }
+}
+
+function isWatchable(container: Container | undefined): container is Container {
+  return container?.promise !== undefined && hasCgroup(container);
+}

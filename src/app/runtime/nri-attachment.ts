@@ -1,0 +1,69 @@
+import type { Connection } from '../../admin/model/status';
+import type { PluginState } from '../../nri';
+import type { Attachment, AttachmentParts } from './attachment';
+import { keepPlugin } from './nri-link';
+import { readLiveCpusets } from '../cgroups/container-observer';
+
+/** A connection is not given up before it has lasted so long: each new one is a gap of its own. */
+const RECONNECT_AFTER_MS = 30_000;
+
+/** Serves the runtime as an NRI plugin: it asks us about every container. */
+export function attachNri(parts: AttachmentParts): Attachment {
+  const { config, transactor, cgroups, gap, health, link, pauses, log, signal, startedAt } = parts;
+  let current: PluginState | undefined;
+  let noteContact: () => void = () => undefined;
+  const firstContact = new Promise<void>((resolve) => (noteContact = resolve));
+  const plugin = keepPlugin({
+    socketPath: config.nriSocket,
+    pluginName: config.nriPluginName,
+    pluginIndex: config.nriPluginIndex,
+    handler: {
+      onEvent: (event) =>
+        transactor.handleAll(
+          pauses.withPause(event),
+          event.kind === 'synchronize' ? readLiveCpusets(cgroups, event.containers) : undefined,
+        )[0]!,
+    },
+    log,
+    signal,
+    onState: (state) => {
+      current = state;
+      const isSynchronized = state.phase === 'synchronized';
+      if (isSynchronized) gap.end();
+      else gap.begin();
+      health.set('nri', isSynchronized ? 'SERVING' : 'NOT_SERVING');
+      if (isSynchronized || state.phase === 'disconnected') noteContact();
+      parts.onChange();
+    },
+  });
+  return {
+    resynchronize: () => {
+      // A connection that is given up while the runtime synchronizes it can hold up the runtime for minutes.
+      const isSettled = current?.phase === 'synchronized' && Date.now() - current.sinceMs >= RECONNECT_AFTER_MS;
+      if (isSettled) plugin.reconnect();
+    },
+    isBusy: () => false,
+    isMaking: () => false,
+    get facts() {
+      return {
+        runtimeName: current?.runtime?.name ?? '',
+        runtimeVersion: current?.runtime?.version ?? '',
+        nri: connectionOf(current, startedAt),
+        cri: link.connection,
+      };
+    },
+    firstContact,
+    ended: plugin.ended,
+  };
+}
+
+function connectionOf(state: PluginState | undefined, startedAt: string): Connection {
+  if (!state) return { state: 'connecting', since: startedAt, reason: '' };
+  const states = {
+    disconnected: 'connecting',
+    connecting: 'connecting',
+    registered: 'synchronizing',
+    synchronized: 'ready',
+  } as const;
+  return { state: states[state.phase], since: new Date(state.sinceMs).toISOString(), reason: state.reason };
+}

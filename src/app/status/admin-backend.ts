@@ -1,0 +1,89 @@
+import type { AdminBackend, Alarm, Connection, Gap, NodeStatus, PodSource, Status } from '../../admin/model/status';
+import type { AllocationStep } from '../../core/allocation/take';
+import type { CpuSet } from '../../core/cpuset';
+import type { NodeView } from '../../core/model/node-model';
+import type { Refusal } from '../../core/model/refusal';
+import { optionNames } from '../../core/model/settings';
+import { boundText } from '../../core/show-text';
+import { explainCount, explainPod } from './explain';
+import type { Faults } from '../alarms/faults';
+import { ShownModel } from './show-status';
+import { StatusFeed } from './status-feed';
+import type { VerdictBook } from './verdict-store';
+
+/** What status shows beside the model; the daemon keeps it up to date. */
+export interface DaemonFacts {
+  readonly mode: 'nri' | 'cri-proxy';
+  readonly startedAt: string;
+  readonly version: string;
+  readonly runtimeName: string;
+  readonly runtimeVersion: string;
+  readonly nri: Connection;
+  readonly cri: Connection;
+  readonly kube?: PodSource | undefined;
+  readonly generation: number;
+  readonly gap: Gap | undefined;
+  readonly alarms: readonly Alarm[];
+}
+
+export interface NodeStatusParts {
+  readonly model: NodeView;
+  readonly verdicts: VerdictBook;
+  readonly facts: () => DaemonFacts;
+  readonly readOffline: () => CpuSet;
+  /** How the CPUs of a container were chosen. */
+  readonly stepsOf: (containerId: string) => readonly AllocationStep[];
+  /** Refusals of containers that were not served since. */
+  readonly refused: () => readonly Refusal[];
+  readonly now: () => string;
+  readonly faults: Faults;
+}
+
+/** Shows what the daemon knows. */
+export function createAdminBackend(parts: NodeStatusParts): AdminBackend & { readonly feed: StatusFeed } {
+  const shown = new ShownModel(parts);
+  const status = (): Status => ({ node: showNode(parts), containers: shown.containers(), idle: shown.idle() });
+  const feed = new StatusFeed(status, parts.faults);
+  return {
+    feed,
+    status,
+    assignments: shown.assignments,
+    topology: () => ({
+      topology: parts.model.topology,
+      offline: parts.readOffline(),
+      node: showNode(parts),
+      assignments: shown.assignments(),
+    }),
+    podResources: shown.podResources,
+    watch: (listener) => feed.watch(listener),
+    explain: (query) =>
+      query.kind === 'cpus'
+        ? explainCount(parts.model, query.count)
+        : explainPod({ status: status(), refused: parts.refused(), stepsOf: parts.stepsOf, view: parts.model }, query),
+  };
+}
+
+function showNode({ model, facts }: NodeStatusParts): NodeStatus {
+  const { topology, settings } = model;
+  const { gap, kube, ...known } = facts();
+  return {
+    policy: settings.cpuManagerPolicy,
+    policyOptions: optionNames(settings.options),
+    online: topology.online,
+    reserved: settings.reserved,
+    allocatable: topology.online.minus(settings.reserved),
+    sharedPool: model.sharedPool,
+    free: model.free,
+    isolated: topology.isolated,
+    ...known,
+    nri: bound(known.nri),
+    cri: bound(known.cri),
+    ...(gap && { gap }),
+    ...(kube && { kube: bound(kube) }),
+  };
+}
+
+/** A reason may quote a peer at any length. */
+function bound<T extends Connection>(connection: T): T {
+  return { ...connection, reason: boundText(connection.reason) };
+}

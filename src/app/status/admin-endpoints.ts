@@ -1,0 +1,94 @@
+import type { Logger } from 'pino';
+import { explainListen, listenAt } from '../../admin/server/door';
+import type { HealthState } from '../../admin/health-state';
+import type { HostPort } from '../../net/host-port';
+import type { Metrics } from '../../admin/metrics/metrics';
+import type { AdminDoors } from '../../admin/server/admin-server';
+import type { AdminBackend } from '../../admin/model/status';
+import type { Alarms } from '../alarms/alarms';
+import type { OnClose } from '../lifecycle/closers';
+import type { Config } from '../config';
+import { keepListening } from './keep-listening';
+
+export interface PeopleServed {
+  readonly config: Config;
+  readonly doors: AdminDoors;
+  readonly backend: AdminBackend;
+  readonly health: HealthState;
+  readonly metrics: Metrics | undefined;
+  readonly alarms: Alarms;
+  readonly log: Logger;
+  readonly onClose: OnClose;
+}
+
+/** Metrics, where an address for them was given: nothing of them is loaded otherwise. */
+export async function loadMetrics(
+  { metricsAddress }: Config,
+  source: ConstructorParameters<typeof Metrics>[0],
+): Promise<Metrics | undefined> {
+  if (metricsAddress === undefined) return undefined;
+  const { Metrics } = await import('../../admin/metrics/metrics');
+  return new Metrics(source);
+}
+
+/**
+ * Takes the sockets that people ask at, before anything is registered or pinned: one that can't be had ends the start, and later
+ * nothing does. Who comes before `servePeople` waits. Throws CpusetdError.
+ */
+export async function openDoors(
+  { adminSocket, podResourcesSocket }: Config,
+  { log, onClose }: Pick<PeopleServed, 'log' | 'onClose'>,
+): Promise<AdminDoors> {
+  const listen = async (path: string) => {
+    const door = await listenAt(path, (err) => log.warn({ err }, 'a connection was not accepted'));
+    onClose(() => door.close());
+    return door;
+  };
+  const admin = await listen(adminSocket);
+  return { admin, ...(podResourcesSocket !== undefined && { podResources: await listen(podResourcesSocket) }) };
+}
+
+/**
+ * Serves what people and their tools ask: the admin socket, PodResources, and health and metrics over TCP where they are wanted. An
+ * address over TCP that can't be had is an alarm, and tried again.
+ */
+export async function servePeople(served: PeopleServed): Promise<void> {
+  const { config, doors, backend, health, metrics, log, onClose } = served;
+  const { startAdminServer, startHealthServer } = await import('../../admin/server/admin-server');
+  const admin = startAdminServer({
+    doors,
+    kubeletResourcesSocket: `${config.kubeletRootDir}/pod-resources/kubelet.sock`,
+    backend,
+    health,
+    log,
+  });
+  onClose(() => admin.close());
+  await keepAt(served, '--health-address', config.healthAddress, (address) =>
+    startHealthServer({ address, health, log }),
+  );
+  if (metrics) {
+    const { startMetricsServer } = await import('../../admin/metrics/metrics-server');
+    await keepAt(served, '--metrics-address', config.metricsAddress, (address) =>
+      startMetricsServer({ address, metrics, log }),
+    );
+  }
+  health.set('', 'SERVING');
+  health.set('cpusetd.v1.CpuManager', 'SERVING');
+}
+
+async function keepAt(
+  { alarms, onClose }: PeopleServed,
+  option: string,
+  address: HostPort | undefined,
+  start: (address: HostPort) => Promise<{ close(): Promise<void> }>,
+): Promise<void> {
+  if (address === undefined) return;
+  const end = await keepListening({
+    option,
+    listen: () => start(address),
+    explain: (error) => explainListen(error, { address, option }),
+    close: (server) => server.close(),
+    alarms,
+  });
+  onClose(end);
+}

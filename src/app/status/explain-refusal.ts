@@ -1,0 +1,81 @@
+import type { RefusedContainer, ZoneRoom } from '../../admin/model/status';
+import { KINDS } from '../../core/model/kinds';
+import type { NodeView } from '../../core/model/node-model';
+import type { Refusal } from '../../core/model/refusal';
+import { POLICIES, SCHEDULED_POLICIES, type Decision } from '../../core/policy';
+import { countFree, nameKept, snapshotFor } from '../../core/transition';
+import { plural } from '../../core/plural';
+
+/** A refusal as it is remembered, beside what the node has now: for whoever wants to know what helps. */
+export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContainer {
+  const { podNamespace: namespace, podName: pod, containerName: container, zones, ...rest } = refusal;
+  const decision = decideNow(view, refusal);
+  const now = decision && describeNow(view, refusal, decision);
+  return {
+    ...rest,
+    namespace,
+    pod,
+    container,
+    zones: describeZones(view, zones),
+    now: now ?? '',
+    fitsNow: decision?.kind === 'pin',
+    remedy: remedyFor(view, refusal, decision),
+  };
+}
+
+/** The decision of the policy now; undefined where that hangs on more than is remembered, such as the scheduler's choice. */
+function decideNow(view: NodeView, { podUid, containerName, policy, requested }: Refusal): Decision | undefined {
+  if (requested === 0 || SCHEDULED_POLICIES.has(policy)) return undefined;
+  const snapshot = snapshotFor(view, { uid: podUid }, containerName, 'static');
+  return POLICIES[policy](snapshot, { count: requested, podCount: requested, memoryBytes: 0 });
+}
+
+function describeNow(view: NodeView, { requested, podUid: uid }: Refusal, decision: Decision): string {
+  if (decision.kind === 'pin') return `${plural(requested, 'CPU')} would fit: ${decision.cpus.toString()}`;
+  return decision.kind === 'refuse'
+    ? `it would be refused: ${decision.because}${nameKept(view, { uid }, { withNames: true })}`
+    : `it would share: ${decision.because}`;
+}
+
+/** Zones of then and of now: CPUs may have come and gone. */
+function describeZones(view: NodeView, then: Refusal['zones']): readonly ZoneRoom[] {
+  const owned = [...view.assignments.values()].filter(({ kind }) => KINDS[kind].holds === 'alone');
+  const now = new Map(countFree(view).map((zone) => [zone.node, zone]));
+  const cpusOf = new Map(view.topology.numaNodes.map(({ id, cpus }) => [id, cpus]));
+  return then.map(({ node, allocatable, free }) => {
+    const cpus = cpusOf.get(node);
+    const pods = new Set(cpus && owned.filter((each) => each.cpus.overlaps(cpus)).map(({ podUid }) => podUid));
+    const zone = now.get(node);
+    return { node, allocatable: zone?.allocatable ?? allocatable, free, freeNow: zone?.free ?? 0, podsNow: pods.size };
+  });
+}
+
+function remedyFor(
+  { topology, settings, free }: NodeView,
+  { code, requested, asked }: Refusal,
+  decision: Decision | undefined,
+): string {
+  const tries = asked === 'change' ? 'the change has to be asked for again' : 'the kubelet tries again by itself';
+  switch (code) {
+    case 'RESOURCE_EXHAUSTED': {
+      const most = topology.online.minus(settings.reserved).size;
+      if (decision?.kind === 'pin') return `none is needed any more: ${tries}`;
+      if (requested > most)
+        return `this node has ${plural(most, 'CPU')} to give out, and never ${requested}: ask for fewer, or have the pod scheduled to a larger node`;
+      const missing = requested - free.size;
+      const lack =
+        missing > 0
+          ? `${plural(missing, 'more CPU has', 'more CPUs have')} to come free`
+          : 'what the reason names has to change';
+      return `${lack}: end a pod that has CPUs, ask for fewer, or have the pod scheduled to another node; ${tries}`;
+    }
+    case 'FAILED_PRECONDITION':
+      return 'ask for what the reason says: trying again does not help';
+    case 'UNAVAILABLE':
+      return `look at the alarms of cpusetd status and at the log for what could not be written; ${tries} when that is put right`;
+    case 'INVALID_ARGUMENT':
+      return 'correct the pod as the reason says: trying again does not help';
+    case 'INTERNAL':
+      return 'look at the log of cpusetd for the fault, and report it';
+  }
+}

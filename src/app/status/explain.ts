@@ -1,0 +1,102 @@
+import type { ContainerStatus, ExplainQuery, Explanation, Status } from '../../admin/model/status';
+import type { AllocationStep } from '../../core/allocation/take';
+import { CpuSet } from '../../core/cpuset';
+import { CpusetdError } from '../../core/errors';
+import type { PolicyName } from '../../core/model/policy-name';
+import type { Refusal } from '../../core/model/refusal';
+import { explainRefusal } from './explain-refusal';
+import { sharedOn } from '../../core/model/kinds';
+import type { NodeView } from '../../core/model/node-model';
+import { POLICIES } from '../../core/policy';
+import { nameKept, snapshotFor } from '../../core/transition';
+
+type PodQuery = Extract<ExplainQuery, { kind: 'pod' }>;
+type OfPod = Pick<ContainerStatus, 'podUid' | 'namespace' | 'pod' | 'container'>;
+
+export interface Known {
+  readonly status: Status;
+  /** Refusals of containers that were not served since. */
+  readonly refused: readonly Refusal[];
+  readonly stepsOf: (containerId: string) => readonly AllocationStep[];
+  /** The node as it is. */
+  readonly view: NodeView;
+}
+
+/**
+ * The reasons why the containers of a pod, or one of them, have the CPUs that they have, or have none because they were refused. Throws
+ * NOT_FOUND, or FAILED_PRECONDITION with the candidates where the name is that of several pods.
+ */
+export function explainPod({ status, refused, stepsOf, view }: Known, query: PodQuery): Explanation {
+  const { idle } = status;
+  const containers = status.containers.filter(({ pause }) => !pause);
+  const asRefused = refused.map((refusal) => ({ ...nameOf(refusal), refusal })).filter((each) => isOfPod(each, query));
+  const pods = listPods([...[...containers, ...idle].filter((each) => isOfPod(each, query)), ...asRefused]);
+  if (pods.size > 1) {
+    throw new CpusetdError(
+      'FAILED_PRECONDITION',
+      `pod ${query.pod} is ambiguous: ${[...pods.values()].sort().join(', ')}; write it as namespace/name, or its uid`,
+    );
+  }
+  const asked = (each: OfPod): boolean =>
+    isOfPod(each, query) && (query.container === '' || each.container === query.container);
+  const found = containers.filter(asked);
+  const exited = idle.filter(asked);
+  const notServed = asRefused.filter(asked);
+  if (found.length + exited.length + notServed.length === 0) {
+    const what = query.container === '' ? `pod ${query.pod}` : `container ${query.container} in pod ${query.pod}`;
+    throw new CpusetdError(
+      'NOT_FOUND',
+      `no running ${what} is known here, nor one that was refused in the last day; cpusetd status lists all that run`,
+    );
+  }
+  return {
+    kind: 'containers',
+    containers: found.map((container) => ({ container, steps: stepsOf(container.id) })),
+    idle: exited,
+    refused: notServed.map(({ refusal }) => explainRefusal(view, refusal)),
+  };
+}
+
+function nameOf({ podUid, podNamespace: namespace, podName: pod, containerName: container }: Refusal): OfPod {
+  return { podUid, namespace, pod, container };
+}
+
+function isOfPod({ namespace, pod, podUid }: OfPod, query: PodQuery): boolean {
+  if (query.namespace !== '') return namespace === query.namespace && pod === query.pod;
+  return pod === query.pod || podUid === query.pod;
+}
+
+/** Pods by their uid, as an operator would name them. */
+function listPods(of: readonly OfPod[]): Map<string, string> {
+  return new Map(of.map(({ podUid, namespace, pod }) => [podUid, `${namespace}/${pod} (uid ${podUid})`]));
+}
+
+/**
+ * A number of CPUs that a new container would ask for: whether they could be given now, and which. Changes nothing. Where the
+ * node gives none, it is a container of a pod that chooses a policy, as far as pods may.
+ */
+export function explainCount(view: NodeView, count: number): Explanation {
+  const { cpuManagerPolicy, podPolicies = [] } = view.settings;
+  const choices = podPolicies.filter((policy) => policy !== 'none');
+  if (cpuManagerPolicy !== 'none' || choices.length === 0) return explainUnder(view, count, cpuManagerPolicy);
+  const answers = choices.map((policy) => ({ policy, answer: explainUnder(view, count, policy) }));
+  const { policy, answer } = answers.find((each) => each.answer.fits) ?? answers[0]!;
+  const because = `${answer.because} (for a pod that chooses the policy ${policy}: under ${cpuManagerPolicy}, the node's, others get no CPUs of their own)`;
+  return { ...answer, because };
+}
+
+type WhatIf = Extract<Explanation, { kind: 'what-if' }>;
+
+function explainUnder(view: NodeView, count: number, policy: PolicyName): WhatIf {
+  const kind = policy === 'none' ? 'static' : policy;
+  const decision = POLICIES[policy](snapshotFor(view, { uid: '' }, '', kind), {
+    count,
+    podCount: count,
+    memoryBytes: 0,
+  });
+  const kept = decision.kind === 'refuse' ? nameKept(view, { uid: '' }, { withNames: true }) : '';
+  const because = `${decision.because}${kept}`;
+  if (decision.kind !== 'pin') return { kind: 'what-if', fits: false, cpus: CpuSet.empty, because, steps: [] };
+  const cpus = decision.nodes ? sharedOn(view, decision.nodes) : decision.cpus;
+  return { kind: 'what-if', fits: true, cpus, because, steps: decision.steps };
+}

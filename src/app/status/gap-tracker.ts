@@ -1,0 +1,99 @@
+import type { Logger } from 'pino';
+import type { Gap } from '../../admin/model/status';
+import { FOUND_UNPINNED, type Note } from '../../core/transition';
+
+export interface GapParts {
+  readonly log: Logger;
+  /** The gap is over: for metrics. */
+  readonly onEnded: (gap: { readonly seconds: number; readonly containers: number }) => void;
+  /** Age of the stall of this process that has just ended, in ms; 0 without one. */
+  readonly stalledForMs: () => number;
+  /** The clock that people know, in ms since 1970. */
+  readonly wallMs?: () => number;
+  /** A clock that never steps, in ms. */
+  readonly steadyMs?: () => number;
+}
+
+/** So many names are kept for people to read; all are in the log. */
+const MAX_NAMES = 20;
+
+interface OpenGap {
+  /** By the clock that people know, as it was at the beginning. */
+  readonly fromMs: number;
+  /** The same moment by the steady clock. */
+  readonly beganMs: number;
+  containers: number;
+  readonly names: string[];
+}
+
+/**
+ * The time in which containers could start without cpusetd: from the last sign of life of the process before, or from
+ * the loss of the connection, until the runtime has told of all containers. Those that are found unpinned then have
+ * been put right by the same transaction, before anyone was answered.
+ *
+ * A process that was stopped hears of the loss when it runs again: its gap begins where it stopped. How long a gap was is not
+ * changed by a clock that was set meanwhile.
+ */
+export class GapKeeper {
+  private readonly wallMs: () => number;
+  private readonly steadyMs: () => number;
+  private open: OpenGap | undefined;
+  private last: Gap | undefined;
+
+  /** The gap that is open since `fromMs`, by the clock that people know: at first it always is. */
+  constructor(
+    private readonly parts: GapParts,
+    fromMs: number,
+  ) {
+    this.wallMs = parts.wallMs ?? (() => Date.now());
+    this.steadyMs = parts.steadyMs ?? (() => performance.now());
+    this.open = this.since(Math.max(0, this.wallMs() - fromMs));
+  }
+
+  /** The gap that lasts, else the last one that is over. */
+  get current(): Gap | undefined {
+    if (!this.open) return this.last;
+    const { fromMs, containers, names } = this.open;
+    return { from: toTime(fromMs), containers, names: [...names] };
+  }
+
+  /** The runtime no longer asks us. */
+  begin(): void {
+    this.open ??= this.since(this.parts.stalledForMs());
+  }
+
+  /** Counts the containers that a transaction found unpinned. Those that are found later are no gap's: the log has them. */
+  note(notes: readonly Note[]): void {
+    const { open } = this;
+    if (!open) return;
+    for (const { message, fields } of notes) {
+      if (message !== FOUND_UNPINNED) continue;
+      open.containers++;
+      if (open.names.length < MAX_NAMES) open.names.push(`${String(fields['pod'])}/${String(fields['container'])}`);
+    }
+  }
+
+  /** The runtime asks us about every container. */
+  end(): void {
+    if (!this.open) return;
+    const { fromMs, beganMs, containers, names } = this.open;
+    this.open = undefined;
+    const lastedMs = this.steadyMs() - beganMs;
+    const seconds = lastedMs / 1000;
+    this.last = { from: toTime(fromMs), to: toTime(fromMs + lastedMs), containers, names };
+    const level = containers > 0 ? 'warn' : 'info';
+    this.parts.log[level](
+      { from: this.last.from, seconds, containers, names },
+      'the gap is closed: containers that started meanwhile are on their CPUs now',
+    );
+    this.parts.onEnded({ seconds, containers });
+  }
+
+  private since(agoMs: number): OpenGap {
+    return { fromMs: this.wallMs() - agoMs, beganMs: this.steadyMs() - agoMs, containers: 0, names: [] };
+  }
+}
+
+function toTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

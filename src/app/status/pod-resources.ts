@@ -1,0 +1,63 @@
+import type { MemoryBlock, NodeResources, PodResources, Resources } from '../../admin/model/status';
+import { CpuSet } from '../../core/cpuset';
+import { keyOf, type Assignment } from '../../core/model/assignment';
+import type { Container } from '../../core/model/container';
+import { KINDS } from '../../core/model/kinds';
+import type { NodeView } from '../../core/model/node-model';
+
+const NOTHING: Resources = { cpus: CpuSet.empty, memory: [] };
+
+/**
+ * What belongs to whom alone. Containers without CPUs of their own are named, with none. One that has exited is named as long
+ * as its pod keeps its CPUs: nobody else can have them, and who counts what is left must know.
+ */
+export function listPodResources(view: NodeView): NodeResources {
+  const byPod = new Map<string, { namespace: string; pod: string; own: Map<string, Resources>; shared: CpuSet }>();
+  const podOf = (uid: string, namespace: string, pod: string) => {
+    const entry = byPod.get(uid) ?? { namespace, pod, own: new Map<string, Resources>(), shared: CpuSet.empty };
+    byPod.set(uid, entry);
+    return entry;
+  };
+  for (const container of view.containers.values()) {
+    const pod = view.pods.get(container.sandboxId);
+    if (!pod) continue;
+    const assignment = view.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name }));
+    const holds = assignment?.containerId === container.id ? ownCpus(assignment) : CpuSet.empty;
+    const { own } = podOf(pod.uid, pod.namespace, pod.name);
+    own.set(container.name, { cpus: holds, memory: memoryOf(container) });
+  }
+  for (const assignment of view.assignments.values()) {
+    if (KINDS[assignment.kind].holds !== 'alone') continue;
+    const entry = podOf(assignment.podUid, assignment.podNamespace, assignment.podName);
+    if (assignment.scope === 'pod') entry.shared = entry.shared.union(assignment.cpus);
+    else if (assignment.containerId === null)
+      entry.own.set(assignment.containerName, { ...NOTHING, cpus: assignment.cpus });
+  }
+  return {
+    pods: [...byPod.values()].map(({ namespace, pod, own, shared }): PodResources => ({
+      namespace,
+      pod,
+      shared: { ...NOTHING, cpus: shared },
+      containers: [...own].map(([container, resources]) => ({ container, ...resources })),
+    })),
+    allocatable: { cpus: view.topology.online.minus(view.settings.reserved), memory: allocatableMemory(view) },
+  };
+}
+
+/** CPUs that the container does not share: those of its pod are told of the pod. */
+function ownCpus({ kind, scope, cpus }: Assignment): CpuSet {
+  return KINDS[kind].holds === 'alone' && scope !== 'pod' ? cpus : CpuSet.empty;
+}
+
+/** One block over all its memory nodes, as large as its limit; none where memory is left alone or not limited. */
+function memoryOf({ promise, resources }: Container): MemoryBlock[] {
+  const bytes = resources.memoryLimitBytes ?? 0;
+  return promise && !promise.mems.isEmpty && bytes > 0 ? [{ bytes, nodes: promise.mems }] : [];
+}
+
+function allocatableMemory({ topology, settings }: NodeView): MemoryBlock[] {
+  if (settings.memoryNodes !== 'follow') return [];
+  return topology.memoryNodes
+    .filter(({ memoryBytes }) => memoryBytes > 0)
+    .map(({ id, memoryBytes }) => ({ bytes: memoryBytes, nodes: CpuSet.of([id]) }));
+}

@@ -1,0 +1,210 @@
+import { findSpec } from '../../core/model/find-spec';
+import type { NodeView } from '../../core/model/node-model';
+import { keyOfRefusal, type Refusal } from '../../core/model/refusal';
+import { asCpuEvent, describeRefusal, keyOfRequest, type CpuEvent } from '../../core/transition';
+import type { Transaction } from '../transaction/transactor';
+
+export interface RefusalBookParts {
+  readonly model: NodeView;
+  /** The clock, RFC 3339. */
+  readonly now: () => string;
+  /** The book has changed: `repeated` = only how often and when somebody was refused who stood in it. */
+  readonly onChange?: (change: 'entries' | 'repeated') => void;
+}
+
+/** Containers, on a node that has some hundreds of pods. */
+export const MOST_REFUSALS = 256;
+const KEEP_MS = 24 * 3_600_000;
+
+/** The refusals that a granted request ends. A start is under way when it is granted: it ends with its success. */
+const ENDS = {
+  'create-container': 'creation',
+  'update-container': 'change',
+  'container-starting': undefined,
+} as const satisfies Record<CpuEvent['kind'], Refusal['asked'] | undefined>;
+
+/**
+ * Containers that were refused and not served since, with the reason: one entry for each container of a pod, however often it is tried. An entry
+ * goes when the container is made, when another pod has its name, and after a day without a try. It also goes when the API server has the
+ * pod no more: of a static pod, of which the API server has a mirror only, when the sandbox is gone as well.
+ *
+ * The book is bounded, and fair. Beyond the bound, one entry of the namespace that has most goes: the oldest of its pod that has most. Of
+ * several such namespaces the one that came last loses. So nobody pushes others out by being refused often, with many pods, or in
+ * many namespaces. Where each namespace has one entry, those of pods that are gone make room, the latest first; where no pod is gone,
+ * who comes finds no place. So who is alone in his namespace keeps his entry as long as his pod lives.
+ */
+export class RefusalBook {
+  /** By key, in the order of the last time. */
+  private readonly entries = new Map<string, Refusal>();
+  private readonly retries = new WeakSet<Transaction>();
+  /** The API server has told of all pods: one that it did not tell of, it does not have. */
+  private knowsAllPods = false;
+
+  constructor(private readonly parts: RefusalBookParts) {}
+
+  /** Takes in what an earlier process knew. */
+  restore(refusals: readonly Refusal[]): void {
+    for (const refusal of [...refusals].sort((a, b) => (a.lastAt < b.lastAt ? -1 : 1))) this.put(refusal);
+    this.forgetOld();
+  }
+
+  /** Takes in what came of an event. Nobody waits for it. */
+  note(done: Transaction): void {
+    const { request, answer } = done;
+    const { model } = this.parts;
+    if (done.isTentative) return;
+    switch (request?.kind) {
+      case 'create-container':
+      case 'update-container':
+      case 'container-starting': {
+        if (answer.kind !== 'refuse') {
+          this.dropServed(request, ENDS[request.kind]);
+          return;
+        }
+        const refusal = describeRefusal(model, request, answer, this.parts.now());
+        const before = this.entries.get(keyOfRefusal(refusal));
+        this.forgetOld();
+        if (before?.asked === refusal.asked) {
+          this.retries.add(done);
+          this.put({ ...refusal, firstAt: before.firstAt, times: before.times + 1 });
+          this.parts.onChange?.('repeated');
+        } else if (this.put(refusal)) this.parts.onChange?.('entries');
+        return;
+      }
+      case 'container-started': {
+        this.dropServed(request, 'start');
+        return;
+      }
+      case 'pod-started': {
+        const { uid, namespace, name } = request.pod;
+        this.dropWhere((of) => of.podNamespace === namespace && of.podName === name && of.podUid !== uid);
+        return;
+      }
+      case 'pod-spec-gone': {
+        this.dropWhere((of) => of.podUid === request.uid);
+        this.dropGone();
+        return;
+      }
+      case 'pod-specs': {
+        this.knowsAllPods = true;
+        this.dropGone();
+        return;
+      }
+      case 'pod-stopped':
+      case 'pod-removed': {
+        this.dropGone();
+        return;
+      }
+      case 'synchronize': {
+        // Made, or started, while we were away.
+        this.dropWhere(({ asked, podUid, containerName }) =>
+          model
+            .containersOf(podUid)
+            .some(
+              ({ name, phase }) =>
+                name === containerName && (asked === 'creation' || (asked === 'start' && phase === 'running')),
+            ),
+        );
+        return;
+      }
+    }
+  }
+
+  /** The entry of a refusal that was noted. `isRetry`: the same had been refused before. */
+  of(done: Transaction): { readonly isRetry: boolean; readonly refused: Refusal | undefined } {
+    const request = asCpuEvent(done.request);
+    if (!request || done.answer.kind !== 'refuse') return { isRetry: false, refused: undefined };
+    const key = keyOfRequest(request);
+    return { isRetry: this.retries.has(done), refused: this.entries.get(key) };
+  }
+
+  /** Those of the last day, the oldest first. */
+  list(): readonly Refusal[] {
+    return [...this.entries.values()].filter((refusal) => this.isOfLastDay(refusal));
+  }
+
+  /** Drops the entry of a container that got what it was refused. A change that is granted ends the refusal of a change only. */
+  private dropServed(request: Pick<CpuEvent, 'pod' | 'container'>, ends: Refusal['asked'] | undefined): void {
+    const key = keyOfRequest(request);
+    const asked = this.entries.get(key)?.asked;
+    if (asked !== undefined && ends !== undefined && (asked === ends || (asked === 'change' && ends === 'creation')))
+      this.drop([key]);
+  }
+
+  /** False where it found no place. */
+  private put(refusal: Refusal): boolean {
+    const key = keyOfRefusal(refusal);
+    this.entries.delete(key);
+    this.entries.set(key, refusal);
+    if (this.entries.size > MOST_REFUSALS) this.entries.delete(this.findVictim());
+    return this.entries.has(key);
+  }
+
+  /** See the rule at the class. The entries are in the order of their last time. */
+  private findVictim(): string {
+    const inNamespaces = largestOf(groupBy(this.entries.values(), ({ podNamespace }) => podNamespace));
+    const isOneEach = inNamespaces[0]!.length === 1;
+    const gone = isOneEach ? inNamespaces.filter(([only]) => this.isGone(only!)) : [];
+    const inNamespace = latestOf(gone.length > 0 ? gone : inNamespaces);
+    return keyOfRefusal(largestOf(groupBy(inNamespace, ({ podUid }) => podUid))[0]![0]!);
+  }
+
+  /** Neither the API server nor the runtime has the pod, as far as they have told. */
+  private isGone({ podUid: uid, podNamespace: namespace, podName: name }: Refusal): boolean {
+    const { model } = this.parts;
+    return findSpec(model, { uid, namespace, name }) === undefined && model.podsOf(uid).every(({ stopped }) => stopped);
+  }
+
+  /** Without an API server nobody knows of a pod without a sandbox whether the kubelet makes it one. */
+  private dropGone(): void {
+    if (this.knowsAllPods) this.dropWhere((refusal) => this.isGone(refusal));
+  }
+
+  private forgetOld(): void {
+    for (const [key, refusal] of this.entries) {
+      if (this.isOfLastDay(refusal)) return;
+      this.entries.delete(key);
+    }
+  }
+
+  /** A time that is further ahead than a day is of a clock that was wrong: it would never be a day ago. */
+  private isOfLastDay({ lastAt }: Refusal): boolean {
+    return Math.abs(Date.parse(this.parts.now()) - Date.parse(lastAt)) <= KEEP_MS;
+  }
+
+  private dropWhere(isMeant: (refusal: Refusal) => boolean): void {
+    if (this.entries.size === 0) return;
+    this.drop([...this.entries].filter(([, refusal]) => isMeant(refusal)).map(([key]) => key));
+  }
+
+  private drop(keys: readonly string[]): void {
+    for (const key of keys) this.entries.delete(key);
+    if (keys.length > 0) this.parts.onChange?.('entries');
+  }
+}
+
+type Group = readonly Refusal[];
+
+function groupBy(refusals: Iterable<Refusal>, nameOf: (refusal: Refusal) => string): readonly Group[] {
+  const groups = new Map<string, Refusal[]>();
+  for (const refusal of refusals) {
+    const others = groups.get(nameOf(refusal));
+    if (others) others.push(refusal);
+    else groups.set(nameOf(refusal), [refusal]);
+  }
+  return [...groups.values()];
+}
+
+/** Those that have most; several where they have as many. */
+function largestOf(groups: readonly Group[]): readonly Group[] {
+  const most = Math.max(...groups.map(({ length }) => length));
+  return groups.filter(({ length }) => length === most);
+}
+
+/** The group whose first refusal is the latest. */
+function latestOf(groups: readonly Group[]): Group {
+  const since = (group: Group): string => group.map(({ firstAt }) => firstAt).reduce((a, b) => (b < a ? b : a));
+  return groups
+    .map((group) => ({ group, since: since(group) }))
+    .reduce((latest, each) => (each.since >= latest.since ? each : latest)).group;
+}

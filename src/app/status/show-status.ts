@@ -1,0 +1,215 @@
+import type {
+  AssignmentStatus,
+  ContainerStatus,
+  IdleAssignment,
+  NodeResources,
+  Observation as ShownObservation,
+} from '../../admin/model/status';
+import { keyOf, type Assignment } from '../../core/model/assignment';
+import type { Container, Pod } from '../../core/model/container';
+import type { NodeView } from '../../core/model/node-model';
+import type { Verdict } from '../../core/verdict/judge';
+import { judgeNow } from '../../core/verdict/judgement';
+import { listPodResources } from './pod-resources';
+import type { VerdictBook, VerdictEntry } from './verdict-store';
+
+export interface ShownModelParts {
+  readonly model: NodeView;
+  readonly verdicts: VerdictBook;
+  readonly now: () => string;
+}
+
+/** What a container's status is made of: as long as all of it is the same, so is the status. */
+interface Sources {
+  readonly container: Container;
+  readonly pod: Pod | undefined;
+  readonly assignment: Assignment | undefined;
+  readonly entry: VerdictEntry | undefined;
+  /** Machine and rules, and the pool where it overlaps exclusive CPUs: every verdict is given on them. */
+  readonly topology: NodeView['topology'];
+  readonly settings: NodeView['settings'];
+  readonly isPoolOverlapping: boolean;
+}
+
+/**
+ * The model and the verdicts as status shows them. Nothing is made twice: what has not changed since the last look is the same object
+ * as then, lists included, so that whoever encodes or compares them can tell by that alone. A look without a change in between costs
+ * a comparison of two numbers.
+ */
+export class ShownModel {
+  private shownById = new Map<string, Sources & { readonly shown: ContainerStatus }>();
+  private readonly shownAssignments = new WeakMap<Assignment, AssignmentStatus>();
+  private readonly shownIdle = new WeakMap<Assignment, IdleAssignment>();
+
+  readonly containers: () => readonly ContainerStatus[];
+  /** Idle ones included. */
+  readonly assignments: () => readonly AssignmentStatus[];
+  readonly idle: () => readonly IdleAssignment[];
+  readonly podResources: () => NodeResources;
+
+  constructor(private readonly parts: ShownModelParts) {
+    const { model, verdicts } = parts;
+    const ofModel = (): string => `${model.revision}`;
+    this.containers = remember(
+      () => `${model.revision}/${verdicts.revision}`,
+      () => this.listContainers(),
+      sameItems,
+    );
+    this.assignments = remember(ofModel, () => this.listAssignments(), sameItems);
+    this.idle = remember(ofModel, () => this.listIdle(), sameItems);
+    this.podResources = remember(ofModel, () => listPodResources(model));
+  }
+
+  private listContainers(): readonly ContainerStatus[] {
+    const { model, verdicts, now } = this.parts;
+    const before = this.shownById;
+    this.shownById = new Map();
+    const { topology, settings } = model;
+    const isPoolOverlapping = model.sharedPool.overlaps(model.exclusive);
+    for (const container of model.allContainers.values()) {
+      const sources: Sources = {
+        container,
+        pod: model.pods.get(container.sandboxId),
+        assignment: model.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name })),
+        entry: verdicts.get(container.id),
+        topology,
+        settings,
+        isPoolOverlapping,
+      };
+      const known = before.get(container.id);
+      const isKnown = known !== undefined && sameSources(known, sources);
+      this.shownById.set(container.id, isKnown ? known : { ...sources, shown: showContainer(model, sources, now) });
+    }
+    return Array.from(this.shownById.values(), ({ shown }) => shown);
+  }
+
+  private listAssignments(): readonly AssignmentStatus[] {
+    const all = [...this.parts.model.assignments.values()];
+    return all.map((assignment) => getOrMake(this.shownAssignments, assignment, () => showAssignment(assignment)));
+  }
+
+  private listIdle(): readonly IdleAssignment[] {
+    const idle = [...this.parts.model.assignments.values()].filter(({ containerId }) => containerId === null);
+    return idle.map((assignment) =>
+      getOrMake(this.shownIdle, assignment, () => {
+        const { containerId: _none, ...shown } = showAssignment(assignment);
+        return shown;
+      }),
+    );
+  }
+}
+
+/** The value of the version, made once for each; one that is the same as before in another version stays the same object. */
+function remember<T>(version: () => string, make: () => T, isSame?: (a: T, b: T) => boolean): () => T {
+  let last: { readonly version: string; readonly value: T } | undefined;
+  return () => {
+    const current = version();
+    if (last?.version !== current) {
+      const value = make();
+      last = { version: current, value: last && isSame?.(last.value, value) ? last.value : value };
+    }
+    return last.value;
+  };
+}
+
+function getOrMake<K extends object, V>(known: WeakMap<K, V>, key: K, make: () => V): V {
+  const value = known.get(key) ?? make();
+  known.set(key, value);
+  return value;
+}
+
+function sameItems<T>(a: readonly T[], b: readonly T[]): boolean {
+  return a.length === b.length && a.every((item, i) => item === b[i]);
+}
+
+function sameSources(a: Sources, b: Sources): boolean {
+  return (
+    a.container === b.container &&
+    a.pod === b.pod &&
+    a.assignment === b.assignment &&
+    a.entry === b.entry &&
+    a.topology === b.topology &&
+    a.settings === b.settings &&
+    a.isPoolOverlapping === b.isPoolOverlapping
+  );
+}
+
+function showContainer(
+  model: NodeView,
+  { container, pod, assignment, entry }: Sources,
+  now: () => string,
+): ContainerStatus {
+  const verdict = judgeNow(model, container, entry);
+  const observation = showObservation(entry);
+  return {
+    id: container.id,
+    podUid: container.podUid,
+    namespace: pod?.namespace ?? '',
+    pod: pod?.name ?? '',
+    container: container.name,
+    ...(container.pause && { pause: true as const }),
+    placement: container.placement,
+    ...(container.promise && {
+      promise: {
+        ...container.promise,
+        ...(container.promisedAt !== undefined && { since: container.promisedAt }),
+        ...(assignment?.quotaLifted && container.placement === 'exclusive' && { quotaUs: -1 }),
+      },
+    }),
+    ...(observation && { observation }),
+    verdict: { kind: verdict.kind, reason: verdict.because, since: sinceWhen(verdict, container, entry) ?? now() },
+    because:
+      container.unmetSwitch === undefined
+        ? container.because
+        : `${container.because}; not switched since ${container.unmetSwitch.since}: ${container.unmetSwitch.because}`,
+    since: assignment?.since ?? entry?.since ?? '',
+    requested: container.entitled,
+    ...(assignment?.containerId === container.id && {
+      kind: assignment.kind,
+      ...(assignment.nodes && { nodes: assignment.nodes }),
+      ...(assignment.scope && { scope: assignment.scope }),
+      rules: assignment.rules,
+    }),
+  };
+}
+
+/** Undefined where nobody has noted when it became so. */
+function sinceWhen({ kind }: Verdict, { promise, promisedAt }: Container, entry: VerdictEntry | undefined) {
+  if (entry?.verdict.kind === kind) return entry.since;
+  return entry?.matter.promise === promise ? undefined : promisedAt;
+}
+
+function showObservation(entry: VerdictEntry | undefined): ShownObservation | undefined {
+  if (entry?.observation.kind !== 'seen') return undefined;
+  const { cpus, effective, mems, quota, podQuota, threads } = entry.observation;
+  return {
+    cpus,
+    effectiveCpus: effective,
+    mems,
+    ...(quota && { quotaUs: quota.quotaUs }),
+    ...(podQuota && { podQuotaUs: podQuota.quotaUs }),
+    ...(threads && { threads }),
+    at: entry.at,
+  };
+}
+
+function showAssignment(assignment: Assignment): AssignmentStatus {
+  const { nodes, scope } = assignment;
+  return {
+    podUid: assignment.podUid,
+    namespace: assignment.podNamespace,
+    pod: assignment.podName,
+    container: assignment.containerName,
+    containerId: assignment.containerId ?? '',
+    kind: assignment.kind,
+    cpus: assignment.cpus,
+    ...(nodes && { nodes }),
+    ...(scope && { scope }),
+    ...(assignment.planned && { planned: true as const }),
+    mems: assignment.mems,
+    requested: assignment.requested,
+    because: assignment.because,
+    since: assignment.since,
+    rules: assignment.rules,
+  };
+}

@@ -1,0 +1,90 @@
+import type { ContainerStatus, Status, StatusChange } from '../../admin/model/status';
+import { CpuSet } from '../../core/cpuset';
+import type { Faults } from '../alarms/faults';
+
+type Listener = (change: StatusChange) => void;
+
+/**
+ * Tells watchers what changed. Costs nothing while nobody watches; with watchers, everything that happens within one
+ * turn of the event loop is told once, and only what is another object than before is compared at all. A status that can't be
+ * had is told with the next touch; a watcher that fails keeps no other from hearing.
+ */
+export class StatusFeed {
+  private readonly listeners = new Set<Listener>();
+  private told: Told | undefined;
+  private scheduled = false;
+
+  constructor(
+    private readonly status: () => Status,
+    private readonly faults: Faults,
+  ) {}
+
+  watch(listener: Listener): () => void {
+    this.listeners.add(listener);
+    this.told ??= index(this.status());
+    return () => {
+      this.listeners.delete(listener);
+      if (this.listeners.size === 0) this.told = undefined;
+    };
+  }
+
+  /** Something may have changed. */
+  touch(): void {
+    if (this.listeners.size === 0 || this.scheduled) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      this.faults.contain('finding what has changed', () => this.tell());
+    });
+  }
+
+  private tell(): void {
+    const before = this.told;
+    if (!before) return;
+    const { status: then } = before;
+    const now = this.status();
+    const next = now.containers === then.containers ? { ...before, status: now } : index(now);
+    this.told = next;
+    if (!same(now.node, then.node)) this.emit({ kind: 'node', node: now.node });
+    if (next.containers !== before.containers) {
+      for (const container of now.containers)
+        if (!sameButTime(before.containers.get(container.id), container)) this.emit({ kind: 'container', container });
+      for (const id of before.containers.keys())
+        if (!next.containers.has(id)) this.emit({ kind: 'container-removed', id });
+    }
+    if (!same(now.idle, then.idle)) this.emit({ kind: 'idle', idle: now.idle });
+  }
+
+  private emit(change: StatusChange): void {
+    for (const listener of this.listeners) this.faults.contain('telling a watcher', () => listener(change));
+  }
+}
+
+interface Told {
+  readonly status: Status;
+  readonly containers: ReadonlyMap<string, ContainerStatus>;
+}
+
+function index(status: Status): Told {
+  return { status, containers: new Map(status.containers.map((container) => [container.id, container])) };
+}
+
+/** All of it but the time of the last look, which is no change. */
+function sameButTime(a: ContainerStatus | undefined, b: ContainerStatus): boolean {
+  if (a === b) return true;
+  if (a === undefined) return false;
+  const [{ observation: seen, ...rest }, { observation: seenNow, ...restNow }] = [a, b];
+  return same(rest, restNow) && same(seen && { ...seen, at: '' }, seenNow && { ...seenNow, at: '' });
+}
+
+/** Equal in all their parts; CPU sets by what is in them. */
+function same(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (a instanceof CpuSet || b instanceof CpuSet) return a instanceof CpuSet && b instanceof CpuSet && a.equals(b);
+  const [keys, others] = [Object.keys(a), Object.keys(b)];
+  return (
+    keys.length === others.length &&
+    keys.every((key) => same((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]))
+  );
+}

@@ -1,0 +1,89 @@
+import type { Logger } from 'pino';
+import { CpusetdError } from '../../core/errors';
+import type { Assignment } from '../../core/model/assignment';
+import type { NodeModel } from '../../core/model/node-model';
+import type { PodSpec } from '../../core/model/pod-spec';
+import { MAX_PODS_BYTES, openStateStore } from '../../state';
+import type { SaveProblem } from './transactor';
+
+export interface MemoryOptions {
+  readonly stateDir: string;
+  readonly version: string;
+  readonly model: NodeModel;
+  readonly log: Logger;
+}
+
+/** What was promised before, and how promises are kept from now on. */
+export interface Memory {
+  /** Goes up by one with every durable change. */
+  readonly generation: number;
+  /** Returns when all of it is durable, or with the reason why they are not. */
+  readonly save: (assignments: Iterable<Assignment>, pods: Iterable<PodSpec>) => SaveProblem | undefined;
+  /** Nothing speaks against saves, as far as that can be told without one. */
+  readonly isWritable: boolean;
+}
+
+/**
+ * Opens the state and puts what it remembers into the model. A file that can't be used is set aside and said so: what
+ * runs is rebuilt from the runtime. Throws only where a start would destroy something: a file of a newer version.
+ */
+export function openMemory({ stateDir, version, model, log }: MemoryOptions): Memory {
+  const opened = openStateStore({ dir: stateDir, version });
+  if (!opened.ok) throw new CpusetdError('FAILED_PRECONDITION', opened.because);
+  const { store } = opened;
+  const { loaded } = store;
+  for (const warning of store.warnings) log.warn({ because: warning }, 'state directory');
+
+  let generation = 0;
+  let remembered: readonly Assignment[] = [];
+  let pods: readonly PodSpec[] = [];
+  switch (loaded.kind) {
+    case 'none':
+      log.info({ path: store.path }, 'no state yet');
+      break;
+    case 'loaded':
+    case 'migrated':
+      ({ generation, assignments: remembered, pods } = loaded.state);
+      log.info({ path: store.path, generation, assignments: remembered.length }, 'state restored');
+      break;
+    case 'set-aside':
+      remembered = 'salvaged' in loaded.problem ? loaded.problem.salvaged.assignments : [];
+      log.warn(
+        { path: store.path, problem: loaded.problem.kind, movedTo: loaded.movedTo, salvaged: remembered.length },
+        'state could not be used; it is rebuilt from the runtime',
+      );
+  }
+  for (const assignment of remembered) model.apply({ kind: 'put-assignment', assignment });
+  // Until the API server speaks, what it told last is true.
+  for (const kind of ['put-spec', 'keep-spec'] as const) for (const spec of pods) model.apply({ kind, spec });
+
+  /** The names of pods of which too much is told to be remembered; each is told once, until it fits again. */
+  let tooLarge: ReadonlySet<string> = new Set();
+  const tellLeftOut = (leftOut: readonly PodSpec[]): void => {
+    const names = leftOut.map(({ namespace, name }) => `${namespace}/${name}`);
+    for (const pod of names)
+      if (!tooLarge.has(pod))
+        log.warn(
+          {
+            pod,
+            because: `what the API server told of pods takes more than ${MAX_PODS_BYTES} bytes, and most of this one`,
+          },
+          'pod not remembered over a restart',
+        );
+    tooLarge = new Set(names);
+  };
+
+  return {
+    get generation() {
+      return generation;
+    },
+    isWritable: store.isWritable,
+    save(assignments, pods) {
+      const outcome = store.save({ generation: generation + 1, assignments, pods });
+      if (!outcome.ok) return outcome;
+      generation++;
+      if (outcome.leftOut.length > 0 || tooLarge.size > 0) tellLeftOut(outcome.leftOut);
+      return undefined;
+    },
+  };
+}

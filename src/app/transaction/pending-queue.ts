@@ -1,0 +1,78 @@
+import type { NodeModel } from '../../core/model/node-model';
+import { planMoves } from '../../core/plan/plan-moves';
+import { hasPending, servePending } from '../../core/transition';
+import type { Faults } from '../alarms/faults';
+import type { Transactor } from './transactor';
+
+export interface PendingLineParts {
+  readonly model: NodeModel;
+  readonly transactor: Pick<Transactor, 'change'>;
+  readonly faults: Faults;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Goes through those who lack CPUs where one transaction could not decide on all of them: some in each turn of the event loop,
+ * so that the runtime is served in between.
+ *
+ * Each event that gives CPUs back begins with the first in the line. A pass that is under way goes on to the end of the line all
+ * the same, and another follows it: however often CPUs come back, everybody's turn comes.
+ */
+export class PendingLine {
+  /** Those of this pass who had their turn. */
+  private readonly tried = new Set<string>();
+  private scheduled = false;
+  /** Another pass has to follow this one. */
+  private again = false;
+  private serving = false;
+
+  constructor(private readonly parts: PendingLineParts) {}
+
+  /** Looks at those in front at once, and at the others in later turns. Cheap where nobody lacks CPUs. */
+  lookNow(): void {
+    if (!this.scheduled && hasPending(this.parts.model)) this.takeTurn();
+  }
+
+  /** A transaction left some. */
+  goOn(): void {
+    if (this.serving) return; // that was one of ours
+    this.again ||= this.scheduled;
+    this.schedule();
+  }
+
+  private schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      if (!this.parts.signal.aborted) this.takeTurn();
+    });
+  }
+
+  private takeTurn(): void {
+    const isCut = this.parts.faults.contain('serving who waits', () => this.serveSome()) ?? false;
+    if (!isCut) {
+      this.tried.clear();
+      if (!this.again) return;
+      this.again = false;
+    }
+    this.schedule();
+  }
+
+  private serveSome(): boolean {
+    let isCut = false;
+    this.serving = true;
+    try {
+      this.parts.transactor.change((draft) => {
+        servePending(draft, this.tried);
+        ({ isCut } = draft);
+        // Who was switched may have left CPUs for somebody who had his turn already.
+        this.again ||= draft.isDurable;
+        return planMoves(draft);
+      });
+    } finally {
+      this.serving = false;
+    }
+    return isCut;
+  }
+}

@@ -1,0 +1,92 @@
+import type { PodInfo } from '../../core/model/events';
+import type { Faults } from '../alarms/faults';
+import type { Transaction } from './transactor';
+
+export interface Urgency {
+  /** It is read also where the last verdict on it still stands. */
+  readonly always: boolean;
+  /** It gives way to what the runtime is making: reading begins `GIVE_WAY_MS` later. */
+  readonly canWait?: boolean;
+}
+
+export interface AftermathParts {
+  /** Those whom it may concern what was done, each by the name of what it does. */
+  readonly tell: Readonly<Record<string, (done: Transaction) => void>>;
+  /** Looks whether what is above a new container in its pod lacks CPUs that came back unnoticed since the pod was started. */
+  readonly makeRoom: (pod: PodInfo) => void;
+  /** Those who follow the model, by the name of what they do: each brings itself up to date. */
+  readonly follow: Readonly<Record<string, () => void>>;
+  /**
+   * Watches those of these containers who are new, undefined = of all: before they are looked at, so that nothing is missed that is
+   * written in between.
+   */
+  readonly watch: (containerIds: readonly string[] | undefined) => void;
+  /** Looks at containers for the first time in their life. */
+  readonly check: (containerIds: readonly string[]) => void;
+  /**
+   * Reads back those of these containers whose last verdict does not stand any more; undefined = of all. `always`: the others too.
+   * `canWait`: those who had to move for a container that the runtime is making now.
+   */
+  readonly readBack: (containerIds: readonly string[] | undefined, urgency: Urgency) => void;
+  readonly faults: Faults;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What follows a transaction and that nobody waits for: it begins when the answer has left, once for all of a turn. An
+ * exception in one part of it keeps no other part from its turn.
+ */
+export class Aftermath {
+  private waiting: Transaction[] = [];
+  private readonly listeners: readonly [name: string, tell: (done: Transaction) => void][];
+  private readonly followers: readonly [name: string, follow: () => void][];
+
+  constructor(private readonly parts: AftermathParts) {
+    this.listeners = Object.entries(parts.tell);
+    this.followers = Object.entries(parts.follow);
+  }
+
+  begin(done: Transaction): void {
+    this.waiting.push(done);
+    if (this.waiting.length === 1) setImmediate(() => this.carryOut());
+  }
+
+  private carryOut(): void {
+    const { waiting, parts } = this;
+    const { makeRoom, watch, check, readBack, faults, signal } = parts;
+    this.waiting = [];
+    for (const done of waiting)
+      for (const [name, listener] of this.listeners) faults.contain(name, () => listener(done));
+    if (signal.aborted) return;
+    let isMaking = false;
+    for (const { request, answer } of waiting)
+      if (request?.kind === 'create-container' && answer.kind === 'ok') {
+        isMaking = true;
+        faults.contain('making room above a container', () => makeRoom(request.pod));
+      }
+    const outdated = listOutdated(waiting);
+    faults.contain('watching cpusets', () => watch(outdated));
+    faults.contain('looking at who is new', () => {
+      const started = waiting.flatMap(({ request }) =>
+        request?.kind === 'container-started' ? [request.container.id] : [],
+      );
+      if (started.length > 0) check(started);
+    });
+    faults.contain('reading back', () => {
+      if (waiting.some(({ event }) => event === 'synchronize')) readBack(undefined, { always: true });
+      else if (outdated?.length !== 0) readBack(outdated, { always: false, canWait: isMaking });
+    });
+    // Those who show the node do so after the first of it was read back: most changes are shown whole, and once.
+    for (const [name, follower] of this.followers) faults.contain(name, follower);
+  }
+}
+
+function listOutdated(done: readonly Transaction[]): readonly string[] | undefined {
+  if (done.length === 1) return done[0]!.outdated;
+  const ids = new Set<string>();
+  for (const { outdated } of done) {
+    if (outdated === undefined) return undefined;
+    for (const id of outdated) ids.add(id);
+  }
+  return [...ids];
+}

@@ -1,0 +1,126 @@
+import type { AssignmentStatus, TopologyStatus } from '../../admin/model/status';
+import type { AssignmentKind } from '../../core/model/assignment';
+import { CpuSet } from '../../core/cpuset';
+import type { Topology } from '../../core/topology';
+
+/** A machine, and whose its CPUs are. */
+export interface MachineView {
+  readonly topology: Topology;
+  readonly offline: CpuSet;
+  /** By their lowest CPU, those that follow NUMA nodes last. */
+  readonly owners: readonly Owner[];
+  /** Absent where nobody was asked who has what. */
+  readonly rest?: Rest;
+}
+
+/** One container, or all containers of a pod that share their CPUs. */
+export interface Owner {
+  /** Capital letters for who runs, small ones for who has exited; empty for who has no CPUs. All marks are equally long. */
+  readonly mark: string;
+  readonly kind: AssignmentKind;
+  readonly isIdle: boolean;
+  /** None of them was created yet. */
+  readonly isPlanned?: true;
+  readonly cpus: CpuSet;
+  readonly nodes: CpuSet;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly podUid: string;
+  readonly containers: readonly string[];
+}
+
+/** What nobody owns. */
+export interface Rest {
+  readonly reserved: CpuSet;
+  /** Shared containers are kept off the reserved CPUs. */
+  readonly strict: boolean;
+  readonly sharedPool: CpuSet;
+  readonly free: CpuSet;
+}
+
+/** How one CPU is used. */
+export type Use = AssignmentKind | 'idle' | 'reserved' | 'shared' | 'offline';
+
+/** Marks of CPUs that nobody owns. */
+export const PLAIN_MARKS = { shared: '.', reserved: '#', offline: 'x' } as const;
+
+/** The machine alone. */
+export function viewMachine(topology: Topology): MachineView {
+  return { topology, offline: CpuSet.empty, owners: [] };
+}
+
+/** The machine with all owners. */
+export function viewStatus({ topology, offline, node, assignments }: TopologyStatus): MachineView {
+  return {
+    topology,
+    offline,
+    owners: nameOwners(assignments),
+    rest: {
+      reserved: node.reserved,
+      strict: !node.reserved.isEmpty && !node.reserved.overlaps(node.sharedPool),
+      sharedPool: node.sharedPool,
+      free: node.free,
+    },
+  };
+}
+
+/** Whose a CPU is: its owner, or how it is used by none. */
+export function lookUp({ owners, rest, offline }: MachineView, cpu: number): { use: Use; owner?: Owner; mark: string } {
+  if (offline.has(cpu)) return { use: 'offline', mark: PLAIN_MARKS.offline };
+  const owner = owners.find(({ cpus }) => cpus.has(cpu));
+  if (owner) return { use: owner.isIdle ? 'idle' : owner.kind, owner, mark: owner.mark };
+  const use = rest?.reserved.has(cpu) ? 'reserved' : 'shared';
+  return { use, mark: rest ? PLAIN_MARKS[use] : '' };
+}
+
+function nameOwners(assignments: readonly AssignmentStatus[]): Owner[] {
+  const groups = new Map<string, AssignmentStatus[]>();
+  for (const assignment of assignments) {
+    const { podUid, container, scope, cpus } = assignment;
+    const key = scope === 'pod' ? `${podUid} ${cpus.toString()}` : `${podUid}/${container}`;
+    groups.set(key, [...(groups.get(key) ?? []), assignment]);
+  }
+  const owners = [...groups.values()].map(toOwner).sort(compareOwners);
+  const marked = owners.filter(({ cpus }) => !cpus.isEmpty).length;
+  const length = marked <= 26 ? 1 : marked <= 26 ** 2 ? 2 : 3;
+  return owners.map((owner, place) => {
+    if (owner.cpus.isEmpty) return owner;
+    const letters = spell(place, length);
+    return { ...owner, mark: owner.isIdle ? letters : letters[0]!.toUpperCase() + letters.slice(1) };
+  });
+}
+
+function toOwner(group: readonly AssignmentStatus[]): Owner {
+  const [{ kind, cpus, nodes, namespace, pod, podUid }] = group as [AssignmentStatus];
+  return {
+    mark: '',
+    kind,
+    isIdle: group.every(({ containerId }) => containerId === ''),
+    ...(group.every(({ planned }) => planned) && { isPlanned: true as const }),
+    cpus,
+    nodes: nodes ?? CpuSet.empty,
+    namespace,
+    pod,
+    podUid,
+    containers: group.map(({ container }) => container).sort(),
+  };
+}
+
+function compareOwners(a: Owner, b: Owner): number {
+  const [first, second] = [a, b].map(({ cpus }) => cpus.first ?? Infinity) as [number, number];
+  if (first !== second) return first < second ? -1 : 1;
+  return nameOf(a) < nameOf(b) ? -1 : 1;
+}
+
+function nameOf({ namespace, pod, containers }: Owner): string {
+  return `${namespace}/${pod}/${containers.join()}`;
+}
+
+/** `a`, `b`, … or `aa`, `ab`, …, `ba`. */
+function spell(place: number, length: number): string {
+  let letters = '';
+  for (let rest = place, i = 0; i < length; i++, rest = Math.floor(rest / 26)) {
+    letters = String.fromCharCode(97 + (rest % 26)) + letters;
+  }
+  return letters;
+}

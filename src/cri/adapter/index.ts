@@ -1,2 +1,0 @@
-export { createAdapter, type Adapter } from './interceptors';
-export { mergeInventory } from './merge-inventory';

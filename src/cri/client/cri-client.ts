@@ -1,0 +1,170 @@
+import {
+  type Container,
+  type PodSandbox,
+  LinuxContainerResources,
+  RuntimeServiceDefinition,
+} from '../../../gen/cri/view/view';
+import { CpusetdError } from '../../core/errors';
+import type {
+  ContainerCpuUpdate,
+  ContainerInfo,
+  CpuAdjustment,
+  NodeInventory,
+  PauseInfo,
+} from '../../core/model/events';
+import { type CallOptions, type Channel, openChannel } from '../../net/grpc-client';
+import {
+  type ListedPod,
+  toContainerInfo,
+  toContainerInfoOfStatus,
+  toListedPod,
+  toPauseInfo,
+  toPodInfoOfStatus,
+} from './to-core';
+
+/** Which runtime answers. */
+export interface RuntimeVersion {
+  readonly name: string;
+  readonly version: string;
+  readonly apiVersion: string;
+}
+
+/** The part of CRI that the daemon calls itself, in core's terms. Every call throws CpusetdError with the runtime's status. */
+export interface CriClient {
+  version(options?: CallOptions): Promise<RuntimeVersion>;
+  /** Whether the runtime says of itself that it can run containers. */
+  isReady(options?: CallOptions): Promise<boolean>;
+  /** Without cgroups: lists do not tell them. */
+  listPods(options?: CallOptions): Promise<readonly ListedPod[]>;
+  /** Without cgroups and resources: lists do not tell them. */
+  listContainers(options?: CallOptions): Promise<readonly ContainerInfo[]>;
+  /** Everything that exists now, cgroups and resources included: what NRI's Synchronize tells, and exited containers. */
+  readNode(options?: CallOptions): Promise<NodeInventory>;
+  /** One container, cgroup and resources included; undefined when the runtime has none of this id. */
+  readContainer(containerId: string, options?: CallOptions): Promise<ContainerInfo | undefined>;
+  /** The pause container of a sandbox; undefined when the runtime has no such sandbox, or does not tell. */
+  readPause(sandboxId: string, options?: CallOptions): Promise<PauseInfo | undefined>;
+  /**
+   * Changes CPUs, memory nodes or quota of a container; absent fields stay as they are. NOT_FOUND when it is gone.
+   * While a container is being started, containerd takes an update without carrying it out: repeat it afterwards.
+   */
+  updateContainer(update: ContainerCpuUpdate & CpuAdjustment, options?: CallOptions): Promise<void>;
+  close(): void;
+}
+
+/** The view's own name is ours; the runtime knows the service by the published one. */
+const SERVICE = 'runtime.v1.RuntimeService';
+const { methods } = RuntimeServiceDefinition;
+
+/** How many status calls are under way at once: enough to be quick, too few to hold up the kubelet's. */
+const statusCallsAtOnce = 8;
+
+/** @param endpoint the runtime's socket, with or without `unix://`; nothing is opened before the first call */
+export function createCriClient(endpoint: string): CriClient {
+  const channel = openChannel(endpoint, SERVICE);
+  return {
+    async version(options) {
+      const answer = await channel.call(methods.version, { version: 'v1' }, options);
+      return { name: answer.runtimeName, version: answer.runtimeVersion, apiVersion: answer.runtimeApiVersion };
+    },
+    async isReady(options) {
+      const { status } = await channel.call(methods.status, {}, options);
+      return status?.conditions.some(({ type, status }) => type === 'RuntimeReady' && status) ?? false;
+    },
+    listPods: async (options) => (await listPods(channel, options)).map(toListedPod),
+    listContainers: async (options) => (await listContainers(channel, options)).map(toContainerInfo),
+    readNode: (options) => readNode(channel, options),
+    readContainer: (containerId, options) => readContainer(channel, containerId, options),
+    readPause: (sandboxId, options) => readPause(channel, sandboxId, options),
+    updateContainer: (update, options) => updateContainer(channel, update, options),
+    close: () => channel.close(),
+  };
+}
+
+async function listPods(channel: Channel, options?: CallOptions): Promise<PodSandbox[]> {
+  return (await channel.call(methods.listPodSandbox, {}, options)).items;
+}
+
+async function listContainers(channel: Channel, options?: CallOptions): Promise<Container[]> {
+  return (await channel.call(methods.listContainers, { filter: undefined }, options)).containers;
+}
+
+/** Pods are listed last: no container is without its pod because that was created in between. */
+async function readNode(channel: Channel, options?: CallOptions): Promise<NodeInventory> {
+  const containers = await listContainers(channel, options);
+  const pods = await listPods(channel, options);
+  return {
+    containers: await mapExisting(containers, async (container) => {
+      const status = { containerId: container.id, verbose: true };
+      return toContainerInfoOfStatus(container, await channel.call(methods.containerStatus, status, options));
+    }),
+    pods: await mapExisting(pods, async (pod) => {
+      const status = { podSandboxId: pod.id, verbose: true };
+      return toPodInfoOfStatus(pod, await channel.call(methods.podSandboxStatus, status, options));
+    }),
+  };
+}
+
+async function readContainer(
+  channel: Channel,
+  containerId: string,
+  options?: CallOptions,
+): Promise<ContainerInfo | undefined> {
+  const filter = { id: containerId };
+  const { containers } = await channel.call(methods.listContainers, { filter }, options);
+  // A runtime may take the beginning of an id for the whole.
+  const listed = containers.filter(({ id }) => id === containerId);
+  const [container] = await mapExisting(listed, async (each) =>
+    toContainerInfoOfStatus(each, await channel.call(methods.containerStatus, { containerId, verbose: true }, options)),
+  );
+  return container;
+}
+
+async function readPause(
+  channel: Channel,
+  podSandboxId: string,
+  options?: CallOptions,
+): Promise<PauseInfo | undefined> {
+  const [pause] = await mapExisting([podSandboxId], async (id) =>
+    toPauseInfo(await channel.call(methods.podSandboxStatus, { podSandboxId: id, verbose: true }, options)),
+  );
+  return pause;
+}
+
+/** Maps a few at a time, in order; what was removed after it had been listed is left out. */
+async function mapExisting<Item, Result>(
+  items: readonly Item[],
+  map: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: (Result | undefined)[] = [];
+  const pending = items.entries();
+  const work = async () => {
+    for (const [index, item] of pending) {
+      try {
+        results[index] = await map(item);
+      } catch (error) {
+        if (!(error instanceof CpusetdError && error.code === 'NOT_FOUND')) throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: statusCallsAtOnce }, work));
+  return results.filter((result) => result !== undefined);
+}
+
+async function updateContainer(
+  channel: Channel,
+  { containerId, cpus, mems, quotaUs }: ContainerCpuUpdate & CpuAdjustment,
+  options?: CallOptions,
+): Promise<void> {
+  // In CRI an empty text means "no change": it would be answered as done.
+  if (cpus?.isEmpty === true || mems?.isEmpty === true) {
+    throw new CpusetdError('INVALID_ARGUMENT', `an empty set of CPUs or memory nodes for container ${containerId}`);
+  }
+  const linux = LinuxContainerResources.create({
+    cpusetCpus: cpus?.toString() ?? '',
+    cpusetMems: mems?.toString() ?? '',
+    cpuQuota: BigInt(quotaUs ?? 0),
+  });
+  const request = { containerId, linux };
+  await channel.call(methods.updateContainerResources, request, options);
+}

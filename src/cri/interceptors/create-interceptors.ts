@@ -1,0 +1,66 @@
+import type { CallContext, Interceptor, Interceptors } from '../proxy';
+import { CallsUnderWay } from './calls-in-flight';
+import { interceptCreateContainer } from './create-container';
+import { readAlong, readListAlong } from './container-exits';
+import { observeContainerEnd, observePodEnd, observePodStart } from './lifecycle';
+import type { Ports } from './daemon-port';
+import { interceptStartContainer } from './start-container';
+import { interceptUpdateContainer } from './update-container';
+
+export interface Adapter {
+  readonly interceptors: Interceptors;
+  /** Whether a call about this container is under way, so that an update of our own would be lost or overwritten. */
+  readonly isBusy: (containerId: string) => boolean;
+  /** Calls are under way that make a sandbox or a container, or start one. */
+  readonly isMaking: () => boolean;
+}
+
+/**
+ * Both have the same messages, as far as they are read here. Kubelets before 1.26 and old tools speak the first where the runtime
+ * does: what came that way would start unpinned.
+ */
+const SERVICES = ['runtime.v1alpha2.RuntimeService', 'runtime.v1.RuntimeService'];
+
+/** Everything that is looked at; all other methods pass unseen. */
+export function createAdapter(ports: Ports): Adapter {
+  const underWay = new CallsUnderWay(ports.node);
+  const making = new Set<CallContext>();
+  const methods: Readonly<Record<string, Interceptor>> = {
+    CreateContainer: keepTrack(making, interceptCreateContainer(ports)),
+    StartContainer: keepTrack(making, interceptStartContainer(ports, underWay)),
+    UpdateContainerResources: interceptUpdateContainer(ports, underWay),
+    StopContainer: observeContainerEnd(ports, 'container-stopped'),
+    RemoveContainer: observeContainerEnd(ports, 'container-removed'),
+    RunPodSandbox: keepTrack(making, observePodStart(ports)),
+    StopPodSandbox: observePodEnd(ports, 'pod-stopped'),
+    RemovePodSandbox: observePodEnd(ports, 'pod-removed'),
+    ListContainers: readListAlong(ports, underWay),
+    StreamContainers: readAlong(ports, underWay, 'piece'),
+    ContainerStatus: readAlong(ports, underWay, 'status'),
+    GetContainerEvents: readAlong(ports, underWay, 'event'),
+  };
+  return {
+    interceptors: new Map(
+      SERVICES.flatMap((service) =>
+        Object.entries(methods).map(([method, interceptor]) => [`/${service}/${method}`, interceptor] as const),
+      ),
+    ),
+    isBusy: (containerId) => underWay.has(containerId),
+    isMaking: () => making.size > 0,
+  };
+}
+
+/** The same interceptor; its calls are in the set from their request to their end. */
+function keepTrack(calls: Set<CallContext>, interceptor: Interceptor): Interceptor {
+  return {
+    ...interceptor,
+    onRequest(message, call) {
+      calls.add(call);
+      return interceptor.onRequest?.(message, call) ?? message;
+    },
+    onEnd(end, call) {
+      calls.delete(call);
+      return interceptor.onEnd?.(end, call);
+    },
+  };
+}

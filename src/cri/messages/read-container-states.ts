@@ -1,0 +1,43 @@
+import type { BinaryReader } from '@bufbuild/protobuf/wire';
+import { readFields } from './read-fields';
+
+/** What an answer that passes by says of a container. */
+export type SeenState = 'running' | 'exited' | 'removed' | 'other';
+
+/** Containers of a list (`ListContainers` and its stream), by id. */
+export function readListedStates(message: Uint8Array): Map<string, SeenState> {
+  const states = new Map<string, SeenState>();
+  readFields(message, { 1: (reader) => readState(reader, 6, states) });
+  return states;
+}
+
+/** The one container of a `ContainerStatus` answer. */
+export function readStatusState(message: Uint8Array): Map<string, SeenState> {
+  const states = new Map<string, SeenState>();
+  readFields(message, { 1: (reader) => readState(reader, 3, states) });
+  return states;
+}
+
+/** The one container, or sandbox, of a message of `GetContainerEvents`. */
+export function readEventState(message: Uint8Array): Map<string, SeenState> {
+  let id = '';
+  let type = 0;
+  readFields(message, { 1: (reader) => (id = reader.string()), 2: (reader) => (type = reader.int32()) });
+  return new Map([[id, (['other', 'running', 'exited', 'removed'] as const)[type] ?? 'other']]);
+}
+
+/** A request with a filter that is there and says nothing: the kubelet's way to ask for all. */
+const EMPTY_FILTER = Uint8Array.of(0x0a, 0);
+
+/** Whether a `ListContainers` request asks for all there are. One that says anything at all, known here or not, may ask for less. */
+export function asksForAll(message: Uint8Array): boolean {
+  return message.length === 0 || Buffer.compare(message, EMPTY_FILTER) === 0;
+}
+
+/** Id in field 1; state in the field that is named. */
+function readState(source: BinaryReader, stateField: number, states: Map<string, SeenState>): void {
+  let id = '';
+  let state = 0;
+  readFields(source, { 1: (reader) => (id = reader.string()), [stateField]: (reader) => (state = reader.int32()) });
+  states.set(id, (['other', 'running', 'exited'] as const)[state] ?? 'other');
+}

@@ -1,0 +1,45 @@
+import type { BinaryReader } from '@bufbuild/protobuf/wire';
+import { DecisiveAnnotations } from '../../core/annotations';
+import type { PodInfo } from '../../core/model/events';
+import { takeMapEntry } from '../../wire';
+import { readFields } from './read-fields';
+import { readResources, toCpuResources, type Resources } from './read-resources';
+
+/** A `PodSandboxConfig` as far as it has come. */
+export class PodConfig {
+  /** False for a pod of another operating system. */
+  isLinux = false;
+  private uid = '';
+  private namespace = '';
+  private name = '';
+  private cgroupParent = '';
+  private readonly annotations = new DecisiveAnnotations();
+  private readonly resources: Resources = {};
+
+  read(source: BinaryReader): void {
+    readFields(source, {
+      1: (reader) =>
+        readFields(reader, {
+          1: (metadata) => (this.name = metadata.string()),
+          2: (metadata) => (this.uid = metadata.string()),
+          3: (metadata) => (this.namespace = metadata.string()),
+        }),
+      7: (reader) => takeMapEntry(reader.bytes(), this.annotations),
+      8: (reader) => {
+        this.isLinux = true;
+        readFields(reader, {
+          1: (linux) => (this.cgroupParent = linux.string()),
+          5: (linux) => readResources(linux, this.resources),
+        });
+      },
+    });
+  }
+
+  toPodInfo(sandboxId: string): PodInfo {
+    const { uid, namespace, name, cgroupParent } = this;
+    const annotations = this.annotations.all;
+    const podResources = toCpuResources(this.resources);
+    const hasSums = Object.keys(podResources).length > 0;
+    return { sandboxId, uid, namespace, name, annotations, cgroupParent, ...(hasSums && { podResources }) };
+  }
+}

@@ -1,0 +1,37 @@
+import type { BinaryReader } from '@bufbuild/protobuf/wire';
+import type { CpuResources } from '../../core/model/events';
+import { readFields } from './read-fields';
+
+/** What is set of `LinuxContainerResources`, zero and empty included: a later occurrence may take an earlier one back. */
+export interface Resources {
+  shares?: number;
+  quotaUs?: number;
+  periodUs?: number;
+  memoryLimitBytes?: number;
+  oomScoreAdj?: number;
+  cpus?: string;
+  mems?: string;
+}
+
+/** Reads a `LinuxContainerResources` into `resources`. */
+export function readResources(source: BinaryReader, resources: Resources): void {
+  readFields(source, {
+    1: (reader) => (resources.periodUs = readNumber(reader)),
+    2: (reader) => (resources.quotaUs = readNumber(reader)),
+    3: (reader) => (resources.shares = readNumber(reader)),
+    4: (reader) => (resources.memoryLimitBytes = readNumber(reader)),
+    5: (reader) => (resources.oomScoreAdj = readNumber(reader)),
+    6: (reader) => (resources.cpus = reader.string()),
+    7: (reader) => (resources.mems = reader.string()),
+  });
+}
+
+/** CRI's zero and empty text mean "not set". */
+export function toCpuResources({ oomScoreAdj: _oom, ...resources }: Resources): CpuResources {
+  return Object.fromEntries(Object.entries(resources).filter(([, value]) => value !== 0 && value !== ''));
+}
+
+/** Beyond 2^53 the low bits are lost; only "no limit" is ever that large. */
+function readNumber(reader: BinaryReader): number {
+  return Number(reader.int64());
+}

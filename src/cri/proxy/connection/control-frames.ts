@@ -1,0 +1,101 @@
+import {
+  ConnectionError,
+  ErrorCode,
+  Flag,
+  FRAME_HEAD_BYTES,
+  formatFrame,
+  formatPing,
+  FrameType,
+  hasFlag,
+  type Frame,
+} from '../http2/frame';
+import type { FrameReader } from '../http2/frame-reader';
+import {
+  formatSettings,
+  limitSettingsTowardsKubelet,
+  limitSettingsTowardsRuntime,
+  parseSettings,
+  Setting,
+} from '../http2/settings';
+import type { Link } from './connection-context';
+import type { RequestPath } from './request-path';
+
+const MAX_OPEN_PINGS = 16;
+
+/** SETTINGS and PING of both directions: passed on, within limits, and remembered as far as we may have to answer them ourselves. */
+export class ControlFrames {
+  /** The runtime has sent its first SETTINGS, without which the kubelet takes no other frame. */
+  hasRuntimeSpoken = false;
+  /** What the kubelet sent and the runtime has not answered. */
+  #openSettings = 0;
+  #openPings: Buffer[] = [];
+
+  constructor(
+    readonly link: Link,
+    readonly requests: RequestPath,
+    readonly fromKubelet: FrameReader,
+    readonly fromRuntime: FrameReader,
+  ) {}
+
+  takeKubeletSettings(frame: Frame): void {
+    if (hasFlag(frame, Flag.ack)) {
+      this.link.toRuntime.pass(frame);
+      return;
+    }
+    const settings = limitSettingsTowardsRuntime(parseSettings(frame));
+    this.fromRuntime.allowFrameBytes(settings.get(Setting.maxFrameBytes) ?? 0);
+    this.#openSettings++;
+    this.link.toRuntime.send(formatSettings(settings));
+  }
+
+  takeRuntimeSettings(frame: Frame): void {
+    if (hasFlag(frame, Flag.ack)) {
+      this.#openSettings--;
+      this.link.toKubelet.pass(frame);
+      return;
+    }
+    const settings = limitSettingsTowardsKubelet(parseSettings(frame), !this.hasRuntimeSpoken);
+    this.fromKubelet.allowFrameBytes(settings.get(Setting.maxFrameBytes) ?? 0);
+    this.requests.allowTableBytes(settings.get(Setting.headerTableBytes) ?? 0);
+    const initialWindowBytes = settings.get(Setting.initialWindowBytes);
+    if (initialWindowBytes !== undefined) this.requests.sender.setInitialWindow(initialWindowBytes);
+    this.hasRuntimeSpoken = true;
+    this.link.toKubelet.send(formatSettings(settings));
+  }
+
+  takeKubeletPing(frame: Frame): void {
+    const data = readPing(frame);
+    if (!hasFlag(frame, Flag.ack)) {
+      this.#openPings.push(Buffer.from(data));
+      if (this.#openPings.length > MAX_OPEN_PINGS) this.#openPings.shift();
+    }
+    this.link.toRuntime.pass(frame);
+  }
+
+  takeRuntimePing(frame: Frame): void {
+    const data = readPing(frame);
+    if (hasFlag(frame, Flag.ack)) this.#openPings = this.#openPings.filter((open) => !open.equals(data));
+    this.link.toKubelet.pass(frame);
+  }
+
+  /** The runtime will not answer any more: what it owes the kubelet comes from us. */
+  answerOpen(): void {
+    const { toKubelet } = this.link;
+    if (!this.hasRuntimeSpoken) toKubelet.send(formatSettings(limitSettingsTowardsKubelet(new Map(), true)));
+    this.hasRuntimeSpoken = true;
+    for (; this.#openSettings > 0; this.#openSettings--) toKubelet.send(settingsAck());
+    for (const ping of this.#openPings.splice(0)) toKubelet.send(formatPing(ping, true));
+  }
+}
+
+/** The acknowledgement of one SETTINGS frame. */
+export function settingsAck(): Buffer {
+  return formatFrame(FrameType.settings, Flag.ack, 0, new Uint8Array());
+}
+
+/** The 8 bytes of a PING. */
+export function readPing(frame: Frame): Buffer {
+  const data = frame.buffer.subarray(frame.start + FRAME_HEAD_BYTES, frame.end);
+  if (data.length !== 8) throw new ConnectionError(ErrorCode.frameSize, 'a PING without 8 bytes');
+  return data;
+}

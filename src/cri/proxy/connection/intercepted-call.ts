@@ -1,0 +1,155 @@
+import { codeOfReset, findHeader, GrpcCode, readStatus, type GrpcStatus } from '../grpc/status';
+import { parseTimeoutMs } from '../grpc/timeout';
+import { inflateMessage, type GrpcMessage } from '../grpc/message';
+import { MessageAssembler } from '../grpc/message-assembler';
+import type { HeaderField } from '../http2/hpack-static-table';
+import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../interceptor';
+
+/** Something went wrong that no peer is told: for the log. */
+export type ReportFault = (fault: { readonly what: string; readonly path?: string; readonly err?: unknown }) => void;
+
+/** One call that is looked at: what the hooks get to see, and that they see it once and in order. */
+export class InterceptedCall {
+  readonly context: CallContext;
+  /** The request was sent to the runtime. */
+  wasForwarded = false;
+  readonly #abort = new AbortController();
+  readonly #answer: MessageAssembler;
+  #answerEncoding: string | undefined;
+  #passed: GrpcMessage[] = [];
+  #hasEnded = false;
+
+  constructor(
+    readonly interceptor: Interceptor,
+    path: string,
+    metadata: readonly HeaderField[],
+    readonly options: { readonly maxMessageBytes: number; readonly reportFault: ReportFault },
+  ) {
+    const timeoutMs = parseTimeoutMs(findHeader(metadata, 'grpc-timeout'));
+    this.context = { path, metadata, timeoutMs, signal: this.#abort.signal };
+    this.#answer = new MessageAssembler(options.maxMessageBytes, (bytes) => {
+      this.#report(`an answer of ${bytes} bytes passes unread`);
+    });
+  }
+
+  /** Asks `onRequest`. An error of the hook becomes a refusal. */
+  decide(message: GrpcMessage): RequestVerdict | Promise<RequestVerdict> {
+    const encoding = findHeader(this.context.metadata, 'grpc-encoding');
+    const bytes = inflateMessage(message, encoding, this.options.maxMessageBytes);
+    if (bytes === undefined)
+      return this.#refuse('UNREADABLE_REQUEST', 'the request is compressed in a way that cannot be read');
+    const fail = (err: unknown): RequestVerdict => {
+      this.#report('onRequest failed', err);
+      return this.#refuse('INTERNAL', 'internal error while deciding about the request');
+    };
+    // A message that was not changed is forwarded as it came, compressed or not.
+    const settle = (verdict: RequestVerdict): RequestVerdict => (verdict === bytes ? message.bytes : verdict);
+    try {
+      const verdict = this.interceptor.onRequest?.(bytes, this.context) ?? bytes;
+      return verdict instanceof Promise ? verdict.then(settle, fail) : settle(verdict);
+    } catch (err) {
+      return fail(err);
+    }
+  }
+
+  /** Header fields that begin the answer. */
+  takeAnswerHeaders(fields: readonly HeaderField[]): void {
+    this.#answerEncoding = findHeader(fields, 'grpc-encoding');
+  }
+
+  /** DATA of the answer: runs `onResponse` for every message that it completes. A promise when a hook gave one. */
+  takeAnswerData(content: Buffer): Promise<void> | undefined {
+    const { interceptor } = this;
+    const isHeld = interceptor.onResponse !== undefined;
+    if (!isHeld && interceptor.onPassed === undefined) return undefined;
+    const messages = this.#answer.push(content);
+    if (!isHeld) {
+      for (const message of messages) this.#passed.push(message);
+      return undefined;
+    }
+    let waiting: Promise<void> | undefined;
+    for (const message of messages) {
+      const run = (): void | Promise<void> => {
+        const bytes = this.#inflate(message);
+        if (bytes !== undefined) return this.interceptor.onResponse?.(bytes, this.context);
+      };
+      waiting =
+        waiting === undefined ? this.#guard('onResponse', run) : waiting.then(() => this.#guard('onResponse', run));
+    }
+    return waiting;
+  }
+
+  /** Messages were taken that `onPassed` has not seen. */
+  get hasPassed(): boolean {
+    return this.#passed.length > 0;
+  }
+
+  /** Runs `onPassed` for the messages that were taken since: they have been passed on. */
+  readPassed(): void {
+    for (const message of this.#passed.splice(0)) {
+      try {
+        const bytes = this.#inflate(message);
+        if (bytes !== undefined) this.interceptor.onPassed?.(bytes, this.context);
+      } catch (err) {
+        this.#report('onPassed failed', err);
+      }
+    }
+  }
+
+  /** The plain bytes of a message of the answer; undefined, and reported, when they can't be had. */
+  #inflate(message: GrpcMessage): Buffer | undefined {
+    const bytes = inflateMessage(message, this.#answerEncoding, this.options.maxMessageBytes);
+    if (bytes === undefined) this.#report('a compressed answer passes unread');
+    return bytes;
+  }
+
+  /** The runtime ended the call with these trailers. */
+  endWithTrailers(fields: readonly HeaderField[]): Promise<void> | undefined {
+    return this.#end({ origin: 'runtime', status: readStatus(fields) });
+  }
+
+  /** The runtime ended the call with RST_STREAM. */
+  endWithReset(http2Code: number): Promise<void> | undefined {
+    const message = `stream reset by the runtime with HTTP/2 code ${http2Code}`;
+    return this.#end({ origin: 'runtime', status: { code: codeOfReset(http2Code), message } });
+  }
+
+  /** The caller is gone. */
+  endByCaller(): void {
+    this.end({ origin: 'caller', status: { code: GrpcCode.cancelled, message: 'cancelled by the caller' } });
+  }
+
+  /** Runs `onEnd`, the first time; nobody waits for it. */
+  end(end: { readonly origin: CallEnd['origin']; readonly status: GrpcStatus }): void {
+    this.#end(end)?.catch((err: unknown) => this.#report('onEnd failed', err));
+  }
+
+  /** A promise when the hook gave one; it never rejects. */
+  #end(end: { readonly origin: CallEnd['origin']; readonly status: GrpcStatus }): Promise<void> | undefined {
+    if (this.#hasEnded) return undefined;
+    this.#hasEnded = true;
+    if (end.origin !== 'runtime' || !this.wasForwarded) this.#abort.abort();
+    const hook = (): void | Promise<void> =>
+      this.interceptor.onEnd?.({ ...end, forwarded: this.wasForwarded }, this.context);
+    return this.#guard('onEnd', hook);
+  }
+
+  #guard(what: string, hook: () => void | Promise<void>): Promise<void> | undefined {
+    const report = (err: unknown): void => this.#report(`${what} failed`, err);
+    try {
+      const result = hook();
+      return result instanceof Promise ? result.catch(report) : undefined;
+    } catch (err) {
+      report(err);
+      return undefined;
+    }
+  }
+
+  #refuse(reason: string, message: string): RequestVerdict {
+    return { refuse: { code: GrpcCode.internal, reason, message } };
+  }
+
+  #report(what: string, err?: unknown): void {
+    this.options.reportFault({ what, path: this.context.path, err });
+  }
+}

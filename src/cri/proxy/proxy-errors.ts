@@ -1,0 +1,57 @@
+import type { OwnError } from './grpc/error-headers';
+import { GrpcCode } from './grpc/status';
+
+/** The errors with which the proxy itself ends calls. */
+
+export const requestIsNotOneMessage: OwnError = {
+  code: GrpcCode.internal,
+  reason: 'BROKEN_REQUEST',
+  message: 'the request is not exactly one message',
+};
+
+export const decisionFailed: OwnError = {
+  code: GrpcCode.internal,
+  reason: 'INTERNAL',
+  message: 'internal error while passing on the request',
+};
+
+export const tooMuchHeld: OwnError = {
+  code: GrpcCode.resourceExhausted,
+  reason: 'TOO_MUCH_IN_FLIGHT',
+  message: 'too much request data is waiting for a decision, try again',
+};
+
+export const tooManyCalls: OwnError = {
+  code: GrpcCode.resourceExhausted,
+  reason: 'TOO_MANY_CALLS',
+  message: 'too many calls are open at a time, try again',
+};
+
+export const runtimeUnavailable: OwnError = {
+  code: GrpcCode.unavailable,
+  reason: 'RUNTIME_UNAVAILABLE',
+  message: 'the container runtime does not answer on its socket',
+};
+
+export const runtimeLost: OwnError = {
+  code: GrpcCode.unavailable,
+  reason: 'RUNTIME_LOST',
+  message: 'the connection to the container runtime was lost during the call',
+};
+
+export const stopping: OwnError = { code: GrpcCode.unavailable, reason: 'STOPPING', message: 'the proxy is stopping' };
+
+export const tooManyConnections: OwnError = {
+  code: GrpcCode.unavailable,
+  reason: 'TOO_MANY_CONNECTIONS',
+  message: 'too many connections are open, and nothing has moved on this one for longest',
+};
+
+/** A request whose announced length is over the limit. */
+export function requestIsTooLong(bytes: number, maxBytes: number): OwnError {
+  return {
+    code: GrpcCode.resourceExhausted,
+    reason: 'REQUEST_TOO_LONG',
+    message: `the request has ${bytes} bytes, ${maxBytes} are allowed`,
+  };
+}

@@ -1,0 +1,193 @@
+import type { Socket } from 'node:net';
+import { awaitOpening } from './connection/await-opening';
+import { connectPatiently, isShortage } from '../../net/connect-unix';
+import { ConnectionTable, type ConnectionLimits } from './connection-table';
+import { readDescriptorLimit } from './descriptor-limit';
+import { HeldBytes } from './memory-budget';
+import type { Interceptors } from './interceptor';
+import type { ReportFault } from './connection/intercepted-call';
+import { listenOnDescriptor, listenPrivately, type Listener } from './listen';
+import type { RelayOptions } from './connection/connection-context';
+import { stopping } from './proxy-errors';
+import { Relay } from './connection/proxy-connection';
+import { RuntimeWatch } from './upstream-monitor';
+
+const MEBIBYTE = 1_048_576;
+/** More connections than any node has use for, and few enough for the memory of a node. */
+const MAX_CONNECTIONS = 4_096;
+const MAX_IDLE_CONNECTIONS = 256;
+const MIN_IDLE_MS = 1_000;
+/** A client speaks first, and at once. grpc-go waits 120 s, but a client that is up takes no second. */
+const OPENING_TIMEOUT_MS = 10_000;
+/** Faults that are consequences of one another are reported once in this time. */
+const REPORT_PAUSE_MS = 60_000;
+
+export interface CriProxyOptions {
+  /** Where the kubelet connects: a path to listen on, or the number of a listening socket that was handed over. */
+  readonly listen: { readonly path: string } | { readonly fd: number };
+  /** The runtime's socket. It need not be there yet. */
+  readonly runtimePath: string;
+  readonly interceptors: Interceptors;
+  /** Faults that no peer is told. */
+  readonly reportFault: ReportFault;
+  /** The runtime was found, lost, or found again. */
+  readonly onRuntimeChange?: (isUp: boolean) => void;
+  /** Longest request or answer that is looked at. Default: 16 MiB, what runtime and kubelet allow each other, and a little. */
+  readonly maxMessageBytes?: number;
+  /** Most request data held at a time, over all calls. */
+  readonly maxHeldBytes?: number;
+  /** Most memory that open calls may cost beside their messages: 0.5 KiB each, and 2 KiB and the metadata where a call is looked at. */
+  readonly maxOpenCallBytes?: number;
+  /** Most connections at a time. Default: 4,096, or what a quarter of the descriptors allows; each takes two. */
+  readonly maxConnections?: number;
+  /** Most of them that are kept without a call in flight. Default: 256, at most half of `maxConnections`. */
+  readonly maxIdleConnections?: number;
+  /** Time without a call before a connection counts as idle. */
+  readonly minIdleMs?: number;
+  /** Time for a client to begin to speak HTTP/2, and then to make its first call before the connection counts as idle. */
+  readonly openingTimeoutMs?: number;
+  /** Methods whose calls never end by themselves; a drain does not wait for them. */
+  readonly endlessPaths?: readonly string[];
+}
+
+/** Connections and calls that are open now. */
+export interface CriProxyStats {
+  readonly connections: number;
+  readonly callsInFlight: number;
+  readonly heldBytes: number;
+  /** Undefined before the first attempt to reach it. */
+  readonly isRuntimeUp: boolean | undefined;
+}
+
+/** A listening CRI proxy: everything passes between kubelet and runtime, intercepted methods are shown to their interceptors. */
+export class CriProxy {
+  readonly #connections: ConnectionTable;
+  readonly #held: HeldBytes;
+  readonly #relayOptions: RelayOptions;
+  readonly #watch: RuntimeWatch;
+  readonly #reportedAt = new Map<string, number>();
+  #isStopping = false;
+
+  private constructor(
+    readonly options: CriProxyOptions,
+    readonly listener: Listener,
+  ) {
+    this.#held = new HeldBytes(options.maxHeldBytes ?? 64 * MEBIBYTE);
+    this.#relayOptions = {
+      interceptors: options.interceptors,
+      maxMessageBytes: options.maxMessageBytes ?? 16 * MEBIBYTE + 65_536,
+      held: this.#held,
+      open: new HeldBytes(options.maxOpenCallBytes ?? 64 * MEBIBYTE),
+      reportFault: options.reportFault,
+      endlessPaths: new Set(options.endlessPaths ?? ['/runtime.v1.RuntimeService/GetContainerEvents']),
+    };
+    this.#watch = new RuntimeWatch(options.runtimePath, (isUp) => this.#onRuntimeChange(isUp));
+    const limits = chooseLimits(options);
+    this.#connections = new ConnectionTable(limits, (limit) => this.#reportRarely(describeEviction(limit, limits)));
+    listener.server.on('connection', (kubelet) => {
+      this.#accept(kubelet).catch((err: unknown) => {
+        kubelet.destroy();
+        this.#reportRarely('a connection of the kubelet failed', err);
+      });
+    });
+    // A connection that can't be accepted (no descriptor is left) is no reason to end: the next one may be.
+    listener.server.on('error', (err) => this.#reportRarely('a connection could not be accepted', err));
+  }
+
+  /** Begins to listen. Throws when the socket can't be had (`listenPrivately`). */
+  static async open(options: CriProxyOptions): Promise<CriProxy> {
+    const { listen } = options;
+    return new CriProxy(
+      options,
+      'fd' in listen ? await listenOnDescriptor(listen.fd) : await listenPrivately(listen.path),
+    );
+  }
+
+  get stats(): CriProxyStats {
+    let callsInFlight = 0;
+    for (const relay of this.#connections.relays) callsInFlight += relay.callsInFlight;
+    const isRuntimeUp = this.#watch.isUp;
+    return { connections: this.#connections.size, callsInFlight, heldBytes: this.#held.used, isRuntimeUp };
+  }
+
+  /**
+   * Accepts no more, lets calls in flight end, closes. After `timeoutMs`, or when `signal` aborts, what is left is answered
+   * UNAVAILABLE. Resolves when everything is closed, with the number of calls that did not end by themselves.
+   */
+  async drain({ timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal }): Promise<number> {
+    this.#isStopping = true;
+    const closed = this.listener.close();
+    const { relays } = this.#connections;
+    let unfinished = 0;
+    const stop = (): void => {
+      unfinished = this.stats.callsInFlight;
+      for (const relay of relays) relay.stop(stopping);
+    };
+    const timer = setTimeout(stop, timeoutMs);
+    signal?.addEventListener('abort', stop);
+    this.#connections.closeSilent();
+    for (const relay of relays) relay.drain();
+    if (signal?.aborted === true) stop();
+    await Promise.all([closed, ...[...relays].map((relay) => relay.closed)]);
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', stop);
+    this.#watch.close();
+    return unfinished;
+  }
+
+  async #accept(kubelet: Socket): Promise<void> {
+    kubelet.on('error', () => undefined); // `close` follows
+    this.#connections.addSilent(kubelet);
+    if (this.#isStopping) kubelet.destroy();
+    if (!(await awaitOpening(kubelet, this.options.openingTimeoutMs ?? OPENING_TIMEOUT_MS))) return;
+    this.#connections.noteSpoken(kubelet);
+    let runtime: Socket | undefined;
+    try {
+      runtime = await connectPatiently(this.options.runtimePath, () => void this.#connections.dropIdle());
+    } catch (err) {
+      if (isShortage(err)) {
+        this.#reportRarely('no connection to the runtime can be made', err);
+        kubelet.destroy();
+      }
+    }
+    if (kubelet.destroyed || this.#isStopping) {
+      runtime?.destroy();
+      kubelet.destroy();
+      return;
+    }
+    const relay: Relay = new Relay(kubelet, runtime, this.#relayOptions, {
+      onRuntimeGone: () => this.#watch.reportGone(),
+      onUse: () => this.#connections.noteUse(relay),
+    });
+    this.#connections.addRelay(kubelet, relay);
+    relay.start();
+    if (runtime === undefined) this.#watch.reportGone();
+    else this.#watch.reportUp();
+  }
+
+  #onRuntimeChange(isUp: boolean): void {
+    if (isUp) for (const relay of this.#connections.relays) relay.reconnect();
+    this.options.onRuntimeChange?.(isUp);
+  }
+
+  #reportRarely(what: string, err?: unknown): void {
+    const now = performance.now();
+    if (now - (this.#reportedAt.get(what) ?? -Infinity) < REPORT_PAUSE_MS) return;
+    this.#reportedAt.set(what, now);
+    this.options.reportFault(err === undefined ? { what } : { what, err });
+  }
+}
+
+/** Half of the descriptors are left for everything else that the process does, and each connection may take two. */
+function chooseLimits(options: CriProxyOptions): ConnectionLimits {
+  const max = options.maxConnections ?? Math.max(1, Math.min(MAX_CONNECTIONS, Math.floor(readDescriptorLimit() / 4)));
+  const maxIdle = options.maxIdleConnections ?? Math.min(MAX_IDLE_CONNECTIONS, Math.floor(max / 2));
+  const firstCallMs = options.openingTimeoutMs ?? OPENING_TIMEOUT_MS;
+  return { max, maxIdle, minIdleMs: options.minIdleMs ?? MIN_IDLE_MS, firstCallMs };
+}
+
+function describeEviction(limit: 'maxIdle' | 'max', { max, maxIdle }: ConnectionLimits): string {
+  return limit === 'maxIdle'
+    ? `more than ${maxIdle} connections without a call are open, the longest idle are closed: a client leaves its connections open`
+    : `${max} connections are open, for each new one the longest silent is closed: a client leaves its connections open`;
+}

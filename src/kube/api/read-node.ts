@@ -1,0 +1,31 @@
+import type { Logger } from 'pino';
+import { KubeError, MissingRights, readKubeletConfig, type KubeClient, type KubeletConfig } from '..';
+
+export interface AskKubeletParts {
+  readonly client: Pick<KubeClient, 'send'>;
+  readonly nodeName: string;
+  readonly log: Logger;
+  readonly onKubeletConfig: (config: KubeletConfig) => void;
+}
+
+/** Gives the function that asks for the kubelet's configuration through the API server. It never rejects: who asks again and again has time. */
+export function askKubelet({ client, nodeName, log, onKubeletConfig }: AskKubeletParts): () => Promise<void> {
+  const rights = new MissingRights(log);
+  const lost = 'the reservation of the kubelet is not known, and not whether it pins containers too';
+  let lastProblem = '';
+  return async () => {
+    try {
+      const told = await client.send({ method: 'GET', path: `/api/v1/nodes/${nodeName}/proxy/configz` });
+      const config = readKubeletConfig(told);
+      if (!config) throw new Error('the kubelet answered with something that is not its configuration');
+      lastProblem = '';
+      onKubeletConfig(config);
+    } catch (error) {
+      if (rights.note(error, { verb: 'get', resource: 'nodes/proxy', lost })) return;
+      const because = error instanceof Error ? error.message : String(error);
+      const level = error instanceof KubeError || because === lastProblem ? 'debug' : 'warn';
+      log[level]({ because }, 'the kubelet’s configuration can’t be had; asking again');
+      lastProblem = because;
+    }
+  };
+}

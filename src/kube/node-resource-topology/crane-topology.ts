@@ -1,0 +1,75 @@
+import type { Zone } from '../../core/node-resources';
+import { asObject } from '../json';
+import { reservedByCrane } from '../kubelet/reserved-memory';
+import type { Fields, NodeIdentity, Report, TopologyKind } from './topology-resource';
+
+const AWARENESS = 'topology.crane.io/topology-awareness';
+const RESERVED = 'go.crane.io/reserved-system-cpus';
+
+/**
+ * Crane's NodeResourceTopology, as crane-scheduler reads it: zones `node<id>`, and no word of what is in use. The scheduler
+ * sums that up from its own annotations on pods; so what pods hold beyond these is taken off `allocatable` here, where
+ * Crane's own agent lets it be given out twice.
+ */
+export const craneTopology: TopologyKind = {
+  name: 'crane',
+  apiVersion: 'topology.crane.io/v1alpha1',
+  path: '/apis/topology.crane.io/v1alpha1/noderesourcetopologies',
+  build: buildFields,
+  withForeign: ({ attributes }, fields) => ({
+    ...fields,
+    attributes: { ...asObject(attributes), ...asObject(fields['attributes']) },
+  }),
+  superseded: [],
+};
+
+function buildFields({ node, resources, kubeletIsStatic, kubelet }: Report): Fields {
+  const { zones, reserved } = resources;
+  const memory = new Map(zones.map(({ id, memoryBytes }) => [id, memoryBytes]));
+  const reservedMemory = kubelet ? reservedByCrane(kubelet, memory) : new Map<number, number>();
+  const besideCpu = Object.entries(kubelet?.reserved ?? {}).map(([name, amount]) => [name, String(amount)]);
+  return {
+    craneManagerPolicy: {
+      cpuManagerPolicy: resources.pins && !kubeletIsStatic ? 'Static' : 'None',
+      topologyManagerPolicy: isAware(node) ? 'SingleNUMANodePodLevel' : 'None',
+    },
+    reserved: { cpu: String(reserved.size), ...Object.fromEntries(besideCpu) },
+    attributes: { [RESERVED]: reserved.toString() },
+    zones: zones.map((zone) => buildZone(zone, zones, reservedMemory.get(zone.id) ?? 0)),
+  };
+}
+
+function buildZone(
+  { id, cpu, memoryBytes, reservedCpus, unannounced, withheld, distances }: Zone,
+  zones: readonly Zone[],
+  reservedBytes: number,
+) {
+  const costs = zones.flatMap((other) => {
+    const value = distances.get(other.id);
+    return value === undefined ? [] : [{ name: nameOf(other), value }];
+  });
+  const memory = (bytes: number) => memoryBytes > 0 && { memory: String(bytes) };
+  return {
+    name: nameOf({ id }),
+    type: 'Node',
+    ...(costs.length > 0 && { costs }),
+    resources: {
+      capacity: { cpu: String(cpu.capacity), ...memory(memoryBytes) },
+      // Never left out: the scheduler reads an empty list as no CPUs at all.
+      allocatable: {
+        cpu: String(Math.max(0, cpu.allocatable - unannounced - withheld)),
+        ...memory(memoryBytes - reservedBytes),
+      },
+      reservedCPUNums: reservedCpus,
+    },
+  };
+}
+
+function nameOf({ id }: Pick<Zone, 'id'>): string {
+  return `node${id}`;
+}
+
+/** Awareness is the default; only a clear no of the admin, in a spelling that Go's ParseBool knows, turns it off. */
+function isAware({ labels }: NodeIdentity): boolean {
+  return !['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(labels[AWARENESS] ?? '');
+}

@@ -1,0 +1,203 @@
+import type { Logger } from 'pino';
+import { BackOff } from '../../net/back-off';
+import { MERGE_PATCH, type KubeClient } from '../api/kube-client';
+import { explainKubeError, KubeError } from '../api/kube-error';
+import { MissingRights } from '../api/missing-rights';
+import { asObject, asString, type JsonObject } from '../json';
+import { buildObject, patchFor } from './object-patch';
+import type { NodeIdentity, Report, TopologyKind } from './topology-resource';
+
+export interface TopologyPublisherParts {
+  readonly client: Pick<KubeClient, 'send'>;
+  readonly kind: TopologyKind;
+  readonly nodeName: string;
+  /** The node as the API server has it; undefined while that is not known, and then nothing is written. */
+  readonly node: () => NodeIdentity | undefined;
+  /** What there is to say now; undefined while it is not known. */
+  readonly report: (node: NodeIdentity) => Report | undefined;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** Changes within this time are written as one. */
+  readonly debounceMs?: number;
+  /** The object is read again after this time although nothing changed here: somebody may have touched it. */
+  readonly refreshMs?: number;
+  /** What only an administrator can put right is tried again after this time. */
+  readonly notAllowedMs?: number;
+}
+
+const DEBOUNCE_MS = 30;
+const REFRESH_MS = 5 * 60_000;
+const NOT_ALLOWED_MS = 30_000;
+
+/**
+ * Keeps the node's object in the API server saying what is true here: created when absent, patched when ours in it means
+ * something else, left alone otherwise. What others put into it stays. Every write names the version that it was decided on, so
+ * nobody is overwritten unseen.
+ */
+export class TopologyPublisher {
+  private readonly backOff = new BackOff({ leastMs: 500, mostMs: 30_000 });
+  private readonly rights: MissingRights;
+  private stored: JsonObject | undefined;
+  /** The part of a write that the server did not take over, and the version that it made of it: that is not sent again. */
+  private unkept: { readonly version: string; readonly patch: string } | undefined;
+  private verb = '';
+  private readAtMs = -Infinity;
+  private timer: NodeJS.Timeout | undefined;
+  private dueMs = Infinity;
+  private running = false;
+  private again = false;
+  private lastProblem = '';
+  private writers = 0;
+
+  constructor(private readonly parts: TopologyPublisherParts) {
+    this.rights = new MissingRights(parts.log);
+    parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
+  }
+
+  /** Something may have changed. Never waits, never throws. */
+  touch(): void {
+    if (this.running) this.again = true;
+    else if (this.lastProblem === '') this.schedule(this.parts.debounceMs ?? DEBOUNCE_MS); // else a retry is due anyway
+  }
+
+  private schedule(waitMs: number): void {
+    const dueMs = performance.now() + waitMs;
+    if (this.parts.signal.aborted || dueMs >= this.dueMs) return;
+    clearTimeout(this.timer);
+    this.dueMs = dueMs;
+    this.timer = setTimeout(() => {
+      this.run().catch((error: unknown) => this.parts.log.error({ err: error }, 'node topology: a fault of cpusetd'));
+    }, waitMs);
+  }
+
+  private async run(): Promise<void> {
+    this.dueMs = Infinity;
+    this.running = true;
+    this.again = false;
+    let waitMs = this.parts.refreshMs ?? REFRESH_MS;
+    try {
+      await this.publish();
+      this.backOff.reset();
+      if (this.lastProblem !== '') this.parts.log.info(this.facts(), 'node topology is published again');
+      this.lastProblem = '';
+      if (this.again) waitMs = this.parts.debounceMs ?? DEBOUNCE_MS;
+    } catch (error) {
+      this.stored = undefined; // whatever it is, read it again
+      waitMs = this.noteProblem(error);
+    }
+    this.running = false;
+    this.schedule(waitMs);
+  }
+
+  /** Once, unless somebody else wrote in between. */
+  private async publish(): Promise<void> {
+    if (this.reportNow() === undefined) return;
+    if (this.stored === undefined || performance.now() - this.readAtMs >= (this.parts.refreshMs ?? REFRESH_MS)) {
+      this.stored = await this.read();
+      this.readAtMs = performance.now();
+    }
+    for (let conflicts = 0; ; conflicts++) {
+      const now = this.reportNow();
+      if (now === undefined) return;
+      try {
+        if (await this.write(now)) this.parts.log.debug(this.facts(), 'node topology is published');
+        return;
+      } catch (error) {
+        const status = error instanceof KubeError ? error.status : 0;
+        const isGone = status === 404 && this.stored !== undefined;
+        if (!(isGone || status === 409) || conflicts >= 3) throw error;
+        if (status === 409 && ++this.writers === 3)
+          this.parts.log.warn(this.facts(), 'somebody else writes the topology of this node too; let only one do it');
+        this.stored = await this.read();
+      }
+    }
+  }
+
+  private reportNow(): Report | undefined {
+    const node = this.parts.node();
+    return node && this.parts.report(node);
+  }
+
+  private async read(): Promise<JsonObject | undefined> {
+    const { kind, nodeName } = this.parts;
+    try {
+      return await this.send('get', { method: 'GET', path: `${kind.path}/${nodeName}` });
+    } catch (error) {
+      if (error instanceof KubeError && error.status === 404) return undefined; // or the kind is: creating will tell
+      throw error;
+    }
+  }
+
+  /** False when the stored object says it already. */
+  private async write(now: Report): Promise<boolean> {
+    const { kind, nodeName } = this.parts;
+    if (this.stored === undefined) {
+      const body = buildObject(kind, now);
+      this.stored = await this.send('create', { method: 'POST', path: kind.path, body });
+    } else {
+      const patch = patchFor(this.stored, kind, now);
+      const version = versionOf(this.stored);
+      if (Object.keys(patch).length === 0) return false;
+      if (this.unkept?.version === version && this.unkept.patch === JSON.stringify(patch)) return false;
+      const metadata = { ...asObject(patch['metadata']), resourceVersion: version };
+      const body = { ...patch, metadata };
+      const path = `${kind.path}/${nodeName}`;
+      this.stored = await this.send('patch', { method: 'PATCH', path, contentType: MERGE_PATCH, body });
+    }
+    this.noteUnkept(this.stored, now);
+    return true;
+  }
+
+  /** A definition of another version may drop fields, or put in defaults. */
+  private noteUnkept(stored: JsonObject, now: Report): void {
+    const patch = patchFor(stored, this.parts.kind, now);
+    const fields = Object.keys(patch);
+    if (fields.length === 0) {
+      this.unkept = undefined;
+      return;
+    }
+    if (this.unkept === undefined)
+      this.parts.log.warn(
+        { ...this.facts(), fields },
+        'the API server does not keep what is published: apply the definition from deploy/crds',
+      );
+    this.unkept = { version: versionOf(stored), patch: JSON.stringify(patch) };
+  }
+
+  private async send(verb: string, call: Parameters<KubeClient['send']>[0]): Promise<JsonObject> {
+    this.verb = verb;
+    return asObject(await this.parts.client.send(call));
+  }
+
+  /** Logs a problem once, and says when to try again. */
+  private noteProblem(error: unknown): number {
+    const status = error instanceof KubeError ? error.status : 0;
+    const because = status === 404 ? this.explainMissingKind() : explainKubeError(error);
+    const isSaid = because === this.lastProblem || this.parts.signal.aborted;
+    const right = { verb: this.verb, resource: this.resource(), lost: 'schedulers are not told what is left where' };
+    if (!isSaid && !this.rights.note(error, right))
+      this.parts.log.warn({ ...this.facts(), because }, 'node topology can’t be published; trying again');
+    this.lastProblem = because;
+    const needsAdmin = status === 401 || status === 403 || status === 404 || status === 422;
+    const atLeastMs = error instanceof KubeError ? error.retryAfterMs : undefined;
+    return this.backOff.next(needsAdmin ? (this.parts.notAllowedMs ?? NOT_ALLOWED_MS) : atLeastMs);
+  }
+
+  private resource(): string {
+    const [group] = this.parts.kind.apiVersion.split('/');
+    return `noderesourcetopologies.${group}`;
+  }
+
+  private explainMissingKind(): string {
+    const { apiVersion } = this.parts.kind;
+    return `the API server does not know NodeResourceTopology of ${apiVersion} (404): apply its definition from deploy/crds`;
+  }
+
+  private facts() {
+    return { topology: this.parts.kind.name, node: this.parts.nodeName };
+  }
+}
+
+function versionOf(stored: JsonObject): string {
+  return asString(asObject(stored['metadata'])['resourceVersion']);
+}

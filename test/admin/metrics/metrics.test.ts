@@ -1,0 +1,186 @@
+import { Metrics } from '../../../src/admin/metrics/metrics';
+import { startMetricsServer } from '../../../src/admin/metrics/metrics-server';
+import type { Status } from '../../../src/admin/model/status';
+import { parseCpuList } from '../../../src/core/cpuset';
+import { wellFormed } from '../../../src/core/show-text';
+import { buildTopology } from '../../../src/core/topology';
+import { POLICY_NAMES } from '../../../src/core/model/policy-name';
+import { NodeDriver, without } from '../../core/transition/node-driver';
+import { createRandom } from '../../support/random';
+import { randomText, unsafeIn } from '../../support/unsafe-text';
+import { sampleStatus } from '../sample-status';
+
+const topology = buildTopology({
+  cpus: [...parseCpuList('0-7')].map((id) => ({
+    id,
+    core: id >> 1,
+    socket: 0,
+    numaNode: id < 4 ? 0 : 1,
+    uncoreCache: 0,
+  })),
+});
+/** CPUs 2-5 belong to somebody alone. */
+const node = { topology, exclusive: parseCpuList('2-5') };
+const log = { error: () => undefined, warn: () => undefined };
+
+function createMetrics(): Metrics {
+  return new Metrics({ status: () => sampleStatus, node });
+}
+
+async function samplesOf(metrics: Metrics): Promise<ReadonlyMap<string, number>> {
+  const lines = (await metrics.expose()).split('\n').filter((line) => line && !line.startsWith('#'));
+  return new Map(lines.map((line) => [line.replace(/ \S+$/, ''), Number(line.split(' ').at(-1))]));
+}
+
+test.each`
+  sample                                                      | value
+  ${'cpusetd_cpu_manager_shared_pool_size_millicores'}        | ${4000}
+  ${'cpusetd_cpu_manager_exclusive_cpu_allocation_count'}     | ${4}
+  ${'cpusetd_cpu_manager_allocation_per_numa{numa_node="0"}'} | ${2}
+  ${'cpusetd_cpu_manager_allocation_per_numa{numa_node="1"}'} | ${2}
+  ${'cpusetd_container_verdicts{verdict="violated"}'}         | ${1}
+  ${'cpusetd_container_verdicts{verdict="drifted"}'}          | ${0}
+  ${'cpusetd_container_verdicts{verdict="kept"}'}             | ${1}
+  ${'cpusetd_pause_container_verdicts{verdict="kept"}'}       | ${1}
+  ${'cpusetd_pause_container_verdicts{verdict="violated"}'}   | ${0}
+  ${'cpusetd_nri_connection_state{state="ready"}'}            | ${1}
+  ${'cpusetd_nri_connection_state{state="connecting"}'}       | ${0}
+  ${'cpusetd_cri_connection_state{state="connecting"}'}       | ${1}
+  ${'cpusetd_build_info{version="0.1.0"}'}                    | ${1}
+`('$sample is read from the status: $value', async ({ sample, value }) => {
+  expect((await samplesOf(createMetrics())).get(sample)).toBe(value);
+});
+
+/** Two sockets of 8 CPUs; a pod that a scheduler gave 3 CPUs of node 0 for all of its containers, and some of its own policy. */
+function nodeWithPods(): NodeDriver {
+  const machine = buildTopology({
+    cpus: Array.from({ length: 16 }, (_, id) => {
+      return { id, core: id, socket: id >> 3, numaNode: id >> 3, uncoreCache: id >> 3 };
+    }),
+  });
+  const driver = new NodeDriver(machine, { podPolicies: POLICY_NAMES });
+  const result = [{ name: 'node0', type: 'Node', resources: { capacity: { cpu: '3' } } }];
+  driver.podsSay.set('scheduled', {
+    annotations: {
+      'topology.crane.io/cpu-policy': 'exclusive',
+      'topology.crane.io/topology-result': JSON.stringify(result),
+    },
+  });
+  driver.podsSay.set('fixed', { annotations: { 'topology.crane.io/cpu-policy': 'immovable' } });
+  return driver;
+}
+
+test.each`
+  what                                                  | history                                                      | offline  | counts
+  ${'nobody'}                                           | ${''}                                                        | ${''}    | ${[0, 0, 0]}
+  ${'a container with CPUs of its own'}                 | ${'make p/a 2'}                                              | ${''}    | ${[2, 2, 0]}
+  ${'a set that two containers of a pod share, once'}   | ${'make scheduled/a 2; make scheduled/b 1'}                  | ${''}    | ${[3, 3, 0]}
+  ${'the same when one of the two has exited'}          | ${'make scheduled/a 2; make scheduled/b 1; end scheduled/a'} | ${''}    | ${[3, 3, 0]}
+  ${'one that is immovable: not, others run there too'} | ${'make fixed/a 2'}                                          | ${''}    | ${[0, 0, 0]}
+  ${'one that was immovable and has exited: not'}       | ${'make fixed/a 2; end fixed/a; make p/a 2'}                 | ${''}    | ${[2, 2, 0]}
+  ${'one that has exited, as long as nobody gets them'} | ${'make p/a 2; make p/b 1; end p/a'}                         | ${''}    | ${[3, 3, 0]}
+  ${'CPUs that are online only'}                        | ${'make p/a 9'}                                              | ${'8-9'} | ${[7, 1, 6]}
+  ${'of nobody’s CPUs who has none online: none'}       | ${'make p/a 2'}                                              | ${'1-2'} | ${[0, 0, 0]}
+`('$what', async ({ history, offline, counts }: { history: string; offline: string; counts: number[] }) => {
+  const driver = nodeWithPods();
+  driver.run(history);
+  driver.setTopology(without(driver.model.topology, offline));
+  const samples = await samplesOf(new Metrics({ status: () => sampleStatus, node: driver.model }));
+  const names = [
+    'exclusive_cpu_allocation_count',
+    'allocation_per_numa{numa_node="0"}',
+    'allocation_per_numa{numa_node="1"}',
+  ];
+  expect(names.map((name) => samples.get(`cpusetd_cpu_manager_${name}`))).toEqual(counts);
+});
+
+test('whatever names and reasons are, the exposition has no line of theirs', async () => {
+  const random = createRandom(5);
+  const text = () => wellFormed(randomText(random, 50));
+  const status: Status = {
+    ...sampleStatus,
+    node: {
+      ...sampleStatus.node,
+      nri: { ...sampleStatus.node.nri, reason: text() },
+      alarms: [{ kind: text(), subject: text(), because: text(), since: text() }],
+    },
+    containers: sampleStatus.containers.map((of) => ({ ...of, pod: text(), because: text(), id: text() })),
+  };
+  const lines = (await new Metrics({ status: () => status, node }).expose()).split('\n');
+  const plain = (await createMetrics().expose()).split('\n');
+  const nameOf = (line: string): string => line.replace(/ \S+$/, '');
+  expect(lines.map(nameOf)).toEqual(plain.map(nameOf));
+  expect(lines.map(unsafeIn).filter(Boolean)).toEqual([]);
+});
+
+test('what happens is counted', async () => {
+  const metrics = createMetrics();
+  metrics.pinningRequested();
+  metrics.pinningRequested();
+  metrics.refused('RESOURCE_EXHAUSTED', { entitled: true });
+  metrics.refused('INTERNAL', { entitled: false });
+  metrics.fellBack();
+  metrics.allocationAligned('physical_cpu');
+  metrics.drifted('unknown-writer');
+  metrics.repaired('ok');
+  metrics.gapEnded({ seconds: 2.5, containers: 3 });
+  metrics.decisionTook(0.00002);
+  metrics.stateWriteTook(0.0002);
+  metrics.cgroupWritesTook(0.002);
+  expect(Object.fromEntries(await samplesOf(metrics))).toMatchObject({
+    cpusetd_cpu_manager_pinning_requests_total: 2,
+    cpusetd_cpu_manager_pinning_errors_total: 2,
+    'cpusetd_refusals_total{code="RESOURCE_EXHAUSTED"}': 1,
+    'cpusetd_container_aligned_compute_resources_count{scope="container",boundary="physical_cpu"}': 1,
+    'cpusetd_drift_total{cause="unknown-writer"}': 1,
+    'cpusetd_repairs_total{outcome="ok"}': 1,
+    cpusetd_gap_seconds_total: 2.5,
+    cpusetd_gap_containers_total: 3,
+    'cpusetd_decision_seconds_bucket{le="0.00001"}': 0,
+    'cpusetd_decision_seconds_bucket{le="0.00003"}': 1,
+    cpusetd_state_write_seconds_count: 1,
+    cpusetd_cgroup_write_seconds_sum: 0.002,
+  });
+});
+
+test('metrics are served over HTTP, with those of the process, and nothing else is', async () => {
+  const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics: createMetrics(), log });
+  try {
+    const base = `http://127.0.0.1:${server.port}`;
+    const scrape = await fetch(`${base}/metrics?x=1`);
+    expect(scrape.headers.get('content-type')).toContain('text/plain');
+    const text = await scrape.text();
+    expect(text).toContain('cpusetd_cpu_manager_shared_pool_size_millicores 4000');
+    expect(text).toContain('process_resident_memory_bytes');
+    expect((await fetch(`${base}/`)).status).toBe(404);
+    expect((await fetch(`${base}/metrics`, { method: 'POST' })).status).toBe(405);
+  } finally {
+    await server.close();
+    await server.close();
+  }
+});
+
+test('a source that fails is answered with 500, without its words', async () => {
+  const metrics = createMetrics();
+  const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
+  jest.spyOn(metrics, 'expose').mockRejectedValue(new Error('secret'));
+  try {
+    const answer = await fetch(`http://127.0.0.1:${server.port}/metrics`);
+    expect([answer.status, await answer.text()]).toEqual([500, '']);
+  } finally {
+    await server.close();
+  }
+});
+
+test('an address in use is told with the code of the system', async () => {
+  const metrics = createMetrics();
+  const first = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
+  try {
+    const address = { host: '127.0.0.1', port: first.port };
+    await expect(startMetricsServer({ address, metrics: createMetrics(), log })).rejects.toMatchObject({
+      code: 'EADDRINUSE',
+    });
+  } finally {
+    await first.close();
+  }
+});

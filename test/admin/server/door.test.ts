@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { connectAdmin } from '../../../src/admin/client/admin-client';
+import { Guests, listenAt } from '../../../src/admin/server/door';
+import { HealthState } from '../../../src/admin/health-state';
+import { Metrics } from '../../../src/admin/metrics/metrics';
+import { startMetricsServer } from '../../../src/admin/metrics/metrics-server';
+import { startAdminServer } from '../../../src/admin/server/admin-server';
+import { buildTopology } from '../../../src/core/topology';
+import { CpuSet } from '../../../src/core/cpuset';
+import { SampleBackend, sampleStatus } from '../sample-status';
+
+const log = { error: () => undefined, warn: () => undefined };
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'door-'))));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test('who asks before there is anybody to answer waits, and is answered', async () => {
+  const socketPath = join(folder, 'a.sock');
+  const admin = await listenAt(socketPath, () => undefined);
+  expect(statSync(socketPath).mode & 0o777).toBe(0o600);
+  const client = await connectAdmin(socketPath);
+  const early = client.status();
+  const raw = connect(socketPath);
+  await new Promise((resolve) => raw.once('connect', resolve)); // so the client is connected too
+  const server = startAdminServer({
+    doors: { admin },
+    kubeletResourcesSocket: join(folder, 'kubelet.sock'),
+    backend: new SampleBackend(),
+    health: new HealthState(),
+    log,
+    drainMs: 100,
+  });
+  expect((await early).node.version).toBe('0.1.0');
+  client.close();
+  raw.destroy();
+  await server.close();
+  expect(statSync(socketPath, { throwIfNoEntry: false })).toBeUndefined();
+});
+
+test.each([
+  ['another process answers there', 'ALREADY_EXISTS', (path: string) => listenAt(path, () => undefined)],
+  ['a file is there', 'FAILED_PRECONDITION', (path: string) => Promise.resolve(writeFileSync(path, ''))],
+])('a path where %s is told at once', async (_what, code, prepare) => {
+  const path = join(folder, 'a.sock');
+  const other = await prepare(path);
+  await expect(listenAt(path, () => undefined)).rejects.toMatchObject({ code });
+  other?.close();
+});
+
+test('a guest too many pushes out the oldest', async () => {
+  const door = await listenAt(join(folder, 'a.sock'), () => undefined);
+  const guests = new Guests(2);
+  door.open((socket) => guests.add(socket.resume()));
+  const sockets: Socket[] = [];
+  const closed = new Map<number, Promise<unknown>>();
+  for (let i = 0; i < 4; i++) {
+    const socket = connect(join(folder, 'a.sock'));
+    await new Promise((resolve) => socket.once('connect', resolve));
+    closed.set(i, new Promise((resolve) => socket.once('close', resolve)));
+    sockets.push(socket.resume());
+  }
+  await Promise.all([closed.get(0), closed.get(1)]);
+  expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, false, false]);
+  guests.close();
+  await Promise.all(closed.values());
+  door.close();
+});
+
+describe('the metrics server', () => {
+  const topology = buildTopology({ cpus: [{ id: 0, core: 0, socket: 0, numaNode: 0, uncoreCache: 0 }] });
+
+  test('clients that send nothing, half a request, or too much of one are in nobody’s way', async () => {
+    const metrics = new Metrics({ status: () => sampleStatus, node: { topology, exclusive: CpuSet.empty } });
+    const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
+    const open = async (text: string): Promise<Socket> => {
+      const socket = connect(server.port, '127.0.0.1').on('error', () => undefined);
+      await new Promise((resolve) => socket.once('connect', resolve));
+      socket.write(text);
+      return socket.resume();
+    };
+    const rude = [];
+    for (let i = 0; i < 100; i++) rude.push(await open(i % 2 === 0 ? '' : 'GET /metrics HTTP/1.1\r\nhost: a\r\nx: '));
+    const greedy = await open(`GET /metrics HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(9_000)}\r\n\r\n`);
+    await new Promise((resolve) => greedy.once('close', resolve));
+    const scrape = await fetch(`http://127.0.0.1:${server.port}/metrics`);
+    expect(await scrape.text()).toContain('cpusetd_build_info');
+    for (const socket of rude) socket.destroy();
+    await server.close();
+  });
+
+  test('scrapes at one time share one reading', async () => {
+    let reads = 0;
+    const metrics = new Metrics({ status: () => sampleStatus, node: { topology, exclusive: CpuSet.empty } });
+    const expose = metrics.expose.bind(metrics);
+    jest.spyOn(metrics, 'expose').mockImplementation(async () => {
+      reads += 1;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return expose();
+    });
+    const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
+    const scrapes = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        fetch(`http://127.0.0.1:${server.port}/metrics`).then((answer) => answer.text()),
+      ),
+    );
+    expect(new Set(scrapes).size).toBe(1);
+    expect(reads).toBeLessThan(5);
+    await server.close();
+  });
+});

@@ -1,0 +1,132 @@
+import { silentFaults } from '../../support/faults';
+import { Onlooker, readLiveCpusets } from '../../../src/app/cgroups/container-observer';
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import type { ContainerInfo, ContainerPhase } from '../../../src/core/model/events';
+import type { Container } from '../../../src/core/model/container';
+import type { Seen } from '../../../src/core/verdict/observation';
+import type { Cgroups } from '../../../src/host';
+
+const containerIn = (phase: ContainerPhase): ContainerInfo => ({
+  id: phase,
+  sandboxId: 'sandbox',
+  name: phase,
+  phase,
+  cgroupsPath: `/kubepods/pod1/${phase}`,
+  resources: {},
+});
+
+test('only the cpuset of a running container is live: the cgroup of another one is not set yet, or no longer its own', () => {
+  const cpus = parseCpuList('2-3');
+  const cgroups = {
+    readCpuset: () => ({ kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty }),
+  } as unknown as Cgroups;
+  const phases: ContainerPhase[] = ['creating', 'created', 'starting', 'running', 'exited'];
+  expect([...readLiveCpusets(cgroups, phases.map(containerIn))]).toEqual([['running', cpus]]);
+});
+
+test.each`
+  version | own      | live
+  ${1}    | ${'0-3'} | ${[]}
+  ${1}    | ${'2-3'} | ${[['running', '2-3']]}
+  ${2}    | ${'0-3'} | ${[['running', '0-3']]}
+  ${2}    | ${''}    | ${[['running', '']]}
+`('cgroup version $version: below a parent with CPUs 0-3, CPUs "$own" are live as $live', ({ version, own, live }) => {
+  const [cpus, parent] = [own as string, '0-3'].map(parseCpuList);
+  const cgroups = {
+    version,
+    readCpuset: () => ({ kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty }),
+    readCpus: (dir: string) => ({ kind: dir === '/kubepods/pod1' ? 'found' : 'missing', cpus: parent }),
+  } as unknown as Cgroups;
+  const found = [...readLiveCpusets(cgroups, [containerIn('running')])];
+  expect(found.map(([id, list]) => [id, list.toString()])).toEqual(live);
+});
+
+test.each`
+  name                                | effective | active
+  ${'lacks CPUs: what could it have'} | ${'2'}    | ${'0-2,4-7'}
+  ${'has them all: nobody asks'}      | ${'2-3'}  | ${undefined}
+`('a container that $name', ({ effective, active }: { effective: string; active: string | undefined }) => {
+  const container = {
+    ...containerIn('running'),
+    placement: 'shared',
+    promise: { cpus: parseCpuList('2-3'), mems: CpuSet.empty },
+  } as unknown as Container;
+  const cgroups = {
+    readCpuset: () => ({
+      kind: 'found',
+      cpus: parseCpuList('2-3'),
+      effectiveCpus: parseCpuList(effective),
+      mems: CpuSet.empty,
+    }),
+    readActive: () => parseCpuList('0-2,4-7'),
+  } as unknown as Cgroups;
+  const seen = new Onlooker(cgroups, silentFaults())
+    .look([container], { before: () => undefined })
+    .get('running') as Seen;
+  expect(seen.active?.toString()).toBe(active);
+});
+
+describe('CFS quotas', () => {
+  const cpus = parseCpuList('2-3');
+  const error = (errno: string) => ({ kind: 'error', errno, because: `${errno}: no` });
+  const found = { kind: 'found', quotaUs: 200_000, periodUs: 100_000 };
+
+  function lookAt(more: Partial<Container>, readings: { readonly own: unknown; readonly pod: unknown }): Seen {
+    const container = {
+      ...containerIn('running'),
+      podUid: '1',
+      placement: 'exclusive',
+      promise: { cpus, mems: CpuSet.empty },
+      ...more,
+    } as unknown as Container;
+    const cgroups = {
+      readCpuset: () => ({ kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty }),
+      readQuota: (dir: string) => (dir.endsWith('/running') ? readings.own : readings.pod),
+    } as unknown as Cgroups;
+    return new Onlooker(cgroups, silentFaults()).look([container], { before: () => undefined }).get('running') as Seen;
+  }
+
+  test.each`
+    name                                                  | more                                             | own                  | pod                  | quota        | podQuota     | unread
+    ${'both are read'}                                    | ${{}}                                            | ${found}             | ${found}             | ${200_000}   | ${200_000}   | ${undefined}
+    ${'where there is no file there is none'}             | ${{}}                                            | ${{ kind: 'missing' }} | ${{ kind: 'missing' }} | ${undefined} | ${undefined} | ${undefined}
+    ${'without the controller there are none'}            | ${{}}                                            | ${error('ENODEV')}   | ${error('ENODEV')}   | ${undefined} | ${undefined} | ${undefined}
+    ${'one that can not be read is not none'}             | ${{}}                                            | ${error('EIO')}      | ${found}             | ${undefined} | ${200_000}   | ${['container']}
+    ${'nor is that of the pod'}                           | ${{}}                                            | ${found}             | ${error('EACCES')}   | ${200_000}   | ${undefined} | ${['pod']}
+    ${'of one that shares nobody asks'}                   | ${{ placement: 'shared' }}                       | ${found}             | ${found}             | ${undefined} | ${undefined} | ${undefined}
+    ${'unless its own has to be as it was asked for'}     | ${{ placement: 'shared', quota: 'as-asked' }}    | ${found}             | ${error('EIO')}      | ${200_000}   | ${undefined} | ${['pod']}
+  `('$name', ({ more, own, pod, quota, podQuota, unread }) => {
+    const seen = lookAt(more as Partial<Container>, { own, pod });
+    expect([seen.quota?.quotaUs, seen.podQuota?.quotaUs, seen.unread?.map(({ of }) => of)]).toEqual([
+      quota,
+      podQuota,
+      unread,
+    ]);
+  }); // prettier-ignore
+});
+
+test('a sweep looks at the threads of eight containers, the next one at those of the next eight, and then it begins again', () => {
+  const sampled: string[] = [];
+  const cpus = parseCpuList('0-3');
+  const cgroups = {
+    readCpuset: () => ({ kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty }),
+    listThreads: (dir: string) => (sampled.push(dir), { kind: 'found', threads: [{ allowed: cpus }] }),
+  } as unknown as Cgroups;
+  const containers = Array.from({ length: 20 }, (_, n) => ({
+    ...containerIn('running'),
+    id: String(n),
+    cgroupsPath: `/kubepods/pod1/${n}`,
+    placement: 'shared',
+    promise: { cpus, mems: CpuSet.empty },
+  })) as unknown as Container[];
+  const onlooker = new Onlooker(cgroups, silentFaults());
+  const ids = containers.map(({ id }) => id);
+  const sweep = (sample = true): number[] => {
+    sampled.length = 0;
+    onlooker.look(containers, { before: () => undefined, ...(sample && { sampled: onlooker.chooseSampled(ids) }) });
+    return sampled.map((dir) => Number(dir.split('/').pop()));
+  };
+  const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
+  expect([sweep(), sweep(), sweep(), sweep()]).toEqual([range(0, 8), range(8, 16), range(16, 20), range(0, 8)]);
+  expect(sweep(false)).toEqual([]);
+});

@@ -1,0 +1,68 @@
+import { Heartbeat } from '../../../src/app/lifecycle/stall-detector';
+
+let stop: AbortController;
+beforeEach(() => {
+  jest.useFakeTimers();
+  stop = new AbortController();
+});
+afterEach(() => {
+  stop.abort();
+  expect(jest.getTimerCount()).toBe(0);
+  jest.useRealTimers();
+});
+
+/** A heartbeat whose clock goes on with the timers, but for a stall: then it goes on alone. */
+function beating() {
+  let nowMs = 5_000;
+  const heartbeat = new Heartbeat({ signal: stop.signal, steadyMs: () => nowMs });
+  const run = (ms: number): void => {
+    for (let passed = 0; passed < ms; passed += 50) {
+      nowMs += 50;
+      jest.advanceTimersByTime(50);
+    }
+  };
+  const stall = (ms: number): void => void (nowMs += ms);
+  return { heartbeat, run, stall };
+}
+
+test('a process that runs has no stall, however late in the second it is asked', () => {
+  const { heartbeat, run } = beating();
+  for (let i = 0; i < 30; i++) {
+    run(50);
+    expect(heartbeat.stalledForMs()).toBe(0);
+  }
+});
+
+test.each(['sockets', 'timers'])('after a stop its beginning is known, also when %s are served first', (first) => {
+  const { heartbeat, run, stall } = beating();
+  run(1_000);
+  stall(60_000);
+  if (first === 'timers') run(250);
+  expect(heartbeat.stalledForMs()).toBeGreaterThanOrEqual(60_000);
+  expect(heartbeat.stalledForMs()).toBeLessThan(60_600); // the beat before the stop, and what has passed since
+  expect(heartbeat.stalledForMs()).toBeGreaterThanOrEqual(60_000); // being asked changes nothing
+});
+
+test('a stop whose messages are all handled is not held against what happens later', () => {
+  const { heartbeat, run, stall } = beating();
+  stall(60_000);
+  run(2_000);
+  expect(heartbeat.stalledForMs()).toBe(0);
+});
+
+test('a second stop begins anew', () => {
+  const { heartbeat, run, stall } = beating();
+  stall(60_000);
+  run(5_000);
+  stall(3_000);
+  expect(heartbeat.stalledForMs()).toBeGreaterThanOrEqual(3_000);
+  expect(heartbeat.stalledForMs()).toBeLessThan(3_500);
+});
+
+test('a turn of the event loop that takes long is a stall too, by the real clock', () => {
+  jest.useRealTimers();
+  const heartbeat = new Heartbeat({ signal: stop.signal });
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+  expect(heartbeat.stalledForMs()).toBeGreaterThanOrEqual(690);
+  jest.useFakeTimers();
+});

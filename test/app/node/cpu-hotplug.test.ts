@@ -1,0 +1,197 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { OnlineCpus } from '../../../src/app/node/cpu-hotplug';
+import { Transactor } from '../../../src/app/transaction/transactor';
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import type { Assignment } from '../../../src/core/model/assignment';
+import { NodeModel } from '../../../src/core/model/node-model';
+import { NO_OPTIONS } from '../../../src/core/model/settings';
+import { readTopology, type Cgroups } from '../../../src/host';
+import { podOf } from '../../core/transition/node-driver';
+import { loadMachine, withSysfs } from '../../support/sysfs-tree';
+
+/** Eight CPUs, two threads a core; CPUs 2-3 are one container's, the reservation was chosen by count. */
+function withMachine(body: (node: ReturnType<typeof build>) => void, writes = true): void {
+  withSysfs(loadMachine('1x4x2'), (sysfsRoot) => body(build(sysfsRoot, writes)));
+}
+
+function build(sysfsRoot: string, writes: boolean) {
+  const model = new NodeModel(readTopology({ sysfsRoot }), {
+    cpuManagerPolicy: 'static',
+    options: NO_OPTIONS,
+    reserved: parseCpuList('0-1'),
+    minSharedCpus: 1,
+    onInsufficientCpu: 'refuse',
+    liftCpuQuota: false,
+  });
+  const rules = { policy: 'static', options: [], reserved: parseCpuList('0-1') } as const;
+  const assignment: Assignment = {
+    podUid: 'uid', podNamespace: 'ns', podName: 'pod', containerName: 'db', kind: 'static', cpus: parseCpuList('2-3'), mems: CpuSet.empty,
+    requested: 2, containerId: 'db', quotaLifted: false, rules, because: 'test', since: '',
+  }; // prettier-ignore
+  model.apply({ kind: 'put-assignment', assignment });
+  const common = {
+    sandboxId: 's',
+    podUid: 'uid',
+    phase: 'running',
+    resources: {},
+    freshAssignment: false,
+    because: 'test',
+  } as const;
+  const [own, pool] = [parseCpuList('2-3'), parseCpuList('0-1,4-7')].map((cpus) => ({ cpus, mems: CpuSet.empty }));
+  model.apply({
+    kind: 'put-container',
+    container: {
+      ...common,
+      id: 'db',
+      name: 'db',
+      cgroupsPath: '/p/db',
+      placement: 'exclusive',
+      entitled: 2,
+      promise: own!,
+      told: own!,
+    },
+  });
+  model.apply({
+    kind: 'put-container',
+    container: {
+      ...common,
+      id: 'web',
+      name: 'web',
+      cgroupsPath: '/p/web',
+      placement: 'shared',
+      entitled: 0,
+      promise: pool!,
+      told: pool!,
+    },
+  });
+  const done: string[] = [];
+  const log: string[] = [];
+  const logger = pino(
+    { base: null, timestamp: false },
+    { write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) },
+  );
+  const cgroups = {
+    version: 1,
+    widen: (dir: string, cpus: CpuSet) => (done.push(`widen ${dir} ${cpus.toString()}`), { kind: 'ok', changed: true }),
+    reclaimTasks: (dir: string) => (done.push(`reclaim ${dir}`), { kind: 'ok', changed: false }),
+  } as unknown as Cgroups;
+  const transactor = new Transactor({
+    model,
+    save: () => undefined,
+    mover: { move: ({ containerId, to }) => void done.push(`move ${containerId} ${to.cpus.toString()}`) },
+    now: () => '',
+    log: logger,
+    observer: { onTransaction: ({ notes }) => void log.push(...notes.map(({ message }) => message)) },
+  });
+  const watch = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot, log: logger });
+  const online = (list: string) => writeFileSync(join(sysfsRoot, 'devices/system/cpu/online'), list);
+  const check = (): string[] => {
+    done.length = 0;
+    watch.check();
+    return [...done];
+  };
+  return { model, check, online, log, sysfsRoot };
+}
+
+test('while nothing changes nothing is done', () => {
+  withMachine(({ check }) => expect([check(), check()]).toEqual([[], []]));
+});
+
+test('a CPU of the pool leaves and comes back', () => {
+  withMachine(({ model, check, online }) => {
+    online('0-6');
+    expect(check()).toEqual(['move web 0-1,4-6', 'reclaim /p/db', 'reclaim /p/web']);
+    expect(model.sharedPool.toString()).toBe('0-1,4-6');
+    online('0-7');
+    expect(check()).toEqual(['widen /p 7', 'widen /p 7', 'move web 0-1,4-7', 'reclaim /p/db', 'reclaim /p/web']);
+  });
+});
+
+test('what changed is looked at once more: a topology that was read too early, cpusets that could not have the CPU yet', () => {
+  withMachine(({ model, check, online, log, sysfsRoot }) => {
+    online('0-6');
+    check();
+    online('0-7');
+    const socket = join(sysfsRoot, 'devices/system/cpu/cpu7/topology/physical_package_id');
+    writeFileSync(socket, '1');
+    check();
+    expect(model.topology.sockets).toHaveLength(2);
+    writeFileSync(socket, '0');
+    expect(check()).toEqual(['widen /p 7', 'widen /p 7', 'reclaim /p/db', 'reclaim /p/web']);
+    expect(model.topology.sockets).toHaveLength(1);
+    expect(check()).toEqual([]);
+    expect(log.filter((line) => line === 'online CPUs changed')).toHaveLength(2);
+  });
+});
+
+test('a CPU comes back: a pod whose container is only being made can have it too', () => {
+  withMachine(({ model, check, online }) => {
+    model.apply({ kind: 'put-pod', pod: { ...podOf('new'), stopped: false } });
+    online('0-6');
+    check();
+    online('0-7');
+    expect(check()).toContain('widen /kubepods/podnew 7');
+  });
+});
+
+test('a CPU of a container leaves: it keeps the rest, nobody gets the other, and it has it again later', () => {
+  withMachine(({ model, check, online }) => {
+    online('0-2,4-7');
+    expect(check()).toContain('move db 2');
+    expect(model.sharedPool.toString()).toBe('0-1,4-7');
+    expect(model.free.toString()).toBe('4-7');
+    online('0-7');
+    expect(check()).toContain('move db 2-3');
+  });
+});
+
+test('all CPUs of a container leave: it runs in the pool until one is back', () => {
+  withMachine(({ check, online }) => {
+    online('0-1,4-7');
+    expect(check()).toContain('move db 0-1,4-7');
+    online('0-1,3-7');
+    expect(check()).toContain('move db 3');
+  });
+});
+
+test('the reservation stays as it was chosen: no other CPU is reserved in place of one that left', () => {
+  withMachine(({ model, check, online }) => {
+    online('0,2-7');
+    check();
+    expect(model.settings.reserved.toString()).toBe('0-1');
+    expect(model.free.toString()).toBe('4-7');
+    online('0-7');
+    check();
+    expect(model.free.toString()).toBe('4-7');
+  });
+});
+
+test('what can not be read is thrown, and changes nothing', () => {
+  withMachine(({ model, check, online }) => {
+    online('nonsense');
+    for (let i = 0; i < 2; i++) expect(check).toThrow(/online.*nonsense/);
+    expect(model.topology.online.toString()).toBe('0-7');
+    online('0-6');
+    expect(check()).toContain('move web 0-1,4-6');
+  });
+});
+
+test('where cgroups are not written none is touched, and who runs is moved all the same', () => {
+  withMachine(({ check, online }) => {
+    online('0-6');
+    expect(check()).toEqual(['move web 0-1,4-6']);
+    online('0-7');
+    expect(check()).toEqual(['move web 0-1,4-7']);
+  }, false);
+});
+
+test('a container that has no cgroup yet, or no more, is passed over', () => {
+  withMachine(({ model, check, online }) => {
+    const web = model.containers.get('web')!;
+    model.apply({ kind: 'put-container', container: { ...web, phase: 'creating' } });
+    online('0-6');
+    expect(check()).toEqual(['reclaim /p/db']);
+  });
+});

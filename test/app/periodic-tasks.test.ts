@@ -1,0 +1,213 @@
+import { mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { HealthState } from '../../src/admin/health-state';
+import { Alarms } from '../../src/app/alarms/alarms';
+import { Faults } from '../../src/app/alarms/faults';
+import { makeRounds, type RoundsParts } from '../../src/app/periodic-tasks';
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'rounds-'))));
+afterEach(() => {
+  jest.useRealTimers();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const ROUNDS = 4;
+const log = pino({ level: 'silent' });
+
+/** Makes some rounds, in which each part named in `broken` throws. Returns the parts that were done, and the alarms. */
+async function roundsWith(...broken: readonly string[]) {
+  const lockPath = join(folder, 'lock');
+  writeFileSync(lockPath, '');
+  utimesSync(lockPath, 0, 0);
+  const stop = new AbortController();
+  const alarms = new Alarms({ log, now: () => '2026-01-01T00:00:00Z', onChange: () => undefined });
+  const done = new Set<string>();
+  let rounds = 0;
+  const doPart = (part: string): void => {
+    if (broken.includes(part)) throw new Error(`${part} is broken`);
+    done.add(part);
+  };
+  const parts = {
+    onlineCpus: { check: () => (doPart('online CPUs'), false) },
+    kubelet: { look: () => doPart('kubelet') },
+    watch: { tryAgain: () => doPart('watches') },
+    reconciler: {
+      checkAll: () => Promise.resolve(),
+      // The last part of a round: told of it even where it is broken itself.
+      round: async () => {
+        if (++rounds === ROUNDS) stop.abort();
+        doPart('reconciler');
+      },
+    },
+    health: new HealthState(),
+    alarms,
+    faults: new Faults({ log, alarms }),
+    lockPath,
+    periodMs: 1,
+    signal: stop.signal,
+  } as unknown as RoundsParts;
+  await makeRounds(parts);
+  if (statSync(lockPath).mtimeMs > 0) done.add('sign of life');
+  return { rounds, done: [...done].sort(), alarms: alarms.list().map(({ subject }) => subject) };
+}
+
+const PARTS = ['kubelet', 'online CPUs', 'reconciler', 'watches'];
+
+test('a round has all its parts', async () => {
+  expect(await roundsWith()).toEqual({ rounds: ROUNDS, done: [...PARTS, 'sign of life'].sort(), alarms: [] });
+});
+
+test.each(PARTS)(
+  'a fault in %s ends no round, keeps no other part from its turn, and is an alarm when it lasts',
+  async (part) => {
+    const { rounds, done, alarms } = await roundsWith(part);
+    expect({ rounds, done }).toEqual({
+      rounds: ROUNDS,
+      done: [...PARTS.filter((other) => other !== part), 'sign of life'].sort(),
+    });
+    expect(alarms).toEqual([expect.any(String)]);
+  },
+);
+
+test('a clock that is broken ends no round either', async () => {
+  jest.spyOn(Date, 'now').mockImplementation(() => {
+    throw new Error('no time');
+  });
+  try {
+    expect(await roundsWith()).toMatchObject({ rounds: ROUNDS, done: PARTS });
+  } finally {
+    jest.restoreAllMocks();
+  }
+});
+
+test('the online CPUs are looked at every second, whatever the period of the rounds, and every container after a change', async () => {
+  jest.useFakeTimers();
+  writeFileSync(join(folder, 'lock'), '');
+  const silent = new Alarms({ log, now: () => '', onChange: () => undefined });
+  const looks = { online: 0, rounds: 0, checked: 0 };
+  let hasChanged = false;
+  const stop = new AbortController();
+  const parts = {
+    onlineCpus: { check: () => (looks.online++, hasChanged) },
+    kubelet: { look: () => undefined },
+    watch: { tryAgain: () => undefined },
+    reconciler: {
+      round: () => (looks.rounds++, Promise.resolve()),
+      checkAll: () => (looks.checked++, Promise.resolve()),
+    },
+    health: new HealthState(),
+    alarms: silent,
+    faults: new Faults({ log, alarms: silent }),
+    lockPath: join(folder, 'lock'),
+    periodMs: 3_600_000,
+    signal: stop.signal,
+  } as unknown as RoundsParts;
+  const ended = makeRounds(parts);
+  await jest.advanceTimersByTimeAsync(0);
+  expect(looks).toEqual({ online: 2, rounds: 1, checked: 0 }); // one in the round, one beside it
+  await jest.advanceTimersByTimeAsync(10_000);
+  expect(looks).toEqual({ online: 12, rounds: 1, checked: 0 });
+  hasChanged = true;
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(looks.checked).toBe(1);
+  stop.abort();
+  await ended;
+});
+
+describe('rounds that do not end', () => {
+  /** Rounds whose last part waits until `finish` is called. */
+  function hanging(periodMs: number) {
+    jest.useFakeTimers();
+    writeFileSync(join(folder, 'lock'), '');
+    const stop = new AbortController();
+    const health = new HealthState();
+    health.set('', 'SERVING');
+    const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
+    let finish: () => void = () => undefined;
+    let hangs = false;
+    const parts = {
+      onlineCpus: { check: () => false },
+      kubelet: { look: () => undefined },
+      watch: { tryAgain: () => undefined },
+      reconciler: {
+        checkAll: () => Promise.resolve(),
+        round: () => (hangs ? new Promise<void>((resolve) => (finish = resolve)) : Promise.resolve()),
+      },
+      health,
+      alarms,
+      faults: new Faults({ log, alarms }),
+      lockPath: join(folder, 'lock'),
+      periodMs,
+      signal: stop.signal,
+    } as unknown as RoundsParts;
+    const ended = makeRounds(parts);
+    return {
+      stop,
+      ended,
+      health,
+      alarms: () => alarms.list().map(({ kind, because }) => `${kind}: ${because}`),
+      hang: () => void (hangs = true),
+      finish: () => {
+        hangs = false;
+        finish();
+      },
+    };
+  }
+
+  test.each`
+    periodMs  | limitMs
+    ${100}    | ${30_000}
+    ${10_000} | ${30_000}
+    ${60_000} | ${180_000}
+  `(
+    'every $periodMs ms: after $limitMs ms the daemon is NOT_SERVING, with an alarm, until one ends',
+    async ({ periodMs, limitMs }: { periodMs: number; limitMs: number }) => {
+      const { stop, ended, health, alarms, hang, finish } = hanging(periodMs);
+      await jest.advanceTimersByTimeAsync(10 * limitMs);
+      expect([health.get(''), alarms()]).toEqual(['SERVING', []]); // rounds that end
+      hang();
+      await jest.advanceTimersByTimeAsync(limitMs - 1_000);
+      expect([health.get(''), alarms()]).toEqual(['SERVING', []]);
+      await jest.advanceTimersByTimeAsync(limitMs);
+      const told = expect.stringMatching(
+        `^rounds-stuck: no round has ended for ${limitMs / 1000} s: .*; restart cpusetd$`,
+      );
+      expect([health.get(''), alarms()]).toEqual(['NOT_SERVING', [told]]);
+      finish();
+      await jest.advanceTimersByTimeAsync(0);
+      expect([health.get(''), alarms()]).toEqual(['SERVING', []]);
+      stop.abort();
+      await ended;
+      expect(jest.getTimerCount()).toBe(0);
+    },
+  );
+
+  test('a clock that is set by hours meanwhile is no sign of anything', async () => {
+    const { stop, ended, health, alarms } = hanging(60_000);
+    await jest.advanceTimersByTimeAsync(60_000);
+    jest.setSystemTime(Date.now() + 36_000_000);
+    await jest.advanceTimersByTimeAsync(59_000);
+    expect([health.get(''), alarms()]).toEqual(['SERVING', []]);
+    stop.abort();
+    await ended;
+  });
+
+  test('the end waits for a round that hangs some seconds, and no longer; health stays as the end has set it', async () => {
+    const { stop, ended, health, hang, finish } = hanging(100);
+    hang();
+    await jest.advanceTimersByTimeAsync(60_000);
+    stop.abort();
+    let hasEnded = false;
+    const end = ended.then(() => (hasEnded = true));
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(hasEnded).toBe(false);
+    await jest.advanceTimersByTimeAsync(1_000);
+    await end;
+    finish();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(health.get('')).toBe('NOT_SERVING');
+  });
+});

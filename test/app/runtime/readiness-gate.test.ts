@@ -1,0 +1,23 @@
+import { Gate } from '../../../src/app/runtime/readiness-gate';
+
+const limits = (timeoutMs = 10_000, signal = new AbortController().signal) => ({ timeoutMs, signal });
+
+test('a gate is closed at first, lets through when it opens, and closes again', async () => {
+  const gate = new Gate();
+  const waiting = gate.whenOpen(limits());
+  gate.open();
+  expect(await waiting).toBe(true);
+  expect(gate.whenOpen(limits())).toBe(true);
+  gate.close();
+  expect(gate.isOpen).toBe(false);
+  expect(await gate.whenOpen(limits(1))).toBe(false);
+});
+
+test('whoever gives up is let go, also one who had given up before', async () => {
+  const gate = new Gate();
+  const caller = new AbortController();
+  const waiting = gate.whenOpen(limits(10_000, caller.signal));
+  caller.abort();
+  expect(await waiting).toBe(false);
+  expect(await gate.whenOpen(limits(10_000, caller.signal))).toBe(false);
+});

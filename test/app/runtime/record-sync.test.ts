@@ -1,0 +1,380 @@
+import { pino } from 'pino';
+import { RuntimeRecorder } from '../../../src/app/runtime/record-sync';
+import type { RuntimeEvent } from '../../../src/core/model/events';
+import { NodeDriver } from '../../core/transition/node-driver';
+
+const delay = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/** Updates that end when the test says so. */
+class Runtime {
+  /** Each as `id cpus`, in the order of their start. */
+  readonly started: string[] = [];
+  /** Updates end by themselves after so long. */
+  takesMs: number | undefined;
+  private readonly open = new Map<string, { resolve: () => void; reject: (error: Error) => void }>();
+
+  readonly update = (id: string, promise: { readonly cpus: { toString(): string } }): Promise<void> => {
+    this.started.push(`${id} ${promise.cpus.toString()}`);
+    if (this.takesMs !== undefined) return delay(this.takesMs);
+    return new Promise((resolve, reject) => this.open.set(id, { resolve, reject }));
+  };
+
+  get underWay(): string[] {
+    return [...this.open.keys()];
+  }
+
+  async end(id: string, error?: Error): Promise<void> {
+    const call = this.open.get(id)!;
+    this.open.delete(id);
+    if (error) call.reject(error);
+    else call.resolve();
+    await jest.advanceTimersByTimeAsync(0);
+  }
+}
+
+interface Stage {
+  readonly node: NodeDriver;
+  readonly runtime: Runtime;
+  readonly recorder: RuntimeRecorder;
+  readonly stop: AbortController;
+  readonly logged: string[];
+  /** Sandboxes that the runtime is making, unseen by the model. */
+  readonly making: Set<string>;
+}
+
+async function stageOf(history: string): Promise<Stage> {
+  const node = new NodeDriver().run(history);
+  const runtime = new Runtime();
+  const stop = new AbortController();
+  const logged: string[] = [];
+  const making = new Set<string>();
+  const recorder = new RuntimeRecorder({
+    model: node.model,
+    update: runtime.update,
+    log: pino({ level: 'debug' }, { write: (line) => logged.push(line) }),
+    signal: stop.signal,
+    isMaking: () => making.size > 0,
+  });
+  recorder.wake();
+  await settle();
+  return { node, runtime, recorder, stop, logged, making };
+}
+
+/** Updates may be put off for a moment after a change, so that they do not compete with what follows it. */
+async function settle(): Promise<void> {
+  await jest.advanceTimersByTimeAsync(250);
+}
+
+beforeEach(() => jest.useFakeTimers());
+afterEach(() => jest.useRealTimers());
+
+const FAILURE = new Error('UNAVAILABLE');
+
+test.each`
+  name                                                       | history                                                  | started
+  ${'a record that says what was promised is let alone'}     | ${'make q/s 0'}                                          | ${[]}
+  ${'one that is behind is written'}                         | ${'make q/s 0; make p/a 2'}                              | ${['q/s#1 0,2-4,6-7']}
+  ${'also of a container that has not started'}              | ${'create q/s 0; make p/a 2'}                            | ${['q/s#1 0,2-4,6-7']}
+  ${'not of one that is being made'}                         | ${'ask q/s 0; make p/a 2'}                               | ${[]}
+  ${'nor of one that is starting: the update would be lost'} | ${'create q/s 0; starting q/s; make p/a 2'}              | ${[]}
+  ${'but when it runs'}                                      | ${'create q/s 0; starting q/s; make p/a 2; started q/s'} | ${['q/s#1 0,2-4,6-7']}
+  ${'not of one that has ended'}                             | ${'make q/s 0; make p/a 2; end q/s'}                     | ${[]}
+`('$name', async ({ history, started }: { history: string; started: string[] }) => {
+  const { runtime, recorder } = await stageOf(history);
+  expect(runtime.started).toEqual(started);
+  expect(recorder.pending).toBe(started.length);
+});
+
+test('a record that was written is remembered, and not written again', async () => {
+  const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
+  await runtime.end('q/s#1');
+  expect(node.container('q/s')?.recorded?.cpus.toString()).toBe('0,2-4,6-7');
+  recorder.wake();
+  await settle();
+  expect({ started: runtime.started.length, pending: recorder.pending }).toEqual({ started: 1, pending: 0 });
+});
+
+test('while one update of a container is under way no other is, and after it the last promise is written', async () => {
+  const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
+  for (const step of ['make p/b 2', 'make p/c 1', 'end p/c; remove p', 'make r/d 3']) {
+    node.run(step);
+    recorder.wake();
+    await settle();
+  }
+  expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7']);
+  await runtime.end('q/s#1');
+  await settle();
+  expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7', `q/s#1 ${node.model.sharedPool.toString()}`]);
+});
+
+test('a promise that was taken back meanwhile is written back', async () => {
+  const { node, runtime } = await stageOf('make q/s 0; make p/a 2');
+  node.run('remove p');
+  await runtime.end('q/s#1');
+  await settle();
+  expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7', 'q/s#1 0-7']);
+});
+
+test('where the runtime was answered something else meanwhile, it is written again, though the promise is what it was', async () => {
+  const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
+  const asked = node.container('q/s')!.promise!;
+  node.run('remove p');
+  const container = node.container('q/s')!;
+  node.model.apply({ kind: 'put-container', container: { ...container, recorded: container.promise! } });
+  node.run('make r/a 2');
+  expect(node.container('q/s')!.promise).toEqual(asked);
+  await runtime.end('q/s#1');
+  expect(recorder.pending).toBe(1);
+  await settle();
+  expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7', 'q/s#1 0,2-4,6-7']);
+});
+
+test('records that follow are written one at a time', async () => {
+  const { runtime } = await stageOf('make q/s 0; make q/t 0; make q/u 0; make q/v 0; make p/a 2');
+  let most = 0;
+  while (runtime.underWay.length > 0) {
+    most = Math.max(most, runtime.underWay.length);
+    await runtime.end(runtime.underWay[0]!);
+    await settle();
+  }
+  expect(most).toBe(1);
+  expect(runtime.started.map((line) => line.split('#')[0]).sort()).toEqual(['q/s', 'q/t', 'q/u', 'q/v']);
+});
+
+describe('a failure', () => {
+  test('is tried again, each time after twice the pause, up to 30 s', async () => {
+    const { runtime } = await stageOf('make q/s 0; make p/a 2');
+    const pausesMs: number[] = [];
+    for (let failures = 1; failures <= 8; failures++) {
+      await runtime.end('q/s#1', FAILURE);
+      const before = performance.now();
+      while (runtime.started.length === failures) await jest.advanceTimersToNextTimerAsync();
+      pausesMs.push(Math.round((performance.now() - before) / 100) * 100);
+    }
+    expect(pausesMs).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+  });
+
+  test('does not hold up the others', async () => {
+    const { runtime } = await stageOf('make q/s 0; make q/t 0; make p/a 2');
+    await runtime.end('q/s#1', FAILURE);
+    await settle();
+    expect(runtime.underWay).toEqual(['q/t#1']);
+  });
+
+  test('is forgotten after a success', async () => {
+    const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
+    await runtime.end('q/s#1', FAILURE);
+    await jest.advanceTimersByTimeAsync(600);
+    await runtime.end('q/s#1');
+    node.run('make p/b 2');
+    recorder.wake();
+    await settle();
+    await runtime.end('q/s#1', FAILURE);
+    await jest.advanceTimersByTimeAsync(600);
+    expect(runtime.started).toHaveLength(4);
+  });
+
+  test('is a warning the first time, and no noise after', async () => {
+    const { runtime, logged } = await stageOf('make q/s 0; make p/a 2');
+    for (let i = 0; i < 3; i++) {
+      await runtime.end('q/s#1', FAILURE);
+      await jest.advanceTimersByTimeAsync(5_000);
+    }
+    expect(logged.map((line) => (JSON.parse(line) as { level: number }).level)).toEqual([40, 20, 20]);
+  });
+
+  test('of a container that is gone is none', async () => {
+    const { node, runtime, logged } = await stageOf('make q/s 0; make p/a 2');
+    node.run('end q/s');
+    await runtime.end('q/s#1', FAILURE);
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect({ started: runtime.started.length, logged }).toEqual({ started: 1, logged: [] });
+  });
+
+  test('tries the last promise again, not the one that failed', async () => {
+    const { node, runtime } = await stageOf('make q/s 0; make p/a 2');
+    node.run('make p/b 2');
+    await runtime.end('q/s#1', FAILURE);
+    await jest.advanceTimersByTimeAsync(600);
+    expect(runtime.started.at(-1)).toBe('q/s#1 0,3-4,7');
+  });
+});
+
+test('a container that has just failed does not wait for one that has failed often', async () => {
+  const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
+  for (let failures = 0; failures < 6; failures++) {
+    await runtime.end('q/s#1', FAILURE);
+    if (failures < 5) await jest.advanceTimersByTimeAsync(20_000);
+  }
+  node.run('make q/t 0; make p/b 2');
+  recorder.wake();
+  await settle();
+  await runtime.end('q/t#1', FAILURE);
+  await jest.advanceTimersByTimeAsync(600);
+  expect(runtime.underWay).toEqual(['q/t#1']);
+});
+
+/** So many containers of the shared pool, whose records are right. */
+async function calmStage(history: string, takesMs = 10): Promise<Stage> {
+  const stage = await stageOf(history);
+  stage.runtime.takesMs = takesMs;
+  for (const id of stage.runtime.underWay) await stage.runtime.end(id);
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(stage.recorder.pending).toBe(0);
+  stage.runtime.started.length = 0;
+  return stage;
+}
+
+const sharing = (count: number) => Array.from({ length: count }, (_, i) => `make q/s${i} 0`).join('; ');
+
+function run({ node, recorder }: Stage, kind: RuntimeEvent['kind'], history: string): void {
+  recorder.noteEvent(kind);
+  node.run(history);
+  recorder.wake();
+}
+
+/** Creations that follow one another, each before the end of the last but one: the pool is never what it was at first. */
+async function stream(stage: Stage, forMs: number, pauseMs: number): Promise<void> {
+  for (let i = 0; i * pauseMs < forMs; i++) {
+    run(stage, 'create-container', `make p${i}/a ${1 + (i % 2)}`);
+    if (i > 0) run(stage, 'pod-removed', `end p${i - 1}/a; remove p${i - 1}`);
+    await jest.advanceTimersByTimeAsync(pauseMs);
+  }
+}
+
+describe('creations come first', () => {
+  test.each([200, 1_500])('%d ms apart, no record of others is written between them', async (pauseMs) => {
+    const stage = await calmStage(sharing(100));
+    await stream(stage, 20_000, pauseMs);
+    expect(stage.recorder.pending).toBe(100);
+    expect(stage.runtime.started).toEqual([]);
+  });
+
+  test('500 records are right within 30 s of calm, each written once, where an update takes 20 ms', async () => {
+    const stage = await calmStage(sharing(500), 20);
+    await stream(stage, 5_000, 200);
+    await jest.advanceTimersByTimeAsync(30_000);
+    expect({ pending: stage.recorder.pending, written: stage.runtime.started.length }).toEqual({
+      pending: 0,
+      written: 500,
+    });
+  });
+
+  test('between 100 records the runtime has as long a pause as an update takes', async () => {
+    const stage = await calmStage(sharing(100));
+    run(stage, 'create-container', 'make p/a 1');
+    await jest.advanceTimersByTimeAsync(3_000 + 20 * 50);
+    expect(stage.runtime.started.length).toBeGreaterThan(30);
+    expect(stage.runtime.started.length).toBeLessThanOrEqual(51);
+  });
+
+  test('what is being written when a sandbox comes ends, and nothing follows it before it is quiet again', async () => {
+    const stage = await calmStage(sharing(100));
+    run(stage, 'create-container', 'make p/a 1');
+    while (stage.runtime.started.length < 10) await jest.advanceTimersByTimeAsync(10);
+    stage.recorder.noteEvent('pod-started');
+    await jest.advanceTimersByTimeAsync(2_500);
+    expect(stage.runtime.started).toHaveLength(10);
+    await jest.advanceTimersByTimeAsync(27_500);
+    expect(stage.recorder.pending).toBe(0);
+  });
+
+  test.each`
+    what                                      | history                           | sandbox  | after
+    ${'a sandbox that the runtime is making'} | ${''}                             | ${true}  | ${''}
+    ${'a container that is being made'}       | ${'; ask p/b 0'}                  | ${false} | ${'end p/b'}
+    ${'a container that is starting'}         | ${'; create p/b 0; starting p/b'} | ${false} | ${'started p/b'}
+  `(
+    '$what holds them up, however long it takes within a minute',
+    async ({ history, sandbox, after }: { history: string; sandbox: boolean; after: string }) => {
+      const stage = await calmStage('make q/s 0');
+      if (sandbox) stage.making.add('sandbox');
+      run(stage, 'create-container', `make p/a 1${history}`);
+      await jest.advanceTimersByTimeAsync(55_000);
+      expect(stage.runtime.started).toEqual([]);
+      stage.making.clear();
+      if (after !== '') stage.node.run(after);
+      stage.recorder.wake();
+      await jest.advanceTimersByTimeAsync(1_000);
+      expect(stage.runtime.started).toContainEqual(expect.stringMatching(/^q\/s#1 /));
+    },
+  );
+
+  test('where they never cease, every record has its turn after a minute all the same, a few in each second', async () => {
+    const stage = await calmStage(sharing(100));
+    await stream(stage, 59_000, 200);
+    expect(stage.runtime.started).toEqual([]);
+    await stream(stage, 30_000, 200);
+    const ids = stage.runtime.started.map((line) => line.split(' ')[0]);
+    expect(new Set(ids).size).toBe(100);
+    expect(ids.length).toBeLessThan(300);
+  });
+
+  test('one that is right again meanwhile is not written, and the wait of the others begins anew', async () => {
+    const stage = await calmStage(sharing(10));
+    for (let i = 0; i < 50; i++) {
+      run(stage, 'create-container', `make p${i}/a 1`);
+      await jest.advanceTimersByTimeAsync(1_000);
+      run(stage, 'pod-removed', `end p${i}/a; remove p${i}`);
+      await jest.advanceTimersByTimeAsync(1_000);
+    }
+    expect(stage.runtime.started).toEqual([]);
+  });
+
+  test('a container that only the runtime can move does not wait', async () => {
+    const stage = await calmStage('create q/s 0; make q/t 0');
+    run(stage, 'create-container', 'make p/a 2');
+    await settle();
+    expect(stage.runtime.started).toEqual(['q/s#1 0,2-4,6-7']);
+  });
+
+  test('nor does one whom somebody waits for', async () => {
+    const stage = await calmStage('make q/s 0');
+    stage.making.add('sandbox');
+    run(stage, 'create-container', 'make p/a 2');
+    const settled = stage.recorder.settle(['q/s#1']);
+    expect(stage.runtime.started).toEqual(['q/s#1 0,2-4,6-7']);
+    await jest.advanceTimersByTimeAsync(10);
+    expect(await settled).toBeUndefined();
+  });
+
+  test('an update that passes through is no work that has to be waited for', async () => {
+    const stage = await calmStage('make q/s 0');
+    run(stage, 'update-container', 'make p/a 2');
+    await settle();
+    expect(stage.runtime.started).toEqual(['q/s#1 0,2-4,6-7']);
+  });
+});
+
+describe('on abort', () => {
+  test('nothing new is begun when an update ends', async () => {
+    const { runtime, stop } = await stageOf('make q/s 0; make q/t 0; make p/a 2');
+    stop.abort();
+    await runtime.end('q/s#1');
+    expect(runtime.started).toHaveLength(1);
+  });
+
+  test('a failure is neither told nor tried again', async () => {
+    const { runtime, stop, logged } = await stageOf('make q/s 0; make p/a 2');
+    stop.abort();
+    await runtime.end('q/s#1', FAILURE);
+    expect({ logged, timers: jest.getTimerCount() }).toEqual({ logged: [], timers: 0 });
+  });
+
+  test('a pause ends with it', async () => {
+    const { runtime, stop } = await stageOf('make q/s 0; make p/a 2');
+    await runtime.end('q/s#1', FAILURE);
+    expect(jest.getTimerCount()).toBe(1);
+    stop.abort();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('waking does nothing any more', async () => {
+    const { node, runtime, recorder, stop } = await stageOf('make q/s 0');
+    stop.abort();
+    node.run('make p/a 2');
+    recorder.wake();
+    await settle();
+    expect(runtime.started).toEqual([]);
+  });
+});

@@ -1,0 +1,101 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server as NetServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { pino } from 'pino';
+import { RuntimeLink } from '../../../src/app/runtime/runtime-client';
+import { NodeDriver } from '../../core/transition/node-driver';
+
+let folder: string;
+let stop: AbortController;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'link-'));
+  stop = new AbortController();
+});
+afterEach(() => {
+  stop.abort();
+  rmSync(folder, { recursive: true });
+});
+
+function link() {
+  return new RuntimeLink({
+    endpoint: join(folder, 'cri.sock'),
+    model: new NodeDriver().model,
+    log: pino({ level: 'silent' }),
+    signal: stop.signal,
+    now: () => '2026-01-01T00:00:00Z',
+  });
+}
+
+/** Does to the path of the socket what a row says. */
+const socketPath = (): string => join(folder, 'cri.sock');
+async function listen(onConnection: (socket: Socket) => void): Promise<NetServer> {
+  const server = createServer(onConnection);
+  await new Promise<void>((resolve) => server.listen(socketPath(), resolve));
+  return server;
+}
+
+describe('a runtime that can not be asked is no connection, and the reason tells which case it is', () => {
+  const expectReason = async (reason: RegExp): Promise<void> => {
+    const runtime = link();
+    await expect(
+      runtime.ask((client, options) => client.listPods({ ...options, timeoutMs: 300 })),
+    ).rejects.toMatchObject({
+      message: expect.stringMatching(reason),
+    });
+    const first = runtime.connection.reason;
+    expect(runtime.connection).toMatchObject({ state: 'connecting', reason: expect.stringMatching(reason) });
+    await runtime.ask((client, options) => client.listPods({ ...options, timeoutMs: 300 })).catch(() => undefined);
+    expect(runtime.connection.reason).toBe(first); // the same case is no news
+  };
+
+  test('no socket', async () => {
+    await expectReason(
+      /^there is no socket at .*cri\.sock; start the runtime, or set --cri-endpoint to its CRI socket$/,
+    );
+  });
+
+  test('a socket on which nobody listens', async () => {
+    const child = spawnSync(process.execPath, [
+      '-e',
+      `require('net').createServer().listen(${JSON.stringify(socketPath())}, () => process.kill(process.pid, 'SIGKILL'))`,
+    ]);
+    expect(child.signal).toBe('SIGKILL');
+    await expectReason(/cri\.sock is there and nobody listens on it; start the runtime$/);
+  });
+
+  test('a file that is no socket', async () => {
+    writeFileSync(socketPath(), '');
+    await expectReason(/cri\.sock is there and nobody listens on it; start the runtime$/);
+  });
+
+  test('one that hangs: its option is not blamed', async () => {
+    const sockets: Socket[] = [];
+    const server = await listen((socket) => void sockets.push(socket));
+    const hangs =
+      /^the runtime did not answer ListPodSandbox within 0\.3 s: .*cri\.sock takes connections, and .* hangs/;
+    await expectReason(hangs);
+    expect(hangs.source).not.toContain('endpoint');
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+});
+
+test('one that answers, and not with its lists, is no connection either, and says why', async () => {
+  const server = new Server(); // without CRI
+  await new Promise<void>((resolve, reject) =>
+    server.bindAsync(`unix:${join(folder, 'cri.sock')}`, ServerCredentials.createInsecure(), (error) =>
+      error ? reject(error) : resolve(),
+    ),
+  );
+  const runtime = link();
+  await expect(runtime.list()).rejects.toMatchObject({ code: 'UNIMPLEMENTED' });
+  expect(runtime.connection).toMatchObject({
+    state: 'connecting',
+    reason: expect.stringMatching(/ListContainers with UNIMPLEMENTED.*serves no CRI: set --cri-endpoint/),
+  });
+  stop.abort();
+  server.forceShutdown();
+});

@@ -1,0 +1,32 @@
+import pino from 'pino';
+import { openMemory } from '../../../src/app/transaction/assignment-store';
+import { NodeModel } from '../../../src/core/model/node-model';
+import { EIGHT_CPUS, settingsWith } from '../../core/transition/node-driver';
+import { assignmentOf } from '../../state/support/assignments';
+import { useTempDirs } from '../../state/support/temp-dir';
+import { specOf } from '../../support/spec-of';
+
+const makeDir = useTempDirs();
+
+function remember(stateDir: string) {
+  const lines: { msg: string; pod?: string }[] = [];
+  const log = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line) as (typeof lines)[number]) });
+  const model = new NodeModel(EIGHT_CPUS, settingsWith());
+  const memory = openMemory({ stateDir, version: '0.1.0', model, log });
+  return { memory, model, lines };
+}
+
+test('a pod of which too much was told is named once in the log, and costs neither assignments nor other pods', () => {
+  const stateDir = makeDir();
+  const assignments = [assignmentOf('a', '2-3')];
+  const small = specOf('small', 'app 1');
+  const large = specOf('large', 'app 1', { annotations: { 'cpusetd.io/policy': 'x'.repeat(2 ** 20) } });
+  const { memory, lines } = remember(stateDir);
+  for (const pods of [[small], [small, large], [large, small]]) expect(memory.save(assignments, pods)).toBeUndefined();
+  expect(lines.map(({ msg, pod }) => `${msg}: ${pod ?? ''}`)).toEqual(['pod not remembered over a restart: ns/large']);
+
+  const { model, lines: later } = remember(stateDir);
+  expect([...model.assignments.values()]).toEqual(assignments);
+  expect([...model.keptSpecs.values()]).toEqual([small]);
+  expect(later).toEqual([]);
+});

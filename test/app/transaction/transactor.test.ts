@@ -1,0 +1,645 @@
+import { pino } from 'pino';
+import { Transactor, type MoveFailure } from '../../../src/app/transaction/transactor';
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import type { Container } from '../../../src/core/model/container';
+import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../../src/core/model/events';
+import { NodeModel } from '../../../src/core/model/node-model';
+import { planMoves } from '../../../src/core/plan/plan-moves';
+import type { NodeEvent } from '../../../src/core/model/pod-event';
+import { reconcile, type Note } from '../../../src/core/transition';
+import { toNews } from '../../../src/app/apiserver/to-pod-event';
+import { createRandom, type Random } from '../../support/random';
+import { specOf } from '../../support/spec-of';
+import { EIGHT_CPUS, podOf, resourcesOf, settingsWith, type Rules } from '../../core/transition/node-driver';
+
+function containerOf(uid: string, name: string, cpus: number): ContainerInfo {
+  const pod = podOf(uid);
+  return {
+    id: `${uid}/${name}`,
+    sandboxId: pod.sandboxId,
+    name,
+    phase: 'creating',
+    cgroupsPath: `${pod.cgroupParent}/${name}`,
+    resources: resourcesOf(cpus),
+  };
+}
+
+const create = (uid: string, name: string, cpus: number): RuntimeEvent => ({
+  kind: 'create-container',
+  pod: podOf(uid),
+  container: containerOf(uid, name, cpus),
+});
+const starting = (uid: string, name: string): RuntimeEvent => ({
+  kind: 'container-starting',
+  pod: podOf(uid),
+  container: containerOf(uid, name, 0),
+});
+const stopped = (uid: string, name: string): RuntimeEvent => ({
+  kind: 'container-stopped',
+  containerId: `${uid}/${name}`,
+});
+const removed = (uid: string): RuntimeEvent => ({ kind: 'pod-removed', sandboxId: `sandbox-${uid}` });
+
+/** A transactor whose effects on the outside are written down, on a disk and cgroups that fail when told to. */
+class Stage {
+  readonly effects: string[] = [];
+  readonly logged: string[] = [];
+  readonly noted: string[] = [];
+  lastNotes: readonly Note[] = [];
+  readonly kernel = new Map<string, string>();
+  disk = '';
+  diskIsFull = false;
+  onDisk: 'old' | 'unknown' = 'old';
+  /** Throws where it has an effect of that name. */
+  failAt: Readonly<Record<string, () => void>> = {};
+  failMove: (containerId: string) => MoveFailure | undefined = () => undefined;
+  readonly model: NodeModel;
+  readonly transactor: Transactor;
+
+  constructor(rules: Rules = {}) {
+    this.model = new NodeModel(EIGHT_CPUS, settingsWith(rules));
+    this.transactor = new Transactor({
+      model: this.model,
+      now: () => {
+        this.do('decide');
+        return '2026-01-01T00:00:00Z';
+      },
+      save: (assignments) => {
+        this.do('save');
+        if (this.diskIsFull) return { because: 'no space left', onDisk: this.onDisk };
+        this.disk = this.show(assignments);
+        return undefined;
+      },
+      mover: {
+        move: ({ containerId, to }) => {
+          this.do(`move ${containerId}`);
+          const failure = this.failMove(containerId);
+          if (!failure) this.kernel.set(containerId, to.cpus.toString());
+          return failure;
+        },
+      },
+      makeRoom: (pod) => this.do(`room for ${pod.uid}`),
+      log: pino(
+        { level: 'info' },
+        {
+          write: (line) => {
+            this.failAt['log']?.();
+            this.logged.push((JSON.parse(line) as { msg: string }).msg);
+          },
+        },
+      ),
+      observer: {
+        onTransaction: ({ event, notes }) => {
+          this.lastNotes = notes;
+          this.do(`told of ${event}`);
+          this.noted.push(...notes.map(({ message }) => message));
+        },
+      },
+    });
+  }
+
+  private do(effect: string): void {
+    this.effects.push(effect);
+    this.failAt[effect]?.();
+  }
+
+  handle(...events: RuntimeEvent[]): string[] {
+    const answers = this.transactor.handleAll(events).map(showAnswer);
+    this.effects.push('answer');
+    return answers;
+  }
+
+  /** The effects of these events alone. */
+  effectsOf(...events: RuntimeEvent[]): string[] {
+    this.effects.length = 0;
+    this.handle(...events);
+    return this.effects;
+  }
+
+  get memory(): string {
+    return this.show(this.model.assignments.values());
+  }
+
+  private show(
+    assignments: Iterable<{ podUid: string; containerName: string; cpus: CpuSet; containerId: string | null }>,
+  ) {
+    return [...assignments]
+      .map(
+        ({ podUid, containerName, cpus, containerId }) =>
+          `${podUid}/${containerName} ${cpus.toString()}${containerId === null ? ' idle' : ''}`,
+      )
+      .sort()
+      .join('; ');
+  }
+}
+
+function showAnswer(answer: RuntimeAnswer): string {
+  if (answer.kind === 'refuse') return `refused ${answer.code}`;
+  const updates = (answer.updates ?? []).map(({ containerId, cpus }) => `${containerId}=${cpus?.toString()}`);
+  return [answer.adjust?.cpus?.toString() ?? 'ok', ...updates].join(' ');
+}
+
+/** A shared container that runs on all CPUs. */
+function stageWithSharedContainer(): Stage {
+  const stage = new Stage();
+  stage.handle(create('q', 's', 0));
+  stage.handle(starting('q', 's'));
+  stage.kernel.set('q/s', '0-7');
+  return stage;
+}
+
+describe('order', () => {
+  test('decide, save, move, then answer; whoever watches is told before the answer is returned', () => {
+    expect(stageWithSharedContainer().effectsOf(create('p', 'a', 2))).toEqual([
+      'decide',
+      'save',
+      'move q/s',
+      'told of create-container',
+      'answer',
+    ]);
+  });
+
+  test('what changes no assignment is not saved', () => {
+    const stage = new Stage();
+    expect(stage.effectsOf(create('p', 'a', 0))).toEqual(['decide', 'told of create-container', 'answer']);
+    expect(stage.effectsOf(create('p', 'b', 9))).toEqual(['decide', 'told of create-container', 'answer']);
+  });
+
+  test('the disk has the decision when the first container moves', () => {
+    const stage = stageWithSharedContainer();
+    let diskAtMove = '';
+    stage.failMove = () => {
+      diskAtMove = stage.disk;
+      return undefined;
+    };
+    stage.handle(create('p', 'a', 2));
+    expect(diskAtMove).toBe('p/a 1,5');
+  });
+});
+
+describe('room above the containers of a pod', () => {
+  const roomsOf = (...events: RuntimeEvent[]): string[] =>
+    stageWithSharedContainer()
+      .effectsOf(...events)
+      .filter((effect) => effect.startsWith('room'));
+
+  test.each`
+    name                                                       | events                                                                       | rooms
+    ${'is made for a new pod'}                                 | ${[{ kind: 'pod-started', pod: podOf('p') }]}                                | ${['room for p']}
+    ${'is made for all pods that are found at a start'}        | ${[{ kind: 'synchronize', pods: [podOf('q'), podOf('r')], containers: [] }]} | ${['room for q', 'room for r']}
+    ${'does not hold up a creation: its pod was looked after'} | ${[create('p', 'a', 2)]}                                                     | ${[]}
+    ${'is not made for what goes'}                             | ${[{ kind: 'synchronize', pods: [], containers: [] }, removed('q')]}         | ${[]}
+  `('$name', ({ events, rooms }) => {
+    expect(roomsOf(...(events as RuntimeEvent[]))).toEqual(rooms);
+  });
+
+  test('is made before anyone who is found moves', () => {
+    const stage = stageWithSharedContainer();
+    const found = { ...containerOf('q', 's', 0), phase: 'running' as const };
+    const effects = stage.effectsOf(create('p', 'a', 2), {
+      kind: 'synchronize',
+      pods: [podOf('q')],
+      containers: [found],
+    });
+    expect(effects.indexOf('room for q')).toBeGreaterThan(effects.indexOf('save'));
+    expect(effects.indexOf('room for q')).toBeLessThan(effects.indexOf('move q/s'));
+  });
+});
+
+describe('a save that fails', () => {
+  test('refuses the creation, moves nobody and leaves everything as it was', () => {
+    const stage = stageWithSharedContainer();
+    stage.diskIsFull = true;
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['refused UNAVAILABLE']);
+    expect({ memory: stage.memory, disk: stage.disk, kernel: stage.kernel.get('q/s') }).toEqual({
+      memory: '',
+      disk: '',
+      kernel: '0-7',
+    });
+    expect([stage.model.containers.has('p/a'), stage.model.pods.has('sandbox-p')]).toEqual([false, false]);
+    expect(stage.model.containers.get('q/s')?.promise?.cpus.toString()).toBe('0-7');
+  });
+
+  test('tells the outside nothing of the disk', () => {
+    const stage = new Stage();
+    stage.diskIsFull = true;
+    const answer = stage.transactor.handle(create('p', 'a', 2));
+    expect(JSON.stringify(answer)).not.toContain('no space');
+    expect(stage.logged).toContain('state could not be saved');
+  });
+
+  describe('names whom it refuses, in the log and in the Event on the pod', () => {
+    const NOT_SAVED = 'the decision could not be written to disk, so it was not made; the log of cpusetd says why';
+    const container = containerOf('p', 'a', 4);
+    const spec = specOf('p', 'a 2', { annotations: { 'cpusetd.io/policy': 'exclusive' } });
+    test.each`
+      event                                                                                  | fields                                                              | message
+      ${create('p', 'a', 4)}                                                                 | ${{ podUid: 'p', pod: 'ns/p', container: 'a', containerId: 'p/a' }} | ${`a: ${NOT_SAVED}`}
+      ${{ kind: 'update-container', pod: podOf('p'), container, resources: resourcesOf(4) }} | ${{ podUid: 'p', pod: 'ns/p', container: 'a', containerId: 'p/a' }} | ${`a: ${NOT_SAVED}`}
+      ${{ kind: 'pod-spec', spec }}                                                          | ${{ podUid: 'p', pod: 'ns/p' }}                                     | ${NOT_SAVED}
+    `('$event.kind', ({ event, fields, message }: { event: NodeEvent; fields: object; message: string }) => {
+      const stage = new Stage({ podPolicies: ['exclusive'] });
+      if (event.kind !== 'create-container') stage.handle(create('p', 'a', 2), starting('p', 'a'));
+      stage.diskIsFull = true;
+      expect(stage.transactor.handle(event)).toMatchObject({ kind: 'refuse', code: 'UNAVAILABLE' });
+      const [note] = stage.lastNotes.filter(({ message: text }) => text === 'refused');
+      expect(note?.fields).toEqual({
+        ...fields,
+        code: 'UNAVAILABLE',
+        because: NOT_SAVED,
+        problem: 'no space left',
+      });
+      expect(toNews(stage.model, note!)).toEqual({
+        pod: { uid: 'p', namespace: 'ns', name: 'p' },
+        ...(event.kind !== 'pod-spec' && { container: 'a' }),
+        type: 'Warning',
+        reason: 'CpusRefused',
+        message,
+      });
+    });
+  });
+
+  test('does not keep anyone from sharing', () => {
+    const stage = new Stage();
+    stage.diskIsFull = true;
+    expect(stage.handle(create('p', 'a', 1.5))).toEqual(['0-7']);
+  });
+
+  test('refuses a resize, and the container keeps what it has', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    stage.diskIsFull = true;
+    const container = containerOf('p', 'a', 2);
+    const resize = { kind: 'update-container', pod: podOf('p'), container, resources: resourcesOf(4) } as const;
+    expect(stage.handle(resize)).toEqual(['refused UNAVAILABLE']);
+    expect(stage.memory).toBe('p/a 1,5');
+    expect(stage.model.containers.get('p/a')).toMatchObject({ entitled: 2, resources: resourcesOf(2) });
+  });
+
+  test('cannot undo an end: it is kept in memory, and saved with the next event, whatever that is', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    stage.handle({ kind: 'container-created', pod: podOf('p'), container: containerOf('p', 'a', 2) });
+    stage.diskIsFull = true;
+    expect(stage.handle(stopped('p', 'a'))).toEqual(['ok']);
+    expect({ memory: stage.memory, disk: stage.disk, unsaved: stage.transactor.hasUnsavedState }).toEqual({
+      memory: 'p/a 1,5 idle',
+      disk: 'p/a 1,5',
+      unsaved: true,
+    });
+    stage.diskIsFull = false;
+    stage.handle(create('q', 's', 0));
+    expect({ disk: stage.disk, unsaved: stage.transactor.hasUnsavedState }).toEqual({
+      disk: 'p/a 1,5 idle',
+      unsaved: false,
+    });
+  });
+
+  test('of a batch that was refused whole leaves nothing unsaved; the disk is tried again all the same', () => {
+    const stage = new Stage();
+    stage.diskIsFull = true;
+    expect(stage.handle(create('p', 'a', 2), create('q', 'b', 2))).toEqual([
+      'refused UNAVAILABLE',
+      'refused UNAVAILABLE',
+    ]);
+    expect(stage.transactor.hasUnsavedState).toBe(false);
+    stage.diskIsFull = false;
+    stage.effects.length = 0;
+    stage.transactor.saveAgain();
+    stage.transactor.saveAgain();
+    expect(stage.effects).toEqual(['save']);
+  });
+
+  test('of a batch that asked for one container twice takes back the later decision first', () => {
+    const stage = new Stage();
+    stage.diskIsFull = true;
+    stage.handle(create('p', 'a', 2), create('p', 'a', 2));
+    expect([...stage.model.assignments.keys()]).toEqual([]);
+    expect([...stage.model.containers.keys()]).toEqual([]);
+  });
+
+  test('that may have reached the disk leaves it unsaved: what was refused has to go from there', () => {
+    const stage = new Stage();
+    stage.diskIsFull = true;
+    stage.onDisk = 'unknown';
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['refused UNAVAILABLE']);
+    expect(stage.transactor.hasUnsavedState).toBe(true);
+  });
+
+  test('does not make earlier unsaved state forgotten', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    stage.diskIsFull = true;
+    stage.handle(removed('p'));
+    stage.handle(create('q', 'b', 2));
+    expect(stage.transactor.hasUnsavedState).toBe(true);
+  });
+
+  test('is tried again when asked to, and only then when something is unsaved', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    stage.diskIsFull = true;
+    stage.handle(removed('p'));
+    stage.diskIsFull = false;
+    stage.effects.length = 0;
+    stage.transactor.saveAgain();
+    stage.transactor.saveAgain();
+    expect({ effects: stage.effects, disk: stage.disk }).toEqual({ effects: ['save'], disk: '' });
+  });
+});
+
+describe('a batch', () => {
+  test('shares one save, and answers in the order of its events', () => {
+    const stage = new Stage();
+    expect(stage.handle(create('p', 'a', 2), create('q', 'b', 2), create('r', 'c', 9))).toEqual([
+      '1,5',
+      '2,6',
+      'refused RESOURCE_EXHAUSTED',
+    ]);
+    expect(stage.effects.filter((effect) => effect === 'save')).toHaveLength(1);
+    expect(stage.disk).toBe('p/a 1,5; q/b 2,6');
+  });
+
+  test('sees what was decided before in it', () => {
+    expect(new Stage().handle(create('p', 'a', 4), create('q', 'b', 4))).toEqual([
+      '1-2,5-6',
+      'refused RESOURCE_EXHAUSTED',
+    ]);
+  });
+
+  test('whose save fails is taken back whole, last first', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    stage.diskIsFull = true;
+    // The second takes over what the first left: only the reverse order gets both back.
+    expect(stage.handle(stopped('p', 'a'), create('p', 'a', 2), create('q', 'b', 2))).toEqual([
+      'ok',
+      'refused UNAVAILABLE',
+      'refused UNAVAILABLE',
+    ]);
+    expect(stage.disk).toBe('p/a 1,5');
+    stage.diskIsFull = false;
+    stage.transactor.saveAgain();
+    expect({ memory: stage.memory, disk: stage.disk }).toEqual({ memory: '', disk: '' });
+  });
+
+  test('leaves nobody on CPUs that were released and given out again in it', () => {
+    const stage = stageWithSharedContainer();
+    stage.handle(create('p', 'a', 2));
+    expect(stage.kernel.get('q/s')).toBe('0,2-4,6-7');
+    stage.handle(removed('p'), create('r', 'b', 2));
+    expect(stage.memory).toBe('r/b 1,5');
+    expect(stage.kernel.get('q/s')).toBe('0,2-4,6-7');
+  });
+
+  test('changes who shares once, and not once for each of its events', () => {
+    const countChanges = (shared: number): number => {
+      const stage = new Stage();
+      const names = Array.from({ length: shared }, (_, i) => `s${i}`);
+      stage.handle(...names.flatMap((name) => [create('q', name, 0), starting('q', name)]));
+      const before = stage.model.revision;
+      stage.handle(create('p', 'a', 2), create('r', 'b', 2), create('t', 'c', 2));
+      for (const name of names) expect(stage.kernel.get(`q/${name}`)).toBe('0,4');
+      return stage.model.revision - before;
+    };
+    // The promise, and the set that it was moved to.
+    expect(countChanges(40) - countChanges(0)).toBe(2 * 40);
+  });
+
+  test('whose moves fail has them in each answer that needs them, whichever the runtime hears first', () => {
+    const stage = stageWithSharedContainer();
+    stage.failMove = () => ({ kind: 'off', because: 'off' });
+    expect(stage.handle(create('p', 'a', 2), create('r', 'b', 2), create('q', 't', 0), create('v', 'c', 9))).toEqual([
+      '1,5 q/s=0,3-4,7',
+      '2,6 q/s=0,3-4,7',
+      '0,3-4,7',
+      'refused RESOURCE_EXHAUSTED',
+    ]);
+  });
+
+  test('whose save fails leaves who shares where it was, also when its last event was refused anyway', () => {
+    const stage = stageWithSharedContainer();
+    const before = showContainers(stage.model);
+    stage.diskIsFull = true;
+    expect(stage.handle(create('p', 'a', 2), create('v', 'c', 9))).toEqual([
+      'refused UNAVAILABLE',
+      'refused RESOURCE_EXHAUSTED',
+    ]);
+    expect(showContainers(stage.model)).toBe(before);
+    expect(stage.kernel.get('q/s')).toBe('0-7');
+  });
+
+  test('whose moves can not be planned together is decided one by one', () => {
+    const stage = stageWithSharedContainer();
+    const all = stage.model.allContainers as Map<string, Container>;
+    all.values = () => {
+      Reflect.deleteProperty(all, 'values');
+      throw new Error('a fault of our own');
+    };
+    expect(stage.handle(create('p', 'a', 2), create('r', 'b', 2))).toEqual(['1,5', '2,6']);
+    expect(stage.disk).toBe('p/a 1,5; r/b 2,6');
+    expect(stage.kernel.get('q/s')).toBe('0,3-4,7');
+    expect(stage.logged).toHaveLength(1);
+  });
+
+  test('leads where its events lead one by one', () => {
+    let pinned = 0;
+    for (let seed = 1; seed <= 300; seed++) {
+      const random = createRandom(seed);
+      const [together, oneByOne] = [new Stage(), new Stage()];
+      for (let batch = 0; batch < 4; batch++) {
+        const events = Array.from({ length: random.int(2, 6) }, () => pickEvent(random));
+        expect(together.handle(...events)).toEqual(events.flatMap((event) => oneByOne.handle(event)));
+        expect(together.memory).toBe(oneByOne.memory);
+        expect(together.disk).toBe(oneByOne.disk);
+        expect(showContainers(together.model)).toBe(showContainers(oneByOne.model));
+        pinned += together.model.assignments.size;
+      }
+    }
+    expect(pinned).toBeGreaterThan(500);
+  });
+});
+
+function pickEvent(random: Random): RuntimeEvent {
+  const [uid, name] = [random.pick(['p', 'q', 'r']), random.pick(['a', 'b'])];
+  return random.pick([
+    create(uid, name, random.pick([0, 0, 1, 2, 3])),
+    starting(uid, name),
+    stopped(uid, name),
+    removed(uid),
+  ]);
+}
+
+/** All that is known of each container, with its sets as lists of CPUs. */
+function showContainers({ containers }: NodeModel): string {
+  return JSON.stringify([...containers].map(([id, container]) => [id, Object.entries(container).sort()]).sort());
+}
+
+describe('moves that fail', () => {
+  test.each`
+    name                                                 | failure                                  | answer
+    ${'the cgroup may not be written: the runtime does'} | ${{ kind: 'refused', because: 'EROFS' }} | ${'1,5 q/s=0,2-4,6-7'}
+    ${'writing is off: the runtime does'}                | ${{ kind: 'off', because: 'off' }}       | ${'1,5 q/s=0,2-4,6-7'}
+    ${'the container is gone: nobody has to'}            | ${{ kind: 'gone', because: 'ENOENT' }}   | ${'1,5'}
+  `('$name', ({ failure, answer }: { failure: MoveFailure; answer: string }) => {
+    const stage = stageWithSharedContainer();
+    stage.failMove = () => failure;
+    expect(stage.handle(create('p', 'a', 2))).toEqual([answer]);
+  });
+
+  test('for want of time are the runtime’s: it does not wait for the answer for ever', () => {
+    let nowMs = 0;
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const stage = new Stage();
+    for (const name of ['s1', 's2', 's3']) stage.handle(create('s', name, 0), starting('s', name));
+    stage.failMove = () => {
+      nowMs += 500; // a kernel under load
+      return undefined;
+    };
+    expect(stage.handle(create('a', 'x', 2))).toEqual(['1,5 s/s3=0,2-4,6-7']);
+    expect(stage.kernel.size).toBe(2);
+    expect(stage.logged.filter((line) => line === 'moves were not made here')).toHaveLength(1);
+    clock.mockRestore();
+  });
+
+  test('do not keep the others from being made', () => {
+    const stage = stageWithSharedContainer();
+    stage.handle(create('q', 't', 0));
+    stage.handle(starting('q', 't'));
+    stage.failMove = (id) => (id === 'q/s' ? { kind: 'refused', because: 'EBUSY' } : undefined);
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
+    expect(stage.kernel.get('q/t')).toBe('0,2-4,6-7');
+  });
+
+  test('leave open what the kernel has: a move to where the container was seen last is made as well', () => {
+    const stage = stageWithSharedContainer();
+    stage.failMove = () => ({ kind: 'off', because: 'off' });
+    stage.handle(create('p', 'a', 2));
+    const seen = CpuSet.of([0, 2, 3, 4, 6, 7]);
+    stage.transactor.change((draft) => {
+      const observation = { kind: 'seen', cpus: seen, effective: seen, mems: CpuSet.of([0]) } as const;
+      return reconcile(draft, new Map([['q/s', observation]])).moves;
+    });
+    stage.handle(stopped('p', 'a'), removed('p')); // the runtime was asked to let it have all CPUs again
+    expect(stage.handle(create('r', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
+  });
+
+  test('are not taken for done: the next plan has them again', () => {
+    const stage = stageWithSharedContainer();
+    stage.failMove = () => ({ kind: 'refused', because: 'EBUSY' });
+    stage.handle(create('p', 'a', 2));
+    stage.failMove = () => undefined;
+    stage.transactor.change((draft) => {
+      draft.put({ kind: 'set-topology', topology: EIGHT_CPUS });
+      return planMoves(draft);
+    });
+    expect(stage.kernel.get('q/s')).toBe('0,2-4,6-7');
+  });
+});
+
+test('a decision that throws changes nothing', () => {
+  const stage = new Stage();
+  stage.handle(create('p', 'a', 2));
+  expect(() =>
+    stage.transactor.change((draft) => {
+      draft.put({ kind: 'drop-assignment', key: 'p/a' });
+      throw new Error('a fault of our own');
+    }),
+  ).toThrow('a fault of our own');
+  expect(stage.memory).toBe('p/a 1,5');
+});
+
+describe('a fault of our own', () => {
+  const fault = (): never => {
+    throw new Error('a fault of our own');
+  };
+  const container = Object.defineProperty({ ...containerOf('q', 'b', 2) }, 'resources', { get: fault });
+  const broken: RuntimeEvent = { kind: 'create-container', pod: podOf('q'), container };
+
+  test('in one decision is the answer to that event alone, and nothing of it remains', () => {
+    const stage = new Stage();
+    expect(stage.handle(create('p', 'a', 2), broken, create('r', 'c', 2))).toEqual(['1,5', 'refused INTERNAL', '2,6']);
+    expect({ memory: stage.memory, disk: stage.disk }).toEqual({
+      memory: 'p/a 1,5; r/c 2,6',
+      disk: 'p/a 1,5; r/c 2,6',
+    });
+    expect([...stage.model.pods.keys()]).toEqual(['sandbox-p', 'sandbox-r']);
+    expect(stage.logged).toEqual(['an event could not be decided; nothing of it remains']);
+    stage.handle(broken);
+    expect(stage.lastNotes).toMatchObject([{ message: 'refused', fields: { pod: 'ns/q', container: 'b' } }]);
+  });
+
+  test('in a decision is told to nobody outside', () => {
+    expect(JSON.stringify(new Stage().transactor.handle(broken))).not.toContain('of our own');
+  });
+
+  test('in the clock refuses what is asked', () => {
+    const stage = new Stage();
+    stage.failAt = { decide: fault };
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['refused INTERNAL']);
+    expect(stage.memory).toBe('');
+  });
+
+  test('in the save is a save that failed, after which the disk may have it', () => {
+    const stage = stageWithSharedContainer();
+    stage.failAt = { save: fault };
+    expect(stage.handle(create('p', 'a', 2), create('q', 't', 0))).toEqual(['refused UNAVAILABLE', '0-7']);
+    expect({ memory: stage.memory, unsaved: stage.transactor.hasUnsavedState }).toEqual({ memory: '', unsaved: true });
+    expect(stage.kernel.get('q/s')).toBe('0-7');
+    expect(() => stage.transactor.saveAgain()).not.toThrow();
+    stage.failAt = {};
+    stage.transactor.saveAgain();
+    expect(stage.transactor.hasUnsavedState).toBe(false);
+  });
+
+  test('in one move is a move that failed: the runtime makes it, the others are made, and the answer stands', () => {
+    const stage = stageWithSharedContainer();
+    stage.handle(create('q', 't', 0));
+    stage.handle(starting('q', 't'));
+    stage.failMove = (id) => (id === 'q/s' ? fault() : undefined);
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
+    expect({ memory: stage.memory, disk: stage.disk }).toEqual({ memory: 'p/a 1,5', disk: 'p/a 1,5' });
+    expect([stage.kernel.get('q/t'), stage.model.containers.get('q/s')?.told]).toEqual(['0,2-4,6-7', undefined]);
+  });
+
+  test('a move that the runtime makes may be in its record too: what that says is not known', () => {
+    const stage = stageWithSharedContainer();
+    expect(stage.model.containers.get('q/s')?.recorded?.cpus.toString()).toBe('0-7');
+    stage.failMove = () => fault();
+    expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
+    expect(stage.model.containers.get('q/s')?.recorded).toBeUndefined();
+  });
+
+  test('in the move of a pause container is nothing that the runtime is asked for: it has no update for one', () => {
+    const stage = stageWithSharedContainer();
+    const pause = { sandboxId: 'sandbox-q', cgroupsPath: '/kubepods/podq/pause', found: parseCpuList('0-7') };
+    stage.failMove = (id) => (id === 'sandbox-q' ? fault() : undefined);
+    expect(stage.handle({ kind: 'pauses-found', pauses: [pause] })).toEqual(['ok']);
+    expect(stage.model.allContainers.get('sandbox-q')?.told).toBeUndefined();
+  });
+
+  test('in making room above one pod keeps room from no other', () => {
+    const stage = stageWithSharedContainer();
+    stage.failAt = { 'room for q': fault };
+    expect(stage.effectsOf({ kind: 'synchronize', pods: [podOf('q'), podOf('r')], containers: [] })).toEqual(
+      expect.arrayContaining(['room for q', 'room for r', 'answer']),
+    );
+  });
+
+  test.each(['told of create-container', 'log'])('after the commit (%s) changes no answer', (effect) => {
+    const stage = stageWithSharedContainer();
+    stage.failAt = { [effect]: fault };
+    stage.failMove = () => ({ kind: 'refused', because: 'EROFS' });
+    expect(stage.handle(create('p', 'a', 2), create('r', 'b', 2))).toEqual(['1,5 q/s=0,3-4,7', '2,6 q/s=0,3-4,7']);
+    expect(stage.disk).toBe('p/a 1,5; r/b 2,6');
+    stage.diskIsFull = true;
+    expect(stage.handle(create('r', 'c', 1))).toEqual(['refused UNAVAILABLE']);
+  });
+});
+
+test('the log does not say pinned of what could not be saved', () => {
+  const stage = new Stage();
+  stage.diskIsFull = true;
+  stage.handle(create('p', 'a', 2));
+  expect([stage.logged, stage.noted]).toEqual([['state could not be saved'], ['refused']]);
+});

@@ -1,0 +1,128 @@
+import { answerLine } from '../../../src/cli/allocate/answer-line';
+import { CpuSet } from '../../../src/core/cpuset';
+import { NO_OPTIONS } from '../../../src/core/model/settings';
+import { buildTopology } from '../../../src/core/topology';
+
+/** Two cores with two threads each: 0 and 2, 1 and 3. */
+const topologies = new Map([
+  [
+    'm',
+    buildTopology({
+      cpus: [0, 1, 2, 3].map((id) => ({ id, core: id % 2, socket: 0, numaNode: 0, uncoreCache: 0 })),
+    }),
+  ],
+]);
+
+const line = (of: object): string => JSON.stringify({ id: 1, topology: 'm', algorithm: 'packed', ...of });
+
+const ground = { topologies, options: NO_OPTIONS, reserved: CpuSet.empty };
+
+/** The answer as it is printed, without its reasons. */
+function answer(text: string, on: typeof ground | object = {}) {
+  const { answered, answer: printed } = answerLine(text, 4, { ...ground, ...on });
+  return {
+    answered,
+    ...(JSON.parse(JSON.stringify(printed), (key, value: unknown) =>
+      key === 'because' ? undefined : value,
+    ) as object),
+  };
+}
+
+test('an answer carries the steps that led to it, in a sequence each step does', () => {
+  const { answer: printed } = answerLine(line({ available: '0-3', numCPUs: 3 }), 1, ground);
+  expect((printed as { because: string }).because).toMatch(/core 0 .*; no whole core fits: 1 CPU/);
+  const steps = [{ op: 'alloc', name: 'x', numCPUs: 2 }];
+  const { answer: sequence } = answerLine(line({ steps }), 1, ground);
+  expect((sequence as { steps: { because: string }[] }).steps[0]!.because).toMatch(/core 0/);
+});
+
+describe('what a line leaves out', () => {
+  const bare = JSON.stringify({ id: 1, numCPUs: 2 });
+  const topology = topologies.get('m')!;
+
+  test.each`
+    what                                            | on                                                                           | want
+    ${'all online CPUs of the one machine, packed'} | ${{ topology }}                                                              | ${{ result: '0,2' }}
+    ${'the options of the policy'}                  | ${{ topology, options: { ...NO_OPTIONS, distributeCpusAcrossCores: true } }} | ${{ result: '0-1' }}
+    ${'CPUs that are reserved are never given'}     | ${{ topology, reserved: CpuSet.of([0]) }}                                    | ${{ result: '1,3' }}
+  `('$what', ({ on, want }) => expect(answer(bare, on)).toEqual({ answered: true, id: 1, ...want }));
+
+  test('a machine can not be left out when there is none', () => {
+    expect(answer(bare)).toEqual({
+      answered: false,
+      id: 1,
+      error: expect.stringContaining('the line names no machine'),
+    });
+  });
+});
+
+test.each`
+  what                        | text                                       | want
+  ${'whole cores first'}      | ${line({ available: '0-3', numCPUs: 2 })}  | ${{ result: '0,2' }}
+  ${'nothing of nothing'}     | ${line({ available: '', numCPUs: 0 })}     | ${{ result: '' }}
+  ${'a refusal is an answer'} | ${line({ available: '0', numCPUs: 2 })}    | ${{ error: 'not enough cpus available to satisfy request: requested=2, available=1' }}
+  ${'ids the machine lacks'}  | ${line({ available: '3,99', numCPUs: 1 })} | ${{ result: '3' }}
+`('one allocation: $what', ({ text, want }) => {
+  expect(answer(text)).toEqual({ answered: true, id: 1, ...want });
+});
+
+describe('a sequence', () => {
+  test('reserves first, then allocates and frees in order', () => {
+    const steps = [
+      { op: 'alloc', name: 'x', numCPUs: 2 },
+      { op: 'alloc', name: 'y', numCPUs: 2 },
+      { op: 'free', name: 'x' },
+      { op: 'alloc', name: 'y', numCPUs: 3 },
+    ];
+    expect(answer(line({ id: 's', numReserved: 1, steps }))).toEqual({
+      answered: true,
+      id: 's',
+      reserved: '0',
+      steps: [
+        { result: '1,3' },
+        { error: 'not enough cpus available to satisfy request: requested=2, available=1' },
+        { freed: '1,3' },
+        { result: '1-3' },
+      ],
+    });
+  });
+
+  test.each`
+    what                        | steps                                                                               | want
+    ${'frees what nobody has'}  | ${[{ op: 'free', name: 'x' }]}                                                      | ${'x holds no CPUs'}
+    ${'takes for a name twice'} | ${[{ op: 'alloc', name: 'x', numCPUs: 1 }, { op: 'alloc', name: 'x', numCPUs: 1 }]} | ${'x holds CPUs already; free them first'}
+  `('that $what is told at the step, and counts as not answered', ({ steps, want }) => {
+    const { answered, ...printed } = answer(line({ steps }));
+    expect(answered).toBe(false);
+    expect((printed as unknown as { steps: object[] }).steps.at(-1)).toEqual({ error: want });
+  });
+
+  test('whose reservation does not fit says so', () => {
+    expect(answer(line({ numReserved: 5, steps: [] }))).toEqual({
+      answered: true,
+      id: 1,
+      error: expect.stringMatching(/^numReserved: not enough cpus/),
+    });
+  });
+});
+
+test.each`
+  what                         | text                                                       | want
+  ${'no JSON'}                 | ${'{'}                                                     | ${{ line: 4, error: 'not a line of JSON' }}
+  ${'a list'}                  | ${'[]'}                                                    | ${{ line: 4, error: 'the line: expected object' }}
+  ${'null'}                    | ${'null'}                                                  | ${{ line: 4, error: 'the line: expected object' }}
+  ${'an id that is no name'}   | ${line({ id: {}, available: '', numCPUs: 1 })}             | ${{ line: 4, error: expect.stringContaining('expected') }}
+  ${'nothing but an id'}       | ${'{"id":7}'}                                              | ${{ id: 7, error: 'numCPUs: expected number' }}
+  ${'no such machine'}         | ${line({ topology: 'n', available: '', numCPUs: 1 })}      | ${{ id: 1, error: expect.stringContaining('topology: no machine is called n') }}
+  ${'fewer than no CPU'}       | ${line({ available: '0', numCPUs: -1 })}                   | ${{ id: 1, error: 'numCPUs: expected at least 0' }}
+  ${'half a CPU'}              | ${line({ available: '0', numCPUs: 0.5 })}                  | ${{ id: 1, error: 'numCPUs: expected int' }}
+  ${'a number as text'}        | ${line({ available: '0', numCPUs: '1' })}                  | ${{ id: 1, error: 'numCPUs: expected number' }}
+  ${'a list running backward'} | ${line({ available: '3-0', numCPUs: 1 })}                  | ${{ id: 1, error: expect.stringContaining('available: "3-0" is not a CPU list') }}
+  ${'an unknown algorithm'}    | ${line({ available: '0', numCPUs: 1, algorithm: 'best' })} | ${{ id: 1, error: 'algorithm: expected packed or distributed' }}
+  ${'an unknown strategy'}     | ${line({ available: '0', numCPUs: 1, strategy: 'best' })}  | ${{ id: 1, error: 'strategy: expected packed or spread' }}
+  ${'groups of nothing'}       | ${line({ available: '0', numCPUs: 1, cpuGroupSize: 0 })}   | ${{ id: 1, error: 'cpuGroupSize: expected at least 1' }}
+  ${'an unknown step'}         | ${line({ steps: [{ op: 'x' }] })}                          | ${{ id: 1, error: expect.stringContaining('steps.0.op') }}
+  ${'steps that are no list'}  | ${line({ steps: {} })}                                     | ${{ id: 1, error: 'steps: expected array' }}
+`('is not understood, and said so: $what', ({ text, want }) => {
+  expect(answer(text)).toEqual({ answered: false, ...want });
+});

@@ -1,0 +1,36 @@
+import { readRuntimeSpec } from '../../../src/cri/client/oci-spec';
+
+const infoOf = (runtimeSpec: unknown) => ({ info: JSON.stringify({ pid: 7, runtimeSpec }) });
+
+test('reads cgroup, CPU and memory numbers from a verbose status', () => {
+  const spec = {
+    process: { oomScoreAdj: -997 },
+    linux: {
+      cgroupsPath: '/kubepods/podu/c',
+      resources: { cpu: { shares: 2048, quota: 200000, period: 100000, cpus: '2-3', mems: '0' }, memory: { limit: 1 } },
+    },
+  };
+  expect(readRuntimeSpec(infoOf(spec))).toEqual({
+    cgroupsPath: '/kubepods/podu/c',
+    resources: { shares: 2048, quotaUs: 200000, periodUs: 100000, memoryLimitBytes: 1, cpus: '2-3', mems: '0' },
+    oomScoreAdj: -997,
+  });
+});
+
+test.each`
+  name                                     | info                                                                      | want
+  ${'an empty answer'}                     | ${{}}                                                                     | ${undefined}
+  ${'a text that is not JSON'}             | ${{ info: '{' }}                                                          | ${undefined}
+  ${'an empty text'}                       | ${{ info: '' }}                                                           | ${undefined}
+  ${'JSON that is no object'}              | ${{ info: '7' }}                                                          | ${undefined}
+  ${'null'}                                | ${{ info: 'null' }}                                                       | ${undefined}
+  ${'no spec'}                             | ${{ info: '{"pid":1}' }}                                                  | ${undefined}
+  ${'a spec for another system'}           | ${infoOf({ windows: {} })}                                                | ${undefined}
+  ${'a spec that is a text'}               | ${infoOf('linux')}                                                        | ${undefined}
+  ${'a spec without resources'}            | ${infoOf({ linux: { cgroupsPath: '/a' } })}                               | ${{ cgroupsPath: '/a', resources: {} }}
+  ${'an empty CPU set, which means none'}  | ${infoOf({ linux: { resources: { cpu: { cpus: '' } } } })}                | ${{ cgroupsPath: '', resources: {} }}
+  ${'numbers that are texts or fractions'} | ${infoOf({ linux: { resources: { cpu: { shares: '2', quota: 1.5 } } } })} | ${{ cgroupsPath: '', resources: {} }}
+  ${'a cgroup path that is a number'}      | ${infoOf({ linux: { cgroupsPath: 7 } })}                                  | ${{ cgroupsPath: '', resources: {} }}
+`('takes $name as far as it goes', ({ info, want }) => {
+  expect(readRuntimeSpec(info)).toEqual(want);
+});

@@ -1,0 +1,199 @@
+import fc from 'fast-check';
+import {
+  ContainerState,
+  ContainerStatusResponse,
+  CreateContainerRequest,
+  ListContainersRequest,
+  ListContainersResponse,
+  RunPodSandboxRequest,
+} from '../../../gen/cri/v1/cri';
+import { CpusetdError } from '../../../src/core/errors';
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import { appendToCreate, appendToUpdate } from '../../../src/cri/messages/append-resources';
+import { nameCgroupsPath } from '../../../src/cri/messages/container-cgroups-path';
+import {
+  readCreateContainer,
+  readId,
+  readRunPodSandbox,
+  readUpdateContainer,
+} from '../../../src/cri/messages/read-request';
+import { asksForAll, readListedStates, readStatusState } from '../../../src/cri/messages/read-container-states';
+import { createRequest, updateRequest } from './messages';
+
+const exclusive = { cpus: parseCpuList('2-3'), mems: parseCpuList('0'), quotaUs: -1 };
+
+test('a request to create a container is read in the words of the core', () => {
+  expect(readCreateContainer(createRequest('uid/db', 2))).toEqual({
+    pod: {
+      sandboxId: 'sandbox-uid',
+      uid: 'uid',
+      namespace: 'ns',
+      name: 'uid',
+      annotations: { 'cpusetd.io/policy': 'none' },
+      cgroupParent: '/kubepods/poduid',
+      podResources: { shares: 2048, quotaUs: 200_000, periodUs: 100_000, memoryLimitBytes: 1 << 26 },
+    },
+    container: {
+      sandboxId: 'sandbox-uid',
+      name: 'db',
+      phase: 'creating',
+      cgroupsPath: '',
+      resources: { shares: 2048, quotaUs: 200_000, periodUs: 100_000, memoryLimitBytes: 1 << 26 },
+      oomScoreAdj: -997,
+    },
+  });
+});
+
+test('a changed request begins with the bytes that came, and reads with the change and all the rest', () => {
+  const message = createRequest('uid/db', 2);
+  const changed = appendToCreate(message, exclusive);
+  expect(changed.subarray(0, message.length)).toEqual(message);
+  const before = readCreateContainer(message)!;
+  expect(readCreateContainer(changed)).toEqual({
+    ...before,
+    container: {
+      ...before.container,
+      resources: { ...before.container.resources, cpus: '2-3', mems: '0', quotaUs: -1 },
+    },
+  });
+});
+
+test('what a proxy in front of us has appended counts: messages in parts are merged, the last value wins', () => {
+  const twice = appendToCreate(appendToCreate(createRequest('uid/db', 2), exclusive), { cpus: parseCpuList('5') });
+  expect(readCreateContainer(twice)?.container.resources).toMatchObject({ cpus: '5', mems: '0', shares: 2048 });
+});
+
+test('an update keeps what it does not change', () => {
+  const message = updateRequest('c1', { cpuShares: 512n, cpusetCpus: '0-7' });
+  const changed = appendToUpdate(message, exclusive);
+  expect(changed.subarray(0, message.length)).toEqual(message);
+  expect(readUpdateContainer(changed)).toEqual({
+    containerId: 'c1',
+    resources: { shares: 512, cpus: '2-3', mems: '0', quotaUs: -1 },
+  });
+});
+
+test('fields that nobody here knows stay, at every level', () => {
+  // Field 1000 with a text, in the request and in its config.
+  const unknown = [0xc2, 0x3e, 2, 0x68, 0x69];
+  const message = Uint8Array.from([...createRequest('uid/db', 1), ...unknown, 0x12, unknown.length, ...unknown]);
+  const changed = appendToCreate(message, exclusive);
+  expect(changed.subarray(0, message.length)).toEqual(message);
+  expect(readCreateContainer(changed)?.container).toMatchObject({ name: 'db', resources: { cpus: '2-3' } });
+});
+
+test('an empty set never leaves: the runtime would read it as no change', () => {
+  expect(() => appendToCreate(createRequest('uid/db', 1), { cpus: CpuSet.empty })).toThrow(RangeError);
+  expect(() => appendToUpdate(updateRequest('c', {}), { mems: CpuSet.empty })).toThrow(RangeError);
+});
+
+test.each`
+  name                              | request
+  ${'a container without Linux'}    | ${{ podSandboxId: 's', config: { metadata: { name: 'c' } }, sandboxConfig: { linux: {} } }}
+  ${'a pod without Linux'}          | ${{ podSandboxId: 's', config: { metadata: { name: 'c' }, linux: {} }, sandboxConfig: {} }}
+  ${'a container and no pod'}       | ${{ podSandboxId: 's', config: { metadata: { name: 'c' }, linux: {} } }}
+  ${'a request with nothing in it'} | ${{}}
+`('$name is not for us', ({ request }: { request: CreateContainerRequest }) => {
+  const message = CreateContainerRequest.encode(CreateContainerRequest.fromPartial(request)).finish();
+  expect(readCreateContainer(message)).toBeUndefined();
+});
+
+test.each`
+  name            | request
+  ${'no name'}    | ${{ podSandboxId: 's', config: { linux: {} }, sandboxConfig: { linux: {} } }}
+  ${'no sandbox'} | ${{ config: { metadata: { name: 'c' }, linux: {} }, sandboxConfig: { linux: {} } }}
+`('a Linux container with $name is an error', ({ request }: { request: CreateContainerRequest }) => {
+  const message = CreateContainerRequest.encode(CreateContainerRequest.fromPartial(request)).finish();
+  expect(() => readCreateContainer(message)).toThrow(CpusetdError);
+});
+
+test('a pod of another operating system is no event', () => {
+  const linux = RunPodSandboxRequest.encode(
+    RunPodSandboxRequest.fromPartial({ config: { metadata: { uid: 'u' }, linux: { cgroupParent: '/p' } } }),
+  ).finish();
+  expect(readRunPodSandbox(linux)?.('s')).toMatchObject({ sandboxId: 's', uid: 'u', cgroupParent: '/p' });
+  const other = RunPodSandboxRequest.encode(RunPodSandboxRequest.fromPartial({ config: { windows: {} } })).finish();
+  expect(readRunPodSandbox(other)).toBeUndefined();
+});
+
+test('a message cut off anywhere is read or refused as what it is, and never crashes', () => {
+  const message = createRequest('uid/db', 2);
+  for (let length = 0; length < message.length; length++) {
+    try {
+      readCreateContainer(message.subarray(0, length));
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    }
+  }
+});
+
+test('any bytes are read or refused as what they are', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      for (const read of [readCreateContainer, readUpdateContainer, (b: Uint8Array) => readId('x', b)]) {
+        try {
+          read(bytes);
+        } catch (error) {
+          if (!(error instanceof CpusetdError && error.code === 'INVALID_ARGUMENT')) throw error;
+        }
+      }
+    }),
+    { seed: 5, numRuns: 2000 },
+  );
+});
+
+test('states of containers are read from lists and from a status', () => {
+  const {
+    CONTAINER_CREATED: made,
+    CONTAINER_RUNNING: runs,
+    CONTAINER_EXITED: exited,
+    CONTAINER_UNKNOWN: lost,
+  } = ContainerState;
+  const containers = [made, runs, exited, lost].map((state, i) => ({ id: `c${i}`, state, labels: { a: 'b' } }));
+  const list = ListContainersResponse.encode(ListContainersResponse.fromPartial({ containers })).finish();
+  expect([...readListedStates(list)]).toEqual([
+    ['c0', 'other'],
+    ['c1', 'running'],
+    ['c2', 'exited'],
+    ['c3', 'other'],
+  ]);
+  const status = ContainerStatusResponse.encode(
+    ContainerStatusResponse.fromPartial({ status: { id: 'c', state: exited, exitCode: 3 }, info: { info: '{}' } }),
+  ).finish();
+  expect([...readStatusState(status)]).toEqual([['c', 'exited']]);
+});
+
+test.each`
+  name                  | filter                           | want
+  ${'no filter'}        | ${undefined}                     | ${true}
+  ${'an empty filter'}  | ${{}}                            | ${true}
+  ${'one of a sandbox'} | ${{ podSandboxId: 's' }}         | ${false}
+  ${'one of running'}   | ${{ state: { state: 1 } }}       | ${false}
+  ${'one of created'}   | ${{ state: { state: 0 } }}       | ${false}
+  ${'one of labels'}    | ${{ labelSelector: { a: 'b' } }} | ${false}
+`('a list with $name asks for all: $want', ({ filter, want }: { filter: object | undefined; want: boolean }) => {
+  const message = ListContainersRequest.encode(ListContainersRequest.fromPartial(filter ? { filter } : {})).finish();
+  expect(asksForAll(message)).toBe(want);
+});
+
+test.each`
+  what                                     | bytes
+  ${'a filter that nobody here knows yet'} | ${[0x0a, 2, 0x28, 1]}
+  ${'a field that nobody here knows yet'}  | ${[0x10, 1]}
+  ${'an empty filter and something else'}  | ${[0x0a, 0, 0x10, 1]}
+`('a list with $what may be of a part: who is missing in it is not gone', ({ bytes }: { bytes: number[] }) => {
+  expect(asksForAll(Uint8Array.from(bytes))).toBe(false);
+});
+
+test.each`
+  runtime         | parent                                   | want
+  ${'containerd'} | ${'/kubepods/podU'}                      | ${'/kubepods/podU/id'}
+  ${'containerd'} | ${'/kubepods.slice/kubepods-podU.slice'} | ${'kubepods-podU.slice:cri-containerd:id'}
+  ${'cri-o'}      | ${'kubepods-podU.slice'}                 | ${'kubepods-podU.slice:crio:id'}
+  ${'cri-o'}      | ${'/kubepods/podU'}                      | ${'/kubepods/podU/crio-id'}
+  ${'docker'}     | ${'/kubepods/podU'}                      | ${'/kubepods/podU/id'}
+  ${'other'}      | ${'/kubepods/podU'}                      | ${undefined}
+  ${'containerd'} | ${''}                                    | ${undefined}
+`('the cgroup of a container of $runtime in $parent is $want', ({ runtime, parent, want }: Record<string, string>) => {
+  expect(nameCgroupsPath(runtime!, parent!, 'id')).toBe(want);
+});

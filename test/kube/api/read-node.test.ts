@@ -1,0 +1,56 @@
+import pino from 'pino';
+import { askKubelet } from '../../../src/kube/api/read-node';
+import { KubeError, type KubeletConfig } from '../../../src/kube';
+
+type Line = { readonly level: number; readonly because?: string; readonly verb?: string };
+
+async function ask(answers: readonly unknown[]) {
+  const lines: Line[] = [];
+  const heard: KubeletConfig[] = [];
+  const left = [...answers];
+  const once = askKubelet({
+    client: {
+      send: () => {
+        const answer = left.shift();
+        return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+      },
+    },
+    nodeName: 'n1',
+    log: pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as Line) }),
+    onKubeletConfig: (config) => heard.push(config),
+  });
+  for (const _answer of answers) await once();
+  return { lines, heard };
+}
+
+const configz = (fields: object) => ({ kubeletconfig: fields });
+
+test('the configuration is told each time that it comes', async () => {
+  const { lines, heard } = await ask([configz({ cpuManagerPolicy: 'static' }), configz({})]);
+  expect(heard.map(({ cpuManagerPolicy }) => cpuManagerPolicy)).toEqual(['static', 'none']);
+  expect(lines).toEqual([]);
+});
+
+test('a missing right is one line at info, whatever comes in between', async () => {
+  const denied = new KubeError('forbidden', 403);
+  const { lines } = await ask([denied, denied, new KubeError('no answer', 0), denied, configz({}), denied]);
+  expect(lines).toEqual([
+    expect.objectContaining({
+      level: 30,
+      verb: 'get',
+      resource: 'nodes/proxy',
+      lost: expect.stringContaining('the reservation of the kubelet') as string,
+    }),
+  ]);
+});
+
+test('what no kubelet has is said at warn, once as long as it is the same', async () => {
+  const wrong = configz({ kubeReserved: { gpu: '1' } });
+  const { lines, heard } = await ask([wrong, wrong, { kind: 'Pod' }, wrong]);
+  expect(heard).toEqual([]);
+  expect(lines.map(({ level, because }) => [level, because])).toEqual([
+    [40, 'kubeReserved names "gpu"; the kubelet reserves only cpu, memory, ephemeral-storage, pid'],
+    [40, 'the kubelet answered with something that is not its configuration'],
+    [40, 'kubeReserved names "gpu"; the kubelet reserves only cpu, memory, ephemeral-storage, pid'],
+  ]);
+});

@@ -1,0 +1,308 @@
+import pino from 'pino';
+import { CpuSet } from '../../../src/core/cpuset';
+import type { KubeRequest } from '../../../src/kube/api/kube-client';
+import { KubeError } from '../../../src/kube/api/kube-error';
+import type { JsonObject } from '../../../src/kube/json';
+import { communityTopology } from '../../../src/kube/node-resource-topology/community-topology';
+import { craneTopology } from '../../../src/kube/node-resource-topology/crane-topology';
+import type { Report, TopologyKind } from '../../../src/kube/node-resource-topology/topology-resource';
+import { TopologyPublisher } from '../../../src/kube/node-resource-topology/topology-publisher';
+import { mergePatch } from '../../support/kube/merge-patch';
+import { createRandom } from '../../support/random';
+
+// Its times, on a clock of ours. What it writes is tested on the real API server: test/e2e/kube-api.test.ts.
+
+const DEBOUNCE_MS = 30;
+const REFRESH_MS = 5 * 60_000;
+
+let end: AbortController;
+beforeEach(() => {
+  jest.useFakeTimers();
+  end = new AbortController();
+});
+afterEach(() => {
+  end.abort();
+  jest.useRealTimers();
+});
+
+interface Options {
+  readonly kind?: TopologyKind;
+  /** As somebody else left it. */
+  readonly found?: JsonObject;
+  /** The part of an object that the server keeps when it is written. */
+  readonly prune?: (object: JsonObject) => JsonObject;
+  readonly report?: Partial<Report>;
+}
+
+/** One object, stored and merged as the API server does; `forget` deletes it. */
+function publish({ kind = communityTopology, found, prune = (object) => object, report = {} }: Options = {}) {
+  let stored: JsonObject | undefined = found && {
+    ...found,
+    metadata: { name: 'n1', ...metaOf(found), resourceVersion: '1' },
+  };
+  let version = 1;
+  let available = 4;
+  let more = report;
+  const calls: string[] = [];
+  const bodies: JsonObject[] = [];
+  const logged: { readonly level: number; readonly msg: string }[] = [];
+  const send = ({ method, body }: KubeRequest): Promise<unknown> => {
+    calls.push(method);
+    if (stored === undefined && method !== 'POST') return Promise.reject(new KubeError('absent', 404));
+    if (method === 'GET') return Promise.resolve(stored);
+    bodies.push(body as JsonObject);
+    const asked = metaOf(body as JsonObject)['resourceVersion'];
+    if (asked !== undefined && asked !== metaOf(stored!)['resourceVersion'])
+      return Promise.reject(new KubeError('changed', 409));
+    const merged = prune(mergePatch(stored ?? {}, body) as JsonObject);
+    stored = { ...merged, metadata: { ...metaOf(merged), resourceVersion: String(++version) } };
+    return Promise.resolve(stored);
+  };
+  const publisher = new TopologyPublisher({
+    client: { send },
+    kind,
+    nodeName: 'n1',
+    node: () => ({ name: 'n1', uid: 'u1', labels: {} }),
+    report: (node) => ({
+      node,
+      kubeletIsStatic: false,
+      resources: {
+        zones: [
+          {
+            id: 0,
+            cpu: { capacity: 8, allocatable: 7, available },
+            memoryBytes: 2 ** 30,
+            reservedCpus: 1,
+            unannounced: 7 - available,
+            withheld: 0,
+            distances: new Map(),
+          },
+        ],
+        topologyPolicy: 'none',
+        topologyScope: 'container',
+        pins: true,
+        reserved: CpuSet.empty,
+      },
+      ...more,
+    }),
+    log: pino(
+      { level: 'debug' },
+      { write: (line: string) => void logged.push(JSON.parse(line) as (typeof logged)[0]) },
+    ),
+    signal: end.signal,
+  });
+  return {
+    touch: () => publisher.touch(),
+    become: (count: number) => {
+      available = count;
+      publisher.touch();
+    },
+    report: (next: Partial<Report>) => {
+      more = next;
+      publisher.touch();
+    },
+    forget: () => (stored = undefined),
+    takeCalls: () => calls.splice(0),
+    takeBodies: () => bodies.splice(0),
+    stored: () => stored!,
+    logged,
+  };
+}
+
+function metaOf(object: JsonObject): JsonObject {
+  return object['metadata'] as JsonObject;
+}
+
+/** So many touches, each of which has the time to be published. */
+async function touchOften({ touch }: { touch: () => void }, times = 20): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    touch();
+    await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
+  }
+}
+
+test('changes are written as one, 30 ms after the first of them, and not before', async () => {
+  const { become, takeCalls } = publish();
+  become(4);
+  await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
+  expect(takeCalls()).toEqual(['GET', 'POST']);
+  become(3);
+  await jest.advanceTimersByTimeAsync(DEBOUNCE_MS - 1);
+  become(2);
+  expect(takeCalls()).toEqual([]);
+  await jest.advanceTimersByTimeAsync(1);
+  expect(takeCalls()).toEqual(['PATCH']);
+  await jest.advanceTimersByTimeAsync(REFRESH_MS / 2);
+  expect(takeCalls()).toEqual([]);
+});
+
+test('it is read again every five minutes, and written when somebody deleted it', async () => {
+  const { become, forget, takeCalls } = publish();
+  become(4);
+  await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
+  expect(takeCalls()).toEqual(['GET', 'POST']);
+  await jest.advanceTimersByTimeAsync(REFRESH_MS - 1);
+  expect(takeCalls()).toEqual([]);
+  await jest.advanceTimersByTimeAsync(1);
+  expect(takeCalls()).toEqual(['GET']);
+  forget();
+  await jest.advanceTimersByTimeAsync(REFRESH_MS);
+  expect(takeCalls()).toEqual(['GET', 'POST']);
+});
+
+test('an object that is deleted under a patch is made again at once', async () => {
+  const { become, forget, takeCalls } = publish();
+  become(4);
+  await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
+  takeCalls();
+  forget();
+  become(3);
+  await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
+  expect(takeCalls()).toEqual(['PATCH', 'GET', 'POST']);
+});
+
+/** As crane-agent leaves it: its owner, its own words and amounts. */
+const LEFT_BY_CRANE: JsonObject = {
+  metadata: {
+    ownerReferences: [
+      { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u1', controller: true, blockOwnerDeletion: true },
+    ],
+  },
+  craneManagerPolicy: { cpuManagerPolicy: 'Static', topologyManagerPolicy: 'SingleNUMANodePodLevel' },
+  reserved: { cpu: '500m', memory: '1Gi', 'ephemeral-storage': '1Gi' },
+  attributes: { 'go.crane.io/reserved-system-cpus': '0', 'example.com/rack': 'r7' },
+  zones: [
+    {
+      name: 'node0',
+      type: 'Node',
+      costs: [{ name: 'node0', value: 10 }],
+      resources: {
+        capacity: { cpu: '8', memory: '1Gi' },
+        allocatable: { cpu: '7500m', memory: '0' },
+        reservedCPUNums: 1,
+      },
+    },
+  ],
+};
+
+/** As node-feature-discovery or resource-topology-exporter leave it. */
+const LEFT_BY_EXPORTER: JsonObject = {
+  metadata: {
+    annotations: { 'topology.node.k8s.io/fingerprint': 'pfp0v001old', 'example.com/note': 'kept' },
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Namespace', name: 'nfd', uid: 'u-nfd' }],
+  },
+  topologyPolicies: ['None'],
+  attributes: [
+    { name: 'topologyManagerScope', value: 'pod' },
+    { name: 'topologyManagerMaxNUMANodes', value: '16' },
+    { name: 'nodeTopologyPodsFingerprint', value: 'pfp0v001old' },
+    { name: 'topologyManagerScope', value: 'twice' },
+  ],
+  zones: [{ name: 'node-0', type: 'Node', attributes: [{ name: 'x', value: 'y' }], resources: [] }],
+};
+
+describe('an object of somebody else', () => {
+  test.each([
+    ['crane', craneTopology, LEFT_BY_CRANE],
+    ['community', communityTopology, LEFT_BY_EXPORTER],
+  ] as const)('%s: one patch takes it over, and then none for any number of touches', async (_name, kind, found) => {
+    const publisher = publish({ kind, found });
+    await touchOften(publisher);
+    expect(publisher.takeCalls()).toEqual(['GET', 'PATCH']);
+  });
+
+  test('crane: our keys that are gone are removed, others stay', async () => {
+    const publisher = publish({ kind: craneTopology, found: LEFT_BY_CRANE });
+    await touchOften(publisher, 1);
+    expect(publisher.takeBodies()).toEqual([
+      {
+        metadata: { resourceVersion: '1' },
+        reserved: { cpu: '0', memory: null, 'ephemeral-storage': null },
+        attributes: { 'go.crane.io/reserved-system-cpus': '' },
+        zones: [expect.objectContaining({ name: 'node0' })],
+      },
+    ]);
+    expect(publisher.stored()).toMatchObject({
+      reserved: { cpu: '0' },
+      attributes: { 'example.com/rack': 'r7' },
+      metadata: LEFT_BY_CRANE['metadata'] as object,
+    });
+  });
+
+  test('community: attributes of ours take their places, others keep theirs, and the older fingerprint goes', async () => {
+    const publisher = publish({ found: LEFT_BY_EXPORTER, report: { fingerprint: 'pfp0v001new' } });
+    await touchOften(publisher, 1);
+    expect(publisher.stored()['attributes']).toEqual([
+      { name: 'topologyManagerScope', value: 'container' },
+      { name: 'topologyManagerMaxNUMANodes', value: '16' },
+      { name: 'nodeTopologyPodsFingerprint', value: 'pfp0v001new' },
+      { name: 'topologyManagerPolicy', value: 'none' },
+      { name: 'nodeTopologyPodsFingerprintMethod', value: 'all' },
+    ]);
+    expect(metaOf(publisher.stored())).toMatchObject({
+      annotations: { 'example.com/note': 'kept' },
+      ownerReferences: [
+        { kind: 'Namespace', uid: 'u-nfd' },
+        { kind: 'Node', uid: 'u1' },
+      ],
+    });
+    expect(JSON.stringify(publisher.stored())).not.toContain('pfp0v001old');
+    publisher.report({}); // the pods are not known any more
+    await touchOften(publisher, 3);
+    expect(JSON.stringify(publisher.stored())).not.toContain('Fingerprint');
+    expect(publisher.takeCalls()).toEqual(['GET', 'PATCH', 'PATCH']);
+  });
+
+  test('what the kubelet reserves no more is removed', async () => {
+    const kubelet = { cpuManagerPolicy: 'none', reservedMilliCpu: 0 } as const;
+    const publisher = publish({
+      kind: craneTopology,
+      report: { kubelet: { ...kubelet, reserved: { memory: 5, pid: 9 } } },
+    });
+    await touchOften(publisher, 2);
+    publisher.report({ kubelet: { ...kubelet, reserved: { memory: 5 } } });
+    await touchOften(publisher, 2);
+    expect(publisher.takeCalls()).toEqual(['GET', 'POST', 'PATCH']);
+    expect(publisher.takeBodies()[1]).toMatchObject({ reserved: { pid: null } });
+    expect(publisher.stored()).toMatchObject({ reserved: { cpu: '0', memory: '5' } });
+  });
+
+  test('a Node that was made anew is the owner instead of the one that is no more', async () => {
+    const owner = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u-before' };
+    const publisher = publish({ found: { metadata: { ownerReferences: [owner] } } });
+    await touchOften(publisher, 1);
+    expect(metaOf(publisher.stored())['ownerReferences']).toEqual([{ ...owner, uid: 'u1' }]);
+  });
+
+  test.each([craneTopology, communityTopology])(
+    '$name: what the server drops is not sent again, and is told of once',
+    async (kind) => {
+      // A definition that knows fewer fields.
+      const publisher = publish({ kind, prune: ({ attributes: _a, reserved: _r, ...rest }) => rest });
+      await touchOften(publisher);
+      expect(publisher.takeCalls()).toEqual(['GET', 'POST']);
+      publisher.become(2);
+      await touchOften(publisher);
+      expect(publisher.takeCalls()).toEqual(['PATCH']);
+      const warned = publisher.logged.filter(({ msg }) => msg.startsWith('the API server does not keep'));
+      expect(warned).toHaveLength(1);
+    },
+  );
+});
+
+test('changes and touches in any order: never more patches than changes', async () => {
+  const publisher = publish();
+  const random = createRandom(3);
+  let [changes, last] = [1, 4]; // creating is one
+  for (let i = 0; i < 500; i++) {
+    if (random.chance(0.2)) {
+      const next = random.int(0, 7);
+      if (next !== last) changes++;
+      publisher.become((last = next));
+    } else publisher.touch();
+    await jest.advanceTimersByTimeAsync(random.int(0, DEBOUNCE_MS));
+  }
+  const writes = publisher.takeCalls().filter((method) => method !== 'GET');
+  expect(writes.length).toBeGreaterThan(20);
+  expect(writes.length).toBeLessThanOrEqual(changes);
+});

@@ -1,0 +1,165 @@
+import pino from 'pino';
+import type { KubeRequest } from '../../../src/kube/api/kube-client';
+import { KubeError } from '../../../src/kube/api/kube-error';
+import { EventRecorder, type PodNews } from '../../../src/kube/reporting/event-recorder';
+import { until } from '../../support/kube/until';
+
+let end: AbortController;
+beforeEach(() => (end = new AbortController()));
+afterEach(() => end.abort());
+
+function news(message = 'asked for 2', uid = 'u'): PodNews {
+  const pod = { uid, namespace: 'ns', name: `pod-${uid}` };
+  return { pod, container: 'main', type: 'Warning', reason: 'CpusRefused', message };
+}
+
+/** A recorder whose API server answers as `answer` says. */
+function record(answer: (call: KubeRequest) => unknown = () => ({})) {
+  const calls: KubeRequest[] = [];
+  const dropped: number[] = [];
+  const rights: string[] = [];
+  let clock = 0;
+  const recorder = new EventRecorder({
+    client: { send: async (call) => (calls.push(call), answer(call)) },
+    nodeName: 'n1',
+    log: pino(
+      { level: 'info' },
+      {
+        write: (line: string) => {
+          const { level, events, verb, resource } = JSON.parse(line) as Record<string, unknown>;
+          if (typeof events === 'number') dropped.push(events);
+          else rights.push(`${String(level)} ${String(verb)} ${String(resource)}`);
+        },
+      },
+    ),
+    signal: end.signal,
+    now: () => new Date(Date.UTC(2026, 0, 1, 0, 0, clock++)).toISOString(),
+    gatherMs: 20,
+  });
+  return { recorder, calls, dropped, rights };
+}
+
+test('an event names the pod, the container, the node, and when', async () => {
+  const { recorder, calls } = record();
+  recorder.record(news());
+  await until(() => calls.length === 1, 'written');
+  expect(calls[0]).toMatchObject({
+    method: 'POST',
+    path: '/api/v1/namespaces/ns/events',
+    body: {
+      metadata: { namespace: 'ns' },
+      involvedObject: { kind: 'Pod', uid: 'u', namespace: 'ns', name: 'pod-u', fieldPath: 'spec.containers{main}' },
+      type: 'Warning',
+      reason: 'CpusRefused',
+      message: 'asked for 2',
+      count: 1,
+      firstTimestamp: '2026-01-01T00:00:00.000Z',
+      lastTimestamp: '2026-01-01T00:00:00.000Z',
+      source: { component: 'cpusetd', host: 'n1' },
+    },
+  });
+});
+
+test('the same again is counted up: gathered before it is written, by a patch afterwards', async () => {
+  const { recorder, calls } = record(({ method }) => (method === 'POST' ? { metadata: { name: 'made' } } : {}));
+  for (let i = 0; i < 3; i++) recorder.record(news());
+  await until(() => calls.length === 1, 'written');
+  expect(calls[0]?.body).toMatchObject({ count: 3, lastTimestamp: '2026-01-01T00:00:02.000Z' });
+  for (let i = 0; i < 2; i++) recorder.record(news());
+  await until(() => calls.length === 2, 'counted');
+  expect(calls[1]).toMatchObject({
+    method: 'PATCH',
+    path: '/api/v1/namespaces/ns/events/made',
+    body: { count: 5, lastTimestamp: '2026-01-01T00:00:04.000Z' },
+  });
+});
+
+test('an event that has expired in the API server is written anew', async () => {
+  const { recorder, calls } = record(({ method }) => {
+    if (method === 'PATCH') throw new KubeError('gone', 404);
+    return { metadata: { name: 'made' } };
+  });
+  recorder.record(news());
+  await until(() => calls.length === 1, 'written');
+  recorder.record(news());
+  await until(() => calls.length === 3, 'written anew');
+  expect(calls.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
+});
+
+test('one pod can’t flood the cluster, and does not keep others from being heard', async () => {
+  const { recorder, calls, dropped } = record();
+  for (let i = 0; i < 50; i++) recorder.record(news(`news ${i}`));
+  recorder.record(news('hello', 'other'));
+  await until(() => calls.some(({ body }) => JSON.stringify(body).includes('hello')), 'the other is heard');
+  expect(calls).toHaveLength(11);
+  expect(dropped).toEqual([40]);
+});
+
+test.each([
+  ['an API server that is away is tried again, and given up', new KubeError('away', 0), 3],
+  ['what it refuses is not', new KubeError('forbidden', 403), 1],
+  ['when it asks to slow down, tried again', new KubeError('slow', 429), 3],
+])('%s', async (_name, error, times) => {
+  const { recorder, calls } = record(() => {
+    throw error;
+  });
+  recorder.record(news());
+  await until(() => calls.length === times, 'tried');
+  recorder.record(news('later', 'other'));
+  await until(() => calls.some(({ body }) => JSON.stringify(body).includes('later')), 'the next one');
+  expect(calls.filter(({ body }) => JSON.stringify(body).includes('asked for'))).toHaveLength(times);
+});
+
+test('a long message is cut, and names stay names', async () => {
+  const { recorder, calls } = record();
+  recorder.record({ ...news('x'.repeat(5_000)), pod: { uid: 'u', namespace: 'ns', name: 'n'.repeat(253) } });
+  await until(() => calls.length === 1, 'written');
+  const { message, metadata } = calls[0]?.body as { message: string; metadata: { name: string } };
+  expect(message).toHaveLength(1_024);
+  expect(metadata.name.length).toBeLessThanOrEqual(253);
+});
+
+test('a log that throws keeps no later event from being written', async () => {
+  const calls: KubeRequest[] = [];
+  let isBroken = true;
+  let blows = 0;
+  const recorder = new EventRecorder({
+    client: { send: async (call) => (calls.push(call), {}) },
+    nodeName: 'n1',
+    log: {
+      warn: () => {
+        if (!isBroken) return;
+        blows++;
+        throw new Error('a fault of our own');
+      },
+      error: () => undefined,
+      debug: () => undefined,
+    } as unknown as ConstructorParameters<typeof EventRecorder>[0]['log'],
+    signal: end.signal,
+    now: () => '2026-01-01T00:00:00.000Z',
+    gatherMs: 5,
+  });
+  for (let i = 0; i < 12; i++) recorder.record(news(`${i}`)); // more than a pod may have: the rest is counted in the log
+  await until(() => blows > 0, 'the log is broken');
+  isBroken = false;
+  await until(() => calls.length === 10, 'written all the same');
+});
+
+test('a missing right is said once at info, by its verb, and events of it are not tried again', async () => {
+  let mayCreate = true;
+  const { recorder, calls, rights } = record(({ method }) => {
+    if (method === 'PATCH' || !mayCreate) throw new KubeError('forbidden', 403);
+    return { metadata: { name: 'made' } };
+  });
+  for (let i = 1; i <= 3; i++) {
+    recorder.record(news());
+    await until(() => calls.length === i, 'tried');
+  }
+  expect(rights).toEqual(['30 patch events']);
+  mayCreate = false;
+  for (let i = 4; i <= 6; i++) {
+    recorder.record(news(`another ${i}`));
+    await until(() => calls.length === i, 'tried');
+  }
+  expect(rights).toEqual(['30 patch events', '30 create events']);
+});

@@ -1,0 +1,129 @@
+import pino from 'pino';
+import type { KubeRequest } from '../../../src/kube/api/kube-client';
+import { KubeError } from '../../../src/kube/api/kube-error';
+import { NodeCondition, type NodeState } from '../../../src/kube/reporting/node-condition';
+import { until } from '../../support/kube/until';
+
+let end: AbortController;
+beforeEach(() => (end = new AbortController()));
+afterEach(() => end.abort());
+
+function watch(answer: () => unknown = () => ({})) {
+  const calls: KubeRequest[] = [];
+  const lines: { readonly level: number; readonly verb?: string; readonly resource?: string }[] = [];
+  let state: NodeState = { ready: true, reason: 'Pinning', message: 'fine' };
+  let second = 0;
+  let isBroken = false;
+  let asked = 0;
+  const condition = new NodeCondition({
+    client: { send: async (call) => (calls.push(call), answer()) },
+    nodeName: 'n1',
+    state: () => {
+      if (!isBroken) return state;
+      asked++;
+      throw new Error('a fault of our own');
+    },
+    log: pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[0]) }),
+    signal: end.signal,
+    now: () => new Date(Date.UTC(2026, 0, 1, 0, 0, second++)).toISOString(),
+    debounceMs: 5,
+  });
+  const told = () =>
+    calls.map(({ body }) => (body as { status: { conditions: Record<string, string>[] } }).status.conditions[0]!);
+  return {
+    condition,
+    calls,
+    lines,
+    told,
+    become: (next: NodeState) => (state = next),
+    breakState: (broken: boolean) => (isBroken = broken),
+    timesAsked: () => asked,
+  };
+}
+
+test('it is written by a patch of the status that leaves other conditions alone', async () => {
+  const { condition, calls } = watch();
+  condition.touch();
+  await until(() => calls.length === 1, 'written');
+  expect(calls[0]).toMatchObject({
+    method: 'PATCH',
+    path: '/api/v1/nodes/n1/status',
+    contentType: 'application/strategic-merge-patch+json',
+    body: { status: { conditions: [{ type: 'CpusetdReady', status: 'True', reason: 'Pinning', message: 'fine' }] } },
+  });
+});
+
+test('only a change is written, and the transition is when ready changed', async () => {
+  const { condition, told, become } = watch();
+  condition.touch();
+  await until(() => told().length === 1, 'written');
+  condition.touch();
+  become({ ready: true, reason: 'Pinning', message: 'still fine' });
+  condition.touch();
+  await until(() => told().length === 2, 'the other message');
+  become({ ready: false, reason: 'Alarm', message: 'look' });
+  condition.touch();
+  await until(() => told().length === 3, 'not ready');
+  const [first, second, third] = told();
+  expect(told().map(({ status }) => status)).toEqual(['True', 'True', 'False']);
+  expect(second!['lastTransitionTime']).toBe(first!['lastTransitionTime']);
+  expect(third!['lastTransitionTime']).not.toBe(first!['lastTransitionTime']);
+});
+
+test('what could not be written is written later, as it is then', async () => {
+  let failures = 1;
+  const { condition, told, become } = watch(() => {
+    if (failures-- > 0) throw new KubeError('away', 0);
+    return {};
+  });
+  condition.touch();
+  await until(() => told().length === 1, 'tried');
+  become({ ready: false, reason: 'Alarm', message: 'look' });
+  condition.touch();
+  await until(() => told().length === 2, 'written');
+  expect(told()[1]).toMatchObject({ status: 'False' });
+});
+
+test('a state that can’t be told is asked for again, and throws to nobody', async () => {
+  const { condition, calls, breakState, timesAsked } = watch();
+  breakState(true);
+  expect(() => condition.touch()).not.toThrow();
+  await until(() => timesAsked() > 2, 'asked again');
+  expect(calls).toEqual([]);
+  breakState(false);
+  await until(() => calls.length === 1, 'written');
+});
+
+test('it is written again every five minutes, as a sign of life', async () => {
+  jest.useFakeTimers();
+  try {
+    const { condition, told } = watch();
+    condition.touch();
+    await jest.advanceTimersByTimeAsync(10);
+    expect(told()).toHaveLength(1);
+    await jest.advanceTimersByTimeAsync(5 * 60_000 - 10);
+    expect(told()).toHaveLength(1);
+    await jest.advanceTimersByTimeAsync(10);
+    expect(told()).toHaveLength(2);
+    await jest.advanceTimersByTimeAsync(60 * 60_000);
+    expect(told()).toHaveLength(14);
+    const [first, second] = told();
+    expect(second!['lastHeartbeatTime']).not.toBe(first!['lastHeartbeatTime']);
+    expect(second!['lastTransitionTime']).toBe(first!['lastTransitionTime']);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test('a missing right is said once at info, and it is tried again', async () => {
+  let mayPatch = false;
+  const { condition, calls, lines } = watch(() => {
+    if (!mayPatch) throw new KubeError('forbidden', 403);
+    return {};
+  });
+  condition.touch();
+  await until(() => calls.length === 2, 'tried twice');
+  mayPatch = true;
+  await until(() => calls.length === 3, 'tried again');
+  expect(lines).toEqual([expect.objectContaining({ level: 30, verb: 'patch', resource: 'nodes/status' })]);
+});
