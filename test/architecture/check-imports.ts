@@ -12,7 +12,7 @@ interface Import {
 }
 
 /** The layers that each layer may import, beside itself. Adapters do not know each other. */
-const LAYERS: Readonly<Record<string, readonly string[]>> = {
+export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   state: ['core'],
   wire: ['core', 'gen'],
@@ -28,7 +28,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The same for the rooms of `app`: its folders, and the files beside them. Each room may import the rooms that stand before it here. */
-const APP_ROOMS: Readonly<Record<string, readonly string[]>> = {
+export const APP_ROOMS: Readonly<Record<string, readonly string[]>> = {
   config: [],
   alarms: [],
   log: [],
