@@ -8,7 +8,8 @@ import { decodeExplanation, encodeExplainQuery } from '../codec/explain';
 import { decodeChange, decodeStatus } from '../codec/status';
 import { decodeTopology } from '../codec/topology';
 import type { ServingStatus } from '../health-state';
-import type { ExplainQuery, Explanation, Status, StatusChange, TopologyStatus } from '../model/status';
+import type { ExplainQuery, Explanation } from '../model/explanation';
+import type { Status, StatusChange, TopologyStatus } from '../model/status';
 
 const CALL_TIMEOUT_MS = 5_000;
 /** Enough for the status of thousands of containers. */

@@ -1,11 +1,5 @@
-import type {
-  ContainerExplanation,
-  ContainerStatus,
-  Explanation,
-  IdleAssignment,
-  RefusedContainer,
-  ZoneRoom,
-} from '../../admin/model/status';
+import type { ContainerExplanation, Explanation, RefusedContainer, ZoneRoom } from '../../admin/model/explanation';
+import type { ContainerStatus, IdleAssignment } from '../../admin/model/status';
 import type { AllocationStep } from '../../core/allocation/take';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';

@@ -1,4 +1,4 @@
-import type { ExplainQuery } from '../../admin/model/status';
+import type { ExplainQuery } from '../../admin/model/explanation';
 import { UsageError } from '../context';
 
 /** What `cpusetd explain` was given. */

@@ -1,5 +1,5 @@
+import type { Connection } from '../../net/connection-state';
 import type {
-  Connection,
   ContainerStatus,
   NodeStatus,
   Observation,
