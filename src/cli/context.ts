@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream';
 import type { Config, OptionsInForce, PlaceOf } from '../app/config';
 import { showText } from '../core/show-text';
 
-/** What a command works with. */
+/** The environment of a command. */
 export interface CliContext {
   readonly stdin: NodeJS.ReadableStream;
   readonly stdout: Writable & { readonly isTTY?: boolean };
@@ -33,15 +33,15 @@ export class UsageError extends Error {
   }
 }
 
-/** What is wrong may quote a whole value of somebody else. */
+/** Longest message, since it may quote a value of any length. */
 const LONGEST_COMPLAINT = 4_096;
 
-/** Says what is wrong, a line for each fault. */
+/** Prints the faults, each on a line. */
 export function complain(stderr: Writable, ...faults: readonly string[]): void {
   for (const fault of faults) stderr.write(`cpusetd: ${showText(fault, LONGEST_COMPLAINT)}\n`);
 }
 
-/** Writes, and waits when the reader is slower than we are. */
+/** Writes, and waits for a reader that is slower. */
 export async function write(out: Writable, text: string): Promise<void> {
   if (out.write(text)) return;
   await new Promise<void>((resolve) => out.once('drain', resolve));

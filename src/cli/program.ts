@@ -41,7 +41,7 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
       writeErr: (text) => void context.stderr.write(text),
       outputError: (text, print) => print(showLines(text.replace(/^error: /, 'cpusetd: '))),
     });
-  // Subcommands inherit what is set above only when they are made by `program.command`.
+  // Subcommands inherit these settings only when `program.command` makes them.
   addRunCommand(program, context);
   addStatusCommand(program, context);
   addTopologyCommand(program, context);
@@ -56,7 +56,7 @@ function createProgram(context: CliContext, exit: (status: ExitStatus) => void):
   return program.showHelpAfterError('See cpusetd --help.');
 }
 
-/** Help that was asked for is an answer; help because nothing was asked is not. */
+/** Help on request is an answer; help because no command was given is not. */
 function isHelp({ code }: CommanderError, args: readonly string[]): boolean {
   return (
     code === 'commander.helpDisplayed' || code === 'commander.version' || (code === 'commander.help' && args.length > 0)

@@ -14,6 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { systemCodeOf } from '../core/system-errors';
 import { readBounded } from '../state';
 import { identifySocket } from './identify-socket';
 import { HostLockError, openOwnDirectory } from './own-directory';
@@ -160,7 +161,7 @@ interface Run {
 
 function judge(place: string, { status, stdout, stderr, error }: Run): number | undefined {
   if (error || status === 127) {
-    const code = error ? ((error as NodeJS.ErrnoException).code ?? 'unknown error') : 'ENOENT';
+    const code = error ? (systemCodeOf(error) ?? 'unknown error') : 'ENOENT';
     throw new HostLockError(
       `${place}: the command "flock" cannot be run (${code}); it guards against a second cpusetd on the node: ` +
         `install it (package util-linux) and have it on PATH`,
@@ -189,7 +190,7 @@ function openLockFile(path: string): number {
   try {
     fd = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
   } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    const code = systemCodeOf(error) ?? 'unknown error';
     const remedy =
       code === 'EROFS' ? 'mount it writable, or set --lock-dir' : 'if it is no plain file of ours, remove it';
     throw new HostLockError(`${path}: the lock file cannot be opened (${code}); ${remedy}`, { cause: error });

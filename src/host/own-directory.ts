@@ -1,5 +1,6 @@
 import { closeSync, constants, fchmodSync, fstatSync, openSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { meaningOf, systemCodeOf } from '../core/system-errors';
 import { makeDirectoryDurably, nodeFsOps } from '../state';
 
 /** What keeps us from guarding the node could not be had. The message says what is missing. */
@@ -35,21 +36,14 @@ export function openOwnDirectory(path: string): OwnDirectory {
   }
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  EEXIST: 'something that is no directory is there',
-  ENOTDIR: 'a part of the path is no directory',
-  EROFS: 'the directory is not there, and the file system is mounted read-only',
-  EACCES: 'permission is denied',
-};
-
 function open(dir: string): number {
   try {
     makeDirectoryDurably(nodeFsOps, dir);
     return openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY);
   } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    const code = systemCodeOf(error) ?? 'unknown error';
     throw new HostLockError(
-      `${dir}: ${REASONS[code] ?? 'the directory is not there and cannot be made, or cannot be opened'} (${code}); cpusetd needs ` +
+      `${dir}: ${meaningOf('open a directory', code) ?? 'the directory is not there and cannot be made, or cannot be opened'} (${code}); cpusetd needs ` +
         'a directory of its own: set another --state-dir or --lock-dir, whichever this is',
       { cause: error },
     );
@@ -73,7 +67,7 @@ function closeToOthers(dir: string, fd: number): string[] {
     fchmodSync(fd, mode & 0o7777 & ~WRITABLE_BY_OTHERS);
     return [`${dir} had mode ${shown}: others could write to it, and can't any more`];
   } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    const code = systemCodeOf(error) ?? 'unknown error';
     if (code === 'EROFS') return [`${dir} has mode ${shown}, and the file system is read-only; run: chmod go-w ${dir}`];
     throw new HostLockError(`${dir}: others may write to the directory (mode ${shown}); run: chmod go-w ${dir}`, {
       cause: error,

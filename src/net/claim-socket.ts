@@ -1,22 +1,11 @@
-import {
-  chmodSync,
-  existsSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  statSync,
-  type BigIntStats,
-} from 'node:fs';
+import { chmodSync, linkSync, lstatSync, mkdtempSync, renameSync, rmSync, type BigIntStats } from 'node:fs';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 
 import { CpusetdError } from '../core/errors';
-
-/** Longest path of a unix socket that Linux takes: sun_path without its final zero byte. */
-const MAX_PATH_BYTES = 107;
+import { meaningOf, systemCodeOf } from '../core/system-errors';
+import { makeWithParents } from '../state/fs-ops';
+import { MAX_SOCKET_PATH_BYTES } from './connect-unix';
 
 /**
  * What is at the path of a unix socket: `live` a process that listens, `stale` the file of one that is gone,
@@ -57,7 +46,7 @@ export async function probeSocket(path: string): Promise<SocketPresence> {
 export async function claimSocket(path: string, listen: (path: string) => Promise<unknown>): Promise<() => void> {
   const parent = dirname(path);
   const longest = Math.max(Buffer.byteLength(path), Buffer.byteLength(join(parent, '.XXXXXX/s')));
-  if (longest > MAX_PATH_BYTES) {
+  if (longest > MAX_SOCKET_PATH_BYTES) {
     throw new CpusetdError(
       'INVALID_ARGUMENT',
       `can't listen on ${path}: the path is too long for a socket; use a shorter one`,
@@ -66,7 +55,7 @@ export async function claimSocket(path: string, listen: (path: string) => Promis
   let made: Made;
   try {
     refuseTaken(path, await probeSocket(path));
-    makeFolder(parent);
+    makeWithParents(parent, 0o755);
     const folder = mkdtempSync(`${parent}/.`);
     try {
       const bound = join(folder, 's');
@@ -115,7 +104,7 @@ async function putInPlace(bound: string, path: string, aside: string): Promise<v
       linkSync(bound, path);
       return;
     } catch (error) {
-      const { code = '' } = error as NodeJS.ErrnoException;
+      const code = systemCodeOf(error) ?? '';
       if (NO_LINKS.has(code)) {
         renameSync(bound, path);
         return;
@@ -139,7 +128,7 @@ function takeAway({ ino, birthtimeNs }: BigIntStats, path: string, aside: string
   try {
     renameSync(path, aside);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return; // somebody else did
+    if (systemCodeOf(error) === 'ENOENT') return; // somebody else did
     throw error;
   }
   const moved = lstatSync(aside, { bigint: true });
@@ -147,29 +136,9 @@ function takeAway({ ino, birthtimeNs }: BigIntStats, path: string, aside: string
   rmSync(aside);
 }
 
-/** Not Node's own way with parents: that spins for ever where a file system makes no folders, as in /proc. */
-function makeFolder(path: string): void {
-  if (existsSync(path)) return;
-  makeFolder(dirname(path));
-  try {
-    mkdirSync(path, 0o755);
-  } catch (error) {
-    const isThere = statSync(path, { throwIfNoEntry: false })?.isDirectory(); // of another that starts now
-    if (isThere !== true) throw error;
-  }
-}
-
 function inTheWay(path: string, error: unknown): CpusetdError {
-  const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-  const message = `can't listen on ${path}: ${REASONS[code] ?? code}; check the path and its folder, or choose another path`;
+  const code = systemCodeOf(error) ?? 'unknown error';
+  const reason = meaningOf('listen on a unix socket', code) ?? code;
+  const message = `can't listen on ${path}: ${reason}; check the path and its folder, or choose another path`;
   return new CpusetdError('FAILED_PRECONDITION', message, { cause: error });
 }
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied',
-  EPERM: 'not permitted',
-  ENOTDIR: 'a part of the path is not a folder',
-  EEXIST: 'a part of the path is not a folder',
-  EROFS: 'the file system is read-only',
-  ENOSPC: 'no space left on the device',
-};

@@ -1,105 +1,146 @@
 import type { Client } from '@grpc/grpc-js';
 import { CpusetdError } from '../core/errors';
-import { toCriError } from './grpc-error';
+import { explainFailureOf, toCallError, type ExplainFailure } from './grpc-error';
 
 /** A generated codec, as far as a call needs it. */
-interface Codec<T> {
+export interface Codec<T> {
   encode(message: T): { finish(): Uint8Array };
-  decode(bytes: Uint8Array): T;
+  decode(bytes: Buffer): T;
 }
 
 /** One method of a generated service definition. */
-export interface UnaryMethod<Request, Answer> {
+export interface GrpcMethod<Request, Answer> {
   readonly name: string;
   readonly requestType: Codec<Request>;
   readonly responseType: Codec<Answer>;
 }
 
+export interface GrpcClientOptions {
+  /** Path of the unix socket, with or without `unix://`. */
+  readonly endpoint: string;
+  /** Full name of the service that is called, e.g. `runtime.v1.RuntimeService`. */
+  readonly service: string;
+  /** The peer as error messages name it, e.g. "the runtime". */
+  readonly peer: string;
+  /** Makes the messages of errors; by default they name peer, method and status. */
+  readonly explain?: ExplainFailure;
+  /** Longest answer that is accepted; 16 MiB by default, as in the kubelet's clients. */
+  readonly maxAnswerBytes?: number;
+}
+
 export interface CallOptions {
-  /** 10,000 unless told; the runtime is told too. */
+  /** 10,000 by default. The peer gets this deadline too. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Wait (within the time) for a runtime that is away, instead of failing at once with UNAVAILABLE. */
+  /** Wait, within the time, for a peer that is away, instead of failing at once with UNAVAILABLE. */
   readonly waitForReady?: boolean;
+  /** Another service of the same peer. */
+  readonly service?: string;
 }
 
-/** A connection to one gRPC service on a unix socket. It connects with the first call and again whenever it was lost. */
-export interface Channel {
-  /** @throws {CpusetdError} with the runtime's status, DEADLINE_EXCEEDED, CANCELLED or UNAVAILABLE */
-  call<Request, Answer>(method: UnaryMethod<Request, Answer>, request: Request, options?: CallOptions): Promise<Answer>;
-  /** Ends the connection and fails what is in flight. Closing twice is harmless. */
-  close(): void;
-}
+const DEFAULT_TIMEOUT_MS = 10_000;
+const DEFAULT_MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-const defaultTimeoutMs = 10_000;
-
-// What the kubelet's own client uses.
-const clientOptions = {
-  'grpc.max_receive_message_length': 16 * 1024 * 1024,
+/** The reconnect times of the kubelet's clients. */
+const CONNECTION_OPTIONS = {
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.min_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 3000,
-  'grpc.use_local_subchannel_pool': 1, // closing one client ends its connection, whoever else talks to the same socket
+  'grpc.use_local_subchannel_pool': 1, // closing one client ends its connection, whoever else uses the same socket
 };
 
 /**
- * Opens nothing yet: the gRPC library, slow to load, is imported by the first call, so that a daemon that registers as an
- * NRI plugin does not wait for it.
+ * A connection to a gRPC server on a unix socket. It connects with the first call, and again after it was lost.
  *
- * @param endpoint path of the unix socket, with or without `unix://`
- * @param service full name, e.g. `runtime.v1.RuntimeService`
+ * The gRPC library is slow to load. It is imported by the first call, so that a daemon that registers as an NRI plugin does
+ * not wait for it.
  */
-export function openChannel(endpoint: string, service: string): Channel {
-  const target = `unix://${endpoint.replace(/^unix:\/\//, '')}`;
-  let loading: Promise<Client> | undefined;
-  let closed = false;
+export class GrpcClient {
+  private loading: Promise<Client> | undefined;
+  private closed = false;
+  private readonly explain: ExplainFailure;
 
-  const connect = async (): Promise<Client> => {
-    const grpc = await import('@grpc/grpc-js');
-    return new grpc.Client(target, grpc.credentials.createInsecure(), clientOptions);
-  };
+  constructor(private readonly options: GrpcClientOptions) {
+    this.explain = options.explain ?? explainFailureOf(options.peer);
+  }
 
-  return {
-    async call(method, request, options = {}) {
-      if (closed) throw new CpusetdError('UNAVAILABLE', `${method.name}: the connection to the runtime was closed`);
-      // The time runs from here, so that a slow first import does not stretch it.
-      const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
-      const limits = { timeoutMs, deadline: Date.now() + timeoutMs };
-      const client = await (loading ??= connect());
-      return callUnary(client, service, method, request, limits, options);
-    },
-    close() {
-      closed = true;
-      loading?.then((client) => client.close()).catch(() => undefined); // never opened: nothing to close
-    },
-  };
-}
+  /** Calls a unary method. Throws CpusetdError with the peer's status, DEADLINE_EXCEEDED, CANCELLED or UNAVAILABLE. */
+  async call<Request, Answer>(
+    method: GrpcMethod<Request, Answer>,
+    request: Request,
+    { timeoutMs = DEFAULT_TIMEOUT_MS, signal, waitForReady = false, service }: CallOptions = {},
+  ): Promise<Answer> {
+    const deadline = Date.now() + timeoutMs; // from here, so that a slow first import does not add to it
+    const client = await this.open(method.name);
+    const { Metadata } = await import('@grpc/grpc-js');
+    if (signal?.aborted === true) throw new CpusetdError('CANCELLED', `${method.name}: cancelled before it was sent`);
+    return new Promise((resolve, reject) => {
+      const call = client.makeUnaryRequest(
+        ...this.route(method, service),
+        request,
+        new Metadata({ waitForReady }),
+        { deadline },
+        (failure, answer) => {
+          signal?.removeEventListener('abort', cancel);
+          if (failure !== null) reject(toCallError(failure, { method: method.name, timeoutMs }, this.explain));
+          else resolve(answer as Answer);
+        },
+      );
+      const cancel = () => call.cancel();
+      signal?.addEventListener('abort', cancel, { once: true });
+    });
+  }
 
-async function callUnary<Request, Answer>(
-  client: Client,
-  service: string,
-  method: UnaryMethod<Request, Answer>,
-  request: Request,
-  { timeoutMs, deadline }: { readonly timeoutMs: number; readonly deadline: number },
-  { signal, waitForReady = false }: CallOptions,
-): Promise<Answer> {
-  const { Metadata } = await import('@grpc/grpc-js');
-  if (signal?.aborted === true) throw new CpusetdError('CANCELLED', `${method.name}: cancelled before it was sent`);
-  return new Promise((resolve, reject) => {
-    const call = client.makeUnaryRequest(
-      `/${service}/${method.name}`,
-      (message: Request) => Buffer.from(method.requestType.encode(message).finish()),
-      (bytes) => method.responseType.decode(bytes),
-      request,
-      new Metadata({ waitForReady }),
-      { deadline },
-      (failure, answer) => {
-        signal?.removeEventListener('abort', cancel);
-        if (failure !== null) reject(toCriError(method.name, failure, timeoutMs));
-        else resolve(answer as Answer);
-      },
-    );
-    const cancel = () => call.cancel();
-    signal?.addEventListener('abort', cancel, { once: true });
-  });
+  /** Calls a server-streaming method. The messages end when the peer ends them or the signal aborts; errors as of `call`. */
+  async *stream<Request, Answer>(
+    method: GrpcMethod<Request, Answer>,
+    request: Request,
+    { signal, service }: { readonly signal: AbortSignal; readonly service?: string },
+  ): AsyncGenerator<Answer> {
+    const client = await this.open(method.name);
+    const stream = client.makeServerStreamRequest(...this.route(method, service), request);
+    const cancel = (): void => stream.cancel();
+    signal.addEventListener('abort', cancel);
+    if (signal.aborted) cancel();
+    try {
+      for await (const message of stream as AsyncIterable<Answer>) yield message;
+    } catch (error) {
+      if (!signal.aborted) throw toCallError(error as object, { method: method.name }, this.explain);
+    } finally {
+      signal.removeEventListener('abort', cancel);
+      stream.cancel();
+    }
+  }
+
+  /** Ends the connection and fails what is in flight. Closing twice is harmless. */
+  close(): void {
+    this.closed = true;
+    this.loading?.then((client) => client.close()).catch(() => undefined); // never opened: nothing to close
+  }
+
+  private open(method: string): Promise<Client> {
+    if (this.closed)
+      throw new CpusetdError('UNAVAILABLE', `${method}: the connection to ${this.options.peer} was closed`);
+    return (this.loading ??= this.connect());
+  }
+
+  private async connect(): Promise<Client> {
+    const { endpoint, maxAnswerBytes = DEFAULT_MAX_ANSWER_BYTES } = this.options;
+    const { Client, credentials } = await import('@grpc/grpc-js');
+    return new Client(`unix:${endpoint.replace(/^unix:\/\//, '')}`, credentials.createInsecure(), {
+      ...CONNECTION_OPTIONS,
+      'grpc.max_receive_message_length': maxAnswerBytes,
+    });
+  }
+
+  private route<Request, Answer>(
+    { name, requestType, responseType }: GrpcMethod<Request, Answer>,
+    service = this.options.service,
+  ): [path: string, encode: (message: Request) => Buffer, decode: (bytes: Buffer) => Answer] {
+    return [
+      `/${service}/${name}`,
+      (message) => Buffer.from(requestType.encode(message).finish()),
+      (bytes) => responseType.decode(bytes),
+    ];
+  }
 }

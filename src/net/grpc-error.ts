@@ -1,40 +1,47 @@
 import { CpusetdError, type ErrorCode } from '../core/errors';
+import { StatusCode } from '../wire';
 
-/** gRPC's status numbers are the positions in this list; 0 is OK and no error. */
-const codeNames: readonly ErrorCode[] = [
-  'UNKNOWN',
-  'CANCELLED',
-  'UNKNOWN',
-  'INVALID_ARGUMENT',
-  'DEADLINE_EXCEEDED',
-  'NOT_FOUND',
-  'ALREADY_EXISTS',
-  'PERMISSION_DENIED',
-  'RESOURCE_EXHAUSTED',
-  'FAILED_PRECONDITION',
-  'ABORTED',
-  'OUT_OF_RANGE',
-  'UNIMPLEMENTED',
-  'INTERNAL',
-  'UNAVAILABLE',
-  'DATA_LOSS',
-  'UNAUTHENTICATED',
-];
+const CODE_NAMES: ReadonlyMap<unknown, string> = new Map(
+  Object.entries(StatusCode).map(([name, code]) => [code, name]),
+);
 
-/** Turns the failure of a call into our own error: the status by its name, and whose call it was. `timeoutMs`: the time that it had. */
-export function toCriError(
-  method: string,
+/** The name of a status number of gRPC; UNKNOWN for 0, which is no error, and for a number that gRPC does not define. */
+export function toErrorCode(code: unknown): ErrorCode {
+  return code === StatusCode.OK ? 'UNKNOWN' : ((CODE_NAMES.get(code) ?? 'UNKNOWN') as ErrorCode);
+}
+
+/** A call that failed. */
+export interface CallFailure {
+  readonly method: string;
+  readonly code: ErrorCode;
+  /** The text of the status: of the peer, or of the library when the peer did not answer. */
+  readonly details: string;
+  /** The time that the call had; absent for a stream. */
+  readonly timeoutMs?: number;
+}
+
+/** Makes the message for the operator. */
+export type ExplainFailure = (failure: CallFailure) => string;
+
+/** Turns what grpc-js rejects with into our own error: the status by its name, and the message that `explain` makes. */
+export function toCallError(
   failure: { readonly code?: unknown; readonly details?: unknown },
-  timeoutMs?: number,
+  call: { readonly method: string; readonly timeoutMs?: number },
+  explain: ExplainFailure,
 ): CpusetdError {
-  const code = typeof failure.code === 'number' ? (codeNames[failure.code] ?? 'UNKNOWN') : 'UNKNOWN';
-  const text = typeof failure.details === 'string' && failure.details !== '' ? failure.details : 'no details given';
-  // The library's own words, and not the runtime's: they tell of its inside, and another number of milliseconds each time.
-  if (code === 'DEADLINE_EXCEEDED' && timeoutMs !== undefined && /^Deadline exceeded/i.test(text))
-    return new CpusetdError(code, `the runtime did not answer ${method} within ${timeoutMs / 1000} s`, {
-      cause: failure,
-    });
-  if (code === 'UNAVAILABLE')
-    return new CpusetdError(code, `the runtime could not be asked ${method}: ${text}`, { cause: failure });
-  return new CpusetdError(code, `the runtime answered ${method} with ${code}: ${text}`, { cause: failure });
+  const { code: number, details: text } = failure;
+  const code = toErrorCode(number);
+  const details = typeof text === 'string' && text !== '' ? text : 'no details given';
+  return new CpusetdError(code, explain({ ...call, code, details }), { cause: failure });
+}
+
+/** Messages that name the peer, such as "the runtime", and the method. */
+export function explainFailureOf(peer: string): ExplainFailure {
+  return ({ method, code, details, timeoutMs }) => {
+    // The library's text names its internals, and a different number of milliseconds each time.
+    if (code === 'DEADLINE_EXCEEDED' && timeoutMs !== undefined && /^Deadline exceeded/i.test(details))
+      return `${peer} did not answer ${method} within ${timeoutMs / 1000} s`;
+    if (code === 'UNAVAILABLE') return `${peer} could not be asked ${method}: ${details}`;
+    return `${peer} answered ${method} with ${code}: ${details}`;
+  };
 }

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { codeOf } from './explain-fs-error';
+import { meaningOf, systemCodeOf } from '../core/system-errors';
 import type { FsOps } from './fs-ops';
 
 /**
@@ -20,7 +20,7 @@ function createAnew(fs: FsOps, path: string): number {
   try {
     return fs.openForWriting(path, 0o600);
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
+    if (systemCodeOf(error) !== 'EEXIST') throw error;
     fs.unlink(path);
     return fs.openForWriting(path, 0o600);
   }
@@ -66,4 +66,10 @@ export function tryToRemove(fs: FsOps, path: string): void {
   } catch {
     // not there, or not removable
   }
+}
+
+/** A sentence for the operator: the path, the fault, the remedy. `action` completes "can't …", e.g. `write`. */
+export function explainFsError(action: string, path: string, error: unknown): string {
+  const code = systemCodeOf(error) ?? 'UNKNOWN';
+  return `can't ${action} ${path}: ${meaningOf('save state', code) ?? String(error)} (${code})`;
 }

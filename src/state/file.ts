@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
-import { makeDirectoryDurably, syncDirectory, tryToRemove, writeDurably } from './durable-write';
-import { codeOf, explainFsError } from './explain-fs-error';
+import { systemCodeOf } from '../core/system-errors';
+import { explainFsError, makeDirectoryDurably, syncDirectory, tryToRemove, writeDurably } from './durable-write';
 import { nodeFsOps, type FsOps } from './fs-ops';
 import { MAX_STATE_BYTES } from './model';
 import { keepAs, setAside, type KeepOutcome, type SetAsideOutcome } from './set-aside';
@@ -93,7 +93,7 @@ export function readStateFile({ dir, fs = nodeFsOps }: StateLocation): ReadOutco
     }
     return { kind: 'text', text: fs.readText(path) };
   } catch (error) {
-    const code = codeOf(error);
+    const code = systemCodeOf(error) ?? 'UNKNOWN';
     if (code === 'ENOENT') return { kind: 'none' };
     return { kind: TRANSIENT.has(code) ? 'failed' : 'unreadable', because: explainFsError('read', path, error) };
   }
@@ -116,14 +116,18 @@ function save(fs: FsOps, { dir, path, tempPath }: Paths, text: string): SaveOutc
     fs.rename(tempPath, path);
   } catch (error) {
     tryToRemove(fs, tempPath); // and if that fails too, the next save removes it
-    return { ok: false, code: codeOf(error), onDisk: 'old', because: explainFsError('save', path, error) };
+    return failed('old', explainFsError('save', path, error), error);
   }
   try {
     syncDirectory(fs, dir);
   } catch (error) {
-    return { ok: false, code: codeOf(error), onDisk: 'unknown', because: explainFsError('sync', dir, error) };
+    return failed('unknown', explainFsError('sync', dir, error), error);
   }
   return { ok: true };
+}
+
+function failed(onDisk: 'old' | 'unknown', because: string, error: unknown): SaveOutcome {
+  return { ok: false, code: systemCodeOf(error) ?? 'UNKNOWN', onDisk, because };
 }
 
 function findWhyNotWritable(fs: FsOps, dir: string): string | null {

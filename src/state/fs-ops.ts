@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
+import { systemCodeOf } from '../core/system-errors';
 
 /**
  * The file operations that the store needs, one system call each, so that a test can stand between any two of them.
@@ -61,15 +62,19 @@ function readText(path: string): string {
   }
 }
 
-/** Node's own recursive mkdir spins for ever where the parent exists and the answer is ENOENT all the same, as in /proc. */
-function makeWithParents(path: string, mode: number): string | undefined {
+/**
+ * Makes the directory with its parents; returns the topmost one it had to make, if any.
+ *
+ * Node's own recursive mkdir never ends where the parent exists and mkdir answers ENOENT all the same, as in /proc.
+ */
+export function makeWithParents(path: string, mode: number): string | undefined {
   try {
     fs.mkdirSync(path, { mode });
     return path;
   } catch (error) {
     if (isDirectory(path)) return undefined;
     const parent = dirname(path);
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || isDirectory(parent)) throw error;
+    if (systemCodeOf(error) !== 'ENOENT' || isDirectory(parent)) throw error;
     const topmost = makeWithParents(parent, mode);
     const made = makeWithParents(path, mode);
     return topmost ?? made;

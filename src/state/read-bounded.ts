@@ -1,5 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
+import { meaningOf, systemCodeOf } from '../core/system-errors';
+
 export type BoundedRead =
   | { readonly ok: true; readonly text: string }
   | {
@@ -9,11 +11,6 @@ export type BoundedRead =
       readonly because: string;
       readonly cause?: unknown;
     };
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied',
-  ELOOP: 'is a symbolic link, or one that goes round in circles',
-};
 
 /** The kernel says 4 KiB of its own files, whatever is in them. */
 const LEAST_BUFFER_BYTES = 4096;
@@ -45,12 +42,12 @@ export function readBounded(
       ? { ok: false, kind: 'too-large', because: `is larger than ${nameSize(maxBytes)}` }
       : { ok: true, text: bytes.toString('utf8') };
   } catch (cause) {
-    const { code = 'unknown error' } = cause as NodeJS.ErrnoException;
+    const code = systemCodeOf(cause) ?? 'unknown error';
     // ENODEV: the device went away after its file was opened. ENXIO: a socket, or a device that is not there.
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENODEV')
       return { ok: false, kind: 'missing', because: 'no such file', cause };
     if (code === 'ENXIO') return { ok: false, kind: 'not-a-file', because: 'is not a regular file', cause };
-    const because = REASONS[code] ?? `can't be read (${code})`;
+    const because = meaningOf('read a file', code) ?? `can't be read (${code})`;
     return { ok: false, kind: 'unreadable', because, cause };
   } finally {
     if (fd !== undefined) closeSync(fd);

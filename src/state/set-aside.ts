@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path';
-import { syncDirectory, tryToRemove } from './durable-write';
-import { codeOf, explainFsError } from './explain-fs-error';
+import { systemCodeOf } from '../core/system-errors';
+import { explainFsError, syncDirectory, tryToRemove } from './durable-write';
 import type { FsOps } from './fs-ops';
 
 const MAX_BAD_FILES = 8;
@@ -37,7 +37,7 @@ export function keepAs(fs: FsOps, path: string, suffix: string): KeepOutcome {
     try {
       fs.link(path, keptAs);
     } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error;
+      if (systemCodeOf(error) !== 'EEXIST') throw error;
       // From an earlier migration, or from a start that did not come to its first save: the present one counts.
       fs.unlink(keptAs);
       fs.link(path, keptAs);

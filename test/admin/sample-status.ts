@@ -1,15 +1,13 @@
+import type { AdminBackend } from '../../src/admin/model/backend';
 import type {
-  AdminBackend,
   AssignmentStatus,
   ContainerStatus,
-  ExplainQuery,
-  Explanation,
-  RefusedContainer,
-  NodeResources,
   Status,
   StatusChange,
   TopologyStatus,
 } from '../../src/admin/model/status';
+import type { ExplainQuery, Explanation, RefusedContainer } from '../../src/admin/model/explanation';
+import type { ExclusiveResources } from '../../src/admin/model/pod-resources';
 import { parseCpuList } from '../../src/core/cpuset';
 import { CpusetdError } from '../../src/core/errors';
 import { buildTopology } from '../../src/core/topology';
@@ -143,7 +141,7 @@ export const sampleTopology: TopologyStatus = {
   assignments: sampleAssignments,
 };
 
-const sampleResources: NodeResources = {
+const sampleResources: ExclusiveResources = {
   pods: [
     {
       namespace: 'default',
@@ -225,7 +223,7 @@ export class SampleBackend implements AdminBackend {
     return sampleTopology;
   }
 
-  podResources(): NodeResources {
+  podResources(): ExclusiveResources {
     return sampleResources;
   }
 

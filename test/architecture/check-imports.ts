@@ -16,7 +16,7 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   state: ['core'],
   wire: ['core', 'gen'],
-  net: ['core', 'wire'],
+  net: ['core', 'state', 'wire'],
   nri: ['core', 'state', 'wire', 'net', 'gen'],
   cri: ['core', 'state', 'wire', 'net', 'gen'],
   host: ['core', 'state', 'wire', 'net', 'gen'],

@@ -38,23 +38,25 @@ function runBundle(args: readonly string[], input = '', env: Record<string, stri
 
 describe('usage', () => {
   test.each`
-    args                                                     | message
-    ${['nope']}                                              | ${"cpusetd: unknown command 'nope'"}
-    ${['run', '--nope']}                                     | ${'See cpusetd run --help.'}
-    ${['run', '--reserved-cpu', '0']}                        | ${'(Did you mean --reserved-cpus?)'}
-    ${['run', '--log-level']}                                | ${"option '--log-level <trace|debug|info|warn|error|fatal>' argument missing"}
-    ${['run', 'extra']}                                      | ${'too many arguments'}
-    ${['run']}                                               | ${'cpusetd: no CPU is reserved, and the static policy needs at least one for the system; set'}
-    ${['run', '--reserved-cpus', '0', '--log-level', 'x']}   | ${'cpusetd: --log-level: "x" is not a known value; choose one of trace'}
-    ${['run', '--log-level', 'info', '--log-level', 'info']} | ${'cpusetd: --log-level: is given 2 times; give it once'}
-    ${['run', '--config', '/nope']}                          | ${'cpusetd: --config /nope: no such file; check the path'}
-    ${['status', '-o', 'xml']}                               | ${"argument 'xml' is invalid. Allowed choices are table, json, yaml."}
-    ${['status', '--watch=1']}                               | ${'cpusetd: '}
-    ${['health', 'a', 'b']}                                  | ${'too many arguments'}
-    ${['state', 'import-kubelet']}                           | ${'See cpusetd state import-kubelet --help.'}
-    ${['state', 'show', '-o', 'xml']}                        | ${'See cpusetd state show --help.'}
-    ${['allocate', '--batch', '-']}                          | ${'cpusetd: no machine is given; name a file of machines with --topologies'}
-    ${['allocate', '--batch', '-', '--topologies', '/no']}   | ${'cpusetd: --topologies /no: no such file; check the path'}
+    args                                                                          | message
+    ${['nope']}                                                                   | ${"cpusetd: unknown command 'nope'"}
+    ${['run', '--nope']}                                                          | ${'See cpusetd run --help.'}
+    ${['run', '--reserved-cpu', '0']}                                             | ${'(Did you mean --reserved-cpus?)'}
+    ${['run', '--log-level']}                                                     | ${"option '--log-level <trace|debug|info|warn|error|fatal>' argument missing"}
+    ${['run', 'extra']}                                                           | ${'too many arguments'}
+    ${['run']}                                                                    | ${'cpusetd: no CPU is reserved, and the static policy needs at least one for the system; set'}
+    ${['run', '--reserved-cpus', '0', '--log-level', 'x']}                        | ${'cpusetd: --log-level: "x" is not a known value; choose one of trace'}
+    ${['run', '--log-level', 'info', '--log-level', 'info']}                      | ${'cpusetd: --log-level: is given 2 times; give it once'}
+    ${['run', '--config', '/nope']}                                               | ${'cpusetd: --config /nope: no such file; check the path'}
+    ${['status', '-o', 'xml']}                                                    | ${"argument 'xml' is invalid. Allowed choices are table, json, yaml."}
+    ${['status', '--watch=1']}                                                    | ${'cpusetd: '}
+    ${['health', 'a', 'b']}                                                       | ${'too many arguments'}
+    ${['state', 'import-kubelet']}                                                | ${'See cpusetd state import-kubelet --help.'}
+    ${['state', 'show', '-o', 'xml']}                                             | ${'See cpusetd state show --help.'}
+    ${['allocate', '--batch', '-']}                                               | ${'cpusetd: no machine is given; name a file of machines with --topologies'}
+    ${['allocate', '--batch', '-', '--topologies', '/no']}                        | ${'cpusetd: --topologies /no: no such file; check the path'}
+    ${['allocate', '--batch', '-', '--topology', 'live', '--options', 'a=1,a=2']} | ${'cpusetd: --options: "a=1,a=2" sets a twice; set it once'}
+    ${['allocate', '--batch', '-', '--topology', 'live', '--options', 'a']}       | ${'cpusetd: --options: "a" has a part that is no pair (a); write name=value, separated by commas'}
   `('cpusetd $args is wrong usage: exit 2 and a message', async ({ args, message }) => {
     const ended = await cpusetd(args);
     expect(ended).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(message) });

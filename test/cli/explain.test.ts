@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 
-import { describeWhere } from '../../src/cli/explain/describe-location';
+import { describeLocation } from '../../src/cli/explain/describe-location';
 import { parseCpuList } from '../../src/core/cpuset';
 import { withAdminRig } from '../admin/with-admin-server';
 import { runInProcess } from '../support/run-cli';
@@ -169,5 +169,5 @@ test.each`
   ${'0,99'}  | ${'1 part of a core, 1 uncore cache, NUMA node 0, socket 0'}
   ${'99'}    | ${''}
 `('CPUs $cpus lie in: $where', ({ cpus, where }: { cpus: string; where: string }) => {
-  expect(describeWhere(build(2, 2, 1, 2, 2), parseCpuList(cpus))).toBe(where);
+  expect(describeLocation(build(2, 2, 1, 2, 2), parseCpuList(cpus))).toBe(where);
 });

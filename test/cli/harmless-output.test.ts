@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-import type { ContainerStatus, Explanation, Status, TopologyStatus } from '../../src/admin/model/status';
+import type { ContainerStatus, Status, TopologyStatus } from '../../src/admin/model/status';
+import type { Explanation } from '../../src/admin/model/explanation';
 import { CpusetdError } from '../../src/core/errors';
 import { wellFormed } from '../../src/core/show-text';
 import { sampleRefused, sampleStatus, sampleTopology } from '../admin/sample-status';

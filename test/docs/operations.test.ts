@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HEALTH_SERVICES } from '../../src/admin/health-state';
 import { Metrics } from '../../src/admin/metrics/metrics';
-import { ALARM_KINDS } from '../../src/admin/model/status';
+import { ALARM_KINDS } from '../../src/admin/model/alarm';
 import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS } from '../../src/app/config';
 import { settingsOf } from '../../src/app/config/settings';
 import { optionNames } from '../../src/core/model/settings';

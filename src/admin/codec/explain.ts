@@ -1,6 +1,6 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
 import { parseCpuList } from '../../core/cpuset';
-import type { ExplainQuery, Explanation, RefusedContainer } from '../model/status';
+import type { ExplainQuery, Explanation, RefusedContainer } from '../model/explanation';
 import { decodeIdle, encodeIdle } from './assignment';
 import { decodeContainer, encodeContainer } from './container';
 import { decodeStep, decodeTime, encodeStep, encodeTime, keyOfValue } from './values';

@@ -1,6 +1,7 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
 import { parseCpuList } from '../../core/cpuset';
-import type { Connection, ConnectionState, NodeStatus } from '../model/status';
+import type { Connection, ConnectionState } from '../../net/connection-state';
+import type { NodeStatus } from '../model/status';
 import { decodeTime, encodeTime, keyOfValue } from './values';
 
 export function encodeNode(node: NodeStatus): pb.NodeStatus {

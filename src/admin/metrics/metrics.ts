@@ -5,7 +5,9 @@ import type { NodeView } from '../../core/model/node-model';
 import type { AlignmentBoundary } from '../../core/topology/alignment';
 import type { DriftCause } from '../../core/verdict/drift-cause';
 import type { VerdictKind } from '../../core/verdict/judge';
-import { ALARM_KINDS, type ConnectionState, type ContainerStatus, type Status } from '../model/status';
+import { ALARM_KINDS } from '../model/alarm';
+import { type ConnectionState } from '../../net/connection-state';
+import { type ContainerStatus, type Status } from '../model/status';
 
 /** Seconds. From a decision in memory to a write that waits for a slow disk. */
 const BUCKETS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];

@@ -1,26 +1,13 @@
-import type { AllocationStep } from '../../core/allocation/take';
 import type { CpuSet } from '../../core/cpuset';
 import type { AssignmentKind, Rules } from '../../core/model/assignment';
 import type { CpuPromise, Placement } from '../../core/model/container';
 import type { Topology } from '../../core/topology';
 import type { VerdictKind } from '../../core/verdict/judge';
 import type { ThreadSample } from '../../core/verdict/observation';
+import type { Connection } from '../../net/connection-state';
+import type { Alarm } from './alarm';
 
-/** What the daemon tells about itself. The admin server asks for nothing else. */
-export interface AdminBackend {
-  /** The whole, as of now. */
-  status(): Status;
-  /** Calls the listener at every change until the returned function is called. The listener never throws and must not be called inside `watch`. */
-  watch(listener: (change: StatusChange) => void): () => void;
-  /** Who has what beyond the shared pool, idle ones included. */
-  assignments(): readonly AssignmentStatus[];
-  /** The machine, and who has which CPU. */
-  topology(): TopologyStatus;
-  /** What belongs to whom alone, as the PodResources API tells it. */
-  podResources(): NodeResources;
-  /** Throws CpusetdError NOT_FOUND for an unknown pod or container, FAILED_PRECONDITION for an ambiguous one. */
-  explain(query: ExplainQuery): Explanation;
-}
+export type { Connection };
 
 export interface Status {
   readonly node: NodeStatus;
@@ -62,39 +49,6 @@ export interface NodeStatus {
   readonly gap?: Gap;
   /** What an operator has to look at, as long as it lasts. */
   readonly alarms: readonly Alarm[];
-}
-
-/** The words for an alarm, fixed because metrics count by them. */
-export const ALARM_KINDS = [
-  'repairs-stopped',
-  'kubelet-cpu-manager',
-  'state-not-saved',
-  'kubelet-reservation',
-  'api-server',
-  'internal-fault',
-  'not-listening',
-  'not-watched',
-  'rounds-stuck',
-] as const;
-
-export type AlarmKind = (typeof ALARM_KINDS)[number];
-
-export interface Alarm {
-  /** An `AlarmKind`, or a word of another version. */
-  readonly kind: string;
-  /** Id of the container, name of the option, or name of the part of cpusetd, that it is about; empty for the node. */
-  readonly subject: string;
-  readonly because: string;
-  readonly since: string;
-}
-
-export type ConnectionState = 'off' | 'connecting' | 'synchronizing' | 'ready';
-
-export interface Connection {
-  readonly state: ConnectionState;
-  readonly since: string;
-  /** Written for the operator: why it is not ready. Empty when there is nothing to say. */
-  readonly reason: string;
 }
 
 /** The API server, as the source of what is known of pods. What it told last stays true while it is away. */
@@ -201,101 +155,4 @@ export interface TopologyStatus {
   readonly offline: CpuSet;
   readonly node: NodeStatus;
   readonly assignments: readonly AssignmentStatus[];
-}
-
-/** What is exclusive on the node, and what could be. */
-export interface NodeResources {
-  readonly pods: readonly PodResources[];
-  readonly allocatable: Resources;
-}
-
-export interface Resources {
-  readonly cpus: CpuSet;
-  readonly memory: readonly MemoryBlock[];
-}
-
-export interface PodResources {
-  readonly namespace: string;
-  readonly pod: string;
-  /** What its containers share, and none of them names. */
-  readonly shared: Resources;
-  readonly containers: readonly (Resources & { readonly container: string })[];
-}
-
-/** Memory that may lie on these nodes, as far as memory nodes follow CPUs. */
-export interface MemoryBlock {
-  readonly bytes: number;
-  readonly nodes: CpuSet;
-}
-
-export type ExplainQuery =
-  | {
-      readonly kind: 'pod';
-      /** Empty: any, and `pod` may be a uid. */
-      readonly namespace: string;
-      readonly pod: string;
-      /** Empty: all. */
-      readonly container: string;
-    }
-  | { readonly kind: 'cpus'; readonly count: number };
-
-export type Explanation =
-  | {
-      readonly kind: 'containers';
-      readonly containers: readonly ContainerExplanation[];
-      /** CPUs of containers that exited. */
-      readonly idle: readonly IdleAssignment[];
-      /** Containers that were refused, and not served since. */
-      readonly refused: readonly RefusedContainer[];
-    }
-  | {
-      readonly kind: 'what-if';
-      readonly fits: boolean;
-      readonly cpus: CpuSet;
-      readonly because: string;
-      readonly steps: readonly AllocationStep[];
-    };
-
-export interface ContainerExplanation {
-  readonly container: ContainerStatus;
-  /** How the allocation went; empty when it is not remembered. */
-  readonly steps: readonly AllocationStep[];
-}
-
-/** A container that was refused: when, what it asked for, what was in the way, and what helps. */
-export interface RefusedContainer {
-  readonly podUid: string;
-  readonly namespace: string;
-  readonly pod: string;
-  readonly container: string;
-  readonly asked: 'creation' | 'start' | 'change' | 'unknown';
-  /** Whole CPUs that it is entitled to; 0 for a container that would have shared. */
-  readonly requested: number;
-  readonly policy: string;
-  /** The pod's annotation that chose the policy. */
-  readonly chosenBy?: string;
-  /** gRPC's name of the status that it was answered with. */
-  readonly code: string;
-  /** As of the last time. */
-  readonly because: string;
-  readonly firstAt: string;
-  readonly lastAt: string;
-  /** Times that it was refused, retries included. */
-  readonly times: number;
-  readonly zones: readonly ZoneRoom[];
-  /** The outcome that it would have now; empty when that is not known. */
-  readonly now: string;
-  readonly fitsNow: boolean;
-  readonly remedy: string;
-}
-
-/** CPUs of one NUMA node. */
-export interface ZoneRoom {
-  readonly node: number;
-  readonly allocatable: number;
-  /** Free when the container was refused last. */
-  readonly free: number;
-  readonly freeNow: number;
-  /** Pods that have CPUs there for themselves now. */
-  readonly podsNow: number;
 }

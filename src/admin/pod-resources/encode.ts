@@ -1,9 +1,9 @@
 import * as pb from '../../../gen/podresources/v1/podresources';
 import type { CpuSet } from '../../core/cpuset';
-import type { MemoryBlock, NodeResources, PodResources } from '../model/status';
+import type { MemoryBlock, ExclusiveResources, PodResources } from '../model/pod-resources';
 
 /** What belongs to whom, in the words of the API; devices and claims are the kubelet's to tell. */
-export function encodePods({ pods }: NodeResources): pb.PodResources[] {
+export function encodePods({ pods }: ExclusiveResources): pb.PodResources[] {
   return pods.map(encodePod);
 }
 
@@ -20,7 +20,7 @@ function encodePod({ namespace, pod, shared, containers }: PodResources): pb.Pod
 }
 
 /** What could be given out at most; what is given out already is not taken off. */
-export function encodeAllocatable({ allocatable }: NodeResources): pb.AllocatableResourcesResponse {
+export function encodeAllocatable({ allocatable }: ExclusiveResources): pb.AllocatableResourcesResponse {
   return pb.AllocatableResourcesResponse.create({
     cpuIds: encodeCpus(allocatable.cpus),
     memory: allocatable.memory.map(encodeMemory),

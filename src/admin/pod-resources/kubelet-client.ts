@@ -1,16 +1,16 @@
-import * as grpc from '@grpc/grpc-js';
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { PodResourcesListerDefinition } from '../../../gen/podresources/v1/podresources';
 import { CpusetdError } from '../../core/errors';
-import { toGrpcService } from '../../net/grpc-service';
+import { GrpcClient, type Codec } from '../../net/grpc-client';
 
 const TIMEOUT_MS = 2_000;
-/** As the kubelet's own clients: thousands of devices. */
-const MAX_BYTES = 16 * 1024 * 1024;
-/** The kubelet takes 100 questions a second, of all its clients together: half of them are left to the others. */
+/** The kubelet takes 100 questions a second from all its clients together: half of them are left to the others. */
 const PAUSE_MS = 20;
+
+/** An empty request, and an answer as its bytes. */
+const BYTES: Codec<Buffer> = { encode: (bytes) => ({ finish: () => bytes }), decode: (bytes) => bytes };
 
 /** The kubelet's own PodResources API, its answers as bytes. Each gives undefined where there is no such socket. */
 export interface KubeletResources {
@@ -26,26 +26,13 @@ export interface KubeletResources {
  * without devices would be taken for a node without devices.
  */
 export function createKubeletResources(socketPath: string): KubeletResources {
-  const methods = toGrpcService(PodResourcesListerDefinition);
-  const ask = async (name: string): Promise<Buffer | undefined> => {
+  const ask = async ({ name }: { readonly name: string }): Promise<Buffer | undefined> => {
     if (!existsSync(socketPath)) return undefined;
-    const client = new grpc.Client(`unix:${socketPath}`, grpc.credentials.createInsecure(), {
-      'grpc.max_receive_message_length': MAX_BYTES,
-    });
+    const service = PodResourcesListerDefinition.fullName;
+    const client = new GrpcClient({ endpoint: socketPath, service, peer: 'the kubelet' });
     try {
-      return await new Promise<Buffer>((resolve, reject) => {
-        client.makeUnaryRequest<Buffer, Buffer>(
-          methods[name]!.path,
-          (bytes) => bytes,
-          (bytes) => bytes,
-          Buffer.alloc(0), // neither request has a field
-          { deadline: Date.now() + TIMEOUT_MS },
-          (error, response) => {
-            if (error) reject(error);
-            else resolve(response!);
-          },
-        );
-      });
+      const method = { name, requestType: BYTES, responseType: BYTES };
+      return await client.call(method, Buffer.alloc(0), { timeoutMs: TIMEOUT_MS }); // neither request has a field
     } catch (error) {
       throw new CpusetdError('UNAVAILABLE', 'the kubelet does not answer for devices on its own PodResources socket', {
         cause: error,
@@ -54,9 +41,10 @@ export function createKubeletResources(socketPath: string): KubeletResources {
       client.close();
     }
   };
+  const { methods } = PodResourcesListerDefinition;
   return {
-    list: shareAnswers(() => ask('list')),
-    allocatable: shareAnswers(() => ask('getAllocatableResources')),
+    list: shareAnswers(() => ask(methods.list)),
+    allocatable: shareAnswers(() => ask(methods.getAllocatableResources)),
   };
 }
 

@@ -11,7 +11,8 @@ import { CpusetdError } from '../../core/errors';
 import type { AnswerQueue } from '../server/answer-queue';
 import { toGrpcService } from '../../net/grpc-service';
 import { sendCounted, toServiceError, type AdminLog } from '../server/unary-handler';
-import type { AdminBackend, NodeResources } from '../model/status';
+import type { AdminBackend } from '../model/backend';
+import type { ExclusiveResources } from '../model/pod-resources';
 import type { KubeletResources } from './kubelet-client';
 import { encodeAllocatable, encodePods } from './encode';
 import { mergeAllocatable, mergePods } from './merge';
@@ -80,11 +81,11 @@ export function addPodResourcesService(server: grpc.Server, { backend, kubelet, 
   });
 }
 
-type Merge<T> = (theirs: Buffer | undefined, ours: NodeResources) => T;
+type Merge<T> = (theirs: Buffer | undefined, ours: ExclusiveResources) => T;
 
 /** Merges again only when the kubelet answers otherwise than before, or ours are another object. */
 function mergeOnce<T>(merge: Merge<T>): Merge<T> {
-  let last: { readonly theirs: Buffer | undefined; readonly ours: NodeResources; readonly merged: T } | undefined;
+  let last: { readonly theirs: Buffer | undefined; readonly ours: ExclusiveResources; readonly merged: T } | undefined;
   return (theirs, ours) => {
     if (!last || last.ours !== ours || !sameBytes(last.theirs, theirs))
       last = { theirs, ours, merged: merge(theirs, ours) };

@@ -15,7 +15,7 @@ import type { HostPort } from '../../net/host-port';
 import { createKubeletResources } from '../pod-resources/kubelet-client';
 import { addPodResourcesService } from '../pod-resources/service';
 import { addReflectionService } from './reflection-service';
-import type { AdminBackend } from '../model/status';
+import type { AdminBackend } from '../model/backend';
 
 export interface AdminServerOptions {
   readonly doors: AdminDoors;

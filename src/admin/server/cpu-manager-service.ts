@@ -12,7 +12,7 @@ import { decodeExplainQuery, encodeExplanation } from '../codec/explain';
 import { EncodedStatus } from './encoded-status';
 import { toGrpcService } from '../../net/grpc-service';
 import { answerInTurn, toServiceError, type AdminLog } from './unary-handler';
-import type { AdminBackend } from '../model/status';
+import type { AdminBackend } from '../model/backend';
 import { streamLatest } from './stream-latest';
 
 export interface CpuManagerParts {

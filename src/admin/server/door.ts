@@ -1,5 +1,6 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
+import { meaningOf, systemCodeOf } from '../../core/system-errors';
 import { claimSocket } from '../../net/claim-socket';
 import { formatHostPort, type HostPort } from '../../net/host-port';
 
@@ -55,19 +56,10 @@ export async function listenAt(at: string | HostPort, onFault: (error: Error) =>
 
 /** Text for an address that could not be had, with the option that names it. */
 export function explainListen(error: unknown, { address, option }: { address: HostPort; option: string }): string {
-  const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-  const reason = REASONS[code] ?? code;
+  const code = systemCodeOf(error) ?? 'unknown error';
+  const reason = meaningOf('listen on an address', code) ?? code;
   return `can't listen on ${formatHostPort(address)}: ${reason}; ${code === 'EADDRINUSE' ? 'free it, or choose' : 'choose'} another ${option}`;
 }
-
-const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another process listens there',
-  EADDRNOTAVAIL: 'it is no address of this machine',
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'the host name could not be looked up',
-  EACCES: 'permission denied',
-  EMFILE: 'too many open files',
-};
 
 /** Connections, of which a newcomer that is one too many pushes out the oldest. */
 export class Guests {

@@ -7,7 +7,8 @@ import { encodeContainer } from '../codec/container';
 import { encodeNode } from '../codec/node';
 import { encodeChange } from '../codec/status';
 import { encodeMachine } from '../codec/topology';
-import type { AdminBackend, AssignmentStatus, ContainerStatus, IdleAssignment, StatusChange } from '../model/status';
+import type { AdminBackend } from '../model/backend';
+import type { AssignmentStatus, ContainerStatus, IdleAssignment, StatusChange } from '../model/status';
 
 /** Of a message that has a status, or a change of one, as its field 1. */
 const STATUS_FIELD = (1 << 3) | 2;

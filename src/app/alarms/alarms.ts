@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Alarm, AlarmKind } from '../../admin/model/status';
+import type { Alarm, AlarmKind } from '../../admin/model/alarm';
 import { boundText } from '../../core/show-text';
 
 /** What an operator has to look at, as long as it lasts: in status, health, metrics, and once in the log. */

@@ -4,7 +4,7 @@ import type { HealthState } from '../../admin/health-state';
 import type { HostPort } from '../../net/host-port';
 import type { Metrics } from '../../admin/metrics/metrics';
 import type { AdminDoors } from '../../admin/server/admin-server';
-import type { AdminBackend } from '../../admin/model/status';
+import type { AdminBackend } from '../../admin/model/backend';
 import type { Alarms } from '../alarms/alarms';
 import type { OnClose } from '../lifecycle/closers';
 import type { Config } from '../config';

@@ -1,4 +1,4 @@
-import type { RefusedContainer, ZoneRoom } from '../../admin/model/status';
+import type { RefusedContainer, ZoneRoom } from '../../admin/model/explanation';
 import { KINDS } from '../../core/model/kinds';
 import type { NodeView } from '../../core/model/node-model';
 import type { Refusal } from '../../core/model/refusal';

@@ -1,4 +1,5 @@
-import type { ContainerStatus, ExplainQuery, Explanation, Status } from '../../admin/model/status';
+import type { ContainerStatus, Status } from '../../admin/model/status';
+import type { ExplainQuery, Explanation } from '../../admin/model/explanation';
 import type { AllocationStep } from '../../core/allocation/take';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';

@@ -1,4 +1,4 @@
-import type { MemoryBlock, NodeResources, PodResources, Resources } from '../../admin/model/status';
+import type { MemoryBlock, ExclusiveResources, PodResources, Resources } from '../../admin/model/pod-resources';
 import { CpuSet } from '../../core/cpuset';
 import { keyOf, type Assignment } from '../../core/model/assignment';
 import type { Container } from '../../core/model/container';
@@ -11,7 +11,7 @@ const NOTHING: Resources = { cpus: CpuSet.empty, memory: [] };
  * What belongs to whom alone. Containers without CPUs of their own are named, with none. One that has exited is named as long
  * as its pod keeps its CPUs: nobody else can have them, and who counts what is left must know.
  */
-export function listPodResources(view: NodeView): NodeResources {
+export function listPodResources(view: NodeView): ExclusiveResources {
   const byPod = new Map<string, { namespace: string; pod: string; own: Map<string, Resources>; shared: CpuSet }>();
   const podOf = (uid: string, namespace: string, pod: string) => {
     const entry = byPod.get(uid) ?? { namespace, pod, own: new Map<string, Resources>(), shared: CpuSet.empty };

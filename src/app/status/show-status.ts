@@ -2,9 +2,9 @@ import type {
   AssignmentStatus,
   ContainerStatus,
   IdleAssignment,
-  NodeResources,
   Observation as ShownObservation,
 } from '../../admin/model/status';
+import type { ExclusiveResources } from '../../admin/model/pod-resources';
 import { keyOf, type Assignment } from '../../core/model/assignment';
 import type { Container, Pod } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-model';
@@ -45,7 +45,7 @@ export class ShownModel {
   /** Idle ones included. */
   readonly assignments: () => readonly AssignmentStatus[];
   readonly idle: () => readonly IdleAssignment[];
-  readonly podResources: () => NodeResources;
+  readonly podResources: () => ExclusiveResources;
 
   constructor(private readonly parts: ShownModelParts) {
     const { model, verdicts } = parts;

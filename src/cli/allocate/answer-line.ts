@@ -2,9 +2,10 @@ import { take, threadsPerCore, type TakeRequest, type TakeResult } from '../../c
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import type { StaticPolicyOptions } from '../../core/model/settings';
 import type { Topology } from '../../core/topology';
-import { explainFault, parseBatchLine, type AssignmentLine, type BatchLine, type SequenceLine } from './schema';
+import { explainSchemaFault } from '../format/schema-fault';
+import { parseBatchLine, type AssignmentLine, type BatchLine, type SequenceLine } from './schema';
 
-/** `answered` is false where the line could not be understood; a refused allocation is an answer. */
+/** `answered` is false when the line could not be understood; a refused allocation is an answer. */
 export interface LineAnswer {
   readonly answered: boolean;
   readonly answer: object;
@@ -14,18 +15,18 @@ type StepAnswer = { readonly because?: string } & (
   { readonly result: string } | { readonly error: string } | { readonly freed: string }
 );
 
-/** What lines are about, and what holds where a line does not say otherwise. */
-export interface BatchGround {
+/** The machines that lines may name, and the values for what a line leaves out. */
+export interface BatchDefaults {
   readonly topologies: ReadonlyMap<string, Topology>;
   /** The machine of lines that name none. */
   readonly topology?: Topology;
   readonly options: StaticPolicyOptions;
-  /** Taken out of what is available. */
+  /** CPUs that are never given out. */
   readonly reserved: CpuSet;
 }
 
 /** Answers one JSON line about one of the machines. Pure. `lineNumber` names a line that has no id. */
-export function answerLine(text: string, lineNumber: number, ground: BatchGround): LineAnswer {
+export function answerLine(text: string, lineNumber: number, defaults: BatchDefaults): LineAnswer {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -33,15 +34,15 @@ export function answerLine(text: string, lineNumber: number, ground: BatchGround
     return { answered: false, answer: { line: lineNumber, error: 'not a line of JSON' } };
   }
   const parsed = parseBatchLine(value);
-  if (!parsed.success) return fail(value, lineNumber, explainFault(parsed.error));
+  if (!parsed.success) return fail(value, lineNumber, explainSchemaFault(parsed.error));
   const line = parsed.data;
-  const topology = line.topology === undefined ? ground.topology : ground.topologies.get(line.topology);
+  const topology = line.topology === undefined ? defaults.topology : defaults.topologies.get(line.topology);
   if (!topology) {
     const why = line.topology === undefined ? 'the line names no machine' : `no machine is called ${line.topology}`;
     return fail(value, lineNumber, `topology: ${why}; describe it in --topologies, or give --topology`);
   }
   try {
-    return 'steps' in line ? answerSequence(line, topology, ground) : answerAssignment(line, topology, ground);
+    return 'steps' in line ? answerSequence(line, topology, defaults) : answerAssignment(line, topology, defaults);
   } catch (error) {
     if (error instanceof CpuListError) return fail(value, lineNumber, `available: ${error.message}`);
     throw error;
@@ -54,24 +55,24 @@ function fail(value: unknown, lineNumber: number, error: string): LineAnswer {
   return { answered: false, answer: { ...name, error } };
 }
 
-function answerAssignment(line: AssignmentLine, topology: Topology, ground: BatchGround): LineAnswer {
+function answerAssignment(line: AssignmentLine, topology: Topology, defaults: BatchDefaults): LineAnswer {
   const all = line.available === undefined ? topology.online : parseCpuList(line.available);
-  const result = take(requestOf(line, topology, all.minus(ground.reserved), line.numCPUs, ground));
+  const result = take(requestOf(line, topology, all.minus(defaults.reserved), line.numCPUs, defaults));
   return {
     answered: true,
     answer: { id: line.id, ...(result.ok ? { result: result.cpus } : { error: result.error }), ...reasonOf(result) },
   };
 }
 
-/** The steps that led there, in order. */
+/** The steps of the allocation, in order. */
 function reasonOf({ steps }: TakeResult): { readonly because?: string } {
   return steps.length === 0 ? {} : { because: steps.map(({ because }) => because).join('; ') };
 }
 
-function answerSequence(line: SequenceLine, topology: Topology, ground: BatchGround): LineAnswer {
+function answerSequence(line: SequenceLine, topology: Topology, defaults: BatchDefaults): LineAnswer {
   const { id } = line;
-  let free = topology.online.minus(ground.reserved);
-  const reserved = take(requestOf(line, topology, free, line.numReserved, ground));
+  let free = topology.online.minus(defaults.reserved);
+  const reserved = take(requestOf(line, topology, free, line.numReserved, defaults));
   if (!reserved.ok) return { answered: true, answer: { id, error: `numReserved: ${reserved.error}` } };
 
   free = free.minus(reserved.cpus);
@@ -90,7 +91,7 @@ function answerSequence(line: SequenceLine, topology: Topology, ground: BatchGro
       return { freed: holds.toString() };
     }
     if (holds) return misuse(`${step.name} holds CPUs already; free them first`);
-    const result = take(requestOf(line, topology, free, step.numCPUs, ground));
+    const result = take(requestOf(line, topology, free, step.numCPUs, defaults));
     if (!result.ok) return { error: result.error, ...reasonOf(result) };
     held.set(step.name, result.cpus);
     free = free.minus(result.cpus);
@@ -104,7 +105,7 @@ function requestOf(
   topology: Topology,
   available: CpuSet,
   count: number,
-  { options }: BatchGround,
+  { options }: BatchDefaults,
 ): TakeRequest {
   return {
     topology,

@@ -1,20 +1,28 @@
+import { keyValues } from '../../app/config/types/cpu-types';
+import { quote } from '../../app/config/types/value-type';
 import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
+import type { StaticPolicyOptions } from '../../core/model/settings';
 import { parseStaticPolicyOptions } from '../../core/options';
 import { UsageError } from '../context';
-import type { BatchGround } from './answer-line';
+import type { BatchDefaults } from './answer-line';
 import { readMachine } from '../machine/read-machine';
 import { readTopologies } from '../machine/read-topologies';
 
-/** The options of `cpusetd allocate`, as they were written. */
-export interface GroundOptions {
+/** The options of `cpusetd allocate`, as texts. */
+export interface DefaultsOptions {
   readonly topologies?: string;
   readonly topology?: string;
   readonly options?: string;
   readonly reservedCpus?: string;
 }
 
-/** Reads what the lines are about. Throws UsageError that names the option, the rule and the remedy. */
-export function readGround({ topologies, topology, options = '', reservedCpus = '' }: GroundOptions): BatchGround {
+/** Reads machines and options. Throws UsageError that names the option, the rule and the remedy. */
+export function readDefaults({
+  topologies,
+  topology,
+  options = '',
+  reservedCpus = '',
+}: DefaultsOptions): BatchDefaults {
   if (topologies === undefined && topology === undefined) {
     throw new UsageError(
       'no machine is given; name a file of machines with --topologies, or one with --topology FILE or --topology live',
@@ -29,15 +37,10 @@ export function readGround({ topologies, topology, options = '', reservedCpus = 
   };
 }
 
-function readOptions(text: string) {
-  const values = new Map<string, string>();
-  for (const part of text.split(',').filter((each) => each.trim() !== '')) {
-    const [name = '', value] = part.split('=', 2).map((each) => each.trim());
-    if (value === undefined)
-      throw new UsageError(`--options ${text}: ${name} has no value; write name=value, separated by commas`);
-    values.set(name, value);
-  }
-  const parsed = parseStaticPolicyOptions(values);
+function readOptions(text: string): StaticPolicyOptions {
+  const values = keyValues.parse(text);
+  if (!values.ok) throw new UsageError(`--options: ${quote(text)} ${values.problem}; ${values.remedy}`);
+  const parsed = parseStaticPolicyOptions(values.value);
   if (!parsed.ok) throw new UsageError(`--options ${text}: ${parsed.problem.because}`);
   return parsed.options;
 }

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
 
 import { escapeJson } from '../../core/show-text';
+import { systemCodeOf } from '../../core/system-errors';
 import { UsageError, write, type CliContext, type ExitStatus } from '../context';
 
 interface AllocateOptions {
@@ -13,8 +14,8 @@ interface AllocateOptions {
 }
 
 /**
- * `cpusetd allocate`: what-if, without a daemon. JSON lines in, JSON lines out, one for one and in order; exit 1 when
- * a line could not be understood.
+ * `cpusetd allocate`: answers what-if requests without a daemon, one JSON line for each, in order; exit 1 when a line could not
+ * be understood.
  */
 export function addAllocateCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   program
@@ -30,15 +31,15 @@ export function addAllocateCommand(program: Command, context: CliContext, exit: 
     .option('--reserved-cpus <cpus>', 'CPUs that are never given out')
     .action(async (given: AllocateOptions) => {
       const { batch } = given;
-      const { readGround } = await import('../allocate/read-defaults');
+      const { readDefaults } = await import('../allocate/read-defaults');
       const { answerLine } = await import('../allocate/answer-line');
-      const ground = readGround(given);
+      const defaults = readDefaults(given);
 
       let lineNumber = 0;
       const answer = (line: string): string => {
         lineNumber += 1;
         if (line.trim() === '') return '';
-        const { answered, answer } = answerLine(line, lineNumber, ground);
+        const { answered, answer } = answerLine(line, lineNumber, defaults);
         if (!answered) exit(1);
         return `${escapeJson(JSON.stringify(answer))}\n`;
       };
@@ -49,7 +50,7 @@ export function addAllocateCommand(program: Command, context: CliContext, exit: 
     });
 }
 
-/** Lines as they arrive: those of one piece of the input together, which are answered before the next is read. */
+/** The lines of each piece of the input together; they are answered before the next piece is read. */
 async function* readLines(path: string, { stdin }: CliContext): AsyncGenerator<string[]> {
   const input = path === '-' ? stdin : createReadStream(path);
   input.setEncoding('utf8');
@@ -64,9 +65,7 @@ async function* readLines(path: string, { stdin }: CliContext): AsyncGenerator<s
       yield lines;
     }
   } catch (error) {
-    throw new UsageError(
-      `--batch ${path}: can't be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}); check the path`,
-    );
+    throw new UsageError(`--batch ${path}: can't be read (${systemCodeOf(error) ?? 'unknown'}); check the path`);
   }
   yield [begun];
 }

@@ -32,12 +32,12 @@ export function addRunCommand(program: Command, context: CliContext): void {
   });
 }
 
-/** An option and, below it, what it does: the terms are too long for columns side by side. */
+/** Puts the description below the option: the terms are too long for two columns. */
 function formatBelow(term: string, _termWidth: number, description: string, helper: Help): string {
   return `  ${term}\n${helper.boxWrap(description, (helper.helpWidth ?? 80) - 6).replace(/^/gm, '      ')}`;
 }
 
-/** An option that keeps all values it is given, so that a repetition is seen. */
+/** An option that keeps all its values, so that a repetition is noticed. */
 function collect(flags: string, description: string): Option {
   return new Option(flags, description).argParser((value, before: readonly string[] | undefined) => [
     ...(before ?? []),

@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 
 import type { CliContext, ExitStatus } from '../context';
 
-/** `cpusetd state …`: what is remembered on disk, read and written without a daemon. */
+/** `cpusetd state …`: reads and writes the state on disk without a daemon. */
 export function addStateCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   const state = program
     .command('state')

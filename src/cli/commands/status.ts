@@ -1,11 +1,10 @@
 import { Option, type Command } from 'commander';
 
 import type { AdminClient } from '../../admin/client/admin-client';
-import type { Status } from '../../admin/model/status';
+import type { Status, StatusChange } from '../../admin/model/status';
 import { CpusetdError } from '../../core/errors';
 import { escapeJson } from '../../core/show-text';
 import { createAdminSocketOption } from '../options/admin-socket';
-import { applyChange } from '../status/apply-change';
 import { write, type CliContext } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { formatStatusTable } from '../status/status-table';
@@ -54,4 +53,22 @@ const CLEAR_SCREEN = '\u001b[H\u001b[2J\u001b[3J';
 
 async function format(status: Status, output: Format): Promise<string> {
   return output === 'table' ? formatStatusTable(status) : formatData(status, output);
+}
+
+/** The status after a change; undefined before the first full status. */
+function applyChange(status: Status | undefined, change: StatusChange): Status | undefined {
+  if (change.kind === 'full') return change.status;
+  if (status === undefined) return undefined;
+  switch (change.kind) {
+    case 'node':
+      return { ...status, node: change.node };
+    case 'idle':
+      return { ...status, idle: change.idle };
+    case 'container-removed':
+      return { ...status, containers: status.containers.filter(({ id }) => id !== change.id) };
+    case 'container': {
+      const others = status.containers.filter(({ id }) => id !== change.container.id);
+      return { ...status, containers: [...others, change.container] };
+    }
+  }
 }

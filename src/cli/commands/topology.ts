@@ -48,7 +48,7 @@ async function readFrom(topology: string): Promise<MachineView> {
 
 async function format(view: MachineView, output: TopologyOptions['output']): Promise<string> {
   if (output === 'map') {
-    const { formatPicture } = await import('../topology/picture');
+    const { formatPicture } = await import('../topology/draw-map');
     return formatPicture(view);
   }
   const { describeMachine, formatCpus } = await import('../topology/describe-cpus');

@@ -2,8 +2,8 @@ import { CpuSet } from '../../core/cpuset';
 import type { Topology, Unit } from '../../core/topology';
 import { plural } from '../../core/plural';
 
-/** Where CPUs lie: `2 whole cores, NUMA node 0, socket 0`; empty when none of them is online. */
-export function describeWhere(topology: Topology, cpus: CpuSet): string {
+/** The location of CPUs: `2 whole cores, NUMA node 0, socket 0`; empty when none of them is online. */
+export function describeLocation(topology: Topology, cpus: CpuSet): string {
   const online = cpus.intersect(topology.online);
   if (online.isEmpty) return '';
   const cores = unitsOf(topology.cores, online);

@@ -1,27 +1,21 @@
-import type {
-  ContainerExplanation,
-  ContainerStatus,
-  Explanation,
-  IdleAssignment,
-  RefusedContainer,
-  ZoneRoom,
-} from '../../admin/model/status';
+import type { ContainerExplanation, Explanation, RefusedContainer, ZoneRoom } from '../../admin/model/explanation';
+import type { ContainerStatus, IdleAssignment } from '../../admin/model/status';
 import type { AllocationStep } from '../../core/allocation/take';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
 import type { Topology } from '../../core/topology';
 import { formatTime } from '../format/table';
-import { describeWhere } from './describe-location';
+import { describeLocation } from './describe-location';
 import { plural } from '../../core/plural';
 
-/** The answer as people read it. `count` is what was asked for, where a number was. */
+/** The explanation as text. `count`: the number of CPUs in a what-if query. */
 export function formatExplanation(explanation: Explanation, topology: Topology, count: number): string {
   if (explanation.kind === 'what-if') {
     const { fits, cpus, because, steps } = explanation;
     const what = plural(count, 'CPU');
     return formatFacts(fits ? `${what} would fit: ${cpus.toString()}` : `${what} would not fit`, [
       ['because', because],
-      ['where', describeWhere(topology, cpus)],
+      ['where', describeLocation(topology, cpus)],
       ...listSteps(steps),
     ]);
   }
@@ -38,7 +32,7 @@ function formatContainer({ container: of, steps }: ContainerExplanation, topolog
   const cpus = of.promise?.cpus;
   return formatFacts(`${of.namespace}/${of.pod} ${of.container}: ${of.placement} ${cpus?.toString() ?? ''}`.trimEnd(), [
     ['because', of.because],
-    ['where', cpus && of.placement !== 'shared' ? describeWhere(topology, cpus) : ''],
+    ['where', cpus && of.placement !== 'shared' ? describeLocation(topology, cpus) : ''],
     ['follows', of.nodes ? `NUMA nodes ${of.nodes.toString()}` : ''],
     ['memory', of.promise && !of.promise.mems.isEmpty ? `NUMA nodes ${of.promise.mems.toString()}` : ''],
     ...listSteps(steps),
@@ -54,7 +48,7 @@ function formatIdle(of: IdleAssignment, topology: Topology): string {
     : ['idle', 'the container has exited, and its CPUs stay with its pod'];
   return formatFacts(`${of.namespace}/${of.pod} ${of.container}: ${state} ${of.cpus.toString()}`.trimEnd(), [
     ['because', `${of.because}; ${why}`],
-    ['where', describeWhere(topology, of.cpus)],
+    ['where', describeLocation(topology, of.cpus)],
     ['rules', formatRules(of.rules)],
     ['since', formatTime(of.since)],
   ]);
@@ -90,7 +84,7 @@ function formatRoom({ node, allocatable, free, freeNow, podsNow }: ZoneRoom): st
   return `NUMA node ${node}: ${free} of ${plural(allocatable, 'CPU')} ${free === 1 ? 'was' : 'were'} free, ${freeNow} ${freeNow === 1 ? 'is' : 'are'} now; ${pods}`;
 }
 
-/** A reason that says the same once more is left out. */
+/** Leaves out a reason that repeats the placement's. */
 function formatVerdict({ verdict: { kind, reason }, because }: ContainerStatus): string {
   return reason === '' || reason === because ? kind : `${kind}: ${reason}`;
 }
@@ -108,7 +102,7 @@ function formatRules({ policy, chosenBy, options, reserved }: Rules): string {
   ].join(', ');
 }
 
-/** A line, and facts below it; those without text are left out. */
+/** A title, and below it the facts that have a text. */
 function formatFacts(title: string, facts: readonly Fact[]): string {
   const lines = facts
     .filter(([, text]) => text !== '')

@@ -1,7 +1,7 @@
-import type { ExplainQuery } from '../../admin/model/status';
+import type { ExplainQuery } from '../../admin/model/explanation';
 import { UsageError } from '../context';
 
-/** What `cpusetd explain` was given. */
+/** Arguments of `cpusetd explain`. */
 export interface ExplainTarget {
   readonly pod?: string;
   readonly container?: string;
@@ -10,7 +10,7 @@ export interface ExplainTarget {
 
 const MOST_CPUS = 65_535;
 
-/** The question to the daemon. Throws UsageError that names input, rule and remedy. */
+/** The query for the daemon. Throws UsageError that names input, rule and remedy. */
 export function parseTarget({ pod, container = '', cpus }: ExplainTarget): ExplainQuery {
   if (pod === undefined && cpus === undefined)
     throw new UsageError('nothing to explain: name a pod, or a number of CPUs with --cpus');

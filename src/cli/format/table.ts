@@ -1,8 +1,8 @@
 import { showText } from '../../core/show-text';
 
 /**
- * Columns that line up, two spaces between them, each line ended. Columns without any value are left out, empty cells
- * show as `-`, and what a terminal would obey as an escape: some texts come from pods.
+ * Aligned columns, two spaces between them, a line break after each line. Columns without any value are left out, empty cells
+ * show as `-`. Control characters are escaped: some texts come from pods.
  */
 export function formatTable(headers: readonly string[], rows: readonly (readonly string[])[]): string {
   const used = headers.map((_, column) => rows.length === 0 || rows.some((row) => row[column]));
@@ -21,7 +21,7 @@ export function formatTable(headers: readonly string[], rows: readonly (readonly
     .join('');
 }
 
-/** A time of the wire, to the second. */
+/** A timestamp of the API without fractions of a second. */
 export function formatTime(time: string): string {
   return time.replace(/\.\d+Z$/, 'Z');
 }

@@ -12,8 +12,8 @@ import { write, type CliContext } from '../context';
 import { readReservation } from './read-reservation';
 
 /**
- * Prints the state as a kubelet with the static policy would have to find it to leave everybody where he is. Throws
- * CpusetdError when there is no state that could be used.
+ * Prints the checkpoint with which a kubelet with the static policy leaves all containers on their CPUs. Throws
+ * CpusetdError when there is no usable state.
  */
 export async function exportKubelet(
   {
@@ -55,13 +55,13 @@ export async function exportKubelet(
   await write(stdout, formatKubeletState(toKubeletState(assignments, { policyName: 'static', defaultCpuSet }), format));
 }
 
-/** The reservation that cpusetd runs with, where it is strict. */
+/** The reservation of cpusetd, if it is strict. */
 async function readStrictReservation(file: string, sysfsRoot: string, env: CliContext['env']): Promise<CpuSet> {
   const { cpus, strict } = await readReservation(file, sysfsRoot, env);
   return strict ? cpus : CpuSet.empty;
 }
 
-/** Without settings the newest assignment knows. Under strict-cpu-reservation the kubelet's pool is without reserved CPUs. */
+/** Without settings, the newest assignment has the rules. Under strict-cpu-reservation the kubelet's pool has no reserved CPUs. */
 function strictlyReserved(assignments: readonly Assignment[]): CpuSet {
   const newest = [...assignments].sort((a, b) => (a.since < b.since ? 1 : -1))[0];
   return newest?.rules.options.includes('strict-cpu-reservation') ? newest.rules.reserved : CpuSet.empty;

@@ -39,9 +39,8 @@ interface ImportOptions {
 type Accepted = Extract<ParsedKubeletState, { readonly ok: true }>;
 
 /**
- * Takes the kubelet's exclusive CPUs over, as CPUs that wait in their pods: the daemon gives them to their containers when
- * the runtime tells it of them, and takes back what belongs to pods that are gone. So nobody moves. Of a state with which a
- * kubelet would not start nothing is taken.
+ * Imports the kubelet's exclusive CPUs as idle CPUs of their pods. The daemon gives them to the containers that the runtime
+ * lists, and frees those of pods that are gone, so no container moves. A state with which a kubelet would not start is refused.
  */
 export async function importKubelet(file: string, options: ImportOptions, context: CliContext): Promise<ExitStatus> {
   const { stateDir, output, dryRun, criEndpoint } = options;
@@ -58,7 +57,7 @@ export async function importKubelet(file: string, options: ImportOptions, contex
   const problems = await check(file, parsed, options, context);
   complain(stderr, ...problems.map((problem) => `${file}: ${problem}`));
   if (dryRun && output === 'json') {
-    // Also of a file that would be refused, which the exit status and standard error tell: it is what is in the file that was asked for.
+    // The content is printed for a file that would be refused, too: the exit status and standard error report the refusal.
     await write(stdout, `${escapeJson(formatContent(parsed))}\n`);
     if (hasNothing(parsed)) complain(stderr, `${file}: ${NOTHING}`);
     return problems.length > 0 ? 1 : 0;
@@ -86,7 +85,7 @@ export async function importKubelet(file: string, options: ImportOptions, contex
   return 0;
 }
 
-/** The reasons why nothing of the file can be taken; empty when nothing speaks against it. */
+/** The reasons why the file can't be imported; empty when it can. */
 async function check(
   file: string,
   parsed: Accepted,
@@ -102,7 +101,7 @@ async function check(
       ? checkKubeletStateV1(parsed.state, machine)
       : checkKubeletState(parsed.state, machine);
   } catch (error) {
-    // The content of the file can be told on any machine.
+    // The content of the file can be printed on any machine.
     if (dryRun && output === 'json' && error instanceof CpusetdError) return [error.message];
     throw error;
   }
@@ -132,14 +131,14 @@ function read(file: string): string {
   throw new UsageError(`${file}: ${found.because}; name the cpu_manager_state of a kubelet`);
 }
 
-/** A dry run only reads the file: it asks no runtime. */
+/** A dry run only reads the file and calls no runtime. */
 function leaveUnnamed({ entries }: KubeletStateV1): Outcome {
   const because = 'format v1 has its id only; the import asks the runtime whose it is';
   const notTaken = [...entries].map(([id, cpus]) => ({ podUid: '(unknown)', containerName: id, cpus, because }));
   return { taken: [], notTaken };
 }
 
-/** Format v1 knows containers by their ids only: the runtime tells whose they are, as it tells a kubelet. */
+/** Format v1 has only container ids; the runtime's list has their pods, as for a kubelet. */
 async function nameThem(
   state: KubeletStateV1,
   { file, criEndpoint }: { readonly file: string; readonly criEndpoint: string },
@@ -174,8 +173,8 @@ function takeOver(state: KubeletState): Outcome {
     rules: { policy: 'static', options: [], reserved: CpuSet.empty },
     since: new Date().toISOString(),
   });
-  // Containers of one pod may overlap: an app container has CPUs of an init container that has ended. Who gets only a
-  // part here is left to the daemon, which sees where it runs.
+  // Containers of one pod may overlap: an app container gets CPUs of an init container that has ended. The daemon decides about a
+  // container that gets only a part here, since it reads where the container runs.
   const isWhole = ({ cpus, requested }: Assignment): boolean => cpus.size === requested;
   const parts = assignments
     .filter((assignment) => !isWhole(assignment))
@@ -188,7 +187,7 @@ function takeOver(state: KubeletState): Outcome {
   return { taken: assignments.filter(isWhole), notTaken: [...notTaken, ...parts] };
 }
 
-/** Throws CpusetdError when the daemon runs, or something is remembered already. */
+/** Throws CpusetdError when the daemon runs, or has saved a state already. */
 function save(
   taken: readonly Assignment[],
   { stateDir, version }: { readonly stateDir: string; readonly version: string },

@@ -7,7 +7,7 @@ import { formatData, type DataFormat } from '../format/data';
 import { formatTable, formatTime } from '../format/table';
 import { plural } from '../../core/plural';
 
-/** Prints what is remembered. A file that can't be used is no answer: the reason goes to standard error. */
+/** Prints the saved state. For a file that can't be used, the reason goes to standard error. */
 export async function showState(
   { stateDir, output }: { readonly stateDir: string; readonly output: 'table' | DataFormat },
   { stdout, stderr }: CliContext,
@@ -29,7 +29,7 @@ export async function showState(
   return 0;
 }
 
-/** Says in one line whether a start could use the state. */
+/** One line: whether a start could use the state. */
 export function verifyState({ stateDir }: { readonly stateDir: string }, { stdout, stderr }: CliContext): ExitStatus {
   const found = inspectState({ dir: stateDir });
   const problem = problemOf(found, stateDir);

@@ -1,5 +1,5 @@
+import type { Connection } from '../../net/connection-state';
 import type {
-  Connection,
   ContainerStatus,
   NodeStatus,
   Observation,
@@ -12,7 +12,7 @@ import { showText } from '../../core/show-text';
 import { formatTable, formatTime } from '../format/table';
 import { plural } from '../../core/plural';
 
-/** The status as people read it: the node, its containers, and CPUs that wait in their pods. */
+/** The status as text: the node, its containers, and idle CPUs of pods. */
 export function formatStatusTable({ node, containers, idle }: Status): string {
   const sections = [formatNode(node)];
   if (containers.length === 0) sections.push('No containers.\n');
@@ -127,7 +127,7 @@ function formatContainers(containers: readonly ContainerStatus[]): string {
   );
 }
 
-/** Who decided, and by which annotation of the pod where it was not the node's policy. */
+/** The policy, and the pod's annotation that chose it if one did. */
 function formatPolicy({ policy, chosenBy }: Rules): string {
   return chosenBy === undefined ? policy : `${policy}, by ${chosenBy}`;
 }

@@ -1,5 +1,5 @@
 import { formatTable } from '../format/table';
-import { lookUp, type MachineView } from './machine-view';
+import { findUse, type MachineView } from './machine-view';
 
 /** A row for each CPU, online or not, like lscpu -e. */
 export function formatCpus(view: MachineView): string {
@@ -15,22 +15,22 @@ export function formatCpus(view: MachineView): string {
 
 /** The same as data, with the owners once more, those without CPUs included. */
 export function describeMachine(view: MachineView): object {
-  const { owners, rest, topology, offline } = view;
+  const { owners, unowned, topology, offline } = view;
   return {
     cpus: describe(view).map(({ id, place, use, owner }) => ({
       id,
       ...place,
-      ...(rest && { use }),
+      ...(unowned && { use }),
       ...(owner && { owner: owner.mark }),
     })),
     memoryNodes: topology.memoryNodes.map(({ id, memoryBytes }) => ({ id, memoryBytes })),
     online: topology.online,
     offline,
     isolated: topology.isolated,
-    ...(rest && {
-      reserved: rest.reserved,
-      sharedPool: rest.sharedPool,
-      free: rest.free,
+    ...(unowned && {
+      reserved: unowned.reserved,
+      sharedPool: unowned.sharedPool,
+      free: unowned.free,
       owners: owners.map(({ nodes, ...owner }) => ({ ...owner, ...(!nodes.isEmpty && { nodes }) })),
     }),
   };
@@ -42,7 +42,7 @@ function describe(view: MachineView) {
     .union(view.offline)
     .toArray()
     .map((id) => {
-      const { use, owner } = lookUp(view, id);
-      return { id, place: placeOf.get(id), use: view.rest || use === 'offline' ? use : '', owner };
+      const { use, owner } = findUse(view, id);
+      return { id, place: placeOf.get(id), use: view.unowned || use === 'offline' ? use : '', owner };
     });
 }

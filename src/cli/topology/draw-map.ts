@@ -1,12 +1,19 @@
 import { CpuSet } from '../../core/cpuset';
 import { layOut, type Section, type Slot } from './layout';
-import { lookUp, type MachineView } from './machine-view';
+import { formatLegend, formatMemory, listRemarks, summarize } from './legend';
+import { findUse, type MachineView } from './machine-view';
 
-/** No line is longer. */
+/** Longest line. */
 export const MAP_WIDTH = 80;
-/** Up to so many CPUs each is drawn with its number; beyond, one mark each, and the numbers in front of the lines. */
+/** Up to this many CPUs, each is drawn with its number. With more, each is one mark, and lines begin with the numbers. */
 const MOST_WITH_NUMBERS = 64;
 const CORES_IN_A_GROUP = 8;
+
+/** The whole picture: what the machine has, the map, the legend. */
+export function formatPicture(view: MachineView): string {
+  const parts = [summarize(view), drawMap(view), formatLegend(view), listRemarks(view)];
+  return parts.filter((part) => part !== '').join('\n');
+}
 
 /** The machine, a panel for each NUMA node of a socket: CPUs of a core one above the other, `|` between caches. */
 export function drawMap(view: MachineView): string {
@@ -20,7 +27,7 @@ export function drawMap(view: MachineView): string {
     .join('');
 }
 
-/** The styles to try: marks alone need numbers in front of their lines; where these have no short form, each CPU has its own. */
+/** The styles to try, in order. Marks alone need a short label per line; without one, each CPU is drawn with its number. */
 function listStyles(view: MachineView): Style[] {
   const digits = String(view.topology.online.union(view.offline).toArray().at(-1) ?? 0).length;
   const numbered = numberedStyle(view, digits);
@@ -44,7 +51,7 @@ interface Style {
   readonly groupGap: string;
   /** Between caches. */
   readonly cacheGap: string;
-  /** How long the numbers in front of a line may be; 0 = there are none. */
+  /** Longest label of a line; 0 = lines have none. */
   readonly labelLength: number;
 }
 
@@ -54,7 +61,7 @@ function numberedStyle(view: MachineView, digits: number): Style {
     drawCpu: (cpu) =>
       cpu === undefined
         ? ' '.repeat(digits + markLength)
-        : String(cpu).padStart(digits) + lookUp(view, cpu).mark.padEnd(markLength),
+        : String(cpu).padStart(digits) + findUse(view, cpu).mark.padEnd(markLength),
     gap: ' ',
     groupGap: ' ',
     cacheGap: ' | ',
@@ -65,7 +72,7 @@ function numberedStyle(view: MachineView, digits: number): Style {
 function compactStyle(view: MachineView, labelLength: number): Style {
   const markLength = markLengthOf(view);
   return {
-    drawCpu: (cpu) => (cpu === undefined ? '' : lookUp(view, cpu).mark || '.').padEnd(markLength),
+    drawCpu: (cpu) => (cpu === undefined ? '' : findUse(view, cpu).mark || '.').padEnd(markLength),
     gap: '',
     groupGap: ' ',
     cacheGap: '|',
@@ -79,7 +86,7 @@ function markLengthOf({ owners }: MachineView): number {
 
 type Panel = readonly string[];
 
-/** Undefined where a line has no short label. */
+/** Undefined when a line has no short label. */
 function drawSection(view: MachineView, section: Section, style: Style): Panel | undefined {
   const lines = breakLines(section, style);
   const labels = lines.map((line) => rowsOf(line).map((row) => (style.labelLength > 0 ? nameRow(row) : '')));
@@ -95,7 +102,7 @@ function drawSection(view: MachineView, section: Section, style: Style): Panel |
   return [titleOf(view, section), ...body];
 }
 
-/** Caches in lines that are short enough, about as many in each; one that is too long is broken between groups of cores. */
+/** Puts about equally many caches on each line. A cache that is too long is broken between groups of cores. */
 function breakLines({ caches }: Section, style: Style): Slot[][][] {
   const room = MAP_WIDTH - (style.labelLength > 0 ? style.labelLength + 2 : 0);
   const widthOf = (slots: readonly Slot[]): number => drawRow(slots, 0, style).length;
@@ -142,7 +149,7 @@ function rowsOf(caches: readonly (readonly Slot[])[]): number[][] {
 
 const LONGEST_LABEL = 16;
 
-/** `0-23`, `0,2..46`, or a list; undefined where that does not tell which CPU is where, or is too long. */
+/** `0-23`, `0,2..46`, or a list; undefined when that is ambiguous or too long. */
 function nameRow(cpus: readonly number[]): string | undefined {
   const [first, second] = cpus;
   const last = cpus.at(-1);
@@ -158,11 +165,6 @@ function nameRow(cpus: readonly number[]): string | undefined {
 function titleOf({ topology }: MachineView, { socket, numaNode }: Section): string {
   const memory = topology.memoryNodes.find(({ id }) => id === numaNode)?.memoryBytes ?? 0;
   return [`socket ${socket}, NUMA node ${numaNode}`, ...(memory > 0 ? [formatMemory(memory)] : [])].join(', ');
-}
-
-/** Bytes as whole GiB, below one GiB as whole MiB. */
-export function formatMemory(bytes: number): string {
-  return bytes >= 2 ** 30 ? `${Math.round(bytes / 2 ** 30)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`;
 }
 
 const PANEL_GAP = '    ';

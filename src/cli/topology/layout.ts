@@ -1,14 +1,14 @@
 import type { CpuSet } from '../../core/cpuset';
 import type { Topology, Unit } from '../../core/topology';
 
-/** What lies in one socket and one NUMA node: its cores, by last-level cache. */
+/** The cores in one socket and one NUMA node, by last-level cache. */
 export interface Section {
   readonly socket: number;
   readonly numaNode: number;
   readonly caches: readonly (readonly Slot[])[];
 }
 
-/** The place of a core: its CPUs by thread, undefined where it has none. All slots of a machine are equally long. */
+/** The place of a core: its CPUs by thread, undefined for a missing one. All slots of a machine are equally long. */
 export type Slot = readonly (number | undefined)[];
 
 /** Sorts the cores of a machine for drawing, by the ids of sockets, nodes, caches and CPUs. */
@@ -36,7 +36,7 @@ export function layOut(topology: Topology, offline: CpuSet): Section[] {
     }));
 }
 
-/** By how much the CPUs of a core differ, where that is the same for all cores that have all their threads. */
+/** The distance between the CPU ids of a core, when it is the same for all complete cores. */
 function findStride(cores: readonly Unit[], threads: number): number | undefined {
   let stride: number | undefined;
   for (const { cpus } of cores) {
@@ -51,8 +51,8 @@ function findStride(cores: readonly Unit[], threads: number): number | undefined
 }
 
 /**
- * Puts a core's CPUs in the rows of their threads. Of a core with fewer than others the kernel does not tell which are missing:
- * they are those offline, where the machine's numbering makes them so; such a place has the CPU that is offline.
+ * Puts a core's CPUs in the rows of their threads. The kernel does not report which threads of an incomplete core are missing:
+ * the machine's numbering and the offline CPUs show it, and the slot then holds the offline CPU.
  */
 function placeThreads(
   ids: readonly number[],

@@ -1,11 +1,10 @@
 import { CpuSet } from '../../core/cpuset';
 import { formatTable } from '../format/table';
-import { formatMemory } from './draw-map';
 import { PLAIN_MARKS, type MachineView, type Owner } from './machine-view';
 import { plural } from '../../core/plural';
 
-/** What the machine has, in a line, and what the map cannot show. */
-export function summarize({ topology, rest }: MachineView): string {
+/** The machine in one line, and the number of free CPUs. */
+export function summarize({ topology, unowned }: MachineView): string {
   const { cpus, sockets, numaNodes, uncoreCaches, cores } = topology;
   const units = [
     plural(sockets.length, 'socket'),
@@ -13,17 +12,17 @@ export function summarize({ topology, rest }: MachineView): string {
     plural(uncoreCaches.length, 'uncore cache'),
     plural(cores.length, 'core'),
   ];
-  const free = rest === undefined ? '' : `; ${rest.free.size} free`;
+  const free = unowned === undefined ? '' : `; ${unowned.free.size} free`;
   return `${plural(cpus.length, 'CPU')} online in ${units.join(', ')}${free}\n`;
 }
 
-/** What each mark means, and whose the CPUs are. Empty where nobody was asked. */
+/** The meaning of each mark, and the owners of the CPUs. Empty for a view without owners. */
 export function formatLegend(view: MachineView): string {
-  const { owners, rest, offline, topology } = view;
-  if (!rest) return '';
+  const { owners, unowned, offline, topology } = view;
+  if (!unowned) return '';
   const owned = CpuSet.unionOf(owners.map(({ cpus }) => cpus));
-  const reserved = rest.reserved.intersect(topology.online).minus(owned);
-  const shared = rest.sharedPool.minus(owned).minus(reserved);
+  const reserved = unowned.reserved.intersect(topology.online).minus(owned);
+  const shared = unowned.sharedPool.minus(owned).minus(reserved);
   const rows = [
     ...owners.map((owner) => describeOwner(view, owner)),
     [PLAIN_MARKS.shared, 'shared', listOrCount(shared), 'everybody else'],
@@ -31,7 +30,7 @@ export function formatLegend(view: MachineView): string {
       PLAIN_MARKS.reserved,
       'reserved',
       listOrCount(reserved),
-      rest.strict ? 'the system alone' : 'the system; shared containers run here too',
+      unowned.strict ? 'the system alone' : 'the system; shared containers run here too',
     ],
     [PLAIN_MARKS.offline, 'offline', listOrCount(offline), 'nobody'],
   ];
@@ -68,8 +67,13 @@ function describeOwner({ offline }: MachineView, owner: Owner): string[] {
 
 const LONGEST_LIST = 32;
 
-/** The list, as long as it is short: the picture is exact anyway. */
+/** A short list, else the number of CPUs: the map shows them exactly. */
 function listOrCount(cpus: CpuSet): string {
   const list = cpus.toString();
   return list.length <= LONGEST_LIST ? list : plural(cpus.size, 'CPU');
+}
+
+/** Bytes as whole GiB, below one GiB as whole MiB. */
+export function formatMemory(bytes: number): string {
+  return bytes >= 2 ** 30 ? `${Math.round(bytes / 2 ** 30)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`;
 }

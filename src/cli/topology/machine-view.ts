@@ -3,19 +3,19 @@ import type { AssignmentKind } from '../../core/model/assignment';
 import { CpuSet } from '../../core/cpuset';
 import type { Topology } from '../../core/topology';
 
-/** A machine, and whose its CPUs are. */
+/** A machine, and the owners of its CPUs. */
 export interface MachineView {
   readonly topology: Topology;
   readonly offline: CpuSet;
-  /** By their lowest CPU, those that follow NUMA nodes last. */
+  /** Ordered by lowest CPU; owners that follow NUMA nodes are last. */
   readonly owners: readonly Owner[];
-  /** Absent where nobody was asked who has what. */
-  readonly rest?: Rest;
+  /** Absent for a machine without a daemon. */
+  readonly unowned?: Unowned;
 }
 
 /** One container, or all containers of a pod that share their CPUs. */
 export interface Owner {
-  /** Capital letters for who runs, small ones for who has exited; empty for who has no CPUs. All marks are equally long. */
+  /** Capital letters for running owners, small ones for exited ones; empty for an owner without CPUs. All marks are equally long. */
   readonly mark: string;
   readonly kind: AssignmentKind;
   readonly isIdle: boolean;
@@ -29,8 +29,8 @@ export interface Owner {
   readonly containers: readonly string[];
 }
 
-/** What nobody owns. */
-export interface Rest {
+/** CPUs without an owner. */
+export interface Unowned {
   readonly reserved: CpuSet;
   /** Shared containers are kept off the reserved CPUs. */
   readonly strict: boolean;
@@ -38,7 +38,7 @@ export interface Rest {
   readonly free: CpuSet;
 }
 
-/** How one CPU is used. */
+/** The use of one CPU. */
 export type Use = AssignmentKind | 'idle' | 'reserved' | 'shared' | 'offline';
 
 /** Marks of CPUs that nobody owns. */
@@ -55,7 +55,7 @@ export function viewStatus({ topology, offline, node, assignments }: TopologySta
     topology,
     offline,
     owners: nameOwners(assignments),
-    rest: {
+    unowned: {
       reserved: node.reserved,
       strict: !node.reserved.isEmpty && !node.reserved.overlaps(node.sharedPool),
       sharedPool: node.sharedPool,
@@ -64,13 +64,16 @@ export function viewStatus({ topology, offline, node, assignments }: TopologySta
   };
 }
 
-/** Whose a CPU is: its owner, or how it is used by none. */
-export function lookUp({ owners, rest, offline }: MachineView, cpu: number): { use: Use; owner?: Owner; mark: string } {
+/** The use of a CPU, its owner if it has one, and its mark. */
+export function findUse(
+  { owners, unowned, offline }: MachineView,
+  cpu: number,
+): { use: Use; owner?: Owner; mark: string } {
   if (offline.has(cpu)) return { use: 'offline', mark: PLAIN_MARKS.offline };
   const owner = owners.find(({ cpus }) => cpus.has(cpu));
   if (owner) return { use: owner.isIdle ? 'idle' : owner.kind, owner, mark: owner.mark };
-  const use = rest?.reserved.has(cpu) ? 'reserved' : 'shared';
-  return { use, mark: rest ? PLAIN_MARKS[use] : '' };
+  const use = unowned?.reserved.has(cpu) ? 'reserved' : 'shared';
+  return { use, mark: unowned ? PLAIN_MARKS[use] : '' };
 }
 
 function nameOwners(assignments: readonly AssignmentStatus[]): Owner[] {
@@ -83,9 +86,9 @@ function nameOwners(assignments: readonly AssignmentStatus[]): Owner[] {
   const owners = [...groups.values()].map(toOwner).sort(compareOwners);
   const marked = owners.filter(({ cpus }) => !cpus.isEmpty).length;
   const length = marked <= 26 ? 1 : marked <= 26 ** 2 ? 2 : 3;
-  return owners.map((owner, place) => {
+  return owners.map((owner, index) => {
     if (owner.cpus.isEmpty) return owner;
-    const letters = spell(place, length);
+    const letters = toLetters(index, length);
     return { ...owner, mark: owner.isIdle ? letters : letters[0]!.toUpperCase() + letters.slice(1) };
   });
 }
@@ -117,9 +120,9 @@ function nameOf({ namespace, pod, containers }: Owner): string {
 }
 
 /** `a`, `b`, … or `aa`, `ab`, …, `ba`. */
-function spell(place: number, length: number): string {
+function toLetters(index: number, length: number): string {
   let letters = '';
-  for (let rest = place, i = 0; i < length; i++, rest = Math.floor(rest / 26)) {
+  for (let rest = index, i = 0; i < length; i++, rest = Math.floor(rest / 26)) {
     letters = String.fromCharCode(97 + (rest % 26)) + letters;
   }
   return letters;

@@ -12,7 +12,7 @@ import type {
   NodeInventory,
   PauseInfo,
 } from '../../core/model/events';
-import { type CallOptions, type Channel, openChannel } from '../../net/grpc-client';
+import { type CallOptions, GrpcClient } from '../../net/grpc-client';
 import {
   type ListedPod,
   toContainerInfo,
@@ -58,6 +58,13 @@ const { methods } = RuntimeServiceDefinition;
 
 /** How many status calls are under way at once: enough to be quick, too few to hold up the kubelet's. */
 const statusCallsAtOnce = 8;
+
+export type Channel = Pick<GrpcClient, 'call' | 'close'>;
+
+/** Calls one service of a runtime; nothing is opened before the first call. */
+export function openChannel(endpoint: string, service: string): Channel {
+  return new GrpcClient({ endpoint, service, peer: 'the runtime' });
+}
 
 /** @param endpoint the runtime's socket, with or without `unix://`; nothing is opened before the first call */
 export function createCriClient(endpoint: string): CriClient {

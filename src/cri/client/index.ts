@@ -1,2 +1,2 @@
-export { type CallOptions, type Channel, openChannel } from '../../net/grpc-client';
-export { createCriClient, type CriClient, type RuntimeVersion } from './cri-client';
+export type { CallOptions } from '../../net/grpc-client';
+export { type Channel, createCriClient, type CriClient, openChannel, type RuntimeVersion } from './cri-client';

@@ -1,6 +1,8 @@
 import { closeSync, existsSync, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
+import { meaningOf, systemCodeOf } from '../../core/system-errors';
+
 /** There is no such cgroup, or it is being removed. */
 export interface Missing {
   readonly kind: 'missing';
@@ -102,8 +104,8 @@ export function malformed(path: string, text: string, rule: string): CgroupFailu
 
 /** The name of a system error, as `EINVAL`; anything else is thrown on. */
 export function errnoOf(error: unknown): string {
-  const { code } = error as NodeJS.ErrnoException;
-  if (typeof code !== 'string') throw error;
+  const code = systemCodeOf(error);
+  if (code === undefined) throw error;
   return code;
 }
 
@@ -118,19 +120,8 @@ function isGone(path: string, errno: string): boolean {
   return errno === 'ENODEV' || errno === 'ENOTDIR' || (errno === 'ENOENT' && !existsSync(dirname(path)));
 }
 
-const MEANINGS: Readonly<Record<string, string>> = {
-  ENOENT: 'the controller is not enabled for this cgroup (cgroup.subtree_control of its parent)',
-  EACCES: 'not permitted, or more than the parent cgroup has',
-  EPERM: 'not permitted',
-  EROFS: 'the cgroup file system is mounted read-only',
-  EBUSY: 'a child cgroup or a task still needs what would be taken away',
-  ENOSPC: 'tasks would be left without any CPU or memory node',
-  ERANGE: 'a number is higher than this kernel supports',
-  EINVAL: 'the kernel does not accept this value here',
-};
-
 function describe(errno: string): string {
-  const meaning = MEANINGS[errno];
+  const meaning = meaningOf('write a cgroup file', errno);
   return meaning === undefined ? errno : `${errno}, ${meaning}`;
 }
 

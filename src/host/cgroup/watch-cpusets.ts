@@ -1,4 +1,5 @@
 import { watch, type FSWatcher } from 'node:fs';
+import { meaningOf } from '../../core/system-errors';
 import { errnoOf } from './cgroup-file';
 
 export type WatchOutcome =
@@ -83,13 +84,8 @@ export function watchCpusets(
   };
 }
 
-const REMEDIES: Readonly<Record<string, string>> = {
-  ENOSPC: 'raise fs.inotify.max_user_watches',
-  EMFILE: 'raise fs.inotify.max_user_instances, or the number of files that cpusetd may have open',
-};
-
 function explainUnwatched(errno: string): WatchOutcome {
-  const remedy = REMEDIES[errno];
+  const remedy = meaningOf('watch a file', errno);
   return {
     kind: 'unwatched',
     isLimit: remedy !== undefined,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 
 import { parseCpuList } from '../../../src/core/cpuset';
 import { drawMap, MAP_WIDTH } from '../../../src/cli/topology/draw-map';
-import { lookUp, viewStatus, type MachineView } from '../../../src/cli/topology/machine-view';
+import { findUse, viewStatus, type MachineView } from '../../../src/cli/topology/machine-view';
 import { buildTopology } from '../../../src/core/topology';
 import { build, statusOf, without } from './machines';
 import { SCENES } from './scenes';
@@ -45,7 +45,7 @@ function expectExact(view: MachineView): void {
   expect(Math.max(...map.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(MAP_WIDTH);
   const marks = readMap(map, Math.max(1, ...view.owners.map(({ mark }) => mark.length)));
   const told = new Map([...marks].filter(([cpu]) => view.topology.online.has(cpu)).sort(([a], [b]) => a - b));
-  expect(told).toEqual(new Map(view.topology.online.toArray().map((cpu) => [cpu, lookUp(view, cpu).mark])));
+  expect(told).toEqual(new Map(view.topology.online.toArray().map((cpu) => [cpu, findUse(view, cpu).mark])));
   for (const [cpu, mark] of marks) if (!view.topology.online.has(cpu)) expect([cpu, mark]).toEqual([cpu, 'x']);
 }
 

@@ -1,5 +1,5 @@
 import { describeMachine, formatCpus } from '../../../src/cli/topology/describe-cpus';
-import { formatPicture } from '../../../src/cli/topology/picture';
+import { formatPicture } from '../../../src/cli/topology/draw-map';
 import { viewMachine, viewStatus } from '../../../src/cli/topology/machine-view';
 import { listBrokenAnchors, listBrokenLinks, listExamples, readPage, readTable } from '../../docs/markdown';
 import { build, statusOf } from './machines';

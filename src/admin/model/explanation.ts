@@ -1,0 +1,75 @@
+import type { AllocationStep } from '../../core/allocation/take';
+import type { CpuSet } from '../../core/cpuset';
+import type { ContainerStatus, IdleAssignment } from './status';
+
+export type ExplainQuery =
+  | {
+      readonly kind: 'pod';
+      /** Empty: any, and `pod` may be a uid. */
+      readonly namespace: string;
+      readonly pod: string;
+      /** Empty: all. */
+      readonly container: string;
+    }
+  | { readonly kind: 'cpus'; readonly count: number };
+
+export type Explanation =
+  | {
+      readonly kind: 'containers';
+      readonly containers: readonly ContainerExplanation[];
+      /** CPUs of containers that exited. */
+      readonly idle: readonly IdleAssignment[];
+      /** Containers that were refused, and not served since. */
+      readonly refused: readonly RefusedContainer[];
+    }
+  | {
+      readonly kind: 'what-if';
+      readonly fits: boolean;
+      readonly cpus: CpuSet;
+      readonly because: string;
+      readonly steps: readonly AllocationStep[];
+    };
+
+export interface ContainerExplanation {
+  readonly container: ContainerStatus;
+  /** How the allocation went; empty when it is not remembered. */
+  readonly steps: readonly AllocationStep[];
+}
+
+/** A container that was refused: when, what it asked for, what was in the way, and what helps. */
+export interface RefusedContainer {
+  readonly podUid: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly asked: 'creation' | 'start' | 'change' | 'unknown';
+  /** Whole CPUs that it is entitled to; 0 for a container that would have shared. */
+  readonly requested: number;
+  readonly policy: string;
+  /** The pod's annotation that chose the policy. */
+  readonly chosenBy?: string;
+  /** gRPC's name of the status that it was answered with. */
+  readonly code: string;
+  /** As of the last time. */
+  readonly because: string;
+  readonly firstAt: string;
+  readonly lastAt: string;
+  /** Times that it was refused, retries included. */
+  readonly times: number;
+  readonly zones: readonly ZoneRoom[];
+  /** The outcome that it would have now; empty when that is not known. */
+  readonly now: string;
+  readonly fitsNow: boolean;
+  readonly remedy: string;
+}
+
+/** CPUs of one NUMA node. */
+export interface ZoneRoom {
+  readonly node: number;
+  readonly allocatable: number;
+  /** Free when the container was refused last. */
+  readonly free: number;
+  readonly freeNow: number;
+  /** Pods that have CPUs there for themselves now. */
+  readonly podsNow: number;
+}
