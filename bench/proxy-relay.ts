@@ -18,6 +18,7 @@ if (kind === 'frames') {
     listen: { path: listenPath },
     runtimePath,
     interceptors: new Map([['/runtime.v1.RuntimeService/CreateContainer', createContainer]]),
+    endlessPaths: [],
     reportFault: (fault) => console.error(fault),
   }).then(() => process.send?.('ready'));
 } else if (kind === 'bytes') {

@@ -103,6 +103,7 @@ class ProxyAttachment implements Attachment {
         listen: config.criListen,
         runtimePath: config.criEndpoint!,
         interceptors: this.adapter.interceptors,
+        endlessPaths: this.adapter.endlessPaths,
         reportFault: ({ what, ...facts }) => log.warn({ fault: what, ...facts }, 'CRI proxy'),
         onRuntimeChange: (isUp) => this.onRuntimeChange(isUp),
       });

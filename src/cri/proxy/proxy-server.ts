@@ -28,6 +28,8 @@ export interface CriProxyOptions {
   /** The runtime's socket. It need not be there yet. */
   readonly runtimePath: string;
   readonly interceptors: Interceptors;
+  /** Methods whose calls never end by themselves; a drain does not wait for them. */
+  readonly endlessPaths: readonly string[];
   /** Faults that no peer is told. */
   readonly reportFault: ReportFault;
   /** The runtime was found, lost, or found again. */
@@ -46,8 +48,6 @@ export interface CriProxyOptions {
   readonly minIdleMs?: number;
   /** Time for a client to begin to speak HTTP/2, and then to make its first call before the connection counts as idle. */
   readonly openingTimeoutMs?: number;
-  /** Methods whose calls never end by themselves; a drain does not wait for them. */
-  readonly endlessPaths?: readonly string[];
 }
 
 /** Connections and calls that are open now. */
@@ -79,7 +79,7 @@ export class CriProxy {
       held: this.#held,
       open: new HeldBytes(options.maxOpenCallBytes ?? 64 * MEBIBYTE),
       reportFault: options.reportFault,
-      endlessPaths: new Set(options.endlessPaths ?? ['/runtime.v1.RuntimeService/GetContainerEvents']),
+      endlessPaths: new Set(options.endlessPaths),
     };
     this.#watch = new RuntimeWatch(options.runtimePath, (isUp) => this.#onRuntimeChange(isUp));
     const limits = chooseLimits(options);
@@ -111,10 +111,10 @@ export class CriProxy {
   }
 
   /**
-   * Accepts no more, lets calls in flight end, closes. After `timeoutMs`, or when `signal` aborts, what is left is answered
+   * Accepts no more, lets calls in flight end, closes. After `timeoutMs` what is left is answered
    * UNAVAILABLE. Resolves when everything is closed, with the number of calls that did not end by themselves.
    */
-  async drain({ timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal }): Promise<number> {
+  async drain({ timeoutMs }: { readonly timeoutMs: number }): Promise<number> {
     this.#isStopping = true;
     const closed = this.listener.close();
     const { relays } = this.#connections;
@@ -124,13 +124,10 @@ export class CriProxy {
       for (const relay of relays) relay.stop(stopping);
     };
     const timer = setTimeout(stop, timeoutMs);
-    signal?.addEventListener('abort', stop);
     this.#connections.closeSilent();
     for (const relay of relays) relay.drain();
-    if (signal?.aborted === true) stop();
     await Promise.all([closed, ...[...relays].map((relay) => relay.closed)]);
     clearTimeout(timer);
-    signal?.removeEventListener('abort', stop);
     this.#watch.close();
     return unfinished;
   }

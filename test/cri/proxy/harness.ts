@@ -144,6 +144,7 @@ export class Bench {
       listen: { path: this.proxyPath },
       runtimePath: this.runtimePath,
       interceptors: new Map(Object.entries(interceptors)),
+      endlessPaths: ['/runtime.v1.RuntimeService/GetContainerEvents'],
       reportFault: (fault) => this.faults.push(fault),
       onRuntimeChange: (isUp) => this.runtimeChanges.push(isUp),
       ...options,

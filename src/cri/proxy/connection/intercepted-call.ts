@@ -1,5 +1,4 @@
 import { codeOfReset, findHeader, GrpcCode, readStatus, type GrpcStatus } from '../grpc/status';
-import { parseTimeoutMs } from '../grpc/timeout';
 import { inflateMessage, type GrpcMessage } from '../grpc/message';
 import { MessageAssembler } from '../grpc/message-assembler';
 import type { HeaderField } from '../http2/hpack-static-table';
@@ -25,8 +24,7 @@ export class InterceptedCall {
     metadata: readonly HeaderField[],
     readonly options: { readonly maxMessageBytes: number; readonly reportFault: ReportFault },
   ) {
-    const timeoutMs = parseTimeoutMs(findHeader(metadata, 'grpc-timeout'));
-    this.context = { path, metadata, timeoutMs, signal: this.#abort.signal };
+    this.context = { path, metadata, signal: this.#abort.signal };
     this.#answer = new MessageAssembler(options.maxMessageBytes, (bytes) => {
       this.#report(`an answer of ${bytes} bytes passes unread`);
     });

@@ -1,4 +1,4 @@
-import type { OwnError } from '../grpc/error-headers';
+import type { OwnError } from '../proxy-errors';
 import type { GrpcMessage } from '../grpc/message';
 import { MessageAssembler } from '../grpc/message-assembler';
 import { MessageBoundary } from '../grpc/message-boundary';

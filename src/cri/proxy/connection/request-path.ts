@@ -1,4 +1,3 @@
-import type { OwnError } from '../grpc/error-headers';
 import { formatMessagePrefix } from '../grpc/message';
 import { findHeader } from '../grpc/status';
 import { HeaderBlockReader, readBlock } from '../http2/header-block-reader';
@@ -15,11 +14,18 @@ import {
 } from '../http2/frame';
 import { entryBytes, HpackDecoder } from '../http2/hpack-decoder';
 import type { HeaderField } from '../http2/hpack-static-table';
-import { MAX_CONCURRENT_STREAMS } from '../http2/settings';
 import { InterceptedCall } from './intercepted-call';
+import { MAX_CONCURRENT_STREAMS } from './limit-settings';
 import type { RequestVerdict } from '../interceptor';
 import type { Link } from './connection-context';
-import { decisionFailed, requestIsNotOneMessage, requestIsTooLong, tooManyCalls, tooMuchHeld } from '../proxy-errors';
+import {
+  decisionFailed,
+  requestIsNotOneMessage,
+  requestIsTooLong,
+  tooManyCalls,
+  tooMuchHeld,
+  type OwnError,
+} from '../proxy-errors';
 import { RequestSender } from './request-sender';
 import { sendError } from './send-error';
 import { Stream } from './proxied-stream';

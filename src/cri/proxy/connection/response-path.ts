@@ -1,4 +1,4 @@
-import type { OwnError } from '../grpc/error-headers';
+import type { OwnError } from '../proxy-errors';
 import type { MessageBoundary } from '../grpc/message-boundary';
 import { HeaderBlockReader, readBlock } from '../http2/header-block-reader';
 import {
