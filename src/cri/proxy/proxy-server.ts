@@ -10,7 +10,7 @@ import { listenOnDescriptor, listenPrivately, type Listener } from './listen';
 import type { RelayOptions } from './connection/connection-context';
 import { stopping } from './proxy-errors';
 import { Relay } from './connection/proxy-connection';
-import { RuntimeWatch } from './upstream-monitor';
+import type { UpstreamMonitor } from './upstream-monitor';
 
 const MEBIBYTE = 1_048_576;
 /** More connections than any node has use for, and few enough for the memory of a node. */
@@ -25,15 +25,13 @@ const REPORT_PAUSE_MS = 60_000;
 export interface CriProxyOptions {
   /** Where the kubelet connects: a path to listen on, or the number of a listening socket that was handed over. */
   readonly listen: { readonly path: string } | { readonly fd: number };
-  /** The runtime's socket. It need not be there yet. */
-  readonly runtimePath: string;
+  /** Names the runtime's socket, which need not be there yet, and is told when it was reached or lost. Its maker closes it. */
+  readonly upstream: UpstreamMonitor;
   readonly interceptors: Interceptors;
   /** Methods whose calls never end by themselves; a drain does not wait for them. */
   readonly endlessPaths: readonly string[];
   /** Faults that no peer is told. */
   readonly reportFault: ReportFault;
-  /** The runtime was found, lost, or found again. */
-  readonly onRuntimeChange?: (isUp: boolean) => void;
   /** Longest request or answer that is looked at. Default: 16 MiB, what runtime and kubelet allow each other, and a little. */
   readonly maxMessageBytes?: number;
   /** Most request data held at a time, over all calls. */
@@ -64,7 +62,6 @@ export class CriProxy {
   readonly #connections: ConnectionTable;
   readonly #held: HeldBytes;
   readonly #relayOptions: RelayOptions;
-  readonly #watch: RuntimeWatch;
   readonly #reportedAt = new Map<string, number>();
   #isStopping = false;
 
@@ -81,7 +78,9 @@ export class CriProxy {
       reportFault: options.reportFault,
       endlessPaths: new Set(options.endlessPaths),
     };
-    this.#watch = new RuntimeWatch(options.runtimePath, (isUp) => this.#onRuntimeChange(isUp));
+    options.upstream.subscribe((isUp) => {
+      if (isUp) for (const relay of this.#connections.relays) relay.reconnect();
+    });
     const limits = chooseLimits(options);
     this.#connections = new ConnectionTable(limits, (limit) => this.#reportRarely(describeEviction(limit, limits)));
     listener.server.on('connection', (kubelet) => {
@@ -106,7 +105,7 @@ export class CriProxy {
   get stats(): CriProxyStats {
     let callsInFlight = 0;
     for (const relay of this.#connections.relays) callsInFlight += relay.callsInFlight;
-    const isRuntimeUp = this.#watch.isUp;
+    const isRuntimeUp = this.options.upstream.isUp;
     return { connections: this.#connections.size, callsInFlight, heldBytes: this.#held.used, isRuntimeUp };
   }
 
@@ -128,7 +127,6 @@ export class CriProxy {
     for (const relay of relays) relay.drain();
     await Promise.all([closed, ...[...relays].map((relay) => relay.closed)]);
     clearTimeout(timer);
-    this.#watch.close();
     return unfinished;
   }
 
@@ -140,7 +138,7 @@ export class CriProxy {
     this.#connections.noteSpoken(kubelet);
     let runtime: Socket | undefined;
     try {
-      runtime = await connectPatiently(this.options.runtimePath, () => void this.#connections.dropIdle());
+      runtime = await connectPatiently(this.options.upstream.path, () => void this.#connections.dropIdle());
     } catch (err) {
       if (isShortage(err)) {
         this.#reportRarely('no connection to the runtime can be made', err);
@@ -153,18 +151,13 @@ export class CriProxy {
       return;
     }
     const relay: Relay = new Relay(kubelet, runtime, this.#relayOptions, {
-      onRuntimeGone: () => this.#watch.reportGone(),
+      onRuntimeGone: () => this.options.upstream.reportGone(),
       onUse: () => this.#connections.noteUse(relay),
     });
     this.#connections.addRelay(kubelet, relay);
     relay.start();
-    if (runtime === undefined) this.#watch.reportGone();
-    else this.#watch.reportUp();
-  }
-
-  #onRuntimeChange(isUp: boolean): void {
-    if (isUp) for (const relay of this.#connections.relays) relay.reconnect();
-    this.options.onRuntimeChange?.(isUp);
+    if (runtime === undefined) this.options.upstream.reportGone();
+    else this.options.upstream.reportUp();
   }
 
   #reportRarely(what: string, err?: unknown): void {
