@@ -17,14 +17,6 @@ const withheld = (name) => `export class ${name} { isAuthProvider() { return fal
 
 /** Of these, only what is done with them here is taken: the whole of them would be most of each bundle, and 7 MiB resident. */
 const INSTEAD = {
-  // It serializes selectors, which are texts; the whole one knows the models of all of Kubernetes.
-  '@kubernetes/client-node/dist/serializer.js': `
-    export const ObjectSerializer = {
-      serialize(value, type) {
-        if (type !== 'string') throw new TypeError('only texts are serialized in this bundle, not ' + type);
-        return value;
-      },
-    };`,
   // Node has URL, by the same standard, without a table of all characters.
   'whatwg-url/lib/public-api.js': 'exports.URL = URL; exports.URLSearchParams = URLSearchParams;',
   // The client library is given its configuration as JSON.

@@ -29,22 +29,7 @@ describe('the client library of the API server, as it is packed', () => {
     expect(text.length).toBeLessThan(400_000);
   });
 
-  test('lists and watches with a selector', async () => {
-    const queries: unknown[] = [];
-    const watch = {
-      watch: (_path: string, query: unknown) => {
-        queries.push(query);
-        return Promise.resolve(new AbortController());
-      },
-    };
-    const list = () => Promise.resolve({ items: [], metadata: { resourceVersion: '7' } });
-    const informer = new library.ListWatch('/api/v1/pods', watch as never, list, false, undefined, 'a=b');
-    await informer.start();
-    expect(queries).toEqual([expect.objectContaining({ fieldSelector: 'a=b', resourceVersion: '7' })]);
-    await informer.stop();
-  });
-
-  test('reads a kubeconfig', () => {
+  test('reads a kubeconfig, and gives a request the identity in it', async () => {
     const config = new library.KubeConfig();
     config.loadFromString(
       JSON.stringify({
@@ -55,6 +40,10 @@ describe('the client library of the API server, as it is packed', () => {
       }),
     );
     expect(config.getCurrentCluster()?.server).toBe('https://127.0.0.1:1');
+    const options: Parameters<typeof config.applyToHTTPSOptions>[0] = { headers: {} };
+    await config.applyToHTTPSOptions(options);
+    expect(options.headers).toMatchObject({ Authorization: 'Bearer t' });
+    expect(options.agent).toBeDefined();
   });
 });
 

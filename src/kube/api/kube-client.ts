@@ -1,5 +1,6 @@
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { asObject, asString, type JsonObject } from '../json';
 import { explainStatus, KubeError } from './kube-error';
 import { ListSplitter } from './list-splitter';
 import { loadKubeConfig, type GuardedKubeConfig, type KubeConfigSource } from './load-kube-config';
@@ -8,6 +9,12 @@ import { untilAborted, withinTime } from './within-time';
 /** One object, or what is left of a list whose items were taken one by one. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 15_000;
+
+/** An event is one object, of 1.5 MiB at most as the API server has it by default. */
+const MAX_EVENT_BYTES = 16 * 1024 * 1024;
+const NEWLINE = 0x0a;
+/** A connection on which nothing has come for this long is asked whether its peer is still there. */
+const KEEP_ALIVE_MS = 30_000;
 
 export interface KubeRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -20,6 +27,20 @@ export interface KubeRequest {
   readonly timeoutMs?: number;
   /** Takes each item of a list as it comes, so that a list of any length is never held as a whole; the answer has none then. */
   readonly onItem?: (item: unknown) => void;
+}
+
+export interface KubeWatch {
+  /** Of the collection; begins with a slash. */
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** The longest time until the answer begins, credentials included. */
+  readonly answerMs: number;
+  /** The longest time from then on. */
+  readonly lifeMs: number;
+  /** The answer has begun: the server sends changes from now on. */
+  readonly onOpen: () => void;
+  /** `type`: ADDED, MODIFIED, DELETED or BOOKMARK. */
+  readonly onEvent: (type: string, object: unknown) => void;
 }
 
 /** The content types of patches that are made here. */
@@ -57,20 +78,49 @@ export class KubeClient {
    * time limit is one for all of it: reading the kubeconfig, getting credentials, connecting, and the answer to its end.
    */
   async send(call: KubeRequest): Promise<unknown> {
+    return this.ask(call, call.timeoutMs ?? DEFAULT_TIMEOUT_MS, async (response) => {
+      const isList = call.onItem !== undefined && response.statusCode === 200;
+      return parseJson(await (isList ? readItems(response, call.onItem) : readBody(response)));
+    });
+  }
+
+  /**
+   * Gives the events of a watch one by one and resolves when the server has ended it. Throws KubeError for every other outcome,
+   * also for an error that the server sends in the watch, and when the daemon ends. One time limit holds until the answer
+   * begins, another one from then on.
+   */
+  async watch(call: KubeWatch): Promise<void> {
+    const query = { ...call.query, watch: 'true' };
+    await this.ask({ method: 'GET', path: call.path, query }, call.answerMs, async (response, extend) => {
+      extend(call.lifeMs);
+      response.socket.setKeepAlive(true, KEEP_ALIVE_MS);
+      call.onOpen();
+      await readEvents(response, call.onEvent);
+    });
+  }
+
+  /** Sends the request and has `take` read a successful answer. */
+  private async ask<T>(
+    call: KubeRequest,
+    timeoutMs: number,
+    take: (response: IncomingMessage, extend: (timeoutMs: number) => void) => Promise<T>,
+  ): Promise<T> {
     try {
-      return await withinTime(
-        { signal: this.signal, timeoutMs: call.timeoutMs ?? DEFAULT_TIMEOUT_MS },
-        async (limit) => {
-          const config = await untilAborted(this.config(), limit, () => 'the kubeconfig did not come in time');
-          return await this.ask(config, call, limit);
-        },
-      );
+      return await withinTime({ signal: this.signal, timeoutMs }, async (limit, extend) => {
+        const config = await untilAborted(this.config(), limit, () => 'the kubeconfig did not come in time');
+        return await this.exchange(config, call, limit, (response) => take(response, extend));
+      });
     } catch (error) {
       throw error instanceof KubeError ? error : new KubeError((error as Error).message, 0, { cause: error });
     }
   }
 
-  private async ask(config: GuardedKubeConfig, call: KubeRequest, signal: AbortSignal): Promise<unknown> {
+  private async exchange<T>(
+    config: GuardedKubeConfig,
+    call: KubeRequest,
+    signal: AbortSignal,
+    take: (response: IncomingMessage) => Promise<T>,
+  ): Promise<T> {
     const server = config.getCurrentCluster()?.server;
     if (server === undefined) throw new KubeError('the kubeconfig names no cluster for its current context', 0);
     const url = new URL(server.replace(/\/$/, '') + call.path);
@@ -81,10 +131,11 @@ export class KubeClient {
     const applied = config.applyToHTTPSOptions(options as Parameters<GuardedKubeConfig['applyToHTTPSOptions']>[0]);
     await untilAborted(applied, signal, () => config.delay);
     try {
-      const { status, text, retryAfterMs } = await exchange(url, options, body, call.onItem);
-      if (status >= 200 && status < 300) return parseJson(text);
+      const response = await openRequest(url, options, body);
+      const status = response.statusCode ?? 0;
+      if (status >= 200 && status < 300) return await take(response);
       if (status === 401) this.forgetConfig();
-      throw toKubeError(status, text, retryAfterMs);
+      throw toKubeError(status, await readBody(response), readRetryAfter(response));
     } catch (error) {
       if (error instanceof KubeError) throw error;
       this.forgetConfig(); // certificates and addresses may have changed
@@ -105,29 +156,11 @@ function headersOf({ contentType }: KubeRequest, body: string | undefined): Reco
   };
 }
 
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-  readonly retryAfterMs?: number;
-}
-
-function exchange(
-  url: URL,
-  options: RequestOptions,
-  body: string | undefined,
-  onItem: KubeRequest['onItem'],
-): Promise<Answer> {
+/** Resolves when the head of the answer is there. */
+function openRequest(url: URL, options: RequestOptions, body: string | undefined): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const begin = url.protocol === 'http:' ? requestHttp : requestHttps;
-    const request = begin(url, options, (response) => {
-      const isList = onItem !== undefined && response.statusCode === 200;
-      (isList ? readItems(response, onItem) : readBody(response)).then((text) => {
-        const retryAfterMs = readRetryAfter(response);
-        resolve({ status: response.statusCode ?? 0, text, ...(retryAfterMs !== undefined && { retryAfterMs }) });
-      }, reject);
-    });
-    request.once('error', reject);
-    request.end(body);
+    begin(url, options, resolve).once('error', reject).end(body);
   });
 }
 
@@ -143,18 +176,51 @@ async function readBody(response: IncomingMessage): Promise<string> {
 }
 
 /** Gives the items one by one, each turn a few of them at most, and returns the text of the list without them. */
-async function readItems(response: IncomingMessage, onItem: (item: unknown) => void): Promise<string> {
+async function readItems(response: IncomingMessage, onItem: KubeRequest['onItem']): Promise<string> {
   let found: string[] = [];
   const splitter = new ListSplitter((text) => found.push(text));
   for await (const chunk of response as AsyncIterable<Buffer>) {
     splitter.push(chunk);
     for (const text of found) {
-      onItem(parseJson(text));
+      onItem?.(parseJson(text));
       await new Promise((resolve) => setImmediate(resolve));
     }
     found = [];
   }
   return splitter.rest;
+}
+
+/** Gives the events, which are lines of JSON; a line that is none is left out. Throws KubeError for an event that is an error. */
+async function readEvents(response: IncomingMessage, onEvent: KubeWatch['onEvent']): Promise<void> {
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    let from = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
+      parts.push(chunk.subarray(from, end));
+      takeEvent(Buffer.concat(parts).toString('utf8'), onEvent);
+      [parts, bytes, from] = [[], 0, end + 1];
+    }
+    parts.push(chunk.subarray(from));
+    bytes += chunk.length - from;
+    if (bytes > MAX_EVENT_BYTES)
+      throw new KubeError(`the API server sent an event of more than ${MAX_EVENT_BYTES} bytes`, 0);
+  }
+}
+
+function takeEvent(line: string, onEvent: KubeWatch['onEvent']): void {
+  let event: JsonObject;
+  try {
+    event = asObject(JSON.parse(line));
+  } catch {
+    return;
+  }
+  const { type, object } = event;
+  if (type === 'ERROR') {
+    const { code, message } = asObject(object);
+    throw new KubeError(explainStatus(Number(code), asString(message).slice(0, 500)), Number(code) || 0);
+  }
+  onEvent(asString(type), object);
 }
 
 /** Seconds, or nothing: the form with a date is not used by API servers. */

@@ -26,8 +26,7 @@ export class KubeError extends Error {
 /** Any failure of talking to the API server in one sentence for the operator. */
 export function explainKubeError(error: unknown): string {
   if (error instanceof KubeError) return error.message;
-  const { statusCode, code, message } = error as { statusCode?: unknown; code?: unknown; message?: unknown };
-  if (typeof statusCode === 'number') return explainStatus(statusCode, '');
+  const { code, message } = error as { code?: unknown; message?: unknown };
   if (typeof message === 'string' && message !== '') return message;
   return typeof code === 'string' ? code : 'the API server did not answer';
 }

@@ -16,21 +16,16 @@ export class MissingRights {
 
   constructor(private readonly log: Pick<Logger, 'info'>) {}
 
-  /** True for an answer that says that the right is missing (403), of the client's or of the library's. */
+  /** True for an answer that says that the right is missing (403). */
   note(error: unknown, { verb, resource, lost }: Right): boolean {
-    if (!isForbidden(error)) return false;
+    if (!(error instanceof KubeError && error.status === 403)) return false;
     const right = `${verb} ${resource}`;
     if (!this.told.has(right))
       this.log.info(
-        { verb, resource, lost, because: (error as Error).message },
+        { verb, resource, lost, because: error.message },
         'a right is missing, see deploy/rbac.yaml; this is not said again',
       );
     this.told.add(right);
     return true;
   }
-}
-
-function isForbidden(error: unknown): boolean {
-  if (error instanceof KubeError) return error.status === 403;
-  return (error as { statusCode?: unknown } | null)?.statusCode === 403;
 }

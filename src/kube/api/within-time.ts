@@ -4,18 +4,25 @@ export interface Limits {
   readonly timeoutMs: number;
 }
 
-/** Hands out a signal that aborts after the time, or with the given one, and gives what came of it. */
+/**
+ * Hands out a signal that aborts after the time, or with the given one, and gives what came of it. `extend` lets it begin anew with
+ * another time; a process may end meanwhile.
+ */
 export async function withinTime<T>(
   { signal, timeoutMs }: Limits,
-  run: (limit: AbortSignal) => Promise<T>,
+  run: (limit: AbortSignal, extend: (timeoutMs: number) => void) => Promise<T>,
 ): Promise<T> {
   const limit = new AbortController();
   const stop = (): void => limit.abort();
-  const timer = setTimeout(stop, timeoutMs);
+  let timer = setTimeout(stop, timeoutMs);
+  const extend = (newTimeoutMs: number): void => {
+    clearTimeout(timer);
+    timer = setTimeout(stop, newTimeoutMs).unref();
+  };
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   try {
-    return await run(limit.signal);
+    return await run(limit.signal, extend);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', stop);

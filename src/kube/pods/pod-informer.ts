@@ -1,11 +1,9 @@
-import { ListWatch } from '../client-library';
 import type { Logger } from 'pino';
 import type { PodSpec } from '../../core/model/pod-spec';
-import { BackOff } from '../../net/back-off';
 import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
-import { asObject, asString } from '../json';
-import { PacedWatch } from './watch-with-deadlines';
+import { Reflector } from '../api/reflector';
+import { asObject, asString, type JsonObject } from '../json';
 import { toWatchedPod, type WatchedPod } from './to-pod-spec';
 
 /** Who wants to know of pods. Calls come one after the other, each a turn of its own. */
@@ -30,126 +28,78 @@ export interface PodInformerParts {
   readonly answerMs?: number;
 }
 
-/** What is kept of a pod. `metadata` is what the library goes by. */
-interface Kept {
-  readonly metadata: { readonly name: string; readonly namespace: string; readonly resourceVersion: string };
-  readonly pod: WatchedPod | undefined;
-}
-
 const PATH = '/api/v1/pods';
-/** Between five and ten minutes, as Kubernetes' own clients do, so that nodes do not come back in step. */
-const LEAST_LIFE_S = 300;
 
 /**
- * Follows the pods of one node: a list, then a watch from there on. Resuming, bookmarks and lists anew after 410 are the
- * library's. While the API server is away nothing is told: what was known stays known.
+ * Follows the pods of one node. While the API server is away nothing is reported: what was known stays known.
  */
 export class PodInformer {
-  private readonly informer: ListWatch<Kept>;
-  private readonly uids = new Map<string, string>();
-  private readonly backOff = new BackOff({ leastMs: 500, mostMs: 30_000 });
-  private hasFreshList = false;
-  private synced = false;
-  private timer: NodeJS.Timeout | undefined;
+  private readonly reflector: Reflector;
+  private readonly fieldSelector: string;
+  /** By namespace and name; undefined before the first complete list. */
+  private known: Map<string, Kept> | undefined;
 
   constructor(private readonly parts: PodInformerParts) {
-    const { client, signal, nodeName, answerMs } = parts;
-    const lifeS = LEAST_LIFE_S + Math.floor(Math.random() * LEAST_LIFE_S);
-    const fieldSelector = `spec.nodeName=${nodeName}`;
-    const watch = new PacedWatch({
+    const { client, signal, nodeName, onState, answerMs } = parts;
+    this.fieldSelector = `spec.nodeName=${nodeName}`;
+    this.reflector = new Reflector({
       client,
       signal,
-      onBegin: () => this.tellList(),
-      onOpen: () => this.becomeReady(),
-      reduce: keep,
-      lifeMs: lifeS * 1000,
+      path: PATH,
+      fieldSelector: this.fieldSelector,
+      list: () => this.list(),
+      onOpen: () => onState('ready', ''),
+      onEvent: (type, object) => this.take(type, object),
+      onFailure: (error, _during, waitMs) => this.noteFailure(error, waitMs),
+      canResume: true,
       ...(answerMs !== undefined && { answerMs }),
     });
-    this.informer = new ListWatch(
-      // The library adds to the query what it needs; bookmarks and the watch's life are for its user to ask for.
-      `${PATH}?allowWatchBookmarks=true&timeoutSeconds=${lifeS}`,
-      watch,
-      () => this.list(fieldSelector),
-      false,
-      undefined,
-      fieldSelector,
-    );
-    this.informer.on('add', ({ pod }) => this.tell(pod));
-    this.informer.on('update', ({ pod }) => this.tell(pod));
-    this.informer.on('delete', ({ pod }) => this.tellGone(pod));
-    this.informer.on('error', (error: unknown) => this.restart(error));
-    signal.addEventListener('abort', () => this.stop(), { once: true });
   }
 
   start(): void {
-    this.parts.onState('connecting', '');
-    this.begin();
+    const { onState, log } = this.parts;
+    onState('connecting', '');
+    this.reflector.run().catch((error: unknown) => log.error({ err: error }, 'following the pods has ended'));
   }
 
-  /** The pods as of the last that was heard; undefined before the first complete list. */
+  /** The pods as they were last reported; undefined before the first complete list. */
   get pods(): readonly WatchedPod[] | undefined {
-    return this.synced ? this.informer.list().flatMap(({ pod }) => pod ?? []) : undefined;
+    return this.known && [...this.known.values()].map(({ pod }) => pod);
   }
 
-  private begin(): void {
-    this.informer.start().catch((error: unknown) => this.restart(error));
-  }
-
-  private stop(): void {
-    clearTimeout(this.timer);
-    this.informer
-      .stop()
-      .catch((error: unknown) => this.parts.log.debug({ err: error }, 'the watch of pods did not end'));
-  }
-
-  private async list(fieldSelector: string) {
-    const { client } = this.parts;
+  private async list(): Promise<string> {
+    const { client, sink } = this.parts;
+    const listed = new Map<string, Kept>();
+    const onItem = (item: unknown): void => {
+      const kept = keep(item);
+      if (kept) listed.set(keyOf(kept.pod.spec), kept);
+    };
     // Without a resourceVersion: the newest there is. An older list might miss a pod that runs here already.
-    const items: Kept[] = [];
-    const onItem = (item: unknown): unknown => items.push(keep(item));
-    const answer = asObject(
-      await client.send({ method: 'GET', path: PATH, query: { fieldSelector }, timeoutMs: 30_000, onItem }),
-    );
+    const query = { fieldSelector: this.fieldSelector };
+    const answer = asObject(await client.send({ method: 'GET', path: PATH, query, timeoutMs: 30_000, onItem }));
     if (!Array.isArray(answer['items']))
       throw new KubeError('the API server answered with something that is no list of pods', 0);
-    this.hasFreshList = true;
-    return {
-      metadata: { resourceVersion: asString(asObject(answer['metadata'])['resourceVersion']) },
-      items,
-    };
+    this.known = listed;
+    this.guard(() => sink.onList([...listed.values()].map(({ pod }) => pod.spec)));
+    return versionOf(answer);
   }
 
-  private tellList(): void {
-    if (!this.hasFreshList) return;
-    this.hasFreshList = false;
-    this.synced = true;
-    const pods = this.pods ?? [];
-    this.uids.clear();
-    for (const { spec } of pods) this.uids.set(keyOf(spec), spec.uid);
-    this.guard(() => this.parts.sink.onList(pods.map(({ spec }) => spec)));
-  }
-
-  private becomeReady(): void {
-    this.backOff.reset();
-    this.parts.onState('ready', '');
-  }
-
-  /** Single pods of a list that is being taken over are told with the whole. */
-  private tell(pod: WatchedPod | undefined): void {
-    if (this.hasFreshList || !pod) return;
-    const { spec } = pod;
-    const before = this.uids.get(keyOf(spec));
-    this.uids.set(keyOf(spec), spec.uid);
-    this.guard(() => {
-      if (before !== undefined && before !== spec.uid) this.parts.sink.onGone(before);
-      this.parts.sink.onPod(spec);
-    });
-  }
-
-  private tellGone(pod: WatchedPod | undefined): void {
-    if (this.hasFreshList || !pod) return;
-    this.uids.delete(keyOf(pod.spec));
-    this.guard(() => this.parts.sink.onGone(pod.spec.uid));
+  private take(type: string, object: unknown): void {
+    const { known, parts } = this;
+    const kept = keep(object);
+    if (!kept || !known) return;
+    const { spec } = kept.pod;
+    const key = keyOf(spec);
+    const before = known.get(key);
+    if (type === 'DELETED') {
+      if (known.delete(key)) this.guard(() => parts.sink.onGone(spec.uid));
+    } else if (before?.version !== kept.version) {
+      known.set(key, kept);
+      this.guard(() => {
+        if (before && before.pod.spec.uid !== spec.uid) parts.sink.onGone(before.pod.spec.uid);
+        parts.sink.onPod(spec);
+      });
+    }
   }
 
   /** What fails in the sink is a fault of ours; the watch goes on. */
@@ -161,32 +111,31 @@ export class PodInformer {
     }
   }
 
-  private restart(error: unknown): void {
-    const { signal, log, client, onState } = this.parts;
-    if (signal.aborted) return;
-    const { statusCode } = error as { statusCode?: number };
-    if (statusCode === undefined || statusCode === 401) client.forgetConfig();
+  private noteFailure(error: unknown, waitMs: number): number {
+    const { log, client, onState } = this.parts;
+    client.forgetConfig();
     const because = explainKubeError(error);
-    const waitMs = this.backOff.next(error instanceof KubeError ? error.retryAfterMs : undefined);
     log.debug({ because, waitMs }, 'no news of pods; asking again');
     onState('connecting', because);
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.begin(), waitMs);
+    return waitMs;
   }
+}
+
+interface Kept {
+  readonly version: string;
+  readonly pod: WatchedPod;
+}
+
+/** Undefined for what is no pod. */
+function keep(object: unknown): Kept | undefined {
+  const pod = toWatchedPod(object);
+  return pod && { version: versionOf(asObject(object)), pod };
+}
+
+function versionOf(object: JsonObject): string {
+  return asString(asObject(object['metadata'])['resourceVersion']);
 }
 
 function keyOf({ namespace, name }: PodSpec): string {
   return `${namespace}/${name}`;
-}
-
-function keep(object: unknown): Kept {
-  const meta = asObject(asObject(object)['metadata']);
-  return {
-    metadata: {
-      name: asString(meta['name']),
-      namespace: asString(meta['namespace']),
-      resourceVersion: asString(meta['resourceVersion']),
-    },
-    pod: toWatchedPod(object),
-  };
 }

@@ -4,10 +4,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Credentials } from '../../../src/kube/api/credentials';
 import { KubeClient } from '../../../src/kube/api/kube-client';
-import { PacedWatch } from '../../../src/kube/pods/watch-with-deadlines';
 import { until } from '../../support/kube/until';
 
 // Whatever a kubeconfig points to, a call of ours ends in time with a sentence that names it, and the daemon's thread goes on.
@@ -209,22 +207,7 @@ test('a token file is used, also by a path beside the kubeconfig', async () => {
 
 test('credentials that fail end a watch, and not the daemon', async () => {
   const client = await clientFor(exec(script('exit 1')));
-  const watch = new PacedWatch({
-    client,
-    signal: end.signal,
-    onBegin: () => undefined,
-    onOpen: () => undefined,
-    reduce: (object) => object,
-    lifeMs: 1_000,
-  });
-  const told: unknown[] = [];
-  const controller = await watch.watch(
-    '/x',
-    {},
-    () => undefined,
-    (error) => told.push(error),
-  );
-  expect(told).toEqual([expect.objectContaining({ message: expect.stringContaining('ended with 1') })]);
-  expect(controller.signal.aborted).toBe(true);
-  await pause(0);
+  const watch = { path: '/x', query: {}, answerMs: 60_000, lifeMs: 1_000 };
+  const ended = client.watch({ ...watch, onOpen: () => undefined, onEvent: () => undefined });
+  await expect(ended).rejects.toMatchObject({ message: expect.stringContaining('ended with 1') });
 });

@@ -13,7 +13,6 @@ function listen() {
 
 test.each<[string, unknown, boolean]>([
   ['forbidden, by the client', new KubeError('forbidden', 403), true],
-  ['forbidden, by the library', Object.assign(new Error('Forbidden'), { statusCode: 403 }), true],
   ['who we are is not known', new KubeError('unauthorized', 401), false],
   ['absent', new KubeError('absent', 404), false],
   ['no answer', new KubeError('no answer', 0), false],

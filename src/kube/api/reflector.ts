@@ -1,0 +1,117 @@
+import { BackOff } from '../../net/back-off';
+import { asObject, asString } from '../json';
+import type { KubeClient } from './kube-client';
+import { KubeError } from './kube-error';
+
+export interface ReflectorParts {
+  readonly client: Pick<KubeClient, 'watch'>;
+  readonly signal: AbortSignal;
+  /** The collection that is watched. */
+  readonly path: string;
+  readonly fieldSelector: string;
+  /** Reads all there is and resolves with the resource version to watch from. */
+  readonly list: () => Promise<string>;
+  /** The server sends changes from now on. */
+  readonly onOpen: () => void;
+  /** `type`: ADDED, MODIFIED or DELETED. */
+  readonly onEvent: (type: string, object: unknown) => void;
+  /** What `list` or the watch rejected with. Returns the milliseconds until the next try; `waitMs` is proposed. */
+  readonly onFailure: (error: unknown, during: 'list' | 'watch', waitMs: number) => number;
+  /** False: after the end of each watch a list comes first. */
+  readonly canResume: boolean;
+  /** How long a server may take to begin to answer a watch. */
+  readonly answerMs?: number;
+}
+
+/** A watch that lasted this long was a real one. */
+const REAL_MS = 5_000;
+/** The server ends a watch after five to ten minutes, as Kubernetes' own clients ask for, so that nodes do not come back in step. */
+const LEAST_LIFE_S = 300;
+
+/**
+ * Follows a collection of the API server: a list, then a watch from there on. A watch that ends is resumed from the version that
+ * came last; a version that is too old (410 Gone) leads to a list anew. Failures and watches that end at once are followed by
+ * growing pauses.
+ */
+export class Reflector {
+  private readonly failures = new BackOff({ leastMs: 500, mostMs: 30_000 });
+  private readonly shortWatches = new BackOff({ leastMs: 500, mostMs: 10_000 });
+  private readonly lifeS = LEAST_LIFE_S + Math.floor(Math.random() * LEAST_LIFE_S);
+  /** Of the last that was received; empty: a list comes next. */
+  private version = '';
+
+  constructor(private readonly parts: ReflectorParts) {}
+
+  /** Ends with the signal; never rejects. */
+  async run(): Promise<void> {
+    const { signal } = this.parts;
+    while (!signal.aborted) await waitFor(await this.follow(), signal);
+  }
+
+  /** One list, if it is needed, and one watch. Resolves with the milliseconds until the next. */
+  private async follow(): Promise<number> {
+    const { list, onFailure, signal, canResume } = this.parts;
+    let during: 'list' | 'watch' = 'list';
+    let begunMs = 0;
+    try {
+      if (this.version === '') this.version = await list();
+      if (signal.aborted) return 0;
+      during = 'watch';
+      begunMs = performance.now();
+      await this.watch();
+    } catch (error) {
+      if (signal.aborted) return 0;
+      if (during === 'watch' && !canResume) this.version = '';
+      if (during === 'list' || !isGone(error)) {
+        const retryAfterMs = error instanceof KubeError ? error.retryAfterMs : undefined;
+        return onFailure(error, during, this.failures.next(retryAfterMs));
+      }
+      this.version = '';
+    }
+    if (!canResume) this.version = '';
+    if (performance.now() - begunMs < REAL_MS) return this.shortWatches.next();
+    this.shortWatches.reset();
+    return 0;
+  }
+
+  private watch(): Promise<void> {
+    const { client, path, fieldSelector, answerMs = 30_000, onOpen, onEvent } = this.parts;
+    return client.watch({
+      path,
+      query: {
+        fieldSelector,
+        resourceVersion: this.version,
+        allowWatchBookmarks: 'true',
+        timeoutSeconds: String(this.lifeS),
+      },
+      answerMs,
+      lifeMs: this.lifeS * 1000 + answerMs, // the server should have ended it before
+      onOpen: () => {
+        this.failures.reset();
+        onOpen();
+      },
+      onEvent: (type, object) => {
+        this.version = asString(asObject(asObject(object)['metadata'])['resourceVersion']);
+        if (type !== 'BOOKMARK') onEvent(type, object);
+      },
+    });
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 410;
+}
+
+/** Resolves after the time, or when the signal aborts. */
+function waitFor(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
+  });
+}
