@@ -1,4 +1,4 @@
-import type { AllocationStep } from '../../core/allocation/take';
+import type { AllocationStep } from '../../core/allocation';
 import type { CpuSet } from '../../core/cpuset';
 import type { AssignmentKind, Rules } from '../../core/model/assignment';
 import type { CpuPromise, Placement } from '../../core/model/container';

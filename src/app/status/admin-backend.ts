@@ -1,5 +1,5 @@
 import type { AdminBackend, Alarm, Connection, Gap, NodeStatus, PodSource, Status } from '../../admin/model/status';
-import type { AllocationStep } from '../../core/allocation/take';
+import type { AllocationStep } from '../../core/allocation';
 import type { CpuSet } from '../../core/cpuset';
 import type { NodeView } from '../../core/model/node-model';
 import type { Refusal } from '../../core/model/refusal';

@@ -1,5 +1,5 @@
 import type { ContainerStatus, ExplainQuery, Explanation, Status } from '../../admin/model/status';
-import type { AllocationStep } from '../../core/allocation/take';
+import type { AllocationStep } from '../../core/allocation';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { PolicyName } from '../../core/model/policy-name';

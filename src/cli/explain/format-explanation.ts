@@ -6,7 +6,7 @@ import type {
   RefusedContainer,
   ZoneRoom,
 } from '../../admin/model/status';
-import type { AllocationStep } from '../../core/allocation/take';
+import type { AllocationStep } from '../../core/allocation';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
 import type { Topology } from '../../core/topology';
