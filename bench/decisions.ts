@@ -1,6 +1,6 @@
 // CPU time of one decision of the static policy over a grid of machines, options, requests and wear: node bench/run.mjs decisions [nodes [every nth case]]
 // Least of three runs per case; printed are the median, the 99th of a hundred, and the worst case with its name.
-import { staticPolicy } from '../src/core/policy/static';
+import { POLICIES } from '../src/core/policy';
 import { listDecisions } from '../test/core/policy/decision-grid';
 import { leastCpuMs } from '../test/support/cpu-time';
 
@@ -12,7 +12,7 @@ for (const nodes of only ?? [1, 2, 4, 8, 16]) {
   let place = 0;
   for (const { name, snapshot, request } of listDecisions(nodes)) {
     if (place++ % stride !== 0) continue;
-    const decide = (): unknown => staticPolicy(snapshot, request);
+    const decide = (): unknown => POLICIES.static(snapshot, request);
     times.push({ ms: leastCpuMs(decide), name });
   }
   times.sort((a, b) => a.ms - b.ms);

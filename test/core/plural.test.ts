@@ -20,8 +20,8 @@ test('another plural than with an s, and a verb', () => {
 
 test('a refusal of one CPU reads as one', () => {
   const snapshot = snapshotFor(new NodeDriver().run('make p/a 6').model, { uid: 'q' }, 'x');
-  const terms = { kind: 'static', word: 'exclusive', options: NO_OPTIONS, alone: true } as const;
-  expect(refuseForLack(snapshot, terms, 1, 1)).toMatchObject({
+  const grant = { kind: 'static', label: 'exclusive', options: NO_OPTIONS, leavesPool: true } as const;
+  expect(refuseForLack(snapshot, grant, 1, 1)).toMatchObject({
     because:
       'asked for 1 exclusive CPU, 1 can be given now: 1 of 7 allocatable CPUs is free, 1 of 8 online is reserved',
   });

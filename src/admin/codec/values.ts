@@ -1,5 +1,5 @@
 import * as pb from '../../../gen/cpusetd/v1/cpusetd';
-import type { AllocationStep } from '../../core/allocation/take';
+import type { AllocationStep } from '../../core/allocation';
 import { parseCpuList } from '../../core/cpuset';
 import type { Rules } from '../../core/model/assignment';
 

@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 
 import type { RefusalCode } from '../../core/model/events';
 import type { NodeView } from '../../core/model/node-model';
-import type { AlignmentBoundary } from '../../core/topology/alignment';
+import type { AlignmentBoundary } from '../../core/topology';
 import type { DriftCause } from '../../core/verdict/drift-cause';
 import type { VerdictKind } from '../../core/verdict/judge';
 import { ALARM_KINDS } from '../model/alarm';

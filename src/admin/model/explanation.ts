@@ -1,4 +1,4 @@
-import type { AllocationStep } from '../../core/allocation/take';
+import type { AllocationStep } from '../../core/allocation';
 import type { CpuSet } from '../../core/cpuset';
 import type { ContainerStatus, IdleAssignment } from './status';
 

@@ -2,7 +2,7 @@ import type { AdminBackend } from '../../admin/model/backend';
 import type { Alarm } from '../../admin/model/alarm';
 import type { Connection } from '../../net/connection-state';
 import type { Gap, NodeStatus, PodSource, Status } from '../../admin/model/status';
-import type { AllocationStep } from '../../core/allocation/take';
+import type { AllocationStep } from '../../core/allocation';
 import type { CpuSet } from '../../core/cpuset';
 import type { NodeView } from '../../core/model/node-model';
 import type { Refusal } from '../../core/model/refusal';

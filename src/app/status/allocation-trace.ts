@@ -1,4 +1,4 @@
-import type { AllocationStep } from '../../core/allocation/take';
+import type { AllocationStep } from '../../core/allocation';
 import { keyOf, type AssignmentKey } from '../../core/model/assignment';
 import type { NodeView } from '../../core/model/node-model';
 import type { Note } from '../../core/transition';

@@ -1,6 +1,6 @@
 import type { ContainerStatus, Status } from '../../admin/model/status';
 import type { ExplainQuery, Explanation } from '../../admin/model/explanation';
-import type { AllocationStep } from '../../core/allocation/take';
+import type { AllocationStep } from '../../core/allocation';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { PolicyName } from '../../core/model/policy-name';

@@ -1,7 +1,7 @@
 import type { Metrics } from '../../admin/metrics/metrics';
 import type { NodeView } from '../../core/model/node-model';
 import type { Refusal } from '../../core/model/refusal';
-import { listAlignments } from '../../core/topology/alignment';
+import { listAlignments } from '../../core/topology';
 import type { Transaction } from '../transaction/transactor';
 
 /**

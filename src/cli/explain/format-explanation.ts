@@ -1,6 +1,6 @@
 import type { ContainerExplanation, Explanation, RefusedContainer, ZoneRoom } from '../../admin/model/explanation';
 import type { ContainerStatus, IdleAssignment } from '../../admin/model/status';
-import type { AllocationStep } from '../../core/allocation/take';
+import type { AllocationStep } from '../../core/allocation';
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
 import type { Topology } from '../../core/topology';

@@ -1,7 +1,6 @@
 import { chooseNodes, type ChosenNodes } from './choose-nodes';
-import { stepOf } from './allocation-step';
 import { takePacked, type Strategy } from './packed';
-import { joinRun, startRunInNode, type Run } from './run';
+import { mergeRun, startRunInNode, stepOf, type Run } from './run';
 import { sequenceNodes } from './sequences';
 import { plural } from '../plural';
 
@@ -32,27 +31,27 @@ export function takeDistributed(run: Run, strategy: Strategy, groupSize: number)
   }
 
   const before = run.taken.length;
-  const takeFrom = (place: number, count: number): void => {
-    const part = startRunInNode(run, nodes[place]!, count);
+  const takeFrom = (i: number, count: number): void => {
+    const part = startRunInNode(run, nodes[i]!, count);
     takePacked(part, strategy, false);
-    joinRun(run, part);
+    mergeRun(run, part);
   };
-  for (const place of chosen.nodes) takeFrom(place, chosen.share);
+  for (const i of chosen.nodes) takeFrom(i, chosen.share);
   while (run.need > 0) {
-    const givers = chosen.extra.filter((place) => free.count.numaNode[nodes[place]!]! >= groupSize);
-    if (givers.length === 0) break;
-    for (const place of givers) {
-      if (run.need > 0) takeFrom(place, groupSize);
+    const donors = chosen.extra.filter((i) => free.count.numaNode[nodes[i]!]! >= groupSize);
+    if (donors.length === 0) break;
+    for (const i of donors) {
+      if (run.need > 0) takeFrom(i, groupSize);
     }
   }
   const ids = run.taken.slice(before);
-  const nodeIds = (places: readonly number[]) => places.map((place) => free.index.numaNode.ids[nodes[place]!]!);
+  const nodeIds = (indices: readonly number[]) => indices.map((i) => free.index.numaNode.ids[nodes[i]!]!);
   run.steps.push(stepOf('distribute', ids, () => describeChoice(chosen, nodeIds, groupSize)));
 }
 
 function describeChoice(
   { nodes, share, extra, bounded }: ChosenNodes,
-  nodeIds: (places: readonly number[]) => readonly number[],
+  nodeIds: (indices: readonly number[]) => readonly number[],
   groupSize: number,
 ): string {
   const count =

@@ -18,11 +18,11 @@ export function freeCpusOf(index: TopologyIndex, available: CpuSet): FreeCpus {
   const some = available.intersect(all);
   if (some.size <= all.size / 2) {
     const free = nothingFree(index);
-    some.forEach((id) => put(free, index.placeOf[id]!));
+    some.forEach((id) => put(free, index.indexOf[id]!));
     return free;
   }
   const free = copy(allFree(index));
-  all.minus(some).forEach((id) => remove(free, index.placeOf[id]!));
+  all.minus(some).forEach((id) => remove(free, index.indexOf[id]!));
   return free;
 }
 

@@ -1,4 +1,5 @@
-export { choose, cpusOfNodes, takeByOptions, threadsPerCore } from './choose';
-export { chooseReserved, countReserved, reservedPhysical } from './reserved';
-export { take } from './take';
-export type { AllocationStep, TakeRequest, TakeResult } from './take';
+export { chooseReserved } from './reserved';
+export type { AllocationStep } from './run';
+export { take, takeByOptions } from './take';
+export type { TakeRequest, TakeResult } from './take';
+export { threadsPerCore } from '../topology';

@@ -1,18 +1,13 @@
-import { CpuSet } from '../cpuset';
+import type { CpuSet } from '../cpuset';
 import type { StaticPolicyOptions } from '../model/settings';
 import type { Topology } from '../topology';
-import { takeByOptions } from './choose';
+import { takeByOptions } from './take';
 import { plural } from '../plural';
 
 export type ReservedCpus =
   | { readonly ok: true; readonly reserved: CpuSet }
   /** Names the input, the rule and the remedy. */
   | { readonly ok: false; readonly error: string };
-
-/** How many CPUs a reservation in thousandths of a CPU takes: it is rounded up. */
-export function countReserved(milliCpu: number): number {
-  return Math.ceil(milliCpu / 1000);
-}
 
 /**
  * The CPUs to keep for the system: those that the operator lists, or as many as he wants, chosen on the empty machine
@@ -49,11 +44,6 @@ export function chooseReserved(
       `${plural(count, 'CPU is', 'CPUs are')} to be reserved, but only ${online} ${online === 1 ? 'is' : 'are'} online; reserve fewer`,
     );
   return { ok: true, reserved: taken.cpus };
-}
-
-/** All CPUs of every core that has a reserved CPU: what full-pcpus-only cannot give out whole. */
-export function reservedPhysical(topology: Topology, reserved: CpuSet): CpuSet {
-  return CpuSet.unionOf(topology.cores.filter(({ cpus }) => cpus.overlaps(reserved)).map(({ cpus }) => cpus));
 }
 
 function fail(error: string): ReservedCpus {

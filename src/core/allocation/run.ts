@@ -1,7 +1,29 @@
-import { stepOf, type AllocationStep } from './allocation-step';
+import { CpuSet } from '../cpuset';
 import { freeCpusInNode, remove, type FreeCpus } from './free-cpus';
 
-/** One allocation under way: what is free, what is still wanted, what was taken and why. */
+/** One step that led to an allocation, in order. Data for `explain`, `allocate` and the log. */
+export interface AllocationStep {
+  /** The rule that acted, e.g. `whole-socket`, `whole-core`, `uncore-cache`, `single-cpu`, `distribute`. */
+  readonly rule: string;
+  readonly took: CpuSet;
+  /** Written for the operator: what matched, what was passed over. */
+  readonly because: string;
+}
+
+/** A step whose set and text are made when someone asks for them: most allocations are never explained. */
+export function stepOf(rule: string, cpuIds: readonly number[], because: () => string): AllocationStep {
+  return {
+    rule,
+    get took() {
+      return CpuSet.of(cpuIds);
+    },
+    get because() {
+      return because();
+    },
+  };
+}
+
+/** One allocation under way. */
 export interface Run {
   readonly free: FreeCpus;
   need: number;
@@ -15,17 +37,17 @@ export function startRun(free: FreeCpus, need: number): Run {
   return { free, need, taken: [], steps: [] };
 }
 
-/** A run of its own within one NUMA node; `joinRun` brings its result home. */
+/** A separate run within one NUMA node; `mergeRun` adds its result to the whole. */
 export function startRunInNode({ free }: Run, node: number, need: number): Run {
   return startRun(freeCpusInNode(free, node), need);
 }
 
-/** Adds what a part of the run took, and its steps. */
-export function joinRun(run: Run, part: Run): void {
-  for (const id of part.taken) takeCpu(run, run.free.index.placeOf[id]!);
+/** Takes in the run what a part of it took. The steps of the part are left out: the whole has its own. */
+export function mergeRun(run: Run, part: Run): void {
+  for (const id of part.taken) takeCpu(run, run.free.index.indexOf[id]!);
 }
 
-/** Takes one free CPU, known by its place. */
+/** Takes one free CPU, known by its index. */
 export function takeCpu(run: Run, cpu: number): void {
   remove(run.free, cpu);
   run.taken.push(run.free.index.cpuIds[cpu]!);

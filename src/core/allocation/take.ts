@@ -1,12 +1,10 @@
 import { CpuSet } from '../cpuset';
-import type { Topology } from '../topology';
-import type { AllocationStep } from './allocation-step';
+import type { StaticPolicyOptions } from '../model/settings';
+import { threadsPerCore, type Topology } from '../topology';
 import { takeDistributed } from './distributed';
 import { freeCpusOf } from './free-cpus';
 import { takePacked } from './packed';
-import { startRun } from './run';
-
-export type { AllocationStep } from './allocation-step';
+import { startRun, type AllocationStep } from './run';
 
 /** One question to the allocation routine: which `count` of the available CPUs? */
 export interface TakeRequest {
@@ -52,4 +50,22 @@ export function take(request: TakeRequest): TakeResult {
   if (request.algorithm === 'distributed') takeDistributed(run, strategy, cpuGroupSize);
   else takePacked(run, strategy, request.preferAlignByUncoreCache);
   return { ok: true, cpus: CpuSet.of(run.taken), steps: run.steps };
+}
+
+/** One run of the allocation routine as the options of the static policy demand it. */
+export function takeByOptions(
+  topology: Topology,
+  options: StaticPolicyOptions,
+  available: CpuSet,
+  count: number,
+): TakeResult {
+  return take({
+    topology,
+    available,
+    count,
+    algorithm: options.distributeCpusAcrossNuma ? 'distributed' : 'packed',
+    strategy: options.distributeCpusAcrossCores && !options.distributeCpusAcrossNuma ? 'spread' : 'packed',
+    preferAlignByUncoreCache: options.preferAlignCpusByUncorecache,
+    cpuGroupSize: options.fullPcpusOnly ? threadsPerCore(topology) : 1,
+  });
 }

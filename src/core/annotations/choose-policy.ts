@@ -1,4 +1,4 @@
-import { POLICY_NAMES, type ChosenPolicy, type PolicyName } from '../model/policy-name';
+import { POLICY_NAMES, POLICY_TABLE, type ChosenPolicy, type PolicyName } from '../model/policies';
 import type { Settings } from '../model/settings';
 import { oncePer } from '../once-per';
 import { annotationOf, quote, type Annotations, type Remark } from './annotation';
@@ -25,7 +25,7 @@ const FAMILIES: readonly Family[] = [
   {
     pod: 'topology.crane.io/cpu-policy',
     container: ['topology.crane.io/cpu-policy/container.', 'cpu-policy.topology.crane.io/container.'],
-    values: ['none', 'exclusive', 'numa', 'immovable'],
+    values: POLICY_NAMES.filter((name) => POLICY_TABLE[name].isCranes),
   },
 ];
 

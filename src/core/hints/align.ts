@@ -1,5 +1,6 @@
 import type { CpuSet } from '../cpuset';
 import type { TopologyManagerOptions, TopologyManagerPolicy } from '../model/settings';
+import { plural } from '../plural';
 import type { Topology } from '../topology';
 import {
   collectHints,
@@ -9,23 +10,25 @@ import {
   type ProviderHints,
   type ResourceHints,
 } from './merge-hints';
-import { fewestFirst, pickMask, type Distances } from './pick-mask';
-import { nodesOfMask, PREFERRED, UNFIT, type HintTable, type NodeMask } from './topology-hint';
+import {
+  fewestFirst,
+  nodesOfMask,
+  pickMask,
+  PREFERRED,
+  UNFIT,
+  type Distances,
+  type HintTable,
+  type NodeMask,
+} from './node-masks';
 
 /** What the topology manager makes of the hints. */
 export type Alignment =
   /** `nodes` to take from first; absent when any will do. */
   | { readonly kind: 'accept'; readonly nodes?: CpuSet; readonly preferred: boolean; readonly because: string }
-  | {
-      readonly kind: 'refuse';
-      /** What could not be met. */
-      readonly constraint: string;
-      /** The fewest nodes that hold everything now, though not as the policy demands; absent when none do. */
-      readonly nearest?: { readonly nodes: CpuSet; readonly because: string };
-      readonly because: string;
-    };
+  /** `because` names what could not be met, and the fewest nodes that hold everything now, if any do. */
+  | { readonly kind: 'refuse'; readonly because: string };
 
-export interface AlignInput {
+interface AlignInput {
   readonly topology: Topology;
   readonly policy: TopologyManagerPolicy;
   readonly options: TopologyManagerOptions;
@@ -47,32 +50,19 @@ export function align({ topology, policy, options, providers }: AlignInput): Ali
     const how = merged.preferred ? 'as narrow as can be' : 'the best there is, though not preferred';
     return { kind: 'accept', ...(nodes && { nodes }), preferred: merged.preferred, because: `${where}: ${how}` };
   }
-  const resources = collectHints(providers, nodeCount);
-  const constraint = findConstraint(policy, resources);
+  const tables = collectHints(providers, nodeCount);
+  const constraint = `topology-manager-policy ${policy}: ${findConstraint(policy, tables)}`;
   const enough = findEnough(
-    resources.map(({ hints }) => hints),
+    tables.map(({ hints }) => hints),
     nodeCount,
     distances,
   );
-  if (enough === undefined) {
-    return {
-      kind: 'refuse',
-      constraint,
-      because: `topology-manager-policy ${policy}: ${constraint}; ask for less, or free some`,
-    };
-  }
+  if (enough === undefined) return { kind: 'refuse', because: `${constraint}; ask for less, or free some` };
   const nodes = nodesOfMask(topology, enough);
-  const nearest = {
-    nodes,
-    because: `everything fits there now, over ${nodes.size} NUMA node${nodes.size === 1 ? '' : 's'}`,
-  };
+  const nearest = `nearest: ${nameNodes(nodes)}, everything fits there now, over ${plural(nodes.size, 'NUMA node')}`;
   return {
     kind: 'refuse',
-    constraint,
-    nearest,
-    because:
-      `topology-manager-policy ${policy}: ${constraint}; nearest: ${nameNodes(nodes)}, ${nearest.because}; ` +
-      'ask for less, free some there, or set topology-manager-policy best-effort',
+    because: `${constraint}; ${nearest}; ask for less, free some there, or set topology-manager-policy best-effort`,
   };
 }
 

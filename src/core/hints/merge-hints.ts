@@ -1,19 +1,21 @@
 import type { TopologyManagerPolicy } from '../model/settings';
-import { fewestFirst, pickMask, type Distances } from './pick-mask';
-import { reachableMasks } from './reachable-masks';
 import {
   countNodes,
+  fewestFirst,
   FITS,
   maskOfAll,
+  pickMask,
   PREFERRED,
+  reachableMasks,
   UNFIT,
+  type Distances,
   type Hints,
   type HintTable,
   type NodeMask,
   type TopologyHint,
-} from './topology-hint';
+} from './node-masks';
 
-/** What one provider says: hints by resource, or nothing at all. */
+/** The hints of one provider by resource; null when it gives none at all. */
 export type ProviderHints = Readonly<Record<string, Hints>> | null;
 
 export interface MergeInput {
@@ -105,7 +107,7 @@ function mergePreferred(
   return pickMask(suited, fewestFirst(nodeCount), distances);
 }
 
-/** What remains when hints disagree or are not preferred themselves. */
+/** The best combination where hints disagree or are not preferred themselves. */
 function mergeOthers(
   tables: readonly HintTable[],
   nodeCount: number,

@@ -1,30 +1,30 @@
 import { CpuSet } from '../cpuset';
-import type { Topology } from '../topology';
+import { cpusOfNodes, type Topology } from '../topology';
 import type { Assignment, AssignmentKind } from './assignment';
 import type { Container, Placement } from './container';
+import { POLICY_NAMES, POLICY_TABLE, type Hold } from './policies';
 import type { Settings } from './settings';
 
-/**
- * What an assignment takes from others:
- * `alone` its CPUs leave the shared pool, nobody else runs there;
- * `beside-shared` its CPUs stay in the shared pool, but no other assignment gets them;
- * `nodes` no CPUs at all: it follows what is shared on its NUMA nodes, as the pool follows what is left.
- */
-export type Hold = 'alone' | 'beside-shared' | 'nodes';
+export type { Hold };
 
-interface KindRules {
-  readonly holds: Hold;
-  /** How a container that has such an assignment is shown. */
-  readonly placement: Placement;
+/** The way to show a container whose assignment holds so. */
+const PLACEMENTS: Readonly<Record<Hold, Placement>> = {
+  alone: 'exclusive',
+  'beside-shared': 'immovable',
+  nodes: 'numa',
+};
+
+/** The placement of a container that has such an assignment. */
+export function placementOf(kind: AssignmentKind): Placement {
+  return PLACEMENTS[POLICY_TABLE[kind].holds];
 }
 
-/** Every kind of assignment, and how it gets on with the others. */
-export const KINDS: Readonly<Record<AssignmentKind, KindRules>> = {
-  static: { holds: 'alone', placement: 'exclusive' },
-  exclusive: { holds: 'alone', placement: 'exclusive' },
-  immovable: { holds: 'beside-shared', placement: 'immovable' },
-  numa: { holds: 'nodes', placement: 'numa' },
-};
+/** Every kind of assignment, with its hold and its placement. */
+export const KINDS = Object.fromEntries(
+  POLICY_NAMES.flatMap((name) =>
+    name === 'none' ? [] : [[name, { holds: POLICY_TABLE[name].holds, placement: placementOf(name) }]],
+  ),
+) as Readonly<Record<AssignmentKind, { readonly holds: Hold; readonly placement: Placement }>>;
 
 /** Whether a container so placed has an assignment, rather than a place in the shared pool or none. */
 export function isAssigned({ placement }: Pick<Container, 'placement'>): boolean {
@@ -45,16 +45,14 @@ export interface Ground {
 
 /** The CPUs that an assignment means now. Empty when none of them is online, or nothing is shared on its nodes. */
 export function cpusOf(ground: Ground, { kind, cpus, nodes }: Assignment): CpuSet {
-  if (KINDS[kind].holds === 'nodes') return sharedOn(ground, nodes ?? CpuSet.empty);
+  if (POLICY_TABLE[kind].holds === 'nodes') return sharedOn(ground, nodes ?? CpuSet.empty);
   const { online } = ground.topology;
   return cpus.isSubsetOf(online) ? cpus : cpus.intersect(online);
 }
 
 /** What a container that follows these NUMA nodes runs on: the shared CPUs there that are not reserved. */
 export function sharedOn({ topology, settings, sharedPool }: Ground, nodes: CpuSet): CpuSet {
-  const there = sharedPool.intersect(
-    CpuSet.unionOf(topology.numaNodes.filter(({ id }) => nodes.has(id)).map(({ cpus }) => cpus)),
-  );
+  const there = sharedPool.intersect(cpusOfNodes(topology, nodes));
   const rest = there.minus(settings.reserved);
   // Only when CPUs went offline or were reserved later: rather on reserved CPUs of its nodes than elsewhere.
   return rest.isEmpty ? there : rest;

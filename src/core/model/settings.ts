@@ -1,7 +1,7 @@
 import type { CpuSet } from '../cpuset';
 import { oncePer } from '../once-per';
 import type { KeptRules } from './assignment';
-import type { ChosenPolicy, PolicyName } from './policy-name';
+import type { ChosenPolicy, PolicyName } from './policies';
 
 /** The options of the static policy, by the kubelet's names in camel case. All off by default. */
 export interface StaticPolicyOptions {

@@ -1,11 +1,11 @@
-import { threadsPerCore } from '../allocation';
 import { CpuSet } from '../cpuset';
 import { KINDS, sharedOn } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
+import { POLICY_TABLE } from '../model/policies';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
 import { leaveForFollowers } from '../policy/floors';
-import { keepWholeCores } from '../policy/whole-cores';
-import type { Unit } from '../topology';
+import { sum } from '../sum';
+import { keepWholeCores, threadsPerCore, type Unit } from '../topology';
 import { listClaims } from './claims';
 import { withhold } from './withhold';
 
@@ -136,7 +136,8 @@ function listFollowed(view: NodeView): CpuSet[] {
 function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'unannounced' | 'withheld'>[] {
   const { settings, topology, free } = view;
   const claims = listClaims(view);
-  const onlyWholeCores = settings.options.fullPcpusOnly && settings.cpuManagerPolicy === 'static';
+  const goesByResults = POLICY_TABLE[settings.cpuManagerPolicy].scheduledFor === 'container';
+  const onlyWholeCores = settings.options.fullPcpusOnly && goesByResults;
   const usable = findUsable(view, onlyWholeCores);
   const counts = nodes.map(({ id, cpus }) => {
     const grantable = cpus.minus(settings.reserved);
@@ -174,11 +175,7 @@ function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {
  * only for CPUs that one container gets alone, and the node's own policy tells of most containers what they get.
  */
 function effectivePolicy({ settings }: NodeView, policy: TopologyManagerPolicy): TopologyManagerPolicy {
-  if (settings.cpuManagerPolicy === 'none' || KINDS[settings.cpuManagerPolicy].holds !== 'alone') return 'none';
+  if (POLICY_TABLE[settings.cpuManagerPolicy].holds !== 'alone') return 'none';
   const isStrict = policy === 'single-numa-node' || policy === 'restricted';
   return isStrict && settings.onInsufficientCpu === 'share' ? 'best-effort' : policy;
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

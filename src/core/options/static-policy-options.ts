@@ -1,4 +1,4 @@
-import type { PolicyName } from '../model/policy-name';
+import { POLICY_TABLE, type PolicyName } from '../model/policies';
 import { NO_OPTIONS, type StaticPolicyOptions } from '../model/settings';
 import type { Topology } from '../topology';
 import { parseBoolean } from './parse-boolean';
@@ -52,15 +52,12 @@ export function parseStaticPolicyOptions(values: ReadonlyMap<string, string>): P
   return { ok: true, options };
 }
 
-/** The policies that go by these options. */
-const WITH_OPTIONS: readonly PolicyName[] = ['static', 'exclusive'];
-
 /** Options that no policy in force goes by are a mistake, even where they are switched off. */
 export function checkOptionsAreUsed(
   policies: readonly PolicyName[],
   values: ReadonlyMap<string, string>,
 ): OptionProblem | undefined {
-  if (values.size === 0 || policies.some((policy) => WITH_OPTIONS.includes(policy))) return undefined;
+  if (values.size === 0 || policies.some((policy) => POLICY_TABLE[policy].takesOptions)) return undefined;
   return {
     kind: 'none-policy-options',
     because: `the policy ${policies[0] ?? 'none'} has no options; remove them, or set --cpu-manager-policy static`,

@@ -41,16 +41,7 @@ export function alignRequest(
       policy: topologyManager.policy,
       options: topologyManager.options,
       providers: [
-        {
-          cpu: hintCpus({
-            topology,
-            options: settings.options,
-            count: wanted,
-            available,
-            reusable,
-            assigned: CpuSet.empty,
-          }),
-        },
+        { cpu: hintCpus({ topology, options: settings.options, count: wanted, available, reusable }) },
         ...memory,
       ],
     });
@@ -67,10 +58,10 @@ export function alignRequest(
   }
 }
 
-/** The combinations of so many nodes can't be weighed: nothing is preferred, and who insists on that is refused. */
+/** The combinations of so many nodes can't be weighed: nothing is preferred, and a policy that insists on that refuses. */
 function alignNothing(policy: TopologyManagerPolicy, nodes: number): Alignment {
   const constraint = `the machine has ${nodes} NUMA nodes by now, and at most ${MAX_ALLOWABLE_NUMA_NODES} can be aligned`;
   if (policy === 'best-effort') return { kind: 'accept', preferred: false, because: constraint };
   const because = `topology-manager-policy ${policy}: ${constraint}; set topology-manager-policy to none`;
-  return { kind: 'refuse', constraint, because };
+  return { kind: 'refuse', because };
 }

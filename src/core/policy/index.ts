@@ -1,46 +1,44 @@
 import { guaranteedBySpec, inferCpuRequest, inferWholeCpus, wholeBySpec, type CpuRequest } from '../inference';
+import type { AssignmentKind } from '../model/assignment';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import type { ContainerSpec, PodSpec } from '../model/pod-spec';
-import type { PolicyName } from '../model/policy-name';
-import { exclusivePolicy } from './crane-exclusive';
-import { immovablePolicy } from './crane-immovable';
-import { numaPolicy } from './crane-numa';
-import { nonePolicy } from './none';
-import type { Policy } from './policy';
-import { staticPolicy } from './static';
+import { perPolicy, POLICY_NAMES, POLICY_TABLE, type PolicyName } from '../model/policies';
+import { grantContainerCpus } from './container-cpus';
+import { grantNumaNodes } from './numa-nodes';
+import { grantPodCpus } from './pod-cpus';
+import type { Grant, Policy } from './policy';
 
-/** Every policy by its name. */
-export const POLICIES: Readonly<Record<PolicyName, Policy>> = {
-  none: nonePolicy,
-  static: staticPolicy,
-  exclusive: exclusivePolicy,
-  numa: numaPolicy,
-  immovable: immovablePolicy,
+/** The functions that a row of the policy table can name. */
+const GRANTS: Readonly<Record<(typeof POLICY_TABLE)[PolicyName]['grant'], Grant>> = {
+  nothing: () => ({ kind: 'share', because: 'the policy is none: it gets no CPUs of its own' }),
+  'container-cpus': grantContainerCpus,
+  'pod-cpus': grantPodCpus,
+  'numa-nodes': grantNumaNodes,
 };
 
-/** What a container is entitled to under a policy, as far as its message tells. */
+/** Decides by each policy. */
+export const POLICIES = perPolicy(({ grant }, name): Policy => {
+  const kind = name as AssignmentKind; // `none` makes no assignment, and its grant asks for no kind
+  return (snapshot, request) => GRANTS[grant](snapshot, request, kind);
+});
+
+/** The CPUs that a container is entitled to under a policy, as far as its message tells. */
 export type Entitlement = (pod: PodInfo, container: ContainerInfo) => CpuRequest;
 
-export const ENTITLEMENTS: Readonly<Record<PolicyName, Entitlement>> = {
-  none: inferCpuRequest,
-  static: inferCpuRequest,
-  exclusive: inferWholeCpus,
-  numa: inferWholeCpus,
-  immovable: inferWholeCpus,
-};
+export const ENTITLEMENTS = perPolicy(({ entitles }): Entitlement =>
+  entitles === 'guaranteed' ? inferCpuRequest : inferWholeCpus,
+);
 
 /** The same where the pod's spec is known. */
-export const SPEC_ENTITLEMENTS: Readonly<Record<PolicyName, (pod: PodSpec, container: ContainerSpec) => CpuRequest>> = {
-  none: guaranteedBySpec,
-  static: guaranteedBySpec,
-  exclusive: wholeBySpec,
-  numa: wholeBySpec,
-  immovable: wholeBySpec,
-};
+export const SPEC_ENTITLEMENTS = perPolicy(({ entitles }): ((pod: PodSpec, container: ContainerSpec) => CpuRequest) =>
+  entitles === 'guaranteed' ? guaranteedBySpec : wholeBySpec,
+);
 
 /** Crane's policies: what its scheduler chose is one set for the pod, and only app containers are served. */
-export const SCHEDULED_POLICIES: ReadonlySet<PolicyName> = new Set<PolicyName>(['exclusive', 'numa', 'immovable']);
+export const SCHEDULED_POLICIES: ReadonlySet<PolicyName> = new Set(
+  POLICY_NAMES.filter((name) => POLICY_TABLE[name].scheduledFor === 'pod'),
+);
 
 export { isWithinFloors } from './floors';
-export { isSpreadAs } from './give-scheduled-cpus';
+export { isSpreadAs } from './pod-cpus';
 export type { Decision, Followers, PinRequest, Policy, Snapshot } from './policy';

@@ -1,6 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { MemoryNode } from '../topology';
 import type { Snapshot } from './policy';
+import { sum } from '../sum';
 
 export interface MemoryChoice {
   /** Empty = memory is left alone. */
@@ -49,8 +50,4 @@ export function chooseMemoryNodes(
 function distanceTo(home: CpuSet, node: MemoryNode): number {
   if (home.has(node.id)) return 0;
   return Math.min(...[...home].map((id) => node.distances.get(id) ?? Infinity));
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

@@ -1,4 +1,4 @@
-import type { AllocationStep } from '../allocation/take';
+import type { AllocationStep } from '../allocation';
 import type { TopologyResult } from '../annotations';
 import type { CpuSet } from '../cpuset';
 import type { AssignmentKind } from '../model/assignment';
@@ -81,3 +81,6 @@ export type Decision =
 
 /** Decides one request against one snapshot. Pure: the same input always gives the same decision. */
 export type Policy = (snapshot: Snapshot, request: PinRequest) => Decision;
+
+/** The same for every policy that grants in this way; `kind` is the kind of assignment to make. */
+export type Grant = (snapshot: Snapshot, request: PinRequest, kind: AssignmentKind) => Decision;

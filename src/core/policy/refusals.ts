@@ -1,8 +1,8 @@
-import { threadsPerCore } from '../allocation';
 import { leaveForFollowers } from './floors';
 import type { Decision, Snapshot } from './policy';
-import type { Terms } from './terms';
+import { countCpus, type GrantOptions } from './grant-options';
 import { plural } from '../plural';
+import { threadsPerCore } from '../topology';
 
 /** full-pcpus-only, and the request would leave half a core. */
 export function refuseSplitCores({ topology }: Snapshot, count: number): Decision {
@@ -15,20 +15,18 @@ export function refuseSplitCores({ topology }: Snapshot, count: number): Decisio
 }
 
 /** Not enough CPUs. The text ends in the pod's events: numbers and rules, no names of other pods. */
-export function refuseForLack(
-  snapshot: Snapshot,
-  { word, options: { fullPcpusOnly }, alone }: Terms,
-  count: number,
-  usable: number,
-): Decision {
+export function refuseForLack(snapshot: Snapshot, grant: GrantOptions, count: number, usable: number): Decision {
   const { topology, settings, free, sharedPool } = snapshot;
+  const { options, leavesPool } = grant;
   const allocatable = topology.online.minus(settings.reserved).size;
   const reasons = [
-    ...(fullPcpusOnly && usable < free.size ? ['full-pcpus-only counts only cores that are free as a whole'] : []),
-    ...(alone && sharedPool.size - free.size < settings.minSharedCpus
+    ...(options.fullPcpusOnly && usable < free.size
+      ? ['full-pcpus-only counts only cores that are free as a whole']
+      : []),
+    ...(leavesPool && sharedPool.size - free.size < settings.minSharedCpus
       ? [`the shared pool keeps at least ${settings.minSharedCpus}`]
       : []),
-    ...(alone && !leaveForFollowers(snapshot, free).equals(free)
+    ...(leavesPool && !leaveForFollowers(snapshot, free).equals(free)
       ? ['containers that share the CPUs of a NUMA node keep at least one there']
       : []),
   ];
@@ -36,7 +34,7 @@ export function refuseForLack(
     kind: 'refuse',
     code: 'RESOURCE_EXHAUSTED',
     because:
-      `asked for ${plural(count, `${word} CPU`)}, ${usable} can be given now: ${free.size} of ${plural(allocatable, 'allocatable CPU')} ` +
+      `asked for ${countCpus(grant, count)}, ${usable} can be given now: ${free.size} of ${plural(allocatable, 'allocatable CPU')} ` +
       `${isOrAre(free.size)} free, ${settings.reserved.size} of ${topology.online.size} online ${isOrAre(settings.reserved.size)} reserved` +
       (reasons.length > 0 ? ` (${reasons.join('; ')})` : ''),
   };

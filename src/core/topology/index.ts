@@ -1,4 +1,5 @@
 export { buildTopology } from './topology';
-export type { CpuInfo } from './cpu-info';
 export type { MemoryNode, Topology, Unit } from './topology';
-export type { Nesting, TopologyIndex, UnitIndex } from './topology-index';
+export type { CpuInfo, Nesting, TopologyIndex, UnitIndex } from './topology-index';
+export { completeCores, completeSockets, cpusOfNodes, keepWholeCores, listAlignments, threadsPerCore } from './units';
+export type { AlignmentBoundary } from './units';

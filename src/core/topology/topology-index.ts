@@ -1,6 +1,16 @@
-import type { CpuInfo } from './cpu-info';
+/** One online CPU and the units it lies in. */
+export interface CpuInfo {
+  /** The kernel's number of the CPU, as in /sys/devices/system/cpu/cpuN. */
+  readonly id: number;
+  /** Unique over the whole machine. The sysfs reader uses the lowest CPU id of the core; other sources may number otherwise. */
+  readonly core: number;
+  readonly socket: number;
+  readonly numaNode: number;
+  /** The group of CPUs behind one last-level cache; unique over the whole machine. */
+  readonly uncoreCache: number;
+}
 
-/** All units of one kind, known by their place in the ascending list of ids; CPUs likewise. */
+/** All units of one kind, known by their index in the ascending list of ids; CPUs likewise. */
 export interface UnitIndex {
   readonly ids: readonly number[];
   /** Unit of each CPU. */
@@ -22,12 +32,12 @@ export interface Nesting {
 
 /**
  * The machine as flat numbers, for routines that count and sort on every request: CPUs and units are known by their
- * place in the ascending list of their ids, so that counters are plain arrays.
+ * index in the ascending list of their ids, so that counters are plain arrays.
  */
 export interface TopologyIndex {
   readonly cpuIds: Int32Array;
-  /** Place of each CPU id; -1 for an id that is not online. */
-  readonly placeOf: Int32Array;
+  /** Index of each CPU id; -1 for an id that is not online. */
+  readonly indexOf: Int32Array;
   readonly core: UnitIndex;
   readonly socket: UnitIndex;
   readonly numaNode: UnitIndex;
@@ -44,8 +54,8 @@ export interface TopologyIndex {
 /** Numbers CPUs and units. The CPUs must be ascending by id. Linear in CPUs but for the sorting of unit ids. */
 export function indexTopology(cpus: readonly CpuInfo[]): TopologyIndex {
   const cpuIds = Int32Array.from(cpus, ({ id }) => id);
-  const placeOf = new Int32Array((cpuIds.at(-1) ?? -1) + 1).fill(-1);
-  cpuIds.forEach((id, place) => (placeOf[id] = place));
+  const indexOf = new Int32Array((cpuIds.at(-1) ?? -1) + 1).fill(-1);
+  cpuIds.forEach((id, index) => (indexOf[id] = index));
 
   const core = indexUnits(cpus, (cpu) => cpu.core);
   const socket = indexUnits(cpus, (cpu) => cpu.socket);
@@ -53,7 +63,7 @@ export function indexTopology(cpus: readonly CpuInfo[]): TopologyIndex {
   const uncoreCache = indexUnits(cpus, (cpu) => cpu.uncoreCache);
   return {
     cpuIds,
-    placeOf,
+    indexOf,
     core,
     socket,
     numaNode,
@@ -69,8 +79,8 @@ export function indexTopology(cpus: readonly CpuInfo[]): TopologyIndex {
 
 function indexUnits(cpus: readonly CpuInfo[], idOf: (cpu: CpuInfo) => number): UnitIndex {
   const ids = [...new Set(cpus.map(idOf))].sort((a, b) => a - b);
-  const placeOf = new Map(ids.map((id, place) => [id, place]));
-  const of = Int32Array.from(cpus, (cpu) => placeOf.get(idOf(cpu))!);
+  const indexOf = new Map(ids.map((id, index) => [id, index]));
+  const of = Int32Array.from(cpus, (cpu) => indexOf.get(idOf(cpu))!);
   const lists: number[][] = ids.map(() => []);
   of.forEach((unit, cpu) => lists[unit]!.push(cpu));
   return {

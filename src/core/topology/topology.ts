@@ -1,6 +1,5 @@
 import { CpuSet } from '../cpuset';
-import type { CpuInfo } from './cpu-info';
-import { indexTopology, type TopologyIndex } from './topology-index';
+import { indexTopology, type CpuInfo, type TopologyIndex } from './topology-index';
 
 /** A core, socket, NUMA node or uncore cache, with all online CPUs that it has. Never empty. */
 export interface Unit {

@@ -1,4 +1,4 @@
-import type { AllocationStep } from '../allocation/allocation-step';
+import type { AllocationStep } from '../allocation';
 import { samePromise, type Container } from '../model/container';
 import { runtimeUidOf } from '../model/find-spec';
 import type { Change, NodeModel, NodeView } from '../model/node-model';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 
-import type { AllocationStep } from '../../../src/core/allocation/take';
+import type { AllocationStep } from '../../../src/core/allocation';
 import { AllocationBook } from '../../../src/app/status/allocation-trace';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { silentFaults } from '../../support/faults';

@@ -1,9 +1,13 @@
-import { choose, take, type TakeRequest } from '../../../src/core/allocation';
-import { chooseReserved, countReserved, reservedPhysical } from '../../../src/core/allocation';
+import { cpuQuantity } from '../../../src/app/config/types/cpu-types';
+import { chooseReserved, take, type TakeRequest } from '../../../src/core/allocation';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { NO_OPTIONS, type StaticPolicyOptions } from '../../../src/core/model/settings';
 import { parseStaticPolicyOptions } from '../../../src/core/options';
-import type { Topology } from '../../../src/core/topology';
+import { POLICIES, type Snapshot } from '../../../src/core/policy';
+import { allocateOnNodes } from '../../../src/core/policy/allocate-on-nodes';
+import { grantOptionsOf } from '../../../src/core/policy/grant-options';
+import { keepWholeCores, type Topology } from '../../../src/core/topology';
+import { bareSnapshot } from '../../core/policy/bare-snapshot';
 import type { Runner, Scenario } from './scenario';
 
 /** Options of a scenario: kubelet names, true or false. */
@@ -49,7 +53,7 @@ export const runHazard: Runner = (scenario, machines) => {
 
 export const runReserved: Runner = ({ given, expect: want }, machines) => {
   if (given.systemReservedMilli !== undefined) {
-    expect(countReserved(given.systemReservedMilli)).toBe(want.reservedCount);
+    expect(cpuQuantity.parse(`${given.systemReservedMilli}m`)).toMatchObject({ value: want.reservedCount });
     return;
   }
   const topology = machines.get(given.topology)!;
@@ -61,29 +65,35 @@ export const runReserved: Runner = ({ given, expect: want }, machines) => {
   }
   if (!got.ok) throw new Error(got.error);
   expect(got.reserved.toString()).toBe(want.reserved);
-  expect(reservedPhysical(topology, got.reserved).toString()).toBe(want.reservedPhysical);
+  const grantable = keepWholeCores(topology, topology.online.minus(got.reserved));
+  expect(topology.online.minus(grantable).toString()).toBe(want.reservedPhysical);
 };
 
-/** Allocations one after the other, with nothing but what is free and a NUMA mask. */
+/** Decisions of the static policy one after the other. Where a scenario names the NUMA nodes, they are taken as chosen. */
 export const runChoose: Runner = ({ given, steps = [], expect: want }, machines) => {
   const topology = machines.get(given.topology)!;
-  const reserved = parseCpuList(given.reserved.list ?? given.reserved.chosen);
-  let free = parseCpuList(given.state.defaultCpuSet);
+  const settings = {
+    options: optionsOf(given.options),
+    reserved: parseCpuList(given.reserved.list ?? given.reserved.chosen),
+  };
+  let pool = parseCpuList(given.state.defaultCpuSet);
   const caches = new Set<number>();
-  for (const step of steps) {
-    const got = choose({
-      topology,
-      options: optionsOf(given.options),
-      available: free.minus(reserved),
-      reusable: CpuSet.empty,
-      count: step.cpus,
-      ...(step.hintNumaNodes && { nodes: CpuSet.of(step.hintNumaNodes) }),
-    });
-    expect(got.ok && got.cpus.toString()).toBe(step.expect.cpuset);
-    if (!got.ok) return;
-    free = free.minus(got.cpus);
+  for (const { cpus: count, hintNumaNodes, expect: wanted } of steps) {
+    const snapshot = bareSnapshot(topology, { settings, free: pool.minus(settings.reserved), sharedPool: pool });
+    const got = hintNumaNodes
+      ? allocateFrom(snapshot, count, CpuSet.of(hintNumaNodes))
+      : POLICIES.static(snapshot, { count, podCount: count, memoryBytes: 0 });
+    if (!('cpus' in got)) throw new Error(JSON.stringify(got));
+    expect(got.cpus.toString()).toBe(wanted.cpuset);
+    pool = pool.minus(got.cpus);
     for (const cache of topology.uncoreCaches) if (cache.cpus.overlaps(got.cpus)) caches.add(cache.id);
   }
-  expect(free.toString()).toBe(want.final.defaultCpuSet);
+  expect(pool.toString()).toBe(want.final.defaultCpuSet);
   if (want.uncoreCachesUsed) expect([...caches].sort((a, b) => a - b)).toEqual(want.uncoreCachesUsed);
 };
+
+/** The step of the policy after the topology manager has named the nodes. */
+function allocateFrom(snapshot: Snapshot, count: number, nodes: CpuSet) {
+  const sources = [snapshot.own, snapshot.idleInPod, snapshot.free].map((cpus) => ({ what: '', cpus }));
+  return allocateOnNodes(snapshot, grantOptionsOf('static', snapshot.settings), sources, { count, nodes });
+}

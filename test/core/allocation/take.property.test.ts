@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { choose, take, type TakeRequest } from '../../../src/core/allocation';
+import { take, takeByOptions, type TakeRequest } from '../../../src/core/allocation';
 import { CpuSet } from '../../../src/core/cpuset';
 import { NO_OPTIONS } from '../../../src/core/model/settings';
 import { buildTopology, type Topology, type Unit } from '../../../src/core/topology';
@@ -78,27 +78,10 @@ test('full cores only: with groups of a whole core no core is broken on an idle 
       const count = Math.round((topology.online.size / shape.threads) * part) * shape.threads;
       for (const distributeCpusAcrossNuma of [false, true]) {
         const options = { ...NO_OPTIONS, fullPcpusOnly: true, distributeCpusAcrossNuma };
-        const got = choose({ topology, options, available: topology.online, reusable: CpuSet.empty, count });
+        const got = takeByOptions(topology, options, topology.online, count);
         if (!got.ok) throw new Error(got.error);
         expect(topology.cores.filter(({ cpus }) => cpus.overlaps(got.cpus) && !cpus.isSubsetOf(got.cpus))).toEqual([]);
       }
-    }),
-    RUNS,
-  );
-});
-
-test('choose takes as many as there are from the given nodes, and the rest from elsewhere', () => {
-  fc.assert(
-    fc.property(arbitraryRequest, fc.nat(), (request, mask) => {
-      const { topology, available } = request;
-      const count = Math.min(request.count, available.size);
-      const nodes = CpuSet.of(topology.numaNodes.filter((_, i) => (mask & (1 << i)) !== 0).map(({ id }) => id));
-      const there = CpuSet.unionOf(topology.numaNodes.filter(({ id }) => nodes.has(id)).map(({ cpus }) => cpus));
-      const got = choose({ topology, options: NO_OPTIONS, available, reusable: CpuSet.empty, count, nodes });
-      if (!got.ok) throw new Error(got.error);
-      expect(got.cpus.size).toBe(count);
-      expect(got.cpus.isSubsetOf(available)).toBe(true);
-      expect(got.cpus.countIn(there)).toBe(Math.min(count, available.countIn(there)));
     }),
     RUNS,
   );

@@ -1,14 +1,7 @@
-import {
-  choose,
-  chooseReserved,
-  reservedPhysical,
-  take,
-  threadsPerCore,
-  type TakeRequest,
-} from '../../../src/core/allocation';
+import { chooseReserved, take, type TakeRequest } from '../../../src/core/allocation';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { NO_OPTIONS } from '../../../src/core/model/settings';
-import { buildTopology, type CpuInfo } from '../../../src/core/topology';
+import { buildTopology, threadsPerCore, type CpuInfo } from '../../../src/core/topology';
 import { cpusOf } from '../topology/arbitrary-machine';
 
 const split = { threads: 2, numbering: 'split' } as const;
@@ -126,18 +119,6 @@ test('the search that was ended by its bound says so', () => {
   );
 });
 
-test.each([
-  ['anywhere without a mask', undefined, 4, '', '0-1,8-9'],
-  ['from the node of the mask', '1', 4, '', '4-5,12-13'],
-  ['the rest from anywhere', '1', 10, '', '0,4-8,12-15'],
-  ['CPUs of the pod that may be taken over', undefined, 16, '0', '0-15'],
-])('choose takes %s', (_name, nodes, count, reusable, want) => {
-  const request = { topology: dual, options: NO_OPTIONS, reusable: parseCpuList(reusable), count };
-  const available = dual.online.minus(request.reusable);
-  const got = choose({ ...request, available, ...(nodes !== undefined && { nodes: parseCpuList(nodes) }) });
-  expect(got.ok && got.cpus.toString()).toBe(want);
-});
-
 test('the reservation follows the options of the policy', () => {
   const distributed = { ...NO_OPTIONS, distributeCpusAcrossNuma: true };
   expect(chooseReserved(dual, distributed, { count: 10 })).toEqual({
@@ -145,7 +126,6 @@ test('the reservation follows the options of the policy', () => {
     reserved: parseCpuList('0-2,4-6,8-9,12-13'),
   });
   expect(chooseReserved(dual, NO_OPTIONS, { count: 2 })).toEqual({ ok: true, reserved: parseCpuList('0,8') });
-  expect(reservedPhysical(dual, parseCpuList('0')).toString()).toBe('0,8');
 });
 
 test.each([

@@ -20,19 +20,14 @@ const fourNodes = buildTopology({
   })),
 });
 
-function hintsOf(
-  count: number,
-  free: string,
-  more: { reusable?: string; assigned?: string; alignBySocket?: boolean } = {},
-) {
-  const { reusable = '', assigned = '', alignBySocket = false } = more;
+function hintsOf(count: number, free: string, more: { reusable?: string; alignBySocket?: boolean } = {}) {
+  const { reusable = '', alignBySocket = false } = more;
   const hints = hintCpus({
     topology: fourNodes,
     options: { ...NO_OPTIONS, alignBySocket },
     count,
     available: parseCpuList(free),
     reusable: parseCpuList(reusable),
-    assigned: parseCpuList(assigned),
   });
   return (
     hints &&
@@ -57,13 +52,12 @@ test.each([
   ],
   ['CPUs that can be taken over have to be', 2, '0-15', { reusable: '8' }, '0100! 0101 0110 0111 1100 1101 1110 1111'],
   [
-    'a container with its CPUs fits where they are',
+    'a container that has its CPUs fits where they are',
     2,
     '',
-    { assigned: '12-13' },
+    { reusable: '12-13' },
     '1000! 1001 1010 1011 1100 1101 1110 1111',
   ],
-  ['a container with another number of CPUs fits nowhere', 3, '0-15', { assigned: '12-13' }, ''],
 ])('%s', (_name, count, free, more, want) => {
   expect(hintsOf(count, free, more)).toBe(want);
 });
@@ -138,7 +132,6 @@ test.each([
     expect(['accepted', got.nodes?.toString()]).toEqual([constraint, nearest]);
     return;
   }
-  expect(got.constraint).toBe(constraint);
-  expect(got.nearest?.nodes.toString()).toBe(nearest);
   expect(got.because).toContain(`topology-manager-policy ${policy}: ${constraint}; `);
+  expect(/; nearest: NUMA nodes? ([\d,-]+), /.exec(got.because)?.[1]).toBe(nearest);
 });

@@ -1,7 +1,7 @@
 /* The topology manager's rules written down one hint after the other: what the tables of src/core/hints have to agree with. */
 import { CpuSet } from '../../../src/core/cpuset';
-import type { CpuHintRequest } from '../../../src/core/hints/cpu-hints';
-import type { MemoryHintRequest } from '../../../src/core/hints/memory-hints';
+import type { CpuHintRequest } from '../../../src/core/hints/providers';
+import type { MemoryHintRequest } from '../../../src/core/hints/providers';
 import type { TopologyManagerOptions, TopologyManagerPolicy } from '../../../src/core/model/settings';
 import type { Topology } from '../../../src/core/topology';
 
@@ -90,19 +90,14 @@ export function enumerateMasks(
   return hints;
 }
 
-/**
- * Hints for exclusive CPUs. A container that has its CPUs fits where they are, and nowhere when their number is another
- * than it asks for. CPUs that can be taken over have to be, so combinations without their nodes are left out.
- */
-export function hintCpus({ topology, options, count, available, reusable, assigned }: CpuHintRequest): Hints {
+/** Hints for exclusive CPUs. CPUs that can be taken over have to be, so combinations without their nodes are left out. */
+export function hintCpus({ topology, options, count, available, reusable }: CpuHintRequest): Hints {
   if (count < 1) return null;
-  if (!assigned.isEmpty && assigned.size !== count) return [];
-  const [free, takenOver] = assigned.isEmpty ? [available, reusable] : [assigned, CpuSet.empty];
-  const usable = free.union(takenOver);
+  const usable = available.union(reusable);
   const nodes = topology.numaNodes;
   let within: NodeMask = 0;
   nodes.forEach(({ cpus }, i) => {
-    if (cpus.overlaps(takenOver)) within |= 1 << i;
+    if (cpus.overlaps(reusable)) within |= 1 << i;
   });
   return enumerateMasks(
     { total: nodes.map(({ cpus }) => cpus.size), usable: nodes.map(({ cpus }) => cpus.countIn(usable)) },
@@ -276,14 +271,7 @@ function mergeOthers(lists: Lists, nodeCount: number, compare: CompareMasks): To
 export type Alignment =
   /** `nodes` to take from first; absent when any will do. */
   | { readonly kind: 'accept'; readonly nodes?: CpuSet; readonly preferred: boolean; readonly because: string }
-  | {
-      readonly kind: 'refuse';
-      /** What could not be met. */
-      readonly constraint: string;
-      /** The fewest nodes that hold everything now, though not as the policy demands; absent when none do. */
-      readonly nearest?: { readonly nodes: CpuSet; readonly because: string };
-      readonly because: string;
-    };
+  | { readonly kind: 'refuse'; readonly because: string };
 
 export interface AlignInput {
   readonly topology: Topology;
@@ -315,7 +303,6 @@ export function align({ topology, policy, options, providers }: AlignInput): Ali
   if (enough === undefined) {
     return {
       kind: 'refuse',
-      constraint,
       because: `topology-manager-policy ${policy}: ${constraint}; ask for less, or free some`,
     };
   }
@@ -326,8 +313,6 @@ export function align({ topology, policy, options, providers }: AlignInput): Ali
   };
   return {
     kind: 'refuse',
-    constraint,
-    nearest,
     because:
       `topology-manager-policy ${policy}: ${constraint}; nearest: ${nameNodes(nodes)}, ${nearest.because}; ` +
       'ask for less, free some there, or set topology-manager-policy best-effort',

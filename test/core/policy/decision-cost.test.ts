@@ -1,4 +1,4 @@
-import { staticPolicy } from '../../../src/core/policy/static';
+import { POLICIES } from '../../../src/core/policy';
 import { leastCpuMs } from '../../support/cpu-time';
 import { listDecisions } from './decision-grid';
 
@@ -34,7 +34,7 @@ test('a decision on 16 NUMA nodes costs so many looks at each of their combinati
   for (const { name, snapshot, request } of listDecisions(16)) {
     if (place++ % 211 !== 0) continue;
     measured += 1;
-    const passes = passesOf(() => staticPolicy(snapshot, request));
+    const passes = passesOf(() => POLICIES.static(snapshot, request));
     if (passes > MOST_PASSES) above.push(`${passes.toFixed()} passes: ${name}`);
   }
   expect(measured).toBeGreaterThan(90);

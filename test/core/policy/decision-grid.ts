@@ -4,6 +4,7 @@ import { checkStaticPolicyOptions } from '../../../src/core/options';
 import type { PinRequest, Snapshot } from '../../../src/core/policy';
 import { buildTopology, type CpuInfo, type Topology } from '../../../src/core/topology';
 import { makeRandom } from '../topology/arbitrary-machine';
+import { bareSnapshot } from './bare-snapshot';
 
 const GiB = 1024 ** 3;
 
@@ -88,13 +89,9 @@ export function* listDecisions(nodes: number): Generator<DecisionCase> {
         for (const scope of policy === 'none' ? (['container'] as const) : (['container', 'pod'] as const))
           for (const closest of policy === 'none' ? [false] : [false, true])
             for (const { wearName, held, open, idle, free } of states) {
-              const settings: Settings = {
-                cpuManagerPolicy: 'static',
+              const settings: Partial<Settings> = {
                 options,
                 reserved,
-                minSharedCpus: 1,
-                onInsufficientCpu: 'refuse',
-                liftCpuQuota: false,
                 memoryNodes: 'follow',
                 topologyManager: {
                   policy,
@@ -107,18 +104,13 @@ export function* listDecisions(nodes: number): Generator<DecisionCase> {
                 yield {
                   name: `${nodes} nodes, ${sockets} sockets, ${cpuCount} CPUs, ${JSON.stringify(Object.keys(options).filter((key) => options[key as keyof StaticPolicyOptions]))}, ${policy}, ${scope}, ${closest ? 'closest' : ''}, ${wearName}, holds ${held}, ${count} CPUs`,
                   request: { count, podCount: count, memoryBytes: Math.ceil((count / cpuCount) * nodes * 64) * GiB },
-                  snapshot: {
-                    topology,
+                  snapshot: bareSnapshot(topology, {
                     settings,
-                    own: CpuSet.empty,
                     idleInPod: idle,
                     ownedByPod: idle,
-                    podSet: { cpus: CpuSet.empty, inUse: false },
                     free,
-                    sharedPool: free.union(reserved),
-                    followers: { sets: [], demand: new Map(), ownNodes: CpuSet.empty, nodesOfPod: CpuSet.empty },
                     promisedMemory: new Map(promised),
-                  },
+                  }),
                 };
               }
             }

@@ -36,7 +36,7 @@ test('the index says the same as the units', () => {
   fc.assert(
     fc.property(arbitraryMachine, ({ cpus, cores, sockets, numaNodes, uncoreCaches, index }) => {
       expect([...index.cpuIds]).toEqual(cpus.map(({ id }) => id));
-      cpus.forEach(({ id }, place) => expect(index.placeOf[id]).toBe(place));
+      cpus.forEach(({ id }, place) => expect(index.indexOf[id]).toBe(place));
       for (const [units, kind] of [
         [cores, index.core],
         [sockets, index.socket],

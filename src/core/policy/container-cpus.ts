@@ -1,34 +1,52 @@
-import { cpusOfNodes, threadsPerCore, type AllocationStep } from '../allocation';
+import type { AllocationStep } from '../allocation';
 import type { TopologyResult } from '../annotations';
 import { CpuSet } from '../cpuset';
-import type { Topology } from '../topology';
+import { cpusOfNodes, keepWholeCores, threadsPerCore, type Topology } from '../topology';
 import { alignRequest } from './align-request';
-import { pin, takeBest, type Source } from './give-cpus';
-import type { Decision, PinRequest, Snapshot } from './policy';
-import { countCpus, type Terms } from './terms';
-import { keepWholeCores } from './whole-cores';
+import { allocateCpus, pin } from './allocate-cpus';
+import { allocateOnNodes, type Source } from './allocate-on-nodes';
+import { countCpus, grantOptionsOf, type GrantOptions } from './grant-options';
+import type { Decision, Grant, PinRequest, Snapshot } from './policy';
 import { plural } from '../plural';
+
+/**
+ * Gives each container its own CPUs, as the kubelet's static policy does. The kubelet knows nothing of what a scheduler chose
+ * for the pod; here that is followed as far as the policy, its options and the topology manager allow, and reported where it is not.
+ */
+export const grantContainerCpus: Grant = (snapshot, request, kind) => {
+  const grant = grantOptionsOf(kind, snapshot.settings);
+  const { restOfResult: rest } = request;
+  if (!rest) return allocateCpus(snapshot, request, grant);
+  const followed = allocateCpus(snapshot, request, grant, (sources) =>
+    followResult(snapshot, request, grant, { sources, rest }),
+  );
+  if (followed.kind === 'pin' && isWithin(snapshot.topology, followed.cpus, rest)) return followed;
+  const decision = followed.kind === 'pin' ? followed : allocateCpus(snapshot, request, grant);
+  if (decision.kind !== 'pin') return decision;
+  const why = followed.kind === 'pin' ? 'the container keeps the CPUs that it had before' : followed.because;
+  return { ...decision, unfollowed: why };
+};
 
 /**
  * Takes a container's CPUs where the scheduler chose them for its pod: out of what the pod's other containers left of the result,
  * by the options of the policy. The topology manager decides first: it is asked about these NUMA nodes, and where it names
  * others, or none, the result is not followed. A refusal says why not, and is not the container's.
  */
-export function followResult(
+function followResult(
   snapshot: Snapshot,
   request: PinRequest,
-  terms: Terms,
+  grant: GrantOptions,
   { sources, rest }: { readonly sources: readonly Source[]; readonly rest: TopologyResult },
 ): Decision {
   const { topology, settings } = snapshot;
-  const split = splitRest(rest, request.count, terms.options.fullPcpusOnly ? threadsPerCore(topology) : 1);
+  const split = splitRest(rest, request.count, grant.options.fullPcpusOnly ? threadsPerCore(topology) : 1);
   if (split === undefined) {
-    const cores = terms.options.fullPcpusOnly ? ' in whole cores (full-pcpus-only)' : '';
+    const cores = grant.options.fullPcpusOnly ? ' in whole cores (full-pcpus-only)' : '';
     return refuse(`it leaves the container fewer than ${plural(request.count, 'CPU')}${cores}`);
   }
   const ofPod = settings.topologyManager?.scope === 'pod';
-  const inReach = cpusOfNodes(topology, CpuSet.of((ofPod ? rest : split).keys()), false);
-  const inWholeCores = (of: CpuSet): CpuSet => (terms.options.fullPcpusOnly ? keepWholeCores(topology, of) : of);
+  const inReach = cpusOfNodes(topology, CpuSet.of((ofPod ? rest : split).keys()));
+  const inWholeCores = (of: CpuSet): CpuSet => (grant.options.fullPcpusOnly ? keepWholeCores(topology, of) : of);
   const usable = CpuSet.unionOf(sources.map(({ cpus }) => cpus)).intersect(inReach);
   const alignment = alignRequest(snapshot, request, inWholeCores(usable));
   if (alignment.kind === 'refuse') return refuse(`${nameNodes(split)}: ${alignment.because}`);
@@ -43,17 +61,17 @@ export function followResult(
     const given = inWholeCores(CpuSet.unionOf(there.map((source) => source.cpus)));
     if (given.size < count)
       return refuse(`it names ${count} of NUMA node ${node}, and ${given.size} can be given there now`);
-    const taken = takeBest(snapshot, terms, there, { count });
+    const taken = allocateOnNodes(snapshot, grant, there, { count });
     if (!taken.ok) return refuse(taken.error);
     cpus = cpus.union(taken.cpus);
     steps.push(...taken.steps);
   }
-  const because = `${countCpus(terms, request.count)} of ${nameNodes(split)}, as the scheduler chose`;
-  return pin(snapshot, request, terms, { cpus, because, steps });
+  const because = `${countCpus(grant, request.count)} of ${nameNodes(split)}, as the scheduler chose`;
+  return pin(snapshot, request, grant, { cpus, because, steps });
 }
 
 /** True for CPUs that lie within what is left of the result. */
-export function isWithin(topology: Topology, cpus: CpuSet, rest: TopologyResult): boolean {
+function isWithin(topology: Topology, cpus: CpuSet, rest: TopologyResult): boolean {
   return topology.numaNodes.every((node) => node.cpus.countIn(cpus) <= (rest.get(node.id) ?? 0));
 }
 
@@ -79,7 +97,7 @@ function splitRest(rest: TopologyResult, count: number, unit: number): TopologyR
 }
 
 function within(topology: Topology, sources: readonly Source[], node: number): Source[] {
-  const there = cpusOfNodes(topology, CpuSet.of([node]), false);
+  const there = cpusOfNodes(topology, CpuSet.of([node]));
   return sources.map(({ what, cpus }) => ({ what, cpus: cpus.intersect(there) }));
 }
 

@@ -1,21 +1,33 @@
-import { cpusOfNodes, takeByOptions, type AllocationStep } from '../allocation';
+import { takeByOptions, type AllocationStep } from '../allocation';
 import { totalOf, type TopologyResult } from '../annotations';
 import { CpuSet } from '../cpuset';
 import { NO_OPTIONS } from '../model/settings';
-import type { Topology } from '../topology';
+import { cpusOfNodes, type Topology } from '../topology';
+import { allocateCpus, pin } from './allocate-cpus';
 import { chooseWithinFloors } from './floors';
-import { chooseMemoryNodes } from './memory-nodes';
-import type { Decision, PinRequest, Snapshot } from './policy';
-import { countCpus, type Terms } from './terms';
+import { countCpus, grantOptionsOf, type GrantOptions } from './grant-options';
+import type { Decision, Grant, PinRequest, Snapshot } from './policy';
+
+/**
+ * Gives a pod one set of CPUs where the scheduler chose it; else each container its own.
+ *
+ * Crane's policies `exclusive` and `immovable` do so, whatever the QoS class of the pod.
+ */
+export const grantPodCpus: Grant = (snapshot, request, kind) => {
+  const grant = grantOptionsOf(kind, snapshot.settings);
+  return request.scheduled
+    ? shareScheduledCpus(snapshot, request, grant, request.scheduled)
+    : allocateCpus(snapshot, request, grant);
+};
 
 /**
  * Gives a pod the CPUs that the scheduler chose for it: so many of each NUMA node, packed. They belong to the pod; its
  * first container takes them for all, the others join it.
  */
-export function giveScheduledCpus(
+function shareScheduledCpus(
   snapshot: Snapshot,
-  { memoryBytes }: PinRequest,
-  terms: Terms,
+  request: PinRequest,
+  grant: GrantOptions,
   scheduled: TopologyResult,
 ): Decision {
   const { topology, settings, podSet, free } = snapshot;
@@ -26,17 +38,17 @@ export function giveScheduledCpus(
     : podSet.cpus.isSubsetOf(grantable) && isSpreadAs(topology, podSet.cpus, scheduled);
   if (joinable) {
     const cpus = podSet.cpus.minus(settings.reserved);
-    return pin(cpus, `shares ${countCpus(terms, cpus.size)} with its pod, as the scheduler chose`, []);
+    return pinForPod(cpus, `shares ${countCpus(grant, cpus.size)} with its pod, as the scheduler chose`, []);
   }
   const held = snapshot.own.union(snapshot.idleInPod).intersect(grantable);
   const choose = (reach: CpuSet): Decision => takeOfNodes(held, reach);
-  return terms.alone ? chooseWithinFloors(snapshot, free.minus(held), choose) : choose(free.minus(held));
+  return grant.leavesPool ? chooseWithinFloors(snapshot, free.minus(held), choose) : choose(free.minus(held));
 
   function takeOfNodes(first: CpuSet, then: CpuSet): Decision {
     let cpus = CpuSet.empty;
     const steps: AllocationStep[] = [];
     for (const [node, count] of scheduled) {
-      const there = cpusOfNodes(topology, CpuSet.of([node]), false);
+      const there = cpusOfNodes(topology, CpuSet.of([node]));
       const preferred = first.intersect(there);
       const usable = preferred.union(then.intersect(there));
       if (usable.size < count) return refuseOnNode(node, count, usable.size);
@@ -48,24 +60,22 @@ export function giveScheduledCpus(
       cpus = CpuSet.unionOf([cpus, again.cpus, anew.cpus]);
       steps.push(...again.steps, ...anew.steps);
     }
-    return pin(cpus, `${countCpus(terms, totalOf(scheduled))} for its pod, ${describe(scheduled)}`, steps);
+    return pinForPod(cpus, `${countCpus(grant, totalOf(scheduled))} for its pod, ${describe(scheduled)}`, steps);
   }
 
   function refuseOnNode(node: number, count: number, usable: number): Decision {
     const because =
-      `the scheduler chose ${countCpus(terms, count)} of NUMA node ${node} for the pod, and ${usable} can be given there ` +
+      `the scheduler chose ${countCpus(grant, count)} of NUMA node ${node} for the pod, and ${usable} can be given there ` +
       'now: what it knows of this node is not up to date';
     return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
   }
 
-  function pin(cpus: CpuSet, because: string, steps: readonly AllocationStep[]): Decision {
-    const memory = chooseMemoryNodes(snapshot, cpus, memoryBytes);
-    const why = memory.because === '' ? because : `${because}; ${memory.because}`;
-    return { kind: 'pin', assignmentKind: terms.kind, scope: 'pod', cpus, mems: memory.mems, because: why, steps };
+  function pinForPod(cpus: CpuSet, because: string, steps: readonly AllocationStep[]): Decision {
+    return { ...pin(snapshot, request, grant, { cpus, because, steps }), scope: 'pod' };
   }
 }
 
-/** Whether the CPUs are as many of each NUMA node as the scheduler chose. */
+/** True for CPUs that are as many of each NUMA node as the scheduler chose. */
 export function isSpreadAs(topology: Topology, cpus: CpuSet, scheduled: TopologyResult): boolean {
   return topology.numaNodes.every((node) => node.cpus.countIn(cpus) === (scheduled.get(node.id) ?? 0));
 }

@@ -1,0 +1,106 @@
+import { threadsPerCore, keepWholeCores } from '../topology';
+import type { AllocationStep } from '../allocation';
+import { CpuSet } from '../cpuset';
+import { alignRequest, type Alignment } from './align-request';
+import { chooseWithinFloors, leaveForFollowers } from './floors';
+import { countCpus, type GrantOptions } from './grant-options';
+import { chooseMemoryNodes } from './memory-nodes';
+import type { Decision, PinRequest, Snapshot } from './policy';
+import { refuseForLack, refuseSplitCores } from './refusals';
+import { allocateOnNodes, type Source } from './allocate-on-nodes';
+
+const ANYWHERE: Alignment = { kind: 'accept', preferred: true, because: '' };
+
+/**
+ * Allocates CPUs that one container keeps.
+ *
+ * A container that comes back gets its own previous CPUs; else CPUs that lie idle in its pod go first, then free ones
+ * of the node, unless that tears more cores. Reserved CPUs are never given out. Where the topology manager names NUMA nodes, their CPUs go before all
+ * others. `chooseOf` chooses in another way out of what may be taken.
+ */
+export function allocateCpus(
+  snapshot: Snapshot,
+  request: PinRequest,
+  grant: GrantOptions,
+  chooseOf = (sources: readonly Source[]): Decision => chooseFrom(snapshot, request, grant, sources),
+): Decision {
+  const { topology, settings } = snapshot;
+  const { fullPcpusOnly } = grant.options;
+  if (fullPcpusOnly && request.count % threadsPerCore(topology) !== 0) return refuseSplitCores(snapshot, request.count);
+
+  const grantable = topology.online.minus(settings.reserved);
+  const own = snapshot.own.intersect(grantable);
+  if (own.size === request.count && own.size === snapshot.own.size && (!fullPcpusOnly || isWhole(snapshot, own))) {
+    return pin(snapshot, request, grant, { cpus: own, because: 'keeps the CPUs that it had before', steps: [] });
+  }
+  const idle = snapshot.idleInPod.intersect(grantable);
+  const free = snapshot.free.minus(own).minus(idle);
+  const choose = (reach: CpuSet): Decision =>
+    chooseOf([
+      { what: 'its own before', cpus: own },
+      { what: 'idle in its pod', cpus: idle },
+      { what: 'free on the node', cpus: reach },
+    ]);
+  return grant.leavesPool ? chooseWithinFloors(snapshot, free, choose) : choose(free);
+}
+
+function chooseFrom(
+  snapshot: Snapshot,
+  request: PinRequest,
+  grant: GrantOptions,
+  sources: readonly Source[],
+): Decision {
+  const { topology } = snapshot;
+  const usable = CpuSet.unionOf(sources.map(({ cpus }) => cpus));
+  const wholeCores = grant.options.fullPcpusOnly ? keepWholeCores(topology, usable) : usable;
+  if (wholeCores.size < request.count) return refuseForLack(snapshot, grant, request.count, wholeCores.size);
+
+  const alignment: Alignment = grant.leavesPool
+    ? alignRequest(snapshot, request, findAlignable(snapshot, grant, wholeCores))
+    : ANYWHERE;
+  if (alignment.kind === 'refuse') {
+    const because = `asked for ${countCpus(grant, request.count)}; ${alignment.because}`;
+    return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
+  }
+  const { nodes } = alignment;
+  const taken = allocateOnNodes(snapshot, grant, sources, { count: request.count, ...(nodes && { nodes }) });
+  if (!taken.ok) return { kind: 'refuse', code: 'INTERNAL', because: taken.error };
+  const where = nodes === undefined ? '' : `; ${alignment.because}`;
+  const because = `${countCpus(grant, request.count)}, ${nameSources(taken.cpus, sources)}${where}`;
+  return pin(snapshot, request, grant, { cpus: taken.cpus, because, steps: taken.steps });
+}
+
+/** With scope `pod` the nodes are chosen for all containers at once, so what the last one of them has to leave counts at the first. */
+function findAlignable(snapshot: Snapshot, { options }: GrantOptions, usable: CpuSet): CpuSet {
+  if (snapshot.settings.topologyManager?.scope !== 'pod') return usable;
+  const reach = leaveForFollowers(snapshot, usable);
+  return options.fullPcpusOnly ? keepWholeCores(snapshot.topology, reach) : reach;
+}
+
+/** `free on the node`, `1 idle in its pod and 1 free on the node` */
+function nameSources(taken: CpuSet, sources: readonly Source[]): string {
+  const parts = sources
+    .map(({ what, cpus }) => ({ what, count: cpus.countIn(taken) }))
+    .filter(({ count }) => count > 0);
+  return parts.length === 1 ? parts[0]!.what : parts.map(({ count, what }) => `${count} ${what}`).join(' and ');
+}
+
+function isWhole({ topology }: Snapshot, cpus: CpuSet): boolean {
+  return keepWholeCores(topology, cpus).equals(cpus);
+}
+
+/** The decision for these CPUs, with the memory nodes that go with them. */
+export function pin(
+  snapshot: Snapshot,
+  { memoryBytes }: PinRequest,
+  { kind }: GrantOptions,
+  {
+    cpus,
+    because,
+    steps,
+  }: { readonly cpus: CpuSet; readonly because: string; readonly steps: readonly AllocationStep[] },
+): Extract<Decision, { readonly kind: 'pin' }> {
+  const memory = chooseMemoryNodes(snapshot, cpus, memoryBytes);
+  const why = memory.because === '' ? because : `${because}; ${memory.because}`;
+  return { kind: 'pin', assignmentKind: kind, cpus, mems: memory.mems, because: why, steps };
+}

@@ -1,0 +1,87 @@
+import { CpuSet } from '../cpuset';
+import { chooseMemoryNodes } from './memory-nodes';
+import type { Decision, Grant, Snapshot } from './policy';
+import { plural } from '../plural';
+import { sum } from '../sum';
+
+/**
+ * Crane's numa policy: the container shares CPUs, but only those of its NUMA nodes. It has no CPUs of its own; its set
+ * follows the shared pool there.
+ *
+ * The scheduler's nodes where it chose; else those that it had, or that its pod has, if they hold what it asks for; else
+ * as few as possible, and of these the ones where the least is left over. What others asked for on a node counts, so that
+ * not all end up on one; if there is too little for everybody, the emptiest nodes.
+ */
+export const grantNumaNodes: Grant = (snapshot, { count, memoryBytes, scheduled }, kind) => {
+  if (scheduled?.size === 0) return { kind: 'share', because: 'the scheduler chose no CPUs for the pod' };
+  const capacities = listCapacities(snapshot);
+  const { ownNodes, nodesOfPod } = snapshot.followers;
+  if (scheduled) return follow(CpuSet.of(scheduled.keys()), 'as the scheduler chose');
+  if (holds(capacities, ownNodes, count, 'shared')) return follow(ownNodes, 'as before');
+  if (holds(capacities, nodesOfPod, count, 'free')) return follow(nodesOfPod, 'with the rest of its pod');
+  const fitting = chooseFewest(capacities, count) ?? chooseLeastLoaded(capacities, count);
+  return fitting ? follow(fitting, 'the fewest that hold what it asks for') : refuse(count, capacities);
+
+  function follow(nodes: CpuSet, why: string): Decision {
+    const cpus = CpuSet.unionOf(capacities.filter(({ id }) => nodes.has(id)).map((node) => node.cpus));
+    if (cpus.isEmpty) {
+      const because = `nothing is shared on NUMA nodes ${nodes.toString()} but reserved CPUs (${why})`;
+      return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
+    }
+    const memory = chooseMemoryNodes(snapshot, cpus, memoryBytes);
+    const where = `shares the CPUs of NUMA ${nodes.size === 1 ? 'node' : 'nodes'} ${nodes.toString()}, ${why}`;
+    const because = memory.because === '' ? where : `${where}; ${memory.because}`;
+    return { kind: 'pin', assignmentKind: kind, cpus: CpuSet.empty, nodes, mems: memory.mems, because, steps: [] };
+  }
+};
+
+/** The CPUs that a NUMA node has for its followers. */
+interface NodeCapacity {
+  readonly id: number;
+  readonly cpus: CpuSet;
+  readonly shared: number;
+  /** The shared CPUs that nobody has asked for; below 0 where more was asked for than there is. */
+  readonly free: number;
+}
+
+function listCapacities({ topology, settings, sharedPool, followers }: Snapshot): NodeCapacity[] {
+  const pool = sharedPool.minus(settings.reserved);
+  return topology.numaNodes.map(({ id, cpus }) => {
+    const there = pool.intersect(cpus);
+    return { id, cpus: there, shared: there.size, free: there.size - (followers.demand.get(id) ?? 0) };
+  });
+}
+
+function holds(capacities: readonly NodeCapacity[], nodes: CpuSet, count: number, by: 'shared' | 'free'): boolean {
+  return !nodes.isEmpty && sum(capacities.filter(({ id }) => nodes.has(id)).map((node) => node[by])) >= count;
+}
+
+/** The nodes with the most free CPUs until the last one suffices, and for that the one that fits best. */
+function chooseFewest(capacities: readonly NodeCapacity[], count: number): CpuSet | undefined {
+  const byFreeDescending = capacities.filter(({ free }) => free > 0).sort((a, b) => b.free - a.free || a.id - b.id);
+  const chosen: NodeCapacity[] = [];
+  for (const next of byFreeDescending) {
+    const missing = count - sum(chosen.map(({ free }) => free));
+    if (next.free >= missing) {
+      const sufficient = byFreeDescending.filter((other) => !chosen.includes(other) && other.free >= missing);
+      const best = sufficient.reduce((a, b) => (b.free < a.free ? b : a));
+      return CpuSet.of([...chosen, best].map(({ id }) => id));
+    }
+    chosen.push(next);
+  }
+  return undefined;
+}
+
+function chooseLeastLoaded(capacities: readonly NodeCapacity[], count: number): CpuSet | undefined {
+  const chosen: NodeCapacity[] = [];
+  for (const next of capacities.filter(({ shared }) => shared > 0).sort((a, b) => b.free - a.free || a.id - b.id)) {
+    chosen.push(next);
+    if (sum(chosen.map(({ shared }) => shared)) >= count) return CpuSet.of(chosen.map(({ id }) => id));
+  }
+  return undefined;
+}
+
+function refuse(count: number, capacities: readonly NodeCapacity[]): Decision {
+  const because = `asked for ${plural(count, 'CPU')} of few NUMA nodes; all nodes together share ${sum(capacities.map(({ shared }) => shared))}, reserved ones not counted`;
+  return { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', because };
+}

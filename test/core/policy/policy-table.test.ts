@@ -1,0 +1,130 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { choosePolicy } from '../../../src/core/annotations';
+import { CpuSet } from '../../../src/core/cpuset';
+import { DEFAULT_KIND, POLICY_NAMES, POLICY_TABLE } from '../../../src/core/model/policies';
+import { checkOptionsAreUsed } from '../../../src/core/options';
+import { ENTITLEMENTS, POLICIES } from '../../../src/core/policy';
+import { EIGHT_CPUS } from '../transition/node-driver';
+import { bareSnapshot } from './bare-snapshot';
+
+const ROOT = join(__dirname, '../../..');
+const TABLE = 'src/core/model/policies.ts';
+
+/** `none` is left out: it grants nothing, so everyone may compare with it, and no policy to come is like it. */
+const NAMES: ReadonlySet<string> = new Set(POLICY_NAMES.filter((name) => name !== 'none'));
+
+/** Words of other vocabularies that are spelled like a policy, by the field that has them. */
+const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
+  kind: ['exclusive'], // of a CpuRequest
+  placement: ['exclusive', 'immovable', 'numa'],
+  label: ['exclusive'],
+  holds: ['exclusive'],
+};
+
+/** Files and folders that name a policy beside its row, and the reason. */
+const NAMED_ELSEWHERE: Readonly<Record<string, string>> = {
+  'src/core/model/container.ts': 'a placement is shown to users, and some have the name of a policy',
+  'src/core/model/kinds.ts': 'the placement that an assignment is shown as',
+  'src/core/transition/': 'the kind that is assumed where the node pins nobody',
+  'src/app/status/': 'the kind that is assumed where the node pins nobody',
+  'src/admin/': 'the gRPC messages and metrics have values of their own for kinds and placements',
+  'src/app/config/': 'the default of an option',
+  'src/app/node/': "the kubelet's own CPU manager policy",
+  'src/cli/': "the kubelet's state file, and tables for people",
+  'src/kube/kubelet/': "the kubelet's own CPU manager policy",
+  'src/state/kubelet-checkpoint/': "the kubelet's state file",
+};
+
+function sourcesBelow(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1));
+}
+
+/** The field that a literal is compared with, assigned to or declared for; empty when there is none. */
+function fieldOf(node: ts.Node): string {
+  const { parent } = node;
+  if (ts.isLiteralTypeNode(parent) || ts.isUnionTypeNode(parent) || ts.isParenthesizedTypeNode(parent))
+    return fieldOf(parent);
+  if (ts.isPropertyAssignment(parent) || ts.isPropertySignature(parent)) return parent.name.getText();
+  if (ts.isBinaryExpression(parent)) {
+    const other = parent.left === node ? parent.right : parent.left;
+    return ts.isPropertyAccessExpression(other) ? other.name.text : ts.isIdentifier(other) ? other.text : '';
+  }
+  if (ts.isConditionalExpression(parent)) return fieldOf(parent);
+  return '';
+}
+
+/** Literals and keys of objects that are the name of a policy. */
+function policiesNamedIn(path: string): string[] {
+  const named: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const isKey = ts.isPropertyAssignment(node) && ts.isIdentifier(node.name) && NAMES.has(node.name.text);
+    if (isKey) named.push(node.name.getText());
+    if (
+      ts.isStringLiteralLike(node) &&
+      NAMES.has(node.text) &&
+      !isNameOfField(node) &&
+      !OTHER_WORDS[fieldOf(node)]?.includes(node.text)
+    )
+      named.push(node.text);
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile(path, readFileSync(join(ROOT, path), 'utf8'), ts.ScriptTarget.ES2022, true));
+  return named;
+}
+
+/** `Pick<NodeView, 'exclusive'>` names a field. */
+function isNameOfField({ parent }: ts.Node): boolean {
+  if (ts.isLiteralTypeNode(parent) || ts.isUnionTypeNode(parent)) return isNameOfField(parent);
+  return ts.isTypeReferenceNode(parent) && ['Pick', 'Omit'].includes(parent.typeName.getText());
+}
+
+test('a policy is named in its row, and elsewhere only where a format or a default has to name it', () => {
+  const naming = sourcesBelow('src').filter((path) => policiesNamedIn(path).length > 0);
+  expect(policiesNamedIn(TABLE).sort()).toEqual([...NAMES, DEFAULT_KIND].sort());
+  const exceptions = Object.keys(NAMED_ELSEWHERE);
+  expect(naming.filter((path) => path !== TABLE && !exceptions.some((prefix) => path.startsWith(prefix)))).toEqual([]);
+  expect(exceptions.filter((prefix) => !naming.some((path) => path.startsWith(prefix)))).toEqual([]);
+});
+
+const INTEGER_CPUS = { shares: 2048, quotaUs: 200_000, periodUs: 100_000, memoryLimitBytes: 2 ** 30 };
+const POD = { sandboxId: 's', uid: 'p', namespace: 'ns', name: 'p', annotations: {} };
+
+test.each(POLICY_NAMES)('what the rest of the program derives for %s follows its row', (name) => {
+  const { entitles, grant, isCranes, takesOptions } = POLICY_TABLE[name];
+  const burstable = { ...POD, cgroupParent: '/kubepods/burstable/podp' };
+  const container = {
+    id: 'c',
+    sandboxId: 's',
+    name: 'c',
+    cgroupsPath: '/c',
+    phase: 'creating',
+    resources: INTEGER_CPUS,
+  } as const;
+  expect(ENTITLEMENTS[name](burstable, container).kind).toBe(entitles === 'guaranteed' ? 'shared' : 'exclusive');
+
+  const option = new Map([['full-pcpus-only', 'true']]);
+  expect(checkOptionsAreUsed([name], option) === undefined).toBe(takesOptions);
+
+  const byCrane = choosePolicy(
+    { cpuManagerPolicy: 'none', podPolicies: POLICY_NAMES },
+    { 'topology.crane.io/cpu-policy': name },
+    'c',
+  );
+  expect(byCrane.chosenBy !== undefined).toBe(isCranes);
+
+  const free = EIGHT_CPUS.online.minus(CpuSet.of([0]));
+  const decision = POLICIES[name](bareSnapshot(EIGHT_CPUS, { free, sharedPool: EIGHT_CPUS.online }), {
+    count: 2,
+    podCount: 2,
+    memoryBytes: 0,
+  });
+  expect(decision.kind).toBe(grant === 'nothing' ? 'share' : 'pin');
+  if (decision.kind === 'pin') {
+    expect(decision.assignmentKind).toBe(name);
+    expect(decision.nodes !== undefined).toBe(grant === 'numa-nodes');
+  }
+});
