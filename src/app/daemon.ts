@@ -25,7 +25,7 @@ import { KubeletManager } from './node/kubelet-cpu-manager';
 import { adoptReservation } from './node/kubelet-reservation';
 import { makeRounds } from './periodic-tasks';
 import { createAdminBackend } from './status/admin-backend';
-import { writeNotes } from './log';
+import { logEvents } from './status/event-log';
 import { makeRoom } from './cgroups/widen-pod';
 import { notifyServiceManager } from './lifecycle/notify-service-manager';
 import { OnlineCpus } from './node/cpu-hotplug';
@@ -146,9 +146,9 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       log,
       observer: {
         onTransaction: (done) => {
-          const { request, notes } = done;
-          gap.note(notes);
-          allocations.note(notes);
+          const { request, reported } = done;
+          gap.note(reported);
+          allocations.note(reported);
           link.recorder.noteEvent(done.event);
           if (request?.kind === 'update-container' && !link.recorder.isUpdating(request.container.id))
             clues.noteUpdate(request.container.id, performance.now());
@@ -202,7 +202,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       signal,
       faults,
       tell: {
-        'writing the log': ({ notes }) => writeNotes(log, notes),
+        'writing the log': ({ reported }) => logEvents(log, reported),
         'telling the API server': (done) => kube?.onTransaction(done),
         'remembering refusals': (done) => refusals.note(done),
         'counting for metrics': (done) => metrics && countTransaction(metrics, model, done, refusals.of(done)),

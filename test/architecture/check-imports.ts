@@ -40,7 +40,7 @@ const APP_ROOMS: Readonly<Record<string, readonly string[]>> = {
   reconcile: ['alarms', 'cgroups', 'status', 'transaction'],
   runtime: ['alarms', 'cgroups', 'config', 'status', 'transaction'],
   node: ['alarms', 'cgroups', 'config', 'transaction'],
-  apiserver: ['alarms', 'config', 'lifecycle', 'transaction'],
+  apiserver: ['alarms', 'config', 'lifecycle', 'status', 'transaction'],
   bootstrap: ['config', 'demand', 'lifecycle', 'node', 'transaction'],
   'periodic-tasks': ['alarms', 'lifecycle', 'node', 'reconcile'],
 };

@@ -55,10 +55,11 @@ export class OnlineCpus {
     transactor.change((draft) => {
       draft.put({ kind: 'set-topology', topology });
       if (hasChanged)
-        draft.note('warn', 'online CPUs changed', {
-          online: topology.online.toString(),
-          left: before.minus(topology.online).toString(),
-          returned: returned.toString(),
+        draft.report({
+          kind: 'online-cpus-changed',
+          online: topology.online,
+          left: before.minus(topology.online),
+          returned,
         });
       servePending(draft);
       return planMoves(draft);

@@ -50,7 +50,7 @@ function transactionOf(request?: NodeEvent, more: Partial<Transaction> = {}): Tr
     moves: [],
     failedMoves: [],
     outdated: [],
-    notes: [],
+    reported: [],
     timing: { decideMs: 0, saveMs: 0, moveMs: 0 },
     ...more,
   };
