@@ -16,6 +16,7 @@ import { withClosers } from './lifecycle/closers';
 import type { Config, OptionsInForce, PlaceOf } from './config';
 import { countTransaction } from './status/transaction-metrics';
 import { DriftClues } from './reconcile/drift-diagnosis';
+import { DaemonEvents } from './transaction/daemon-events';
 import { DriftWatch } from './reconcile/drift-watch';
 import { Faults } from './alarms/faults';
 import { GapKeeper } from './status/gap-tracker';
@@ -100,6 +101,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       },
     });
     const faults = new Faults({ log, alarms });
+    const events = new DaemonEvents(faults);
     const allocations = new AllocationBook(model, faults);
     const heartbeat = new Heartbeat({ signal });
     const gap = new GapKeeper(
@@ -198,21 +200,21 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       onAsPromised: (ids) => reconciler.noteWritten(ids),
     });
     onClose(() => watch.close());
+    events.on('committed', 'writing the log', ({ reported }) => logEvents(log, reported));
+    events.on('committed', 'telling the API server', (done) => kube?.onTransaction(done));
+    events.on('committed', 'remembering refusals', (done) => refusals.note(done));
+    if (metrics)
+      events.on('committed', 'counting for metrics', (done) =>
+        countTransaction(metrics, model, done, refusals.of(done)),
+      );
+    if (link.isOn) events.on('turnEnded', 'waking the recorder', () => link.recorder.wake());
+    events.on('turnEnded', 'telling who watches', () => backend.feed.touch());
+    events.on('turnEnded', 'publishing the node', () => kube?.follow());
     const aftermath = new Aftermath({
       signal,
       faults,
-      tell: {
-        'writing the log': ({ reported }) => logEvents(log, reported),
-        'telling the API server': (done) => kube?.onTransaction(done),
-        'remembering refusals': (done) => refusals.note(done),
-        'counting for metrics': (done) => metrics && countTransaction(metrics, model, done, refusals.of(done)),
-      },
+      events,
       makeRoom: makeRoomFor,
-      follow: {
-        'waking the recorder': () => link.isOn && link.recorder.wake(),
-        'telling who watches': () => backend.feed.touch(),
-        'publishing the node': () => kube?.follow(),
-      },
       watch: (ids) => watch.follow(ids),
       check: (ids) => reconciler.check(ids),
       readBack: (ids, urgency) => reconciler.readBack(ids, urgency),
