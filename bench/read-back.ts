@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { Aftermath } from '../src/app/transaction/post-commit';
+import { DaemonEvents } from '../src/app/transaction/daemon-events';
 import { Alarms } from '../src/app/alarms/alarms';
 import { createCgroupMover } from '../src/app/cgroups/container-cgroups';
 import { DriftClues } from '../src/app/reconcile/drift-diagnosis';
@@ -158,7 +159,7 @@ function createNode(dirs: readonly string[]) {
     willReadBack: (id) => reconciler.willReadBack(id),
     onAsPromised: (ids) => reconciler.noteWritten(ids),
   });
-  const aftermath = new Aftermath({ tell: {}, makeRoom: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, urgency) => reconciler.readBack(ids, urgency), follow: {}, faults, signal }); // prettier-ignore
+  const aftermath = new Aftermath({ events: new DaemonEvents(faults), makeRoom: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, urgency) => reconciler.readBack(ids, urgency), faults, signal }); // prettier-ignore
   const shown = new ShownModel({ model, verdicts, now });
   reconciler.readBack();
   return {

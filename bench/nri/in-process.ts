@@ -1,7 +1,7 @@
 import { destination, pino } from 'pino';
 
 import { createCgroupMover } from '../../src/app/cgroups/container-cgroups';
-import { writeNotes } from '../../src/app/log';
+import { logEvents } from '../../src/app/status/event-log';
 import { makeRoom } from '../../src/app/cgroups/widen-pod';
 import { openMemory } from '../../src/app/transaction/assignment-store';
 import { Transactor, type Timing } from '../../src/app/transaction/transactor';
@@ -10,7 +10,7 @@ import type { RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { NodeModel } from '../../src/core/model/node-model';
 import { NO_OPTIONS } from '../../src/core/model/settings';
 import type { Topology } from '../../src/core/topology';
-import type { Note } from '../../src/core/transition';
+import type { DomainEvent } from '../../src/core/transition';
 import { openCgroups } from '../../src/host';
 import { readEvent } from '../../src/nri/messages/read-event';
 import { writeAnswer } from '../../src/nri/messages/write-answer';
@@ -47,7 +47,7 @@ export function openInProcess(dir: string, topology: Topology): InProcess {
   const memory = openMemory({ stateDir: `${dir}/in-process`, version: '0.0.0-bench', model, log });
   const last: { timing: Timing } = { timing: { decideMs: 0, saveMs: 0, moveMs: 0 } };
   const cgroups = openCgroups({ cgroupRoot: CGROUP_ROOT });
-  const untold: Note[] = [];
+  const untold: DomainEvent[] = [];
   const transactor = new Transactor({
     model,
     save: memory.save,
@@ -56,15 +56,15 @@ export function openInProcess(dir: string, topology: Topology): InProcess {
     log,
     makeRoom: (pod) => makeRoom({ model, cgroups, log }, pod),
     observer: {
-      onTransaction: ({ timing, notes }) => {
+      onTransaction: ({ timing, reported }) => {
         if (timing) last.timing = timing;
-        untold.push(...notes);
+        untold.push(...reported);
       },
     },
   });
   return {
     transactor,
-    writeLog: () => writeNotes(log, untold.splice(0)),
+    writeLog: () => logEvents(log, untold.splice(0)),
     carryOut(method, payload) {
       const startMs = performance.now();
       const event = readEvent(method, payload);

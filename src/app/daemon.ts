@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
 import type { PodInfo } from '../core/model/events';
-import type { NodeModel } from '../core/model/node-model';
+import type { NodeView } from '../core/model/node-model';
 import { readOffline } from '../host';
 import { Aftermath } from './transaction/post-commit';
 import { AllocationBook } from './status/allocation-trace';
@@ -16,6 +16,7 @@ import { withClosers } from './lifecycle/closers';
 import type { Config, OptionsInForce, PlaceOf } from './config';
 import { countTransaction } from './status/transaction-metrics';
 import { DriftClues } from './reconcile/drift-diagnosis';
+import { DaemonEvents } from './transaction/daemon-events';
 import { DriftWatch } from './reconcile/drift-watch';
 import { Faults } from './alarms/faults';
 import { GapKeeper } from './status/gap-tracker';
@@ -25,7 +26,7 @@ import { KubeletManager } from './node/kubelet-cpu-manager';
 import { adoptReservation } from './node/kubelet-reservation';
 import { makeRounds } from './periodic-tasks';
 import { createAdminBackend } from './status/admin-backend';
-import { writeNotes } from './log';
+import { logEvents } from './status/event-log';
 import { makeRoom } from './cgroups/widen-pod';
 import { notifyServiceManager } from './lifecycle/notify-service-manager';
 import { OnlineCpus } from './node/cpu-hotplug';
@@ -79,6 +80,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const link = new RuntimeLink({
       endpoint: config.criEndpoint,
       model,
+      transactor: { record: (work) => transactor.record(work) },
       log,
       signal: linkEnd.signal,
       now,
@@ -100,6 +102,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       },
     });
     const faults = new Faults({ log, alarms });
+    const events = new DaemonEvents(faults);
     const allocations = new AllocationBook(model, faults);
     const heartbeat = new Heartbeat({ signal });
     const gap = new GapKeeper(
@@ -146,9 +149,9 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       log,
       observer: {
         onTransaction: (done) => {
-          const { request, notes } = done;
-          gap.note(notes);
-          allocations.note(notes);
+          const { request, reported } = done;
+          gap.note(reported);
+          allocations.note(reported);
           link.recorder.noteEvent(done.event);
           if (request?.kind === 'update-container' && !link.recorder.isUpdating(request.container.id))
             clues.noteUpdate(request.container.id, performance.now());
@@ -198,21 +201,21 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       onAsPromised: (ids) => reconciler.noteWritten(ids),
     });
     onClose(() => watch.close());
+    events.on('committed', 'writing the log', ({ reported }) => logEvents(log, reported));
+    events.on('committed', 'telling the API server', (done) => kube?.onTransaction(done));
+    events.on('committed', 'remembering refusals', (done) => refusals.note(done));
+    if (metrics)
+      events.on('committed', 'counting for metrics', (done) =>
+        countTransaction(metrics, model, done, refusals.of(done)),
+      );
+    if (link.isOn) events.on('turnEnded', 'waking the recorder', () => link.recorder.wake());
+    events.on('turnEnded', 'telling who watches', () => backend.feed.touch());
+    events.on('turnEnded', 'publishing the node', () => kube?.follow());
     const aftermath = new Aftermath({
       signal,
       faults,
-      tell: {
-        'writing the log': ({ notes }) => writeNotes(log, notes),
-        'telling the API server': (done) => kube?.onTransaction(done),
-        'remembering refusals': (done) => refusals.note(done),
-        'counting for metrics': (done) => metrics && countTransaction(metrics, model, done, refusals.of(done)),
-      },
+      events,
       makeRoom: makeRoomFor,
-      follow: {
-        'waking the recorder': () => link.isOn && link.recorder.wake(),
-        'telling who watches': () => backend.feed.touch(),
-        'publishing the node': () => kube?.follow(),
-      },
       watch: (ids) => watch.follow(ids),
       check: (ids) => reconciler.check(ids),
       readBack: (ids, urgency) => reconciler.readBack(ids, urgency),
@@ -301,7 +304,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
   });
 }
 
-function describe({ topology, settings, sharedPool }: NodeModel) {
+function describe({ topology, settings, sharedPool }: NodeView) {
   return {
     cpus: topology.online.toString(),
     cores: topology.cores.length,

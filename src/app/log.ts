@@ -1,6 +1,5 @@
 import { destination, pino, stdSerializers, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
 import { showLines, showText } from '../core/show-text';
-import type { Note } from '../core/transition';
 
 /** Bytes that wait for a standard output which takes none, such as a file on a full disk or a pipe whose reader has stopped. */
 const MAX_UNWRITTEN = 1_048_576;
@@ -129,9 +128,4 @@ function showError(error: unknown): unknown {
   const { stack, ...facts } = stdSerializers.err(error);
   const shown = showValue({ ...facts }, DEEPEST) as object;
   return { ...shown, ...(typeof stack === 'string' && { stack: showLines(stack, { maxLines: 40 }) }) };
-}
-
-/** Writes what was noted on the way to a decision: when its answer has left, since nobody should wait for it. */
-export function writeNotes(log: Logger, notes: readonly Note[]): void {
-  for (const { level, message, fields } of notes) log[level](fields, message);
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { writeNotes } from '../../src/app/log';
+import { logEvents } from '../../src/app/status/event-log';
 import { toNews } from '../../src/app/apiserver/to-pod-event';
 import { RefusalBook } from '../../src/app/status/refusal-history';
 import type { PodNews } from '../../src/kube';
@@ -27,8 +27,8 @@ function watchRefusals(rules: Rules = {}) {
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line) as Line) });
   const book = new RefusalBook({ model: stage.model, now: () => '2026-01-01T00:00:00.000Z' });
   stage.onTransaction = (done) => {
-    writeNotes(log, done.notes);
-    for (const note of done.notes) events.push(...[toNews(stage.model, note) ?? []].flat());
+    logEvents(log, done.reported);
+    for (const event of done.reported) events.push(...[toNews(stage.model, event) ?? []].flat());
     book.note(done);
     metrics.count(stage.model, done, book.of(done));
   };
@@ -239,5 +239,5 @@ test('nothing in the adapter ends a call with an error, and nothing writes the l
   const having = (pattern: RegExp): string[] =>
     sources.filter((path) => path.endsWith('.ts') && pattern.test(readFileSync(path, 'utf8')));
   expect(having(/refuse: (?!Record|OwnError)|toOwnError/)).toEqual(['src/cri/interceptors/refusal.ts']);
-  expect(having(/message: 'refused'|note\([^)]*'refused'/)).toEqual(['src/app/transaction/transactor.ts']);
+  expect(having(/kind: 'refused',\s*who/)).toEqual(['src/app/transaction/transactor.ts']);
 });

@@ -43,7 +43,7 @@ async function playNode() {
   const verdicts = new VerdictBook();
   for (const step of HISTORY) {
     node.run(step);
-    allocations.note(node.notes);
+    allocations.note(node.reported);
     await setImmediate();
   }
   for (const assignment of [...node.model.assignments.values()])

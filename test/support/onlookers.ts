@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { Aftermath } from '../../src/app/transaction/post-commit';
+import { DaemonEvents } from '../../src/app/transaction/daemon-events';
 import { Alarms } from '../../src/app/alarms/alarms';
 import { DriftClues } from '../../src/app/reconcile/drift-diagnosis';
 import { Faults } from '../../src/app/alarms/faults';
@@ -48,13 +49,12 @@ export class Onlookers {
       },
     }); // prettier-ignore
     this.aftermath = new Aftermath({
-      tell: {},
+      events: new DaemonEvents(faults),
       makeRoom: () => undefined,
       watch: () => undefined,
       check: (ids) => this.reconciler.check(ids),
       // Those who can wait are read at once: the time that they may wait is not played here.
       readBack: (ids, { always }) => this.reconciler.readBack(ids, { always }),
-      follow: {},
       faults,
       signal,
     });

@@ -1,4 +1,4 @@
-import { writeNotes } from '../../src/app/log';
+import { logEvents } from '../../src/app/status/event-log';
 import { Transactor, type Mover } from '../../src/app/transaction/transactor';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../../src/core/model/events';
@@ -139,11 +139,11 @@ export class SimulatedNode {
       log: this.lines.log,
       observer: {
         onTransaction: (done) => {
-          const { notes } = done;
-          writeNotes(this.lines.log, notes);
+          const { reported } = done;
+          logEvents(this.lines.log, reported);
           this.strike('tell');
           this.daemon?.onlookers?.begin(done);
-          this.switches += notes.filter(({ message }) => message === 'switched').length;
+          this.switches += reported.filter(({ kind }) => kind === 'switched').length;
         },
       },
     });

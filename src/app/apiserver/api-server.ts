@@ -57,7 +57,7 @@ export interface KubeParts {
 /** What the daemon tells the API server's side, and what it can ask of it. Nothing here ever waits or throws. */
 export interface KubeAttachment {
   readonly source: PodSource;
-  onTransaction(done: Pick<Transaction, 'notes'>): void;
+  onTransaction(done: Pick<Transaction, 'reported'>): void;
   onRepaired(containerId: string): void;
   /** The node is another than before: who publishes it looks again. */
   follow(): void;
@@ -165,9 +165,9 @@ export function attachKube(parts: KubeParts): KubeAttachment {
     get source() {
       return { ...connection.current, pods: informer.pods?.length ?? 0, ...(heardAt !== undefined && { heardAt }) };
     },
-    onTransaction: ({ notes }) => {
-      for (const note of events ? notes : []) {
-        const news = toNews(model, note);
+    onTransaction: ({ reported }) => {
+      for (const event of events ? reported : []) {
+        const news = toNews(model, event);
         if (news) events?.record(news);
       }
     },

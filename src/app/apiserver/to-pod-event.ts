@@ -1,28 +1,16 @@
 import type { NodeView } from '../../core/model/node-model';
 import { showText } from '../../core/show-text';
-import type { Note } from '../../core/transition';
+import type { DomainEvent } from '../../core/transition';
 import type { PodNews } from '../../kube';
+import { podEventOf } from '../status/event-log';
 
-/** Which notes of a decision are worth an Event on the pod, by their constant text. */
-const NEWS: Readonly<Record<string, Pick<PodNews, 'type' | 'reason'>>> = {
-  refused: { type: 'Warning', reason: 'CpusRefused' },
-  drifted: { type: 'Warning', reason: 'CpusetDrifted' },
-  switched: { type: 'Normal', reason: 'CpuPolicySwitched' },
-  'not switched': { type: 'Warning', reason: 'CpuPolicyNotSwitched' },
-};
-
-/** What the note tells whoever looks at the pod; undefined for what concerns nobody but us, or no pod that we know. */
-export function toNews(view: NodeView, { message, fields }: Note): PodNews | undefined {
-  const kind = Object.hasOwn(NEWS, message) ? NEWS[message] : undefined;
-  const { podUid, pod, container, because } = fields;
-  if (!kind || typeof podUid !== 'string' || typeof because !== 'string') return undefined;
-  return newsOf(view, {
-    podUid,
-    podName: typeof pod === 'string' ? pod : undefined,
-    container: typeof container === 'string' ? container : undefined,
-    ...kind,
-    because,
-  });
+/** The Event on the pod that an event is about; undefined for kinds that have none, and where the pod is not known. */
+export function toNews(view: NodeView, event: DomainEvent): PodNews | undefined {
+  const shown = podEventOf(event);
+  if (!shown || event.kind === 'online-cpus-changed' || !event.who) return undefined;
+  const { who, because } = event;
+  const container = 'container' in who ? who.container : undefined;
+  return newsOf(view, { podUid: who.podUid, podName: who.pod, container, ...shown, because });
 }
 
 /** That a foreign write was put right. */
@@ -42,7 +30,7 @@ export function repairedNews(view: NodeView, containerId: string): PodNews | und
 
 interface Told extends Pick<PodNews, 'type' | 'reason'> {
   readonly podUid: string;
-  /** `namespace/name`, where the note says it. */
+  /** `namespace/name`, where the event says it. */
   readonly podName: string | undefined;
   readonly container: string | undefined;
   readonly because: string;
@@ -60,7 +48,7 @@ function newsOf(view: NodeView, { podUid, podName, container, type, reason, beca
   };
 }
 
-/** The name in a note, for a pod of which nothing else is known: that it was heard of may have been refused as well. */
+/** The name in an event, for a pod of which nothing else is known: that it was heard of may have been refused as well. */
 function parseName(name = ''): Pick<PodNews['pod'], 'namespace' | 'name'> | undefined {
   const [, namespace, pod] = /^([^/]+)\/([^/]+)$/.exec(name) ?? [];
   return namespace === undefined || pod === undefined ? undefined : { namespace, name: pod };

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { Logger } from 'pino';
 import { CpuSet } from '../../core/cpuset';
-import type { NodeModel } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-model';
 import { hasCgroup, planMoves } from '../../core/plan/plan-moves';
 import { servePending } from '../../core/transition';
 import { cgroupPathOf, readOnline, readTopology, type Cgroups, type WriteOutcome } from '../../host';
@@ -9,7 +9,7 @@ import { widenPodCgroup } from '../cgroups/pod-cgroup';
 import type { Transactor } from '../transaction/transactor';
 
 export interface OnlineCpusParts {
-  readonly model: NodeModel;
+  readonly model: NodeView;
   readonly transactor: Transactor;
   readonly cgroups: Cgroups;
   /** Whether cgroups are written here. */
@@ -55,10 +55,11 @@ export class OnlineCpus {
     transactor.change((draft) => {
       draft.put({ kind: 'set-topology', topology });
       if (hasChanged)
-        draft.note('warn', 'online CPUs changed', {
-          online: topology.online.toString(),
-          left: before.minus(topology.online).toString(),
-          returned: returned.toString(),
+        draft.report({
+          kind: 'online-cpus-changed',
+          online: topology.online,
+          left: before.minus(topology.online),
+          returned,
         });
       servePending(draft);
       return planMoves(draft);

@@ -1,7 +1,7 @@
 import type { AllocationStep } from '../../core/allocation';
 import { keyOf, type AssignmentKey } from '../../core/model/assignment';
 import type { NodeView } from '../../core/model/node-model';
-import type { Note } from '../../core/transition';
+import type { DomainEvent } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
 
 /**
@@ -18,12 +18,13 @@ export class AllocationBook {
   ) {}
 
   /** Costs a request nothing: steps are written down, and those of containers that are gone forgotten, when it was answered. */
-  note(notes: readonly Note[]): void {
-    for (const { fields, steps } of notes) {
-      const { containerId, podUid, container } = fields;
-      if (!steps || typeof podUid !== 'string' || typeof container !== 'string') continue;
+  note(events: readonly DomainEvent[]): void {
+    for (const event of events) {
+      if (!('steps' in event) || !event.steps) continue;
+      const { steps } = event;
+      const { containerId, podUid, container } = event.who;
       const key = keyOf({ podUid, containerName: container });
-      if (typeof containerId === 'string')
+      if (containerId !== undefined)
         setImmediate(() =>
           this.faults.contain('keeping the steps of', () => this.keep(containerId, key, steps), containerId),
         );

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Gap } from '../../admin/model/status';
-import { FOUND_UNPINNED, type Note } from '../../core/transition';
+import type { DomainEvent } from '../../core/transition';
 
 export interface GapParts {
   readonly log: Logger;
@@ -63,13 +63,14 @@ export class GapKeeper {
   }
 
   /** Counts the containers that a transaction found unpinned. Those that are found later are no gap's: the log has them. */
-  note(notes: readonly Note[]): void {
+  note(events: readonly DomainEvent[]): void {
     const { open } = this;
     if (!open) return;
-    for (const { message, fields } of notes) {
-      if (message !== FOUND_UNPINNED) continue;
+    for (const event of events) {
+      if (event.kind !== 'found-unpinned') continue;
       open.containers++;
-      if (open.names.length < MAX_NAMES) open.names.push(`${String(fields['pod'])}/${String(fields['container'])}`);
+      const { pod, container } = event.who;
+      if (open.names.length < MAX_NAMES) open.names.push(`${pod}/${container}`);
     }
   }
 

@@ -1,5 +1,6 @@
 import type { PodInfo } from '../../core/model/events';
 import type { Faults } from '../alarms/faults';
+import type { DaemonEvents } from './daemon-events';
 import type { Transaction } from './transactor';
 
 export interface Urgency {
@@ -10,12 +11,9 @@ export interface Urgency {
 }
 
 export interface AftermathParts {
-  /** Those whom it may concern what was done, each by the name of what it does. */
-  readonly tell: Readonly<Record<string, (done: Transaction) => void>>;
+  readonly events: DaemonEvents;
   /** Looks whether what is above a new container in its pod lacks CPUs that came back unnoticed since the pod was started. */
   readonly makeRoom: (pod: PodInfo) => void;
-  /** Those who follow the model, by the name of what they do: each brings itself up to date. */
-  readonly follow: Readonly<Record<string, () => void>>;
   /**
    * Watches those of these containers who are new, undefined = of all: before they are looked at, so that nothing is missed that is
    * written in between.
@@ -38,13 +36,8 @@ export interface AftermathParts {
  */
 export class Aftermath {
   private waiting: Transaction[] = [];
-  private readonly listeners: readonly [name: string, tell: (done: Transaction) => void][];
-  private readonly followers: readonly [name: string, follow: () => void][];
 
-  constructor(private readonly parts: AftermathParts) {
-    this.listeners = Object.entries(parts.tell);
-    this.followers = Object.entries(parts.follow);
-  }
+  constructor(private readonly parts: AftermathParts) {}
 
   begin(done: Transaction): void {
     this.waiting.push(done);
@@ -53,10 +46,9 @@ export class Aftermath {
 
   private carryOut(): void {
     const { waiting, parts } = this;
-    const { makeRoom, watch, check, readBack, faults, signal } = parts;
+    const { events, makeRoom, watch, check, readBack, faults, signal } = parts;
     this.waiting = [];
-    for (const done of waiting)
-      for (const [name, listener] of this.listeners) faults.contain(name, () => listener(done));
+    for (const done of waiting) events.emit('committed', done);
     if (signal.aborted) return;
     let isMaking = false;
     for (const { request, answer } of waiting)
@@ -77,7 +69,7 @@ export class Aftermath {
       else if (outdated?.length !== 0) readBack(outdated, { always: false, canWait: isMaking });
     });
     // Those who show the node do so after the first of it was read back: most changes are shown whole, and once.
-    for (const [name, follower] of this.followers) faults.contain(name, follower);
+    events.emit('turnEnded');
   }
 }
 

@@ -10,13 +10,15 @@ import type { PodSpec } from '../../core/model/pod-spec';
 import type { Move } from '../../core/plan/plan-moves';
 import {
   answerTo,
+  type ContainerRef,
+  type DomainEvent,
   Draft,
   handle,
   planTogether,
   type CpuEvent,
   type LiveCpusets,
-  type Note,
   type Outcome,
+  type PodRef,
 } from '../../core/transition';
 import { logFault, messageOf } from '../alarms/faults';
 
@@ -62,8 +64,8 @@ export interface Transaction {
    * all of them.
    */
   readonly outdated?: readonly string[];
-  /** For the log, which is not written here: whoever asked waits. */
-  readonly notes: readonly Note[];
+  /** For the log and others that report, after the answer: whoever asked waits. */
+  readonly reported: readonly DomainEvent[];
   /** Absent where nothing was decided: the end of a request was told. */
   readonly timing?: Timing;
   /** The answer is not the last word on what was asked: that follows, or nobody asked. */
@@ -194,7 +196,7 @@ export class Transactor {
       moves: [],
       failedMoves: [],
       outdated: [],
-      notes: answer.kind === 'refuse' ? [noteRefusal(this.parts.model, request, answer, problem)] : [],
+      reported: answer.kind === 'refuse' ? [toRefused(this.parts.model, request, answer, problem)] : [],
     });
   }
 
@@ -204,6 +206,20 @@ export class Transactor {
       { kind: 'internal', mayBeRefused: false, work: (draft) => ({ answer: { kind: 'ok' }, moves: work(draft) }) },
     ]);
     for (const { fault } of decided) if (fault) throw fault.error;
+  }
+
+  /**
+   * Takes in a fact about what the runtime has applied. It changes no promise, so nothing is saved, moved or reported. Throws what `work`
+   * throws; then nothing has changed.
+   */
+  record(work: (draft: Draft) => void): void {
+    const draft = new Draft(this.parts.model, this.parts.now());
+    try {
+      work(draft);
+    } catch (error) {
+      draft.rollback();
+      throw error;
+    }
   }
 
   /** Tries again after a save that failed, also where nothing is left to write: so it is known when the disk takes state. */
@@ -315,7 +331,7 @@ export class Transactor {
     const { draft } = decided;
     if (!draft?.isDurable || !job.mayBeRefused) return decided;
     draft.rollback();
-    draft.notes.length = 0; // what they tell did not happen
+    draft.reported.length = 0; // it did not happen
     const message = `${NOT_SAVED}; the log of cpusetd says why`;
     return {
       draft,
@@ -422,7 +438,7 @@ function describe(
   timing: Timing,
 ): Transaction {
   const isRefused = mayBeRefused && answer.kind === 'refuse' && !isTakenBack(request);
-  const notes = draft?.notes ?? [];
+  const reported = draft?.reported ?? [];
   const outdated = draft ? draft.outdated : [];
   return {
     event: kind,
@@ -431,7 +447,7 @@ function describe(
     moves: outcome.moves,
     failedMoves,
     ...(outdated && { outdated }),
-    notes: isRefused ? [...notes, noteRefusal(view, request, answer, problem)] : notes,
+    reported: isRefused ? [...reported, toRefused(view, request, answer, problem)] : reported,
     timing,
     ...(isTentative(request, answer) && { isTentative: true as const }),
     ...(draft?.isCut === true && { isCut: true as const }),
@@ -449,35 +465,33 @@ function isTentative(request: NodeEvent | undefined, answer: RuntimeAnswer): boo
   return request.counts === 'when-cleared' && listOthers(request, answer).length > 0;
 }
 
-/** The line of a refusal, and the text of its Event. */
-function noteRefusal(
+function toRefused(
   view: NodeView,
   request: NodeEvent | undefined,
   { code, message: because }: Extract<RuntimeAnswer, { kind: 'refuse' }>,
   problem: string | undefined,
-): Note {
-  const fields = { ...subjectOf(view, request), code, because, ...(problem !== undefined && { problem }) };
-  return { level: 'warn', message: 'refused', fields };
+): DomainEvent {
+  return { kind: 'refused', who: subjectOf(view, request), code, because, problem };
 }
 
-/** The pod and the container that an event is about, as far as it says, by the names that notes have for them. */
-function subjectOf(view: NodeView, event: NodeEvent | undefined): Note['fields'] {
+/** The pod and the container that an event is about, as far as it names them. */
+function subjectOf(view: NodeView, event: NodeEvent | undefined): PodRef | ContainerRef | undefined {
   switch (event?.kind) {
     case 'create-container':
     case 'container-starting':
     case 'update-container':
-      return { ...namesOf(event.pod, event.container) };
+      return namesOf(event.pod, event.container);
     case 'pod-spec':
       return nameSpec(event.spec);
     case 'pod-spec-gone':
       return nameSpec(view.podSpecs.get(event.uid));
     default:
-      return {};
+      return undefined;
   }
 }
 
-function nameSpec(spec: PodSpec | undefined): Note['fields'] {
-  return spec ? { podUid: runtimeUidOf(spec), pod: `${spec.namespace}/${spec.name}` } : {};
+function nameSpec(spec: PodSpec | undefined): PodRef | undefined {
+  return spec && { podUid: runtimeUidOf(spec), pod: `${spec.namespace}/${spec.name}` };
 }
 
 function isDurable({ draft }: Decided): boolean {

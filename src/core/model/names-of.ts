@@ -11,7 +11,7 @@ export interface Names {
   readonly containerId: string;
 }
 
-/** Names a container in a note or a line of the log. */
+/** Names a container in an event or a line of the log. */
 export function namesOf(
   { uid, namespace, name }: Pick<PodInfo, 'uid' | 'namespace' | 'name'>,
   { id, name: container }: Pick<ContainerInfo, 'id' | 'name'>,

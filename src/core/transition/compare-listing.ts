@@ -38,8 +38,9 @@ export function compareListing(
   for (const container of [...model.containers.values()]) {
     const isJudged = container.phase === 'creating' ? overdue.has(container.id) : before.containerIds.has(container.id);
     if (!isJudged || alive.has(container.id)) continue;
-    draft.note('info', 'container gone', {
-      ...namesIn(model, container),
+    draft.report({
+      kind: 'container-gone',
+      who: namesIn(model, container),
       because:
         container.phase === 'creating'
           ? 'its creation never ended, and the runtime does not list it'

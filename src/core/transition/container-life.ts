@@ -37,7 +37,7 @@ export function adoptContainer(draft: Draft, pod: PodInfo, container: ContainerI
     if (placed.code === 'RESOURCE_EXHAUSTED') adoptAsWaiting(draft, pod, container, placed.message);
     else adoptAsShared(draft, pod, container, placed.message);
     const { because } = draft.model.containers.get(container.id)!;
-    draft.note('warn', 'shares', { ...namesOf(pod, container), because });
+    draft.report({ kind: 'shares', who: namesOf(pod, container), because, isExpected: false });
   }
 }
 
@@ -63,19 +63,18 @@ export function forgetContainer(draft: Draft, container: Container): void {
   const assignment = draft.model.assignments.get(key);
   if (assignment?.containerId !== container.id) return;
   const failedCreation = container.phase === 'creating' && container.freshAssignment;
-  const facts = { ...namesIn(draft.model, container), cpus: assignment.cpus.toString() };
+  const who = namesIn(draft.model, container);
+  const { cpus } = assignment;
   if (container.phase === 'creating' && isToCome(draft.model, container)) {
     draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null, planned: true } });
-    draft.note('info', 'planned', {
-      ...facts,
-      because: 'the creation failed; its CPUs stay with the pod until it is made',
-    });
+    const because = 'the creation failed; its CPUs stay with the pod until it is made';
+    draft.report({ kind: 'planned', who, cpus, because, atCreation: false });
   } else if (failedCreation) {
     draft.put({ kind: 'drop-assignment', key });
-    draft.note('info', 'released', { ...facts, because: 'the creation failed' });
+    draft.report({ kind: 'released', who, cpus, because: 'the creation failed' });
   } else {
     draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null } });
-    draft.note('info', 'idle', { ...facts, because: 'the container exited; its CPUs stay with the pod' });
+    draft.report({ kind: 'idle', who, cpus, because: 'the container exited; its CPUs stay with the pod' });
   }
 }
 

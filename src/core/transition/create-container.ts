@@ -50,10 +50,7 @@ function shareInstead(draft: Draft, pod: PodInfo, container: ContainerInfo, why:
   const promise = promiseOf(draft.model, shared);
   if (!promise) return { kind: 'ok' };
   draft.put({ kind: 'put-container', container: { ...shared, promise, told: promise, recorded: promise } });
-  draft.note('warn', 'shares', {
-    ...namesOf(pod, container),
-    cpus: promise.cpus.toString(),
-    because: why,
-  });
+  const who = namesOf(pod, container);
+  draft.report({ kind: 'shares', who, cpus: promise.cpus, because: why, isExpected: false });
   return { kind: 'ok', adjust: adjustmentOf(promise, false) };
 }

@@ -1,16 +1,7 @@
-import type { AllocationStep } from '../allocation';
 import { samePromise, type Container } from '../model/container';
 import { runtimeUidOf } from '../model/find-spec';
 import type { Change, NodeModel, NodeView } from '../model/node-model';
-
-/** One line for the operator: constant text, facts as fields. */
-export interface Note {
-  readonly level: 'debug' | 'info' | 'warn';
-  readonly message: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-  /** How the CPUs were chosen; too long for a log. */
-  readonly steps?: readonly AllocationStep[];
-}
+import type { DomainEvent } from './domain-event';
 
 /**
  * The changes of one event, made on the model at once and taken back whole by `rollback`.
@@ -28,7 +19,7 @@ export class Draft {
   private decisionsLeft: number;
   private cut = false;
   private enlisted = false;
-  readonly notes: Note[] = [];
+  readonly reported: DomainEvent[] = [];
 
   /** `now` is the time of the event, RFC 3339. */
   constructor(
@@ -134,25 +125,25 @@ export class Draft {
     return [...this.touchedPods];
   }
 
-  /** Does several changes, or none of them: takes them back unless `work` succeeds. What is noted meanwhile stays only then. */
+  /** Does several changes, or none of them: takes them back unless `work` succeeds. What is reported meanwhile stays only then. */
   attempt<T extends { readonly ok: boolean }>(work: () => T): T {
     const { durable } = this;
     const changes = this.undo.length;
-    const notes = this.notes.length;
+    const reported = this.reported.length;
     const done = work();
     if (!done.ok) {
       for (const change of this.undo.splice(changes).reverse()) this.model.apply(change);
-      this.notes.length = notes;
+      this.reported.length = reported;
       this.durable = durable;
     }
     return done;
   }
 
-  note(level: Note['level'], message: string, fields: Note['fields'] = {}, steps?: Note['steps']): void {
-    this.notes.push({ level, message, fields, ...(steps && { steps }) });
+  report(event: DomainEvent): void {
+    this.reported.push(event);
   }
 
-  /** Takes every change back; what was noted stays (a refusal is worth a line although nothing changed). */
+  /** Takes every change back; what was reported stays (a refusal is worth a line although nothing changed). */
   rollback(): void {
     for (const change of this.undo.reverse()) this.model.apply(change);
     this.undo.length = 0;

@@ -103,7 +103,7 @@ function isToSwitch(draft: Draft, annotations: Annotations, container: Container
   if (!isNew && container.unmetSwitch === undefined) return false;
   const pod = podOf(model, container)!;
   for (const remark of entitle(model, pod, infoOf(container)).remarks)
-    draft.note('warn', 'annotation ignored', { ...namesIn(draft.model, container), ...remark });
+    draft.report({ kind: 'annotation-ignored', who: namesIn(draft.model, container), ...remark });
   const {
     unmetSwitch: _none,
     saying: _before,
@@ -156,5 +156,5 @@ function noteUnmet(draft: Draft, container: Container, because: string): void {
   if (container.unmetSwitch?.because === because) return;
   const since = container.unmetSwitch?.since ?? draft.now;
   draft.put({ kind: 'put-container', container: { ...container, unmetSwitch: { because, since } } });
-  draft.note('warn', 'not switched', { ...namesIn(draft.model, container), because });
+  draft.report({ kind: 'not-switched', who: namesIn(draft.model, container), because });
 }

@@ -16,7 +16,7 @@ export type Placed = { readonly kind: 'placed'; readonly container: Container; r
 type Refused = Extract<RuntimeAnswer, { kind: 'refuse' }>;
 
 /**
- * Decides and writes assignment and notes into the draft; the container itself is the caller's to put.
+ * Decides and writes assignment and events into the draft; the container itself is the caller's to put.
  *
  * `waitedSince`: it has waited for CPUs that are free on the node. `switchedBecause`: it runs, and this is why it is placed anew;
  * for lack of CPUs it is refused, not unpinned, and it is never left where it was without a promise. `fromPod`: what
@@ -41,12 +41,12 @@ export function placeContainer(
   const live = switchedBecause !== undefined;
   const why = switchedBecause ?? (waitedSince === undefined ? undefined : `it had waited since ${waitedSince}`);
   const reasonFor = (because: string): string => (why === undefined ? because : `${because}; ${why}`);
-  const facts = namesOf(pod, container);
+  const who = namesOf(pod, container);
   const { chosen, request, decision, remarks } =
     fromPod ??
     (why === undefined ? decideFromPod(model, pod, container) : undefined) ??
     decidePlacement(model, pod, container, { leaveIdle: waitedSince !== undefined, ...(live && { mayShare: false }) });
-  for (const remark of remarks) draft.note('warn', 'annotation ignored', { ...facts, ...remark });
+  for (const remark of remarks) draft.report({ kind: 'annotation-ignored', who, ...remark });
   const entitled = request.kind === 'exclusive' ? request.count : 0;
   switch (decision.kind) {
     case 'refuse':
@@ -65,9 +65,14 @@ export function placeContainer(
           freshAssignment: fresh,
         }),
       );
-      const cpus = placed.promise?.cpus.toString();
-      const fields = { ...facts, policy: chosen.policy, cpus, because: assignment.because };
-      draft.note('info', live ? 'switched' : 'pinned', fields, decision.steps);
+      draft.report({
+        kind: live ? 'switched' : 'pinned',
+        who,
+        policy: chosen.policy,
+        cpus: placed.promise?.cpus,
+        because: assignment.because,
+        steps: decision.steps,
+      });
       return { kind: 'placed', liftQuota: assignment.quotaLifted, container: placed };
     }
     case 'share': {
@@ -87,15 +92,12 @@ export function placeContainer(
           freshAssignment: false,
         }),
       );
-      draft.note(
-        live ? 'info' : chosen.policy !== 'none' && isSurprising(request) ? 'warn' : 'debug',
-        live ? 'switched' : leftAlone ? 'left alone' : 'shares',
-        {
-          ...facts,
-          ...(placed.promise && { cpus: placed.promise.cpus.toString() }),
-          because,
-        },
-      );
+      const cpus = placed.promise?.cpus;
+      if (live) draft.report({ kind: 'switched', who, cpus, because });
+      else {
+        const isExpected = chosen.policy === 'none' || !isSurprising(request);
+        draft.report({ kind: leftAlone ? 'left-alone' : 'shares', who, cpus, because, isExpected });
+      }
       return { kind: 'placed', liftQuota: false, container: placed };
     }
   }

@@ -1,3 +1,4 @@
+import type { AllocationStep } from '../allocation/allocation-step';
 import { compareTexts } from '../compare-texts';
 import { CpuSet } from '../cpuset';
 import { sharesOfMilli, sumPodCpus } from '../inference';
@@ -77,7 +78,7 @@ export function planWaiting(draft: Draft, tried: Set<string>): void {
     }
     if (!draft.spend(wanted.length)) return;
     tried.add(uid);
-    const unfit = plan(draft, podOf(model, spec), wanted, 'info');
+    const unfit = plan(draft, podOf(model, spec), wanted, false);
     if (unfit) dropHalf(draft, podUid, wanted);
     else draft.put({ kind: 'drop-unplanned', uid });
   }
@@ -98,7 +99,7 @@ export function planAtCreation(draft: Draft, pod: PodInfo, container: ContainerI
     return undefined;
   const wanted = listWanted(model, spec, pod.uid, container.name);
   if (wanted.length < 2 || wanted.length > mostDecisions(model)) return undefined;
-  const unfit = plan(draft, pod, wanted, 'debug');
+  const unfit = plan(draft, pod, wanted, true);
   return model.assignmentsOf(pod.uid).length > 0 ? undefined : unfit;
 }
 
@@ -198,7 +199,7 @@ function countsOf(wanted: readonly Wanted[]): ReadonlyMap<string, number> {
  * Decides for all of them as if they were made one after the other, and puts what each of them will have beyond what others of
  * its pod leave to it. Nothing is put when one of them does not fit.
  */
-function plan(draft: Draft, pod: PodInfo, wanted: readonly Wanted[], level: 'info' | 'debug'): Unfit | undefined {
+function plan(draft: Draft, pod: PodInfo, wanted: readonly Wanted[], atCreation: boolean): Unfit | undefined {
   if (isPlanned(draft, pod, wanted)) return undefined;
   const simulated = simulate(draft, pod, wanted);
   if ('unfit' in simulated) return simulated.unfit;
@@ -219,8 +220,8 @@ function plan(draft: Draft, pod: PodInfo, wanted: readonly Wanted[], level: 'inf
     const cpus = rest.union(kept);
     const planned = { ...assignment, cpus, containerId: null, ...(!had && { planned: true as const }) };
     draft.put({ kind: 'put-assignment', assignment: planned });
-    const facts = { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: containerName };
-    draft.note(level, 'planned', { ...facts, cpus: cpus.toString(), because }, steps);
+    const who = { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: containerName };
+    draft.report({ kind: 'planned', who, cpus, because, atCreation, steps });
   }
   return undefined;
 }
@@ -232,11 +233,9 @@ function keptOf(view: NodeView, had: Assignment, now: Assignment): CpuSet {
   return had.kind === now.kind && had.scope === now.scope ? alone : alone.intersect(now.cpus);
 }
 
-type Step = NonNullable<Draft['notes'][number]['steps']>;
-
 interface Placed {
   readonly assignment: Assignment;
-  readonly steps: Step;
+  readonly steps: readonly AllocationStep[];
 }
 
 /** The assignments that the containers would have at their creations. Nothing of it stays in the draft. */

@@ -53,6 +53,6 @@ export function releasePod(draft: Draft, podUid: string, because: string): void 
 export function release(draft: Draft, assignment: Assignment, because: string): void {
   const { podUid, podNamespace, podName, containerName, cpus } = assignment;
   draft.put({ kind: 'drop-assignment', key: keyOf(assignment) });
-  const facts = { podUid, pod: `${podNamespace}/${podName}`, container: containerName, cpus: cpus.toString() };
-  draft.note('info', 'released', { ...facts, because });
+  const who = { podUid, pod: `${podNamespace}/${podName}`, container: containerName };
+  draft.report({ kind: 'released', who, cpus, because });
 }

@@ -81,11 +81,12 @@ function handleDrift(
   const { told: _told, recorded: _recorded, ...rest } = container;
   const mems = container.promise?.mems.isEmpty ? CpuSet.empty : seen.mems;
   draft.put({ kind: 'put-container', container: { ...rest, told: { cpus: seen.cpus, mems } } });
-  draft.note('warn', 'drifted', {
-    ...namesIn(draft.model, container),
-    promised: container.promise?.cpus.toString(),
-    found: seen.cpus.toString(),
-    ...(likely && { cause: likely.cause }),
+  draft.report({
+    kind: 'drifted',
+    who: namesIn(draft.model, container),
+    promised: container.promise?.cpus,
+    found: seen.cpus,
+    cause: likely?.cause,
     because: tell(verdict, { ...likely, action }),
   });
   return { ...likely, action };

@@ -32,11 +32,10 @@ function returnOf(draft: Draft, podUid: string, spec: PodSpec, idle: readonly As
     if (needs(assignment.containerName)) continue;
     const { podNamespace: namespace, podName: name, containerName, cpus } = assignment;
     draft.put({ kind: 'drop-assignment', key: keyOf(assignment) });
-    draft.note('info', 'released', {
-      podUid,
-      pod: `${namespace}/${name}`,
-      container: containerName,
-      cpus: cpus.toString(),
+    draft.report({
+      kind: 'released',
+      who: { podUid, pod: `${namespace}/${name}`, container: containerName },
+      cpus,
       because: 'the container has ended, and no other one of its pod can need its CPUs any more',
     });
   }

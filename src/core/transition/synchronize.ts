@@ -15,9 +15,6 @@ import { assign, entitle, readSchedule, snapshotFor } from './placement';
 import { forgetPause } from './pauses';
 import { releasePod, rememberPod } from './pods';
 
-/** The note about a container that started without us; its fields name pod and container. */
-export const FOUND_UNPINNED = 'found unpinned';
-
 /**
  * The cpuset that the kernel has for each running container now, by container id. One that has none of its own, but that of its parent,
  * is empty or absent.
@@ -158,7 +155,7 @@ function adoptAsItIs(draft: Draft, pod: PodInfo, container: ContainerInfo, live:
   if (KINDS[chosen.policy].holds === 'alone' && !isWithinFloors(snapshot, decision)) return false;
   const assignment = assign(draft, pod, container, { requested: request.count, chosen, decision });
   bind(draft, pod, container, assignment, live);
-  draft.note('info', 'restored', { ...namesOf(pod, container), cpus: cpus.toString(), because });
+  draft.report({ kind: 'restored', who: namesOf(pod, container), cpus, because });
   return true;
 }
 
@@ -187,8 +184,9 @@ function wasPlacedBefore({ id, resources }: ContainerInfo, live: LiveCpusets): b
 function noteGap(draft: Draft, pod: PodInfo, container: ContainerInfo): void {
   const known = draft.model.containers.get(container.id);
   if (known?.placement === 'left-alone') return;
-  draft.note('warn', FOUND_UNPINNED, {
-    ...namesOf(pod, container),
+  draft.report({
+    kind: 'found-unpinned',
+    who: namesOf(pod, container),
     placement: known?.placement,
     because: 'it was created while cpusetd was not registered with the runtime',
   });

@@ -18,9 +18,11 @@ test('whatever the reason quotes, the text of an Event is one harmless line that
     const because = randomText(random, random.int(0, 2_000));
     const container = randomText(random, 20);
     const news = toNews(node.model, {
-      level: 'warn',
-      message: 'refused',
-      fields: { podUid: 'web', container, because },
+      kind: 'refused',
+      who: { podUid: 'web', pod: 'ns/web', container },
+      code: 'INTERNAL',
+      because,
+      problem: undefined,
     });
     expect(unsafeIn(news!.message)).toBeUndefined();
     expect(news!.message.length).toBeLessThanOrEqual(LONGEST_MESSAGE);

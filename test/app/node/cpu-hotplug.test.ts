@@ -83,7 +83,7 @@ function build(sysfsRoot: string, writes: boolean) {
     mover: { move: ({ containerId, to }) => void done.push(`move ${containerId} ${to.cpus.toString()}`) },
     now: () => '',
     log: logger,
-    observer: { onTransaction: ({ notes }) => void log.push(...notes.map(({ message }) => message)) },
+    observer: { onTransaction: ({ reported }) => void log.push(...reported.map(({ kind }) => kind)) },
   });
   const watch = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot, log: logger });
   const online = (list: string) => writeFileSync(join(sysfsRoot, 'devices/system/cpu/online'), list);
@@ -122,7 +122,7 @@ test('what changed is looked at once more: a topology that was read too early, c
     expect(check()).toEqual(['widen /p 7', 'widen /p 7', 'reclaim /p/db', 'reclaim /p/web']);
     expect(model.topology.sockets).toHaveLength(1);
     expect(check()).toEqual([]);
-    expect(log.filter((line) => line === 'online CPUs changed')).toHaveLength(2);
+    expect(log.filter((line) => line === 'online-cpus-changed')).toHaveLength(2);
   });
 });
 

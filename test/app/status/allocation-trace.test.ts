@@ -11,7 +11,7 @@ test('how CPUs were chosen is known as long as the container lives', async () =>
   const book = new AllocationBook(node.model, silentFaults());
   const run = async (history: string): Promise<void> => {
     node.run(history);
-    book.note(node.notes);
+    book.note(node.reported);
     await setImmediate();
   };
   await run('ask p/a 3');
@@ -31,7 +31,7 @@ test('how CPUs were chosen that were planned is known of the container that gets
   const node = new NodeDriver();
   const book = new AllocationBook(node.model, silentFaults());
   const note = async (): Promise<void> => {
-    book.note(node.notes);
+    book.note(node.reported);
     await setImmediate();
   };
   node.send({ kind: 'synchronize', pods: [], containers: [] });
@@ -53,7 +53,14 @@ test('steps whose text can not be made end nothing', async () => {
     },
   });
   book.note([
-    { level: 'info', message: 'pinned', fields: { containerId: 'a', podUid: 'p', container: 'a' }, steps: [broken] },
+    {
+      kind: 'pinned',
+      who: { containerId: 'a', podUid: 'p', pod: 'ns/p', container: 'a' },
+      policy: 'static',
+      cpus: undefined,
+      because: '',
+      steps: [broken],
+    },
   ]);
   await setImmediate();
   expect(book.stepsOf('a')).toEqual([]);

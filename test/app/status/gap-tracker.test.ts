@@ -1,12 +1,19 @@
 import { pino } from 'pino';
 import { GapKeeper } from '../../../src/app/status/gap-tracker';
-import { FOUND_UNPINNED, type Note } from '../../../src/core/transition';
+import type { DomainEvent } from '../../../src/core/transition';
 
-const found = (container: string): Note => ({
-  level: 'warn',
-  message: FOUND_UNPINNED,
-  fields: { pod: 'ns/pod', container },
+const found = (container: string): DomainEvent => ({
+  kind: 'found-unpinned',
+  who: { podUid: 'pod', pod: 'ns/pod', container },
+  placement: 'shared',
+  because: 'it started without us',
 });
+
+const gone: DomainEvent = {
+  kind: 'container-gone',
+  who: { podUid: 'pod', pod: 'ns/pod', container: 'x' },
+  because: 'it ended',
+};
 
 /** A keeper with clocks of its own: one that people set, one that never steps. The process stalled for `stalledMs` just now. */
 function keep(fromMs: number, startMs = fromMs) {
@@ -38,7 +45,7 @@ test('it lasts from the last sign of life until the runtime has told of all cont
   const { gap, ended, log, pass } = keep(10_000, 11_000);
   expect(gap.current).toEqual({ from: '1970-01-01T00:00:10.000Z', containers: 0, names: [] });
   gap.begin(); // still connecting: it is the same gap
-  gap.note([found('a'), { level: 'info', message: 'pinned', fields: {} }, found('b')]);
+  gap.note([found('a'), gone, found('b')]);
   pass(1_500);
   gap.end();
   const to = '1970-01-01T00:00:12.500Z';

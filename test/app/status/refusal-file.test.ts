@@ -59,7 +59,7 @@ async function live(stateDir: string, refused: readonly string[]) {
         answer: { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', message: 'there are 7' },
         moves: [],
         failedMoves: [],
-        notes: [],
+        reported: [],
         timing: { decideMs: 0, saveMs: 0, moveMs: 0 },
       });
     }

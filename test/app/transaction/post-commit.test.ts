@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Aftermath } from '../../../src/app/transaction/post-commit';
+import { DaemonEvents } from '../../../src/app/transaction/daemon-events';
 import type { Transaction } from '../../../src/app/transaction/transactor';
 import type { NodeEvent } from '../../../src/core/model/pod-event';
 import { silentFaults } from '../../support/faults';
@@ -13,16 +14,18 @@ function watch(
   const stop = new AbortController();
   const told: string[] = [];
   const watched: (readonly string[] | undefined)[] = [];
+  const faults = silentFaults();
+  const events = new DaemonEvents(faults);
+  events.on('committed', 'a fault', () => failAt.tell?.());
+  events.on('committed', 'a list', ({ event }) => void told.push(event));
+  events.on('turnEnded', 'a fault', () => failAt.follow?.());
+  events.on('turnEnded', 'a list', () => void done.push('follow'));
   const aftermath = new Aftermath({
-    tell: {
-      'a fault': () => failAt.tell?.(),
-      'a list': ({ event }) => void told.push(event),
-    },
+    events,
     makeRoom: ({ uid }) => {
       failAt.makeRoom?.();
       done.push(`room for ${uid}`);
     },
-    follow: { 'a fault': () => failAt.follow?.(), 'a list': () => void done.push('follow') },
     watch: (ids) => {
       failAt.watch?.();
       done.push('watch');
@@ -36,7 +39,7 @@ function watch(
       failAt.readBack?.();
       done.push(`read ${ids?.join() ?? 'all'}${always ? ' always' : ''}${canWait ? ' later' : ''}`);
     },
-    faults: silentFaults(),
+    faults,
     signal: stop.signal,
   });
   return { aftermath, done, told, watched, stop };
@@ -50,7 +53,7 @@ function transactionOf(request?: NodeEvent, more: Partial<Transaction> = {}): Tr
     moves: [],
     failedMoves: [],
     outdated: [],
-    notes: [],
+    reported: [],
     timing: { decideMs: 0, saveMs: 0, moveMs: 0 },
     ...more,
   };

@@ -6,7 +6,7 @@ import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../../src/co
 import { NodeModel } from '../../../src/core/model/node-model';
 import { planMoves } from '../../../src/core/plan/plan-moves';
 import type { NodeEvent } from '../../../src/core/model/pod-event';
-import { reconcile, type Note } from '../../../src/core/transition';
+import { reconcile, type DomainEvent, type Draft } from '../../../src/core/transition';
 import { toNews } from '../../../src/app/apiserver/to-pod-event';
 import { createRandom, type Random } from '../../support/random';
 import { specOf } from '../../support/spec-of';
@@ -45,7 +45,7 @@ class Stage {
   readonly effects: string[] = [];
   readonly logged: string[] = [];
   readonly noted: string[] = [];
-  lastNotes: readonly Note[] = [];
+  lastReported: readonly DomainEvent[] = [];
   readonly kernel = new Map<string, string>();
   disk = '';
   diskIsFull = false;
@@ -89,10 +89,10 @@ class Stage {
         },
       ),
       observer: {
-        onTransaction: ({ event, notes }) => {
-          this.lastNotes = notes;
+        onTransaction: ({ event, reported }) => {
+          this.lastReported = reported;
           this.do(`told of ${event}`);
-          this.noted.push(...notes.map(({ message }) => message));
+          this.noted.push(...reported.map(({ kind }) => kind));
         },
       },
     });
@@ -242,14 +242,15 @@ describe('a save that fails', () => {
       if (event.kind !== 'create-container') stage.handle(create('p', 'a', 2), starting('p', 'a'));
       stage.diskIsFull = true;
       expect(stage.transactor.handle(event)).toMatchObject({ kind: 'refuse', code: 'UNAVAILABLE' });
-      const [note] = stage.lastNotes.filter(({ message: text }) => text === 'refused');
-      expect(note?.fields).toEqual({
-        ...fields,
+      const refused = stage.lastReported.find(({ kind }) => kind === 'refused');
+      expect(refused).toEqual({
+        kind: 'refused',
+        who: fields,
         code: 'UNAVAILABLE',
         because: NOT_SAVED,
         problem: 'no space left',
       });
-      expect(toNews(stage.model, note!)).toEqual({
+      expect(toNews(stage.model, refused!)).toEqual({
         pod: { uid: 'p', namespace: 'ns', name: 'p' },
         ...(event.kind !== 'pod-spec' && { container: 'a' }),
         type: 'Warning',
@@ -566,7 +567,7 @@ describe('a fault of our own', () => {
     expect([...stage.model.pods.keys()]).toEqual(['sandbox-p', 'sandbox-r']);
     expect(stage.logged).toEqual(['an event could not be decided; nothing of it remains']);
     stage.handle(broken);
-    expect(stage.lastNotes).toMatchObject([{ message: 'refused', fields: { pod: 'ns/q', container: 'b' } }]);
+    expect(stage.lastReported).toMatchObject([{ kind: 'refused', who: { pod: 'ns/q', container: 'b' } }]);
   });
 
   test('in a decision is told to nobody outside', () => {
@@ -642,4 +643,32 @@ test('the log does not say pinned of what could not be saved', () => {
   stage.diskIsFull = true;
   stage.handle(create('p', 'a', 2));
   expect([stage.logged, stage.noted]).toEqual([['state could not be saved'], ['refused']]);
+});
+
+describe('given a fact about what the runtime has applied', () => {
+  const withRecord = (stage: Stage) => stage.model.containers.get('p/a')?.recorded?.cpus.toString();
+  const forget = (draft: Draft): void => {
+    const { recorded: _recorded, ...rest } = draft.model.containers.get('p/a')!;
+    draft.put({ kind: 'put-container', container: rest });
+  };
+
+  test('it is taken in, and nothing is saved, moved or reported', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    expect(withRecord(stage)).toBe('1,5');
+    stage.effects.length = 0;
+    stage.transactor.record(forget);
+    expect([withRecord(stage), stage.effects]).toEqual([undefined, ['decide']]);
+  });
+
+  test('that can not be taken in, nothing of it remains', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    const fail = (draft: Draft): void => {
+      forget(draft);
+      throw new Error('a fault of our own');
+    };
+    expect(() => stage.transactor.record(fail)).toThrow('a fault of our own');
+    expect(withRecord(stage)).toBe('1,5');
+  });
 });

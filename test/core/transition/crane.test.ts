@@ -176,14 +176,11 @@ describe('what the scheduler chose', () => {
     expect(show(node)).toBe('e/a 1-2');
     const ignored = chosen('e', [3, 4], 2)
       .run('ask e/a 2')
-      .notes.find(({ message }) => message === 'annotation ignored');
+      .reported.find(({ kind }) => kind === 'annotation-ignored');
     expect(ignored).toMatchObject({
-      level: 'warn',
-      fields: {
-        container: 'a',
-        annotation: 'topology.crane.io/topology-result',
-        because: /names 7 in all, but the pod asks for 2/,
-      },
+      who: { container: 'a' },
+      annotation: 'topology.crane.io/topology-result',
+      because: expect.stringContaining('names 7 in all, but the pod asks for 2') as string,
     });
   });
 
@@ -263,7 +260,7 @@ describe('the policy of the node', () => {
     });
     node.run('ask e/a 2');
     expect(node.reply).toBe('cpus 0-7');
-    expect(node.notes.map(({ fields }) => fields['because'])).toContain(
+    expect(node.reported.map((event) => 'because' in event && event.because)).toContain(
       'the operator does not let pods choose exclusive here (--pod-policies)',
     );
   });

@@ -32,7 +32,7 @@ test('a refusal leaves nothing behind: no pod, no container, nothing to save, bu
     containers: 0,
     durable: false,
   });
-  expect(node.notes.map(({ level, message }) => `${level} ${message}`)).toEqual([]);
+  expect(node.reported).toEqual([]);
   expect(node.answer).toMatchObject({ message: expect.stringMatching(/asked for 8 .*7/) });
 });
 

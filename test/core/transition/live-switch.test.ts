@@ -78,9 +78,11 @@ class Node extends NodeDriver {
   }
 
   get told(): string[] {
-    return this.notes
-      .filter(({ message }) => message.includes('switched') || message === 'annotation ignored')
-      .map(({ message, fields }) => `${message} ${String(fields['container'])}: ${String(fields['because'])}`);
+    return this.reported.flatMap((event) =>
+      event.kind === 'switched' || event.kind === 'not-switched' || event.kind === 'annotation-ignored'
+        ? [`${event.kind} ${event.who.container}: ${event.because}`]
+        : [],
+    );
   }
 }
 
@@ -171,7 +173,7 @@ describe('what cannot be met', () => {
     node.say('p', 'exclusive');
     expect(node.where).toBe(where);
     expect(node.told).toEqual([
-      expect.stringMatching(/^not switched a: asked for 2 exclusive CPUs, 1 can be given now/),
+      expect.stringMatching(/^not-switched a: asked for 2 exclusive CPUs, 1 can be given now/),
     ]);
     expect(node.container('p/a')).toMatchObject({
       placement: 'numa',
@@ -229,7 +231,7 @@ describe('what cannot be met', () => {
     expect(node.where).toBe('p/a 6-7; p/b 0; q/a 1-3; s/x 4-5; w/a 0');
     expect(node.told).toEqual([
       expect.stringMatching(/^switched a: /),
-      expect.stringMatching(/^not switched b: asked for 1 exclusive CPU, 0 can be given now/),
+      expect.stringMatching(/^not-switched b: asked for 1 exclusive CPU, 0 can be given now/),
     ]);
   });
 });
@@ -241,7 +243,7 @@ describe('only as far as the operator lets pods choose', () => {
     node.say('p', 'exclusive');
     expect(node.where).toBe(before);
     expect(node.told).toEqual([
-      'annotation ignored a: the operator does not let pods choose exclusive here (--pod-policies)',
+      'annotation-ignored a: the operator does not let pods choose exclusive here (--pod-policies)',
     ]);
     expect(node.say('p', 'exclusive').told).toEqual([]);
   });

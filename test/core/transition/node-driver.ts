@@ -13,7 +13,7 @@ import { NodeModel } from '../../../src/core/model/node-model';
 import { NO_OPTIONS, type Settings, type StaticPolicyOptions } from '../../../src/core/model/settings';
 import { planMoves, type Move } from '../../../src/core/plan/plan-moves';
 import { buildTopology, type Topology } from '../../../src/core/topology';
-import { Draft, handle, type LiveCpusets, type Note } from '../../../src/core/transition';
+import { Draft, handle, type LiveCpusets, type DomainEvent } from '../../../src/core/transition';
 
 /** `cores` cores in one socket; siblings are c, c + cores, and so on, as on bare metal. */
 export function machineOf(cores: number, threads: number): Topology {
@@ -69,7 +69,7 @@ export class NodeDriver {
   /** Of the last event. */
   answer: RuntimeAnswer | undefined;
   moves: readonly Move[] = [];
-  notes: readonly Note[] = [];
+  reported: readonly DomainEvent[] = [];
   isDurable = false;
   /** What pods are beside `podOf`, by uid: annotations, a cgroup parent of another QoS class. */
   readonly podsSay = new Map<string, Partial<PodInfo>>();
@@ -95,7 +95,7 @@ export class NodeDriver {
   change(work: (draft: Draft) => readonly Move[]): void {
     const draft = new Draft(this.model, new Date(++this.clock * 1000).toISOString());
     this.moves = work(draft);
-    this.notes = draft.notes;
+    this.reported = draft.reported;
     this.isDurable = draft.isDurable;
     for (const { containerId, to } of this.moves) {
       const container = this.model.allContainers.get(containerId);

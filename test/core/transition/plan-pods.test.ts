@@ -57,7 +57,7 @@ describe('a pod that the API server tells of has its CPUs from then on', () => {
   test('told again it costs no write, and its containers are made with what was planned, and why', () => {
     const node = tell(emptyNode(), specOf('p', 'i init 2, a 4'));
     node.send({ kind: 'pod-spec', spec: specOf('p', 'i init 2, a 4') });
-    expect([node.isDurable, node.notes]).toEqual([false, []]);
+    expect([node.isDurable, node.reported]).toEqual([false, []]);
     expect(node.run('ask p/i 2').reply).toBe('cpus 1-2');
     expect(node.model.assignments.get('p/i')).toMatchObject({ because: '2 exclusive CPUs, free on the node' });
     expect(node.model.assignments.get('p/i')?.planned).toBeUndefined();
@@ -174,7 +174,7 @@ describe('two pods of 4 + 4 CPUs on 8', () => {
           'the containers of a pod get their CPUs together, and container b of this one does not fit beside the others: asked ' +
           'for 4 exclusive CPUs, 3 can be given now: 3 of 8 allocatable CPUs are free, 1 of 9 online is reserved',
       });
-      expect(node.notes).toEqual([]);
+      expect(node.reported).toEqual([]);
     },
   );
 

@@ -73,7 +73,7 @@ describe('the spec decides where it is known', () => {
     const node = nodeWith(spec).run('make p/a 2');
     node.send({ kind: 'pod-spec', spec: { ...spec } });
     node.send({ kind: 'pod-specs', specs: [{ ...spec }] });
-    expect([node.isDurable, node.movesMade, node.notes]).toEqual([false, '', []]);
+    expect([node.isDurable, node.movesMade, node.reported]).toEqual([false, '', []]);
   });
 });
 
@@ -133,7 +133,7 @@ describe('CPUs that lie idle in a pod', () => {
     expect(node.state).toBe('p/i 1-3,5-7 idle; pool 0,4');
     node.send({ kind: 'pod-spec', spec: specOf('p', 'i init 6!, a 0.5') });
     expect(node.state).toBe('q/a 1,5; pool 0,2-4,6-7');
-    expect(node.notes.map(({ message, fields }) => `${message}: ${String(fields['because'])}`)).toContain(
+    expect(node.reported.map((event) => ('because' in event ? `${event.kind}: ${event.because}` : ''))).toContain(
       'released: the container has ended, and no other one of its pod can need its CPUs any more',
     );
   });

@@ -1,6 +1,6 @@
 import { CpuSet } from '../../../src/core/cpuset';
 import { buildTopology, type Topology } from '../../../src/core/topology';
-import type { Note } from '../../../src/core/transition';
+import type { DomainEvent } from '../../../src/core/transition';
 import { specOf } from '../../support/spec-of';
 import { cpus, NodeDriver, type Rules } from './node-driver';
 
@@ -27,13 +27,13 @@ interface Given {
   readonly topology?: Topology;
 }
 
-/** Remembers the notes of all events. */
+/** Remembers what all events reported. */
 class NotedNode extends NodeDriver {
-  readonly allNotes: Note[] = [];
+  readonly allReported: DomainEvent[] = [];
 
   override change(work: Parameters<NodeDriver['change']>[0]): void {
     super.change(work);
-    this.allNotes.push(...this.notes);
+    this.allReported.push(...this.reported);
   }
 }
 
@@ -58,8 +58,8 @@ function show(node: NodeDriver): string {
     .join('; ');
 }
 
-function ignoredOf({ allNotes }: NotedNode): unknown[] {
-  return allNotes.filter(({ message }) => message === 'annotation ignored').map(({ fields }) => fields['because']);
+function ignoredOf({ allReported }: NotedNode): unknown[] {
+  return allReported.flatMap((event) => (event.kind === 'annotation-ignored' ? [event.because] : []));
 }
 
 const tm = (

@@ -102,15 +102,15 @@ test('a running exclusive container keeps its CPUs under new rules that would no
 
 test.each`
   name                                                  | before          | listing                  | notes
-  ${'started without us'}                               | ${''}           | ${'q/s#1 0 - -'}         | ${['found unpinned']}
-  ${'created without us'}                               | ${''}           | ${'q/s#1 0 - - created'} | ${['found unpinned']}
+  ${'started without us'}                               | ${''}           | ${'q/s#1 0 - -'}         | ${['found-unpinned']}
+  ${'created without us'}                               | ${''}           | ${'q/s#1 0 - - created'} | ${['found-unpinned']}
   ${'its record has a cpuset, so somebody was there'}   | ${''}           | ${'q/s#1 0 0-7 0-7'}     | ${[]}
   ${'known to us'}                                      | ${'make q/s 0'} | ${'q/s#1 0 - 0-7'}       | ${[]}
-  ${'restarted without us on CPUs that waited for it'}  | ${'make p/a 2'} | ${'p/a#2 2 - -'}         | ${['found unpinned']}
+  ${'restarted without us on CPUs that waited for it'}  | ${'make p/a 2'} | ${'p/a#2 2 - -'}         | ${['found-unpinned']}
   ${'the kernel has one for it, so somebody was there'} | ${''}           | ${'q/s#1 0 - 0-7'}       | ${[]}
 `('$name: notes', ({ before, listing, notes }: { before: string; listing: string; notes: string[] }) => {
   const node = synchronize(new NodeDriver().run(before), listing);
-  expect(node.notes.map(({ message }) => message).filter((message) => message === 'found unpinned')).toEqual(notes);
+  expect(node.reported.map(({ kind }) => kind).filter((kind) => kind === 'found-unpinned')).toEqual(notes);
 });
 
 describe('a container that started without us is told once', () => {
@@ -122,8 +122,8 @@ describe('a container that started without us is told once', () => {
     return node;
   }
 
-  const toldOf = ({ notes }: NodeDriver): unknown[] =>
-    notes.filter(({ message }) => message === 'found unpinned').map(({ fields }) => fields['containerId']);
+  const toldOf = ({ reported }: NodeDriver): unknown[] =>
+    reported.flatMap((event) => (event.kind === 'found-unpinned' ? [event.who.containerId] : []));
 
   /** The same list again; the runtime's record has no cpuset yet, the kernel has what each was moved to. */
   function again(node: NodeDriver, listing: string): string {

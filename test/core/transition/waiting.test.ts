@@ -62,7 +62,7 @@ test('what waits says so, and what has waited says so', () => {
   expect(node.container('p/a')).toMatchObject({ placement: 'exclusive', because });
   expect(node.container('p/a')!.waitsSince).toBeUndefined();
   expect(verdictOf(node, 'p/a')).toEqual({ kind: 'kept', because });
-  expect(node.notes).toContainEqual(expect.objectContaining({ level: 'info', message: 'pinned' }));
+  expect(node.reported).toContainEqual(expect.objectContaining({ kind: 'pinned' }));
 });
 
 test.each`
@@ -71,15 +71,13 @@ test.each`
   ${'what can never be given'} | ${3}  | ${{ fullPcpusOnly: true }} | ${/^shares: asked for 3/}
 `('one that runs is not refused $what: it is noted that it shares', ({ count, options, because }) => {
   const node = meet({ before: 'make a/x 6', late: `p/a ${count}`, rules: { options } });
-  expect(node.notes.filter(({ message }) => message === 'refused')).toEqual([]);
+  expect(node.reported.filter(({ kind }) => kind === 'refused')).toEqual([]);
   const facts = { podUid: 'p', container: 'a', containerId: node.container('p/a')!.id };
-  expect(node.notes).toContainEqual({
-    level: 'warn',
-    message: 'shares',
-    fields: expect.objectContaining({
-      ...facts,
-      because: expect.stringMatching(because as RegExp) as string,
-    }) as object,
+  expect(node.reported).toContainEqual({
+    kind: 'shares',
+    who: expect.objectContaining(facts) as object,
+    because: expect.stringMatching(because as RegExp) as string,
+    isExpected: false,
   });
 });
 
@@ -129,10 +127,10 @@ test('an attempt in vain changes nothing and says nothing', () => {
     servePending(draft);
     return planMoves(draft);
   });
-  expect({ durable: node.isDurable, moves: node.moves, notes: node.notes }).toEqual({
+  expect({ durable: node.isDurable, moves: node.moves, reported: node.reported }).toEqual({
     durable: false,
     moves: [],
-    notes: [],
+    reported: [],
   });
 });
 

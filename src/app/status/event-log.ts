@@ -1,0 +1,100 @@
+import type { Level, Logger } from 'pino';
+import type { DomainEvent } from '../../core/transition';
+import type { PodNews } from '../../kube';
+
+type EventOf<K extends DomainEvent['kind']> = Extract<DomainEvent, { readonly kind: K }>;
+
+/** How one kind of event is shown. Its log line has a constant message, and facts as fields. */
+interface Entry<E> {
+  readonly level: Level | ((event: E) => Level);
+  readonly message: string;
+  readonly fields: (event: E) => object;
+  /** The Event on the pod, for kinds that concern whoever owns it. Its text is the event's `because`. */
+  readonly podEvent?: Pick<PodNews, 'type' | 'reason'>;
+}
+
+const withCpus = ({ who, cpus, because }: EventOf<'shares' | 'planned' | 'idle'>): object => ({
+  ...who,
+  cpus,
+  because,
+});
+const withPolicy = ({ who, policy, cpus, because }: EventOf<'pinned' | 'switched'>): object => ({
+  ...who,
+  policy,
+  cpus,
+  because,
+});
+const reasonOnly = ({ who, because }: EventOf<'not-switched' | 'container-gone'>): object => ({ ...who, because });
+const warnUnlessExpected = ({ isExpected }: EventOf<'shares'>): Level => (isExpected ? 'debug' : 'warn');
+
+/**
+ * How each kind of event is shown to people. The compiler wants an entry for every kind. Metrics are not here: they count transactions
+ * (`transaction-metrics.ts`), since a try again is an event and is not a request.
+ */
+const ENTRIES: { readonly [K in DomainEvent['kind']]: Entry<EventOf<K>> } = {
+  pinned: { level: 'info', message: 'pinned', fields: withPolicy },
+  switched: {
+    level: 'info',
+    message: 'switched',
+    fields: withPolicy,
+    podEvent: { type: 'Normal', reason: 'CpuPolicySwitched' },
+  },
+  'not-switched': {
+    level: 'warn',
+    message: 'not switched',
+    fields: reasonOnly,
+    podEvent: { type: 'Warning', reason: 'CpuPolicyNotSwitched' },
+  },
+  shares: { level: warnUnlessExpected, message: 'shares', fields: withCpus },
+  'left-alone': { level: warnUnlessExpected, message: 'left alone', fields: withCpus },
+  'annotation-ignored': {
+    level: 'warn',
+    message: 'annotation ignored',
+    fields: ({ who, annotation, because }) => ({ ...who, annotation, because }),
+  },
+  planned: { level: ({ atCreation }) => (atCreation ? 'debug' : 'info'), message: 'planned', fields: withCpus },
+  released: { level: 'info', message: 'released', fields: withCpus },
+  idle: { level: 'info', message: 'idle', fields: withCpus },
+  restored: { level: 'info', message: 'restored', fields: withCpus },
+  'found-unpinned': {
+    level: 'warn',
+    message: 'found unpinned',
+    fields: ({ who, placement, because }) => ({ ...who, placement, because }),
+  },
+  'container-gone': { level: 'info', message: 'container gone', fields: reasonOnly },
+  drifted: {
+    level: 'warn',
+    message: 'drifted',
+    fields: ({ who, promised, found, cause, because }) => ({ ...who, promised, found, cause, because }),
+    podEvent: { type: 'Warning', reason: 'CpusetDrifted' },
+  },
+  refused: {
+    level: 'warn',
+    message: 'refused',
+    fields: ({ who, code, because, problem }) => ({ ...who, code, because, problem }),
+    podEvent: { type: 'Warning', reason: 'CpusRefused' },
+  },
+  'online-cpus-changed': {
+    level: 'warn',
+    message: 'online CPUs changed',
+    fields: ({ online, left, returned }) => ({ online, left, returned }),
+  },
+};
+
+/** The entry of an event's kind takes events of that kind, which the compiler cannot follow. */
+function entryOf(event: DomainEvent): Entry<DomainEvent> {
+  return ENTRIES[event.kind] as Entry<DomainEvent>;
+}
+
+/** Writes a line for each event. It runs after the answer was sent: nobody waits for it. */
+export function logEvents(log: Logger, events: readonly DomainEvent[]): void {
+  for (const event of events) {
+    const { level, message, fields } = entryOf(event);
+    log[typeof level === 'function' ? level(event) : level](fields(event), message);
+  }
+}
+
+/** Type and reason of the Event on the pod; undefined for events that concern only the operator of the node. */
+export function podEventOf(event: DomainEvent): Entry<DomainEvent>['podEvent'] {
+  return entryOf(event).podEvent;
+}

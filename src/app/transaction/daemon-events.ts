@@ -1,0 +1,48 @@
+import type { Drift } from '../../core/transition';
+import type { Faults } from '../alarms/faults';
+import type { Transaction } from './transactor';
+
+export interface DaemonEventMap {
+  /** A transaction, after its answer was sent. */
+  readonly committed: Transaction;
+  /** All transactions of a turn were committed, and the first containers that they moved were read back. */
+  readonly turnEnded: undefined;
+  readonly drifted: Drift;
+  readonly repaired: { readonly containerId: string; readonly outcome: 'ok' | 'failed' };
+  /** The runtime did not take a container's cpuset into its record; it is tried again. */
+  readonly updateFailed: { readonly containerId: string };
+  /** Something that status shows may have changed. */
+  readonly changed: undefined;
+}
+
+type Kind = keyof DaemonEventMap;
+type Listener<K extends Kind> = (event: DaemonEventMap[K]) => void;
+type Listeners = { readonly [K in Kind]: { readonly part: string; readonly listener: Listener<K> }[] };
+
+/**
+ * Connects the parts of the daemon that cause something with those that show or report it. Listeners of a kind are called at once, in the
+ * order of their registration. A listener that throws is reported to `faults`, and the others are called all the same.
+ */
+export class DaemonEvents {
+  private readonly listeners: Listeners = {
+    committed: [],
+    turnEnded: [],
+    drifted: [],
+    repaired: [],
+    updateFailed: [],
+    changed: [],
+  };
+
+  constructor(private readonly faults: Pick<Faults, 'contain'>) {}
+
+  /** `part`: the listener's work, as a fault of it is named to the operator, such as `writing the log`. */
+  on<K extends Kind>(kind: K, part: string, listener: Listener<K>): void {
+    this.listeners[kind].push({ part, listener });
+  }
+
+  /** Never throws. */
+  emit<K extends Kind>(kind: K, ...[event]: DaemonEventMap[K] extends undefined ? [] : [DaemonEventMap[K]]): void {
+    for (const { part, listener } of this.listeners[kind])
+      this.faults.contain(part, () => listener(event as DaemonEventMap[K]));
+  }
+}

@@ -1,0 +1,82 @@
+import type { AllocationStep } from '../allocation/allocation-step';
+import type { Remark } from '../annotations/annotation';
+import type { CpuSet } from '../cpuset';
+import type { Placement } from '../model/container';
+import type { RefusalCode } from '../model/events';
+import type { PolicyName } from '../model/policy-name';
+import type { DriftCause } from '../verdict/drift-cause';
+
+export interface PodRef {
+  readonly podUid: string;
+  /** `namespace/name`. */
+  readonly pod: string;
+}
+
+/** A container as an event names it. `containerId` is absent where the container is not made yet, or its assignment outlived it. */
+export interface ContainerRef extends PodRef {
+  readonly container: string;
+  readonly containerId?: string;
+}
+
+interface OfContainer {
+  readonly who: ContainerRef;
+  /** The reason, for people. */
+  readonly because: string;
+}
+
+/**
+ * A result of a transaction that others show or report: the log, Events on pods, `explain`. `status/event-log.ts` in `app` maps each kind
+ * to its log line.
+ */
+export type DomainEvent =
+  /** `steps`: how the CPUs were chosen. */
+  | (OfContainer & {
+      readonly kind: 'pinned';
+      readonly policy: PolicyName;
+      readonly cpus: CpuSet | undefined;
+      readonly steps: readonly AllocationStep[];
+    })
+  /** A running container was placed anew. `policy` and `steps` are absent where it shares now. */
+  | (OfContainer & {
+      readonly kind: 'switched';
+      readonly policy?: PolicyName;
+      readonly cpus: CpuSet | undefined;
+      readonly steps?: readonly AllocationStep[];
+    })
+  /** `isExpected`: false where somebody may count on CPUs of its own. */
+  | (OfContainer & {
+      readonly kind: 'shares' | 'left-alone';
+      readonly cpus?: CpuSet | undefined;
+      readonly isExpected: boolean;
+    })
+  /** CPUs were set aside for a container that is to come. `atCreation`: a creation asked for it, which tells of its own. */
+  | (OfContainer & {
+      readonly kind: 'planned';
+      readonly cpus: CpuSet;
+      readonly atCreation: boolean;
+      readonly steps?: readonly AllocationStep[];
+    })
+  | (OfContainer & { readonly kind: 'released' | 'idle' | 'restored'; readonly cpus: CpuSet })
+  | (OfContainer & { readonly kind: 'found-unpinned'; readonly placement: Placement | undefined })
+  | (OfContainer & { readonly kind: 'not-switched' | 'container-gone' })
+  | (Remark & { readonly kind: 'annotation-ignored'; readonly who: ContainerRef })
+  | (OfContainer & {
+      readonly kind: 'drifted';
+      readonly promised: CpuSet | undefined;
+      readonly found: CpuSet;
+      readonly cause: DriftCause | undefined;
+    })
+  /** `who` is absent where the request could not be read. `problem` is for the log alone: it may name others, or the machine. */
+  | {
+      readonly kind: 'refused';
+      readonly who: PodRef | ContainerRef | undefined;
+      readonly code: RefusalCode;
+      readonly because: string;
+      readonly problem: string | undefined;
+    }
+  | {
+      readonly kind: 'online-cpus-changed';
+      readonly online: CpuSet;
+      readonly left: CpuSet;
+      readonly returned: CpuSet;
+    };
