@@ -14,9 +14,7 @@ import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 
 import { CpusetdError } from '../core/errors';
-
-/** Longest path of a unix socket that Linux takes: sun_path without its final zero byte. */
-const MAX_PATH_BYTES = 107;
+import { MAX_SOCKET_PATH_BYTES } from './connect-unix';
 
 /**
  * What is at the path of a unix socket: `live` a process that listens, `stale` the file of one that is gone,
@@ -57,7 +55,7 @@ export async function probeSocket(path: string): Promise<SocketPresence> {
 export async function claimSocket(path: string, listen: (path: string) => Promise<unknown>): Promise<() => void> {
   const parent = dirname(path);
   const longest = Math.max(Buffer.byteLength(path), Buffer.byteLength(join(parent, '.XXXXXX/s')));
-  if (longest > MAX_PATH_BYTES) {
+  if (longest > MAX_SOCKET_PATH_BYTES) {
     throw new CpusetdError(
       'INVALID_ARGUMENT',
       `can't listen on ${path}: the path is too long for a socket; use a shorter one`,

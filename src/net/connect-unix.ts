@@ -1,14 +1,24 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
+/** Longest path of a unix socket on Linux: `sun_path` without its final zero byte. */
+export const MAX_SOCKET_PATH_BYTES = 107;
+
 const NO_DESCRIPTOR = ['EMFILE', 'ENFILE'];
-/** Errors that do not mean that nobody is there: something is used up here, or the other side's queue is full for the moment. */
+/** Errors that pass by themselves: a resource is used up here, or the queue of the listener is full. */
 const SHORTAGES = [...NO_DESCRIPTOR, 'ENOBUFS', 'ENOMEM', 'EAGAIN'];
 const SHORTAGE_PAUSE_MS = 50;
 const MAX_TRIES = 40;
 
-/** Connects to a unix socket; rejects with Node's error when nobody answers there. The socket comes without listeners. */
-export function connectTo(path: string): Promise<Socket> {
+/**
+ * Connects to a unix socket. The socket comes without listeners.
+ *
+ * Rejects with Node's error when nobody listens there, and with `code` ENAMETOOLONG for a path that is too long: Node 20 cuts
+ * such a path off, and would connect to another socket with the shorter name.
+ */
+export async function connectTo(path: string): Promise<Socket> {
+  if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES)
+    throw Object.assign(new Error(`the path ${path} is too long`), { code: 'ENAMETOOLONG' });
   return new Promise((resolve, reject) => {
     const socket = connect(path);
     socket.once('error', reject);
@@ -19,12 +29,12 @@ export function connectTo(path: string): Promise<Socket> {
   });
 }
 
-/** True when connecting failed for lack of something, which passes, and not because nobody is there. */
+/** True when connecting failed because a resource is used up, and not because nobody listens. */
 export function isShortage(error: unknown): boolean {
   return SHORTAGES.includes(codeOf(error));
 }
 
-/** As `connectTo`, but tries for two seconds while there is a shortage; `freeDescriptors` is called when it is one of descriptors. */
+/** Connects like `connectTo`, and retries for two seconds during a shortage; calls `freeDescriptors` when file descriptors are used up. */
 export async function connectPatiently(path: string, freeDescriptors: () => void): Promise<Socket> {
   for (let tries = 1; ; tries++) {
     try {

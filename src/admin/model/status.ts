@@ -5,6 +5,9 @@ import type { CpuPromise, Placement } from '../../core/model/container';
 import type { Topology } from '../../core/topology';
 import type { VerdictKind } from '../../core/verdict/judge';
 import type { ThreadSample } from '../../core/verdict/observation';
+import type { Connection, ConnectionState } from '../../net/connection-state';
+
+export type { Connection, ConnectionState };
 
 /** What the daemon tells about itself. The admin server asks for nothing else. */
 export interface AdminBackend {
@@ -86,15 +89,6 @@ export interface Alarm {
   readonly subject: string;
   readonly because: string;
   readonly since: string;
-}
-
-export type ConnectionState = 'off' | 'connecting' | 'synchronizing' | 'ready';
-
-export interface Connection {
-  readonly state: ConnectionState;
-  readonly since: string;
-  /** Written for the operator: why it is not ready. Empty when there is nothing to say. */
-  readonly reason: string;
 }
 
 /** The API server, as the source of what is known of pods. What it told last stays true while it is away. */

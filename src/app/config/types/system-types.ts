@@ -1,3 +1,4 @@
+import { MAX_SOCKET_PATH_BYTES } from '../../../net/connect-unix';
 import type { HostPort } from '../../../net/host-port';
 import { accept, reject, type ValueType } from './value-type';
 
@@ -35,9 +36,9 @@ export const socketPath: ValueType<string> = {
   parse: (text) => {
     const path = absolutePath.parse(text.replace(/^unix:\/\/(?=\/)/, ''));
     if (!path.ok) return reject(path.problem, 'write the absolute path of a unix socket');
-    return Buffer.byteLength(path.value) <= 107
+    return Buffer.byteLength(path.value) <= MAX_SOCKET_PATH_BYTES
       ? path
-      : reject('is too long for a socket', 'use a path of at most 107 bytes');
+      : reject('is too long for a socket', `use a path of at most ${MAX_SOCKET_PATH_BYTES} bytes`);
   },
 };
 
