@@ -3,7 +3,7 @@
 // `bytes` passes on what it reads and looks at nothing: the limit of any proxy on node:net.
 import * as http2 from 'node:http2';
 import { connect, createServer, type Socket } from 'node:net';
-import { CriProxy, type Interceptor } from '../src/cri/proxy';
+import { CriProxy, UpstreamMonitor, type Interceptor } from '../src/cri/proxy';
 
 const [kind, listenPath, runtimePath] = process.argv.slice(2) as [string, string, string];
 const patch = Buffer.from([0x12, 0x09, 0x7a, 0x07, 0x0a, 0x05, 0x32, 0x03, 0x32, 0x2d, 0x33]);
@@ -16,8 +16,9 @@ const createContainer: Interceptor = {
 if (kind === 'frames') {
   void CriProxy.open({
     listen: { path: listenPath },
-    runtimePath,
+    upstream: new UpstreamMonitor(runtimePath),
     interceptors: new Map([['/runtime.v1.RuntimeService/CreateContainer', createContainer]]),
+    endlessPaths: [],
     reportFault: (fault) => console.error(fault),
   }).then(() => process.send?.('ready'));
 } else if (kind === 'bytes') {

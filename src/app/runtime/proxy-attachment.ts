@@ -5,7 +5,7 @@ import { CpusetdError, toErrorStatus } from '../../core/errors';
 import { takeKnown } from '../../core/model/known-before';
 import { createAdapter, mergeInventory } from '../../cri/interceptors';
 import type { RuntimeVersion } from '../../cri/client';
-import { CriProxy } from '../../cri/proxy';
+import { CriProxy, UpstreamMonitor } from '../../cri/proxy';
 import type { Attachment, AttachmentFacts, AttachmentParts } from './attachment';
 import { EventQueue } from '../transaction/event-batcher';
 import { logFault } from '../alarms/faults';
@@ -39,12 +39,15 @@ class ProxyAttachment implements Attachment {
   /** The last synchronization that was begun, and one that waits for its end. */
   private running: Promise<unknown> = Promise.resolve();
   private next: Promise<void> | undefined;
-  private isRuntimeLost = false;
+  /** The one that decides whether the runtime is there. */
+  private readonly upstream: UpstreamMonitor;
   private loggedReason = '';
 
   constructor(private readonly parts: AttachmentParts) {
     const { model, transactor, link, log, startedAt } = parts;
     this.connection = { state: 'connecting', since: startedAt, reason: '' };
+    this.upstream = new UpstreamMonitor(parts.config.criEndpoint!);
+    this.upstream.subscribe((isUp) => this.onRuntimeChange(isUp));
     this.adapter = createAdapter({
       node: model,
       handle: new EventQueue((events) => transactor.handleAll(events)).handle,
@@ -93,6 +96,7 @@ class ProxyAttachment implements Attachment {
     if (!signal.aborted) await once(signal, 'abort');
     health.set('cri', 'NOT_SERVING');
     const unfinished = await proxy.drain({ timeoutMs: DRAIN_TIMEOUT_MS });
+    this.upstream.close();
     if (unfinished > 0) log.warn({ unfinished }, 'calls were ended before they had their answer');
   }
 
@@ -101,10 +105,10 @@ class ProxyAttachment implements Attachment {
     try {
       return await CriProxy.open({
         listen: config.criListen,
-        runtimePath: config.criEndpoint!,
+        upstream: this.upstream,
         interceptors: this.adapter.interceptors,
+        endlessPaths: this.adapter.endlessPaths,
         reportFault: ({ what, ...facts }) => log.warn({ fault: what, ...facts }, 'CRI proxy'),
-        onRuntimeChange: (isUp) => this.onRuntimeChange(isUp),
       });
     } catch (error) {
       const { code, message } = toErrorStatus(error);
@@ -115,7 +119,6 @@ class ProxyAttachment implements Attachment {
   private onRuntimeChange(isUp: boolean): void {
     if (this.parts.signal.aborted) return;
     if (!isUp) {
-      this.isRuntimeLost = true;
       this.gate.close();
       this.parts.gap.begin();
       this.become(
@@ -123,10 +126,13 @@ class ProxyAttachment implements Attachment {
         `nobody listens at ${this.parts.config.criEndpoint}: the runtime is away; start it, and it is connected to again by itself`,
       );
       this.parts.log.warn({ endpoint: this.parts.config.criEndpoint }, 'the runtime is away');
-    } else if (this.isRuntimeLost) {
-      this.isRuntimeLost = false;
+    } else if (!this.gate.isOpen) {
       this.synchronizeUntilDone().catch((error: unknown) => logFault(this.parts.log, 'synchronizing has ended', error));
     }
+  }
+
+  private get isRuntimeLost(): boolean {
+    return this.upstream.isUp === false;
   }
 
   /** Again and again, with growing pauses, until the runtime has told of everything, is lost again, or we stop. */

@@ -32,8 +32,6 @@ export interface RuntimeVersion {
 /** The part of CRI that the daemon calls itself, in core's terms. Every call throws CpusetdError with the runtime's status. */
 export interface CriClient {
   version(options?: CallOptions): Promise<RuntimeVersion>;
-  /** Whether the runtime says of itself that it can run containers. */
-  isReady(options?: CallOptions): Promise<boolean>;
   /** Without cgroups: lists do not tell them. */
   listPods(options?: CallOptions): Promise<readonly ListedPod[]>;
   /** Without cgroups and resources: lists do not tell them. */
@@ -66,10 +64,6 @@ export function createCriClient(endpoint: string): CriClient {
     async version(options) {
       const answer = await channel.call(methods.version, { version: 'v1' }, options);
       return { name: answer.runtimeName, version: answer.runtimeVersion, apiVersion: answer.runtimeApiVersion };
-    },
-    async isReady(options) {
-      const { status } = await channel.call(methods.status, {}, options);
-      return status?.conditions.some(({ type, status }) => type === 'RuntimeReady' && status) ?? false;
     },
     listPods: async (options) => (await listPods(channel, options)).map(toListedPod),
     listContainers: async (options) => (await listContainers(channel, options)).map(toContainerInfo),

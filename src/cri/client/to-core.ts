@@ -8,8 +8,9 @@ import {
   type PodSandboxStatusResponse,
 } from '../../../gen/cri/view/view';
 import { DecisiveAnnotations, type Annotations } from '../../core/annotations';
-import type { ContainerInfo, ContainerPhase, CpuResources, PauseInfo, PodInfo } from '../../core/model/events';
+import type { ContainerInfo, ContainerPhase, PauseInfo, PodInfo } from '../../core/model/events';
 import { takeMapEntry } from '../../wire';
+import { toCpuResources, type Resources } from '../messages/read-resources';
 import { readRuntimeSpec } from './oci-spec';
 
 /** A pod as a list gives it: without its cgroup (see {@link toPodInfoOfStatus}), but with what became of it. */
@@ -78,20 +79,19 @@ export function toContainerInfoOfStatus(
     ...toContainerInfo(container),
     phase: toPhase(status?.state ?? container.state),
     cgroupsPath: spec?.cgroupsPath ?? '',
-    resources: { ...(linux === undefined ? {} : toCpuResources(linux)), ...spec?.resources },
+    resources: { ...(linux && toCpuResources(toResources(linux))), ...spec?.resources },
     ...(oomScoreAdj === undefined ? {} : { oomScoreAdj }),
   };
 }
 
-/** CRI's zero and empty mean "not set". */
-function toCpuResources(linux: LinuxContainerResources): CpuResources {
+function toResources(linux: LinuxContainerResources): Resources {
   return {
-    ...(linux.cpuShares === 0n ? {} : { shares: Number(linux.cpuShares) }),
-    ...(linux.cpuQuota === 0n ? {} : { quotaUs: Number(linux.cpuQuota) }),
-    ...(linux.cpuPeriod === 0n ? {} : { periodUs: Number(linux.cpuPeriod) }),
-    ...(linux.memoryLimitInBytes === 0n ? {} : { memoryLimitBytes: Number(linux.memoryLimitInBytes) }),
-    ...(linux.cpusetCpus === '' ? {} : { cpus: linux.cpusetCpus }),
-    ...(linux.cpusetMems === '' ? {} : { mems: linux.cpusetMems }),
+    shares: Number(linux.cpuShares),
+    quotaUs: Number(linux.cpuQuota),
+    periodUs: Number(linux.cpuPeriod),
+    memoryLimitBytes: Number(linux.memoryLimitInBytes),
+    cpus: linux.cpusetCpus,
+    mems: linux.cpusetMems,
   };
 }
 

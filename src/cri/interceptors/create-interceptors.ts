@@ -9,6 +9,8 @@ import { interceptUpdateContainer } from './update-container';
 
 export interface Adapter {
   readonly interceptors: Interceptors;
+  /** Paths of the methods whose calls never end by themselves. */
+  readonly endlessPaths: readonly string[];
   /** Whether a call about this container is under way, so that an update of our own would be lost or overwritten. */
   readonly isBusy: (containerId: string) => boolean;
   /** Calls are under way that make a sandbox or a container, or start one. */
@@ -45,6 +47,7 @@ export function createAdapter(ports: Ports): Adapter {
         Object.entries(methods).map(([method, interceptor]) => [`/${service}/${method}`, interceptor] as const),
       ),
     ),
+    endlessPaths: ['/runtime.v1.RuntimeService/GetContainerEvents'],
     isBusy: (containerId) => underWay.has(containerId),
     isMaking: () => making.size > 0,
   };

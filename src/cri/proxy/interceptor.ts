@@ -1,4 +1,4 @@
-import type { OwnError } from './grpc/error-headers';
+import type { OwnError } from './proxy-errors';
 import type { GrpcStatus } from './grpc/status';
 import type { HeaderField } from './http2/hpack-static-table';
 
@@ -8,8 +8,6 @@ export interface CallContext {
   readonly path: string;
   /** Request header fields, pseudo fields included; `-bin` values are base64 as on the wire. */
   readonly metadata: readonly HeaderField[];
-  /** The caller's time limit, counted from the arrival of the call. */
-  readonly timeoutMs: number | undefined;
   /** Aborted when a decision is of no use any more: the caller gave up, the runtime ended the call or is gone, or we stop. */
   readonly signal: AbortSignal;
 }

@@ -1,7 +1,27 @@
-import type { OwnError } from './grpc/error-headers';
+import type { DetailedStatus } from './grpc/error-headers';
 import { GrpcCode } from './grpc/status';
 
-/** The errors with which the proxy itself ends calls. */
+/** Clients tell our errors from the runtime's by the beginning of the text, and by the domain in the status details. */
+const ERROR_PREFIX = 'cpusetd: ';
+const ERROR_DOMAIN = 'cpusetd.io';
+const MAX_MESSAGE_CHARACTERS = 1024;
+
+/** An error with which cpusetd itself ends a call. */
+export interface OwnError {
+  /** gRPC status code, not 0. */
+  readonly code: number;
+  /** For the operator; shown in pod events. Gets the prefix `cpusetd: `. */
+  readonly message: string;
+  /** For machines: UPPER_SNAKE_CASE, as in google.rpc.ErrorInfo. */
+  readonly reason: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** The error as a client gets it, with our prefix and domain. */
+export function toDetailedStatus(error: OwnError): DetailedStatus {
+  const message = (ERROR_PREFIX + error.message).slice(0, MAX_MESSAGE_CHARACTERS);
+  return { ...error, message, domain: ERROR_DOMAIN };
+}
 
 export const requestIsNotOneMessage: OwnError = {
   code: GrpcCode.internal,

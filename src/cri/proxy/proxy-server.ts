@@ -10,7 +10,7 @@ import { listenOnDescriptor, listenPrivately, type Listener } from './listen';
 import type { RelayOptions } from './connection/connection-context';
 import { stopping } from './proxy-errors';
 import { Relay } from './connection/proxy-connection';
-import { RuntimeWatch } from './upstream-monitor';
+import type { UpstreamMonitor } from './upstream-monitor';
 
 const MEBIBYTE = 1_048_576;
 /** More connections than any node has use for, and few enough for the memory of a node. */
@@ -25,13 +25,13 @@ const REPORT_PAUSE_MS = 60_000;
 export interface CriProxyOptions {
   /** Where the kubelet connects: a path to listen on, or the number of a listening socket that was handed over. */
   readonly listen: { readonly path: string } | { readonly fd: number };
-  /** The runtime's socket. It need not be there yet. */
-  readonly runtimePath: string;
+  /** Names the runtime's socket, which need not be there yet, and is told when it was reached or lost. Its maker closes it. */
+  readonly upstream: UpstreamMonitor;
   readonly interceptors: Interceptors;
+  /** Methods whose calls never end by themselves; a drain does not wait for them. */
+  readonly endlessPaths: readonly string[];
   /** Faults that no peer is told. */
   readonly reportFault: ReportFault;
-  /** The runtime was found, lost, or found again. */
-  readonly onRuntimeChange?: (isUp: boolean) => void;
   /** Longest request or answer that is looked at. Default: 16 MiB, what runtime and kubelet allow each other, and a little. */
   readonly maxMessageBytes?: number;
   /** Most request data held at a time, over all calls. */
@@ -46,8 +46,6 @@ export interface CriProxyOptions {
   readonly minIdleMs?: number;
   /** Time for a client to begin to speak HTTP/2, and then to make its first call before the connection counts as idle. */
   readonly openingTimeoutMs?: number;
-  /** Methods whose calls never end by themselves; a drain does not wait for them. */
-  readonly endlessPaths?: readonly string[];
 }
 
 /** Connections and calls that are open now. */
@@ -64,7 +62,6 @@ export class CriProxy {
   readonly #connections: ConnectionTable;
   readonly #held: HeldBytes;
   readonly #relayOptions: RelayOptions;
-  readonly #watch: RuntimeWatch;
   readonly #reportedAt = new Map<string, number>();
   #isStopping = false;
 
@@ -79,9 +76,11 @@ export class CriProxy {
       held: this.#held,
       open: new HeldBytes(options.maxOpenCallBytes ?? 64 * MEBIBYTE),
       reportFault: options.reportFault,
-      endlessPaths: new Set(options.endlessPaths ?? ['/runtime.v1.RuntimeService/GetContainerEvents']),
+      endlessPaths: new Set(options.endlessPaths),
     };
-    this.#watch = new RuntimeWatch(options.runtimePath, (isUp) => this.#onRuntimeChange(isUp));
+    options.upstream.subscribe((isUp) => {
+      if (isUp) for (const relay of this.#connections.relays) relay.reconnect();
+    });
     const limits = chooseLimits(options);
     this.#connections = new ConnectionTable(limits, (limit) => this.#reportRarely(describeEviction(limit, limits)));
     listener.server.on('connection', (kubelet) => {
@@ -106,15 +105,15 @@ export class CriProxy {
   get stats(): CriProxyStats {
     let callsInFlight = 0;
     for (const relay of this.#connections.relays) callsInFlight += relay.callsInFlight;
-    const isRuntimeUp = this.#watch.isUp;
+    const isRuntimeUp = this.options.upstream.isUp;
     return { connections: this.#connections.size, callsInFlight, heldBytes: this.#held.used, isRuntimeUp };
   }
 
   /**
-   * Accepts no more, lets calls in flight end, closes. After `timeoutMs`, or when `signal` aborts, what is left is answered
+   * Accepts no more, lets calls in flight end, closes. After `timeoutMs` what is left is answered
    * UNAVAILABLE. Resolves when everything is closed, with the number of calls that did not end by themselves.
    */
-  async drain({ timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal }): Promise<number> {
+  async drain({ timeoutMs }: { readonly timeoutMs: number }): Promise<number> {
     this.#isStopping = true;
     const closed = this.listener.close();
     const { relays } = this.#connections;
@@ -124,14 +123,10 @@ export class CriProxy {
       for (const relay of relays) relay.stop(stopping);
     };
     const timer = setTimeout(stop, timeoutMs);
-    signal?.addEventListener('abort', stop);
     this.#connections.closeSilent();
     for (const relay of relays) relay.drain();
-    if (signal?.aborted === true) stop();
     await Promise.all([closed, ...[...relays].map((relay) => relay.closed)]);
     clearTimeout(timer);
-    signal?.removeEventListener('abort', stop);
-    this.#watch.close();
     return unfinished;
   }
 
@@ -143,7 +138,7 @@ export class CriProxy {
     this.#connections.noteSpoken(kubelet);
     let runtime: Socket | undefined;
     try {
-      runtime = await connectPatiently(this.options.runtimePath, () => void this.#connections.dropIdle());
+      runtime = await connectPatiently(this.options.upstream.path, () => void this.#connections.dropIdle());
     } catch (err) {
       if (isShortage(err)) {
         this.#reportRarely('no connection to the runtime can be made', err);
@@ -156,18 +151,13 @@ export class CriProxy {
       return;
     }
     const relay: Relay = new Relay(kubelet, runtime, this.#relayOptions, {
-      onRuntimeGone: () => this.#watch.reportGone(),
+      onRuntimeGone: () => this.options.upstream.reportGone(),
       onUse: () => this.#connections.noteUse(relay),
     });
     this.#connections.addRelay(kubelet, relay);
     relay.start();
-    if (runtime === undefined) this.#watch.reportGone();
-    else this.#watch.reportUp();
-  }
-
-  #onRuntimeChange(isUp: boolean): void {
-    if (isUp) for (const relay of this.#connections.relays) relay.reconnect();
-    this.options.onRuntimeChange?.(isUp);
+    if (runtime === undefined) this.options.upstream.reportGone();
+    else this.options.upstream.reportUp();
   }
 
   #reportRarely(what: string, err?: unknown): void {

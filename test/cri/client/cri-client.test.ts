@@ -37,16 +37,6 @@ test('tells which runtime answers', async () => {
   expect(await client.version()).toEqual({ name: 'r', version: '2.1', apiVersion: 'v1' });
 });
 
-test.each`
-  name                           | conditions                                                                           | want
-  ${'the runtime is ready'}      | ${[{ type: 'RuntimeReady', status: true }]}                                          | ${true}
-  ${'only the network is ready'} | ${[{ type: 'RuntimeReady', status: false }, { type: 'NetworkReady', status: true }]} | ${false}
-  ${'it says nothing'}           | ${[]}                                                                                | ${false}
-`('ready is $want when $name', async ({ conditions, want }) => {
-  await serve({ Status: answer({ status: { conditions } }) });
-  expect(await client.isReady()).toBe(want);
-});
-
 const listed = (id: string, state: string) => ({ id, podSandboxId: 'p', metadata: { name: `n-${id}` }, state });
 
 test('a node is read with cgroups and resources; what was removed meanwhile is left out', async () => {

@@ -23,7 +23,7 @@ export class Call {
   constructor(adapter: Adapter, method: string) {
     const path = `/runtime.v1.RuntimeService/${method}`;
     this.interceptor = adapter.interceptors.get(path)!;
-    this.context = { path, metadata: [], timeoutMs: undefined, signal: this.abort.signal };
+    this.context = { path, metadata: [], signal: this.abort.signal };
   }
 
   /** The bytes to forward, or the text of the refusal; the proxy then ends the call by itself. */

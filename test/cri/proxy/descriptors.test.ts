@@ -15,16 +15,18 @@ const echo: Handler = (call) => {
 };
 
 const program = (proxyModule: string, listen: string, runtime: string): string => `
-  const { CriProxy } = require(${JSON.stringify(proxyModule)});
+  const { CriProxy, UpstreamMonitor } = require(${JSON.stringify(proxyModule)});
   const { openSync, closeSync, readdirSync } = require('node:fs');
   const faults = [], changes = [];
   let hoard = [];
+  const upstream = new UpstreamMonitor(${JSON.stringify(runtime)});
+  upstream.subscribe((isUp) => changes.push(isUp));
   CriProxy.open({
     listen: { path: ${JSON.stringify(listen)} },
-    runtimePath: ${JSON.stringify(runtime)},
+    upstream,
     interceptors: new Map(),
+    endlessPaths: [],
     reportFault: ({ what }) => faults.push(what),
-    onRuntimeChange: (isUp) => changes.push(isUp),
   }).then((proxy) => {
     process.on('message', (order) => {
       if (order === 'hoard') try { for (;;) hoard.push(openSync('/dev/null')); } catch {}

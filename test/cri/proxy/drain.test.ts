@@ -71,7 +71,7 @@ test('no call is lost when the proxy is replaced under load', async () => {
   }
 });
 
-test.each(['the timeout', 'the signal'])('what does not end by itself is answered at %s', async (how) => {
+test('a call that does not end by itself is answered UNAVAILABLE at the timeout', async () => {
   const ends: CallEnd[] = [];
   let atRuntime: grpc.ServerDuplexStream<Buffer, Buffer> | undefined;
   await bench.startRuntime({ [path]: (call) => void (atRuntime = call) });
@@ -80,10 +80,7 @@ test.each(['the timeout', 'the signal'])('what does not end by itself is answere
   });
   const outcome = bench.client().run(path, [Buffer.from('x')]);
   await until(() => atRuntime !== undefined);
-  const stop = new AbortController();
-  const drained = proxy.drain({ timeoutMs: how === 'the timeout' ? 50 : 60_000, signal: stop.signal });
-  if (how === 'the signal') stop.abort();
-  expect(await drained).toBe(1);
+  expect(await proxy.drain({ timeoutMs: 50 })).toBe(1);
   expect(await outcome).toMatchObject({ code: 14, details: 'cpusetd: the proxy is stopping' });
   expect(ends).toEqual([{ origin: 'proxy', status: { code: 14, message: 'the proxy is stopping' }, forwarded: true }]);
 });

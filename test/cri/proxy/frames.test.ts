@@ -10,15 +10,14 @@ import {
   type Frame,
 } from '../../../src/cri/proxy/http2/frame';
 import { FrameReader } from '../../../src/cri/proxy/http2/frame-reader';
-import {
-  formatSettings,
-  limitSettingsTowardsKubelet,
-  limitSettingsTowardsRuntime,
-  parseSettings,
-} from '../../../src/cri/proxy/http2/settings';
+import { formatSettings, parseSettings } from '../../../src/cri/proxy/http2/settings';
 import { MessageAssembler } from '../../../src/cri/proxy/grpc/message-assembler';
 import { MessageBoundary } from '../../../src/cri/proxy/grpc/message-boundary';
 import { SendWindow } from '../../../src/cri/proxy/connection/flow-control';
+import {
+  limitSettingsTowardsKubelet,
+  limitSettingsTowardsRuntime,
+} from '../../../src/cri/proxy/connection/limit-settings';
 
 const show = ({ type, flags, streamId, buffer, start, end }: Frame): string =>
   `${type} ${flags} ${streamId} ${buffer.toString('hex', start, end)}`;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { CriProxy, type CriProxyOptions, type Interceptor } from '../../../src/cri/proxy';
+import { CriProxy, UpstreamMonitor, type CriProxyOptions, type Interceptor } from '../../../src/cri/proxy';
 
 export type Handler = (call: grpc.ServerDuplexStream<Buffer, Buffer>) => void;
 export type Handlers = Readonly<Record<string, Handler>>;
@@ -140,12 +140,15 @@ export class Bench {
     interceptors: Readonly<Record<string, Interceptor>> = {},
     options: Partial<CriProxyOptions> = {},
   ): Promise<CriProxy> {
+    const upstream = new UpstreamMonitor(this.runtimePath);
+    upstream.subscribe((isUp) => this.runtimeChanges.push(isUp));
+    this.onClose(() => upstream.close());
     const proxy = await CriProxy.open({
       listen: { path: this.proxyPath },
-      runtimePath: this.runtimePath,
+      upstream,
       interceptors: new Map(Object.entries(interceptors)),
+      endlessPaths: ['/runtime.v1.RuntimeService/GetContainerEvents'],
       reportFault: (fault) => this.faults.push(fault),
-      onRuntimeChange: (isUp) => this.runtimeChanges.push(isUp),
       ...options,
     });
     this.onClose(() => proxy.drain({ timeoutMs: 0 }));

@@ -43,8 +43,6 @@ test('a hook sees the request whole, and what it appends arrives behind bytes th
   expect(seen).toHaveLength(1);
   expect(seen[0]).toMatchObject({ message: request.toString('hex'), call: { path } });
   expect(seen[0]!.call.metadata).toContainEqual(['x-trace', 'abc']);
-  expect(seen[0]!.call.timeoutMs).toBeGreaterThan(50_000);
-  expect(seen[0]!.call.timeoutMs).toBeLessThanOrEqual(60_000);
   expect(seen[0]!.call.signal.aborted).toBe(false);
 });
 

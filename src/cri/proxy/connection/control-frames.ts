@@ -10,14 +10,9 @@ import {
   type Frame,
 } from '../http2/frame';
 import type { FrameReader } from '../http2/frame-reader';
-import {
-  formatSettings,
-  limitSettingsTowardsKubelet,
-  limitSettingsTowardsRuntime,
-  parseSettings,
-  Setting,
-} from '../http2/settings';
+import { formatSettings, parseSettings, Setting } from '../http2/settings';
 import type { Link } from './connection-context';
+import { limitSettingsTowardsKubelet, limitSettingsTowardsRuntime } from './limit-settings';
 import type { RequestPath } from './request-path';
 
 const MAX_OPEN_PINGS = 16;

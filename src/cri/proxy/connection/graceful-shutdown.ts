@@ -76,7 +76,7 @@ export class GracefulEnd {
     this.#step = 'final';
     this.requests.acceptNoMore();
     this.#endEndless();
-    this.link.onStreamEnd();
+    this.link.closeWhenDone();
   }
 
   #endEndless(): void {
@@ -85,7 +85,7 @@ export class GracefulEnd {
     for (const stream of [...streams.values()]) {
       if (!stream.isEndless) continue;
       toRuntime.send(formatRstStream(stream.id, ErrorCode.cancel));
-      this.responses.lose(stream, stopping);
+      this.responses.failWith(stream, stopping);
     }
   }
 }

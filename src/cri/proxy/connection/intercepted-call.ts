@@ -1,8 +1,8 @@
 import { codeOfReset, findHeader, GrpcCode, readStatus, type GrpcStatus } from '../grpc/status';
-import { parseTimeoutMs } from '../grpc/timeout';
 import { inflateMessage, type GrpcMessage } from '../grpc/message';
 import { MessageAssembler } from '../grpc/message-assembler';
 import type { HeaderField } from '../http2/hpack-static-table';
+import type { OwnError } from '../proxy-errors';
 import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../interceptor';
 
 /** Something went wrong that no peer is told: for the log. */
@@ -11,8 +11,7 @@ export type ReportFault = (fault: { readonly what: string; readonly path?: strin
 /** One call that is looked at: what the hooks get to see, and that they see it once and in order. */
 export class InterceptedCall {
   readonly context: CallContext;
-  /** The request was sent to the runtime. */
-  wasForwarded = false;
+  #wasForwarded = false;
   readonly #abort = new AbortController();
   readonly #answer: MessageAssembler;
   #answerEncoding: string | undefined;
@@ -25,11 +24,15 @@ export class InterceptedCall {
     metadata: readonly HeaderField[],
     readonly options: { readonly maxMessageBytes: number; readonly reportFault: ReportFault },
   ) {
-    const timeoutMs = parseTimeoutMs(findHeader(metadata, 'grpc-timeout'));
-    this.context = { path, metadata, timeoutMs, signal: this.#abort.signal };
+    this.context = { path, metadata, signal: this.#abort.signal };
     this.#answer = new MessageAssembler(options.maxMessageBytes, (bytes) => {
       this.#report(`an answer of ${bytes} bytes passes unread`);
     });
+  }
+
+  /** The request was sent to the runtime. */
+  noteForwarded(): void {
+    this.#wasForwarded = true;
   }
 
   /** Asks `onRequest`. An error of the hook becomes a refusal. */
@@ -114,23 +117,34 @@ export class InterceptedCall {
     return this.#end({ origin: 'runtime', status: { code: codeOfReset(http2Code), message } });
   }
 
-  /** The caller is gone. */
-  endByCaller(): void {
-    this.end({ origin: 'caller', status: { code: GrpcCode.cancelled, message: 'cancelled by the caller' } });
+  /** The runtime has said by GOAWAY that it did not work on the call. */
+  endUnworked(): void {
+    this.#wasForwarded = false;
+    const message = 'not worked on: the runtime is going away';
+    this.#endUnawaited({ origin: 'runtime', status: { code: GrpcCode.unavailable, message } });
   }
 
-  /** Runs `onEnd`, the first time; nobody waits for it. */
-  end(end: { readonly origin: CallEnd['origin']; readonly status: GrpcStatus }): void {
+  /** The caller is gone. */
+  endByCaller(): void {
+    this.#endUnawaited({ origin: 'caller', status: { code: GrpcCode.cancelled, message: 'cancelled by the caller' } });
+  }
+
+  /** We ended the call with an error of ours. */
+  endByProxy({ code, message }: OwnError): void {
+    this.#endUnawaited({ origin: 'proxy', status: { code, message } });
+  }
+
+  #endUnawaited(end: { readonly origin: CallEnd['origin']; readonly status: GrpcStatus }): void {
     this.#end(end)?.catch((err: unknown) => this.#report('onEnd failed', err));
   }
 
-  /** A promise when the hook gave one; it never rejects. */
+  /** Runs `onEnd`, the first time. A promise when the hook gave one; it never rejects. */
   #end(end: { readonly origin: CallEnd['origin']; readonly status: GrpcStatus }): Promise<void> | undefined {
     if (this.#hasEnded) return undefined;
     this.#hasEnded = true;
-    if (end.origin !== 'runtime' || !this.wasForwarded) this.#abort.abort();
+    if (end.origin !== 'runtime' || !this.#wasForwarded) this.#abort.abort();
     const hook = (): void | Promise<void> =>
-      this.interceptor.onEnd?.({ ...end, forwarded: this.wasForwarded }, this.context);
+      this.interceptor.onEnd?.({ ...end, forwarded: this.#wasForwarded }, this.context);
     return this.#guard('onEnd', hook);
   }
 

@@ -13,7 +13,7 @@ import {
   type Frame,
 } from '../http2/frame';
 import type { Outlet } from '../http2/frame-writer';
-import { runtimeUnavailable } from '../proxy-errors';
+import { runtimeUnavailable, toDetailedStatus } from '../proxy-errors';
 
 /**
  * Plays the server while the runtime is away: every call is answered UNAVAILABLE at once, the connection stays.
@@ -51,7 +51,7 @@ export class OfflineResponder {
     const { streamId } = frame;
     if (streamId <= this.lastStreamId) return;
     this.lastStreamId = streamId;
-    const block = encodeErrorAnswer(runtimeUnavailable);
+    const block = encodeErrorAnswer(toDetailedStatus(runtimeUnavailable));
     this.toKubelet.send(formatFrame(FrameType.headers, Flag.endHeaders | Flag.endStream, streamId, block));
     if (frame.type !== FrameType.headers || !hasFlag(frame, Flag.endStream))
       this.toKubelet.send(formatRstStream(streamId, ErrorCode.none));

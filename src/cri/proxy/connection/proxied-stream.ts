@@ -1,68 +1,33 @@
-import type { OwnError } from '../grpc/error-headers';
-import type { GrpcMessage } from '../grpc/message';
-import { MessageAssembler } from '../grpc/message-assembler';
-import { MessageBoundary } from '../grpc/message-boundary';
-import type { Frame } from '../http2/frame';
+import { encodeErrorAnswer, encodeErrorTrailers } from '../grpc/error-headers';
+import { ErrorCode, Flag, formatFrame, formatRstStream, FrameType } from '../http2/frame';
+import type { Outlet } from '../http2/frame-writer';
+import { toDetailedStatus, type OwnError } from '../proxy-errors';
 import type { InterceptedCall } from './intercepted-call';
-
-/** A request that is held until it is complete and decided upon. */
-export interface RequestHold {
-  readonly assembler: MessageAssembler;
-  readonly messages: GrpcMessage[];
-  /** DATA for which the kubelet was not yet credited on this stream. */
-  uncreditedBytes: number;
-  /** The length announced, when it is over the limit; otherwise 0. */
-  tooLongBytes: number;
-}
-
-/** DATA towards the runtime that waits for its window. */
-export interface Outbox {
-  readonly pieces: Buffer[];
-  leftBytes: number;
-  endStream: boolean;
-}
-
-/** What comes for a stream from the runtime's side: frames that belong together, or the news that nothing more will come. */
-export type Arrival = { readonly frames: readonly [Frame, ...Frame[]] } | { readonly lost: OwnError };
+import { RequestHalf, type RequestLimits } from './request-half';
+import { ResponseHalf } from './response-half';
 
 /** One HTTP/2 stream that both peers hold open: a call. */
 export class Stream {
-  /** The kubelet has sent all of its request. */
-  hasRequestEnded = false;
-  /** Header fields of an answer were passed on. */
-  hasAnswerBegun = false;
-  readonly answerBoundary = new MessageBoundary();
-  /** We, not the kubelet, send this stream's request DATA: its flow control towards the runtime is ours. */
-  readonly isRequestOurs: boolean;
-  hold: RequestHold | undefined;
-  outbox: Outbox | undefined;
-  /** Counted against `HeldBytes`. */
-  heldBytes = 0;
-  /** For a request that is ours: DATA sent to the runtime, and the runtime's credits for this stream. */
-  sentBytes = 0;
-  windowUpdates = 0;
-  /** Counted against `RelayOptions.open`. */
-  openBytes = 0;
-  /** `onRequest` has not given its verdict, whether the call goes on or not. */
-  isDeciding = false;
-  isHookBusy = false;
-  /** What came while a hook was busy; the first one is what the hook looks at. */
-  pending: Arrival[] = [];
+  readonly request: RequestHalf;
+  readonly response = new ResponseHalf();
 
   constructor(
     readonly id: number,
     /** Its call never ends by itself. */
     readonly isEndless: boolean,
     readonly call: InterceptedCall | undefined,
-    maxMessageBytes: number,
+    limits: RequestLimits,
   ) {
-    this.isRequestOurs = call?.interceptor.onRequest !== undefined;
-    if (this.isRequestOurs) this.hold = createHold(maxMessageBytes);
+    this.request = new RequestHalf(call?.interceptor.onRequest !== undefined, limits);
   }
-}
 
-function createHold(maxMessageBytes: number): RequestHold {
-  const assembler = new MessageAssembler(maxMessageBytes, (announcedBytes) => (hold.tooLongBytes = announcedBytes));
-  const hold: RequestHold = { assembler, messages: [], uncreditedBytes: 0, tooLongBytes: 0 };
-  return hold;
+  /** Ends the call towards the kubelet with an error of ours: as the whole answer, or behind what was answered so far. */
+  endWithError(toKubelet: Outlet, error: OwnError): void {
+    const encode = this.response.hasBegun ? encodeErrorTrailers : encodeErrorAnswer;
+    const block = encode(toDetailedStatus(error));
+    toKubelet.send(formatFrame(FrameType.headers, Flag.endHeaders | Flag.endStream, this.id, block));
+    // The rest of the request is not wanted (RFC 9113 §8.1).
+    if (!this.request.hasEnded) toKubelet.send(formatRstStream(this.id, ErrorCode.none));
+    this.call?.endByProxy(error);
+  }
 }

@@ -2,13 +2,12 @@ import type { Socket } from 'node:net';
 import { ControlFrames } from './control-frames';
 import { FrameRouter } from './frame-router';
 import { GracefulEnd } from './graceful-shutdown';
-import type { OwnError } from '../grpc/error-headers';
 import { CLIENT_PREFACE, ConnectionError, ErrorCode, formatGoaway, FrameType, type Frame } from '../http2/frame';
 import { FrameReader } from '../http2/frame-reader';
 import { Outlet } from '../http2/frame-writer';
 import type { Link, RelayOptions } from './connection-context';
 import { OfflineResponder } from './offline-responder';
-import { runtimeLost, runtimeUnavailable } from '../proxy-errors';
+import { runtimeLost, runtimeUnavailable, type OwnError } from '../proxy-errors';
 import { RequestPath } from './request-path';
 import { ResponsePath } from './response-path';
 import { SendWindow } from './flow-control';
@@ -17,7 +16,7 @@ import type { Stream } from './proxied-stream';
 /** Beyond this much unread by the kubelet nothing more is read that leads to more. */
 const MAX_UNREAD_BYTES = 262_144;
 /** The same for what waits for hooks. */
-const MAX_PENDING_BYTES = 1_048_576;
+const MAX_DEFERRED_BYTES = 1_048_576;
 const CLOSE_TIMEOUT_MS = 1_000;
 /** A kubelet that does not answer the PING behind a GOAWAY in this time has its connection closed all the same, as by grpc-go. */
 const GOAWAY_TIMEOUT_MS = 5_000;
@@ -37,6 +36,7 @@ export interface RelayEvents {
  * until the runtime is back: then GOAWAY makes the kubelet connect anew, and nothing is lost on the way.
  */
 export class Relay {
+  readonly #streams = new Map<number, Stream>();
   readonly #link: Link;
   readonly #requests: RequestPath;
   readonly #responses: ResponsePath;
@@ -52,7 +52,7 @@ export class Relay {
   #wasBusy = false;
   #lastUsedStreamId = 0;
   #leaveTimer: NodeJS.Timeout | undefined;
-  #isCutOff = false;
+  #isTruncated = false;
   /** The runtime is back, and this connection is of no use any more. */
   #isOutdated = false;
   #isClosing = false;
@@ -71,15 +71,17 @@ export class Relay {
       options,
       toKubelet: new Outlet(kubelet),
       toRuntime: new Outlet(runtime),
-      streams: new Map<number, Stream>(),
       window: new SendWindow(),
-      fail: (err) => this.#failRuntime(err),
-      cutOff: () => (this.#isCutOff = true),
+      streams: this.#streams,
+      openStream: (stream) => this.#streams.set(stream.id, stream),
+      closeStream: (stream) => this.#closeStream(stream),
+      failRuntime: (err) => this.#failRuntime(err),
+      truncate: () => (this.#isTruncated = true),
       endTurn: () => this.#endTurn(),
-      onStreamEnd: () => this.#closeWhenDone(),
+      closeWhenDone: () => this.#closeWhenDone(),
     };
     this.#requests = new RequestPath(this.#link);
-    this.#responses = new ResponsePath(this.#link, this.#requests);
+    this.#responses = new ResponsePath(this.#link);
     this.#control = new ControlFrames(this.#link, this.#requests, this.#fromKubelet, this.#fromRuntime);
     this.#end = new GracefulEnd(this.#link, this.#requests, this.#responses);
     this.#router = new FrameRouter(this.#link, this.#requests, this.#responses, this.#control, this.#end);
@@ -104,7 +106,7 @@ export class Relay {
   }
 
   get callsInFlight(): number {
-    return this.#link.streams.size;
+    return this.#streams.size;
   }
 
   /** No call is in flight, and none waits for the runtime's first word. */
@@ -135,9 +137,9 @@ export class Relay {
 
   /** Ends what is still in flight with `error` and closes. */
   stop(error: OwnError): void {
-    for (const stream of [...this.#link.streams.values()]) {
-      this.#responses.lose(stream, error);
-      stream.call?.end({ origin: 'proxy', status: error });
+    for (const stream of [...this.#streams.values()]) {
+      this.#responses.failWith(stream, error);
+      stream.call?.endByProxy(error);
     }
     if (this.#control.hasRuntimeSpoken)
       this.#link.toKubelet.send(formatGoaway(this.#requests.lastStreamId, ErrorCode.none));
@@ -193,17 +195,24 @@ export class Relay {
       return;
     }
     if (this.#offline === undefined) this.#router.takeFromKubelet(frame);
-    else if (frame.type === FrameType.rstStream) this.#router.takeKubeletReset(frame);
+    else if (frame.type === FrameType.rstStream) this.#requests.takeReset(frame);
     else this.#offline.take(frame);
   }
 
+  #closeStream(stream: Stream): void {
+    this.#streams.delete(stream.id);
+    this.#responses.forget(stream);
+    this.#requests.forget(stream);
+    this.#closeWhenDone();
+  }
+
   #closeWhenDone(): void {
-    if (this.#link.streams.size > 0) return;
-    if (this.#offline !== undefined && (this.#isOutdated || this.#end.isWanted) && !this.#isCutOff) {
+    if (this.#streams.size > 0) return;
+    if (this.#offline !== undefined && (this.#isOutdated || this.#end.isWanted) && !this.#isTruncated) {
       // Calls that the kubelet makes meanwhile count as not worked on, and are made again elsewhere.
       this.#link.toKubelet.send(formatGoaway(this.#offline.lastStreamId, ErrorCode.none));
       this.#closeKubelet();
-    } else if (this.#end.isFinal || this.#isCutOff) {
+    } else if (this.#end.isFinal || this.#isTruncated) {
       this.#closeKubelet();
     }
   }
@@ -235,12 +244,11 @@ export class Relay {
   }
 
   #goOffline(): void {
-    const { toKubelet, streams } = this.#link;
-    this.#offline = new OfflineResponder(toKubelet, this.#requests.lastStreamId);
+    this.#offline = new OfflineResponder(this.#link.toKubelet, this.#requests.lastStreamId);
     this.#control.answerOpen();
     this.#takeEarly();
-    for (const stream of [...streams.values()]) {
-      this.#responses.lose(stream, stream.hold === undefined ? runtimeLost : runtimeUnavailable);
+    for (const stream of [...this.#streams.values()]) {
+      this.#responses.failWith(stream, stream.request.isHeld ? runtimeUnavailable : runtimeLost);
     }
     this.#closeWhenDone();
   }
@@ -263,10 +271,10 @@ export class Relay {
 
   #closeAll(): void {
     clearTimeout(this.#leaveTimer);
-    for (const stream of [...this.#link.streams.values()]) {
-      this.#responses.drop(stream);
-      this.#requests.end(stream);
+    this.#isClosing = true;
+    for (const stream of [...this.#streams.values()]) {
       stream.call?.endByCaller();
+      this.#closeStream(stream);
     }
     this.runtime?.destroy();
     this.#onClosed();
@@ -285,7 +293,7 @@ export class Relay {
       this.#early.length === 0 && !toRuntime.isFull && toKubelet.bufferedBytes < MAX_UNREAD_BYTES,
     );
     if (this.runtime !== undefined)
-      setReading(this.runtime, !toKubelet.isFull && this.#responses.pendingBytes < MAX_PENDING_BYTES);
+      setReading(this.runtime, !toKubelet.isFull && this.#responses.deferredBytes < MAX_DEFERRED_BYTES);
   }
 
   #noteUse(): void {

@@ -1,5 +1,3 @@
-import type { OwnError } from '../grpc/error-headers';
-import { formatMessagePrefix } from '../grpc/message';
 import { findHeader } from '../grpc/status';
 import { HeaderBlockReader, readBlock } from '../http2/header-block-reader';
 import {
@@ -15,13 +13,12 @@ import {
 } from '../http2/frame';
 import { entryBytes, HpackDecoder } from '../http2/hpack-decoder';
 import type { HeaderField } from '../http2/hpack-static-table';
-import { MAX_CONCURRENT_STREAMS } from '../http2/settings';
 import { InterceptedCall } from './intercepted-call';
+import { MAX_CONCURRENT_STREAMS } from './limit-settings';
 import type { RequestVerdict } from '../interceptor';
 import type { Link } from './connection-context';
-import { decisionFailed, requestIsNotOneMessage, requestIsTooLong, tooManyCalls, tooMuchHeld } from '../proxy-errors';
+import { decisionFailed, requestIsNotOneMessage, tooManyCalls, type OwnError } from '../proxy-errors';
 import { RequestSender } from './request-sender';
-import { sendError } from './send-error';
 import { Stream } from './proxied-stream';
 
 /** Memory of an open call, about: one that passes unseen, and one that is looked at. */
@@ -91,19 +88,21 @@ export class RequestPath {
       throw new ConnectionError(ErrorCode.enhanceYourCalm, 'too many streams');
     const interceptor = options.interceptors.get(path);
     const call = interceptor === undefined ? undefined : new InterceptedCall(interceptor, path, fields, options);
-    const stream = new Stream(id, options.endlessPaths.has(path), call, options.maxMessageBytes);
-    stream.hasRequestEnded = endsRequest;
-    streams.set(id, stream);
-    if (call !== undefined && stream.hold === undefined) call.wasForwarded = true;
-    if (!this.#tryOpen(stream, call === undefined ? OPEN_BYTES : OPEN_SEEN_BYTES + countBytes(fields)))
+    const stream = new Stream(id, options.endlessPaths.has(path), call, options);
+    const { request } = stream;
+    request.hasEnded = endsRequest;
+    this.link.openStream(stream);
+    if (!request.isHeld) call?.noteForwarded();
+    if (!request.tryOpen(call === undefined ? OPEN_BYTES : OPEN_SEEN_BYTES + countBytes(fields)))
       this.#refuse(stream, tooManyCalls);
-    else if (endsRequest && stream.hold !== undefined) this.#refuse(stream, requestIsNotOneMessage);
+    else if (endsRequest && request.isHeld) this.#refuse(stream, requestIsNotOneMessage);
   }
 
   /** gRPC requests have no trailers. Those of a call that passes unseen pass; otherwise the request counts as broken. */
   #takeTrailers(stream: Stream, endsRequest: boolean): void {
-    stream.hasRequestEnded ||= endsRequest;
-    if (stream.hold !== undefined || stream.outbox !== undefined) this.#refuse(stream, requestIsNotOneMessage);
+    const { request } = stream;
+    request.hasEnded ||= endsRequest;
+    if (request.isHeld || request.isQueued) this.#refuse(stream, requestIsNotOneMessage);
   }
 
   takeData(frame: Frame): void {
@@ -117,10 +116,11 @@ export class RequestPath {
       window.keep(flowBytes);
       return;
     }
-    if (hasFlag(frame, Flag.endStream)) stream.hasRequestEnded = true;
-    if (stream.hold !== undefined) {
+    const { request } = stream;
+    if (hasFlag(frame, Flag.endStream)) request.hasEnded = true;
+    if (request.isHeld) {
       this.#hold(stream, frame, flowBytes);
-    } else if (stream.outbox !== undefined || flowBytes > window.availableBytes) {
+    } else if (request.isQueued || flowBytes > window.availableBytes) {
       this.#queue(stream, frame, flowBytes);
     } else {
       window.pass(flowBytes);
@@ -128,31 +128,27 @@ export class RequestPath {
     }
   }
 
-  /** The kubelet gives a call up. */
+  /** The kubelet gives a call up, whether the runtime is there or not. */
   takeReset(frame: Frame): void {
     this.link.toRuntime.pass(frame);
     const stream = this.link.streams.get(frame.streamId);
     if (stream === undefined) return;
-    this.end(stream);
     stream.call?.endByCaller();
-    this.link.onStreamEnd();
+    this.link.closeStream(stream);
   }
 
-  /** Forgets the stream and what is still held of its request. */
-  end(stream: Stream): void {
-    this.link.streams.delete(stream.id);
+  /** The call is over: forgets what is still held of its request. */
+  forget(stream: Stream): void {
     this.#holding.delete(stream);
-    stream.hold = undefined;
-    if (!stream.isDeciding) this.#giveOpen(stream);
     this.sender.forget(stream);
+    stream.request.release();
   }
 
   /** The last thing of each turn: what the kubelet may send must not depend on what we keep of what it has sent. */
   creditKubelet(): void {
     for (const stream of this.#holding) {
-      const hold = stream.hold!;
-      if (hold.uncreditedBytes > 0) this.link.toKubelet.send(formatWindowUpdate(stream.id, hold.uncreditedBytes));
-      hold.uncreditedBytes = 0;
+      const bytes = stream.request.takeUncredited();
+      if (bytes > 0) this.link.toKubelet.send(formatWindowUpdate(stream.id, bytes));
     }
     this.#holding.clear();
     const bytes = this.link.window.takeShortfall();
@@ -160,42 +156,33 @@ export class RequestPath {
   }
 
   #hold(stream: Stream, frame: Frame, flowBytes: number): void {
-    const hold = stream.hold!;
     this.link.window.keep(flowBytes);
-    if (!stream.hasRequestEnded) hold.uncreditedBytes += flowBytes;
-    if (!this.link.options.held.tryTake(flowBytes)) {
-      this.#refuse(stream, tooMuchHeld);
+    const error = stream.request.hold(frame);
+    if (error !== undefined) {
+      this.#refuse(stream, error);
       return;
     }
-    stream.heldBytes += flowBytes;
-    hold.messages.push(...hold.assembler.push(readAlone(frame)));
     this.#holding.add(stream);
-    if (hold.tooLongBytes > 0)
-      this.#refuse(stream, requestIsTooLong(hold.tooLongBytes, this.link.options.maxMessageBytes));
-    else if (hold.messages.length > 1) this.#refuse(stream, requestIsNotOneMessage);
-    else if (stream.hasRequestEnded) this.#decide(stream);
+    if (stream.request.hasEnded) this.#decide(stream);
   }
 
   #decide(stream: Stream): void {
-    const hold = stream.hold!;
-    const message = hold.messages[0];
-    if (message === undefined || !hold.assembler.isAtBoundary) {
+    const { request } = stream;
+    const { message } = request;
+    if (message === undefined) {
       this.#refuse(stream, requestIsNotOneMessage);
       return;
     }
-    const apply = (verdict: RequestVerdict): void => {
-      stream.isDeciding = false;
-      if (!this.link.streams.has(stream.id)) this.#giveOpen(stream);
-      if (stream.hold === undefined) return;
-      if ('refuse' in verdict) this.#refuse(stream, verdict.refuse);
-      else this.#forward(stream, verdict, message.isCompressed && verdict === message.bytes);
-    };
-    // A hook may go on after its call is over: what it looks at counts until then.
-    if (!this.#tryOpen(stream, message.bytes.length)) {
+    if (!request.tryDecide(message.bytes.length)) {
       this.#refuse(stream, tooManyCalls);
       return;
     }
-    stream.isDeciding = true;
+    const apply = (verdict: RequestVerdict): void => {
+      request.endDecision();
+      if (!request.isHeld) return;
+      if ('refuse' in verdict) this.#refuse(stream, verdict.refuse);
+      else this.#forward(stream, verdict, message.isCompressed && verdict === message.bytes);
+    };
     const verdict = stream.call!.decide(message);
     if (!(verdict instanceof Promise)) {
       apply(verdict);
@@ -205,45 +192,29 @@ export class RequestPath {
       .then(apply)
       .catch((err: unknown) => this.#endByFault(stream, err))
       .then(() => this.link.endTurn())
-      .catch(this.link.fail);
+      .catch(this.link.failRuntime);
   }
 
-  /** A fault of ours ends its call, and no other. Of one that the runtime has a part of already nobody knows: thrown again. */
+  /** A fault of ours ends its call, and no other. Thrown again when the runtime may have a part of the request. */
   #endByFault(stream: Stream, err: unknown): void {
-    stream.isDeciding = false;
-    if (stream.hold === undefined) throw err;
+    stream.request.endDecision();
+    if (!stream.request.isHeld) throw err;
     this.link.options.reportFault({ what: 'passing a request on failed', path: stream.call!.context.path, err });
     this.#refuse(stream, decisionFailed);
   }
 
-  #tryOpen(stream: Stream, bytes: number): boolean {
-    if (!this.link.options.open.tryTake(bytes)) return false;
-    stream.openBytes += bytes;
-    return true;
-  }
-
-  #giveOpen(stream: Stream): void {
-    this.link.options.open.give(stream.openBytes);
-    stream.openBytes = 0;
-  }
-
   #forward(stream: Stream, message: Uint8Array, isCompressed: boolean): void {
-    const prefix = formatMessagePrefix(message.length);
-    if (isCompressed) prefix[0] = 1;
-    stream.hold = undefined;
-    stream.call!.wasForwarded = true;
-    const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
+    stream.request.replace(message, isCompressed);
+    stream.call!.noteForwarded();
     this.#holding.delete(stream);
-    this.sender.send(stream, [prefix, bytes], true);
+    this.sender.send(stream);
   }
 
   /** Answers the call with an error of ours. The runtime sees it as cancelled before a message came. */
   #refuse(stream: Stream, error: OwnError): void {
     this.link.toRuntime.send(formatRstStream(stream.id, ErrorCode.cancel));
-    this.end(stream);
-    sendError(this.link, stream, error);
-    stream.call?.end({ origin: 'proxy', status: { code: error.code, message: error.message } });
-    this.link.onStreamEnd();
+    stream.endWithError(this.link.toKubelet, error);
+    this.link.closeStream(stream);
   }
 
   #queue(stream: Stream, frame: Frame, flowBytes: number): void {
@@ -252,16 +223,11 @@ export class RequestPath {
     // The padding does not reach the runtime, so it never credits it.
     const padding = flowBytes - content.length;
     if (padding > 0) this.link.toKubelet.send(formatWindowUpdate(stream.id, padding));
-    this.sender.send(stream, [content], stream.hasRequestEnded);
+    stream.request.queue([content], stream.request.hasEnded);
+    this.sender.send(stream);
   }
 }
 
 function countBytes(fields: readonly HeaderField[]): number {
   return fields.reduce((sum, field) => sum + entryBytes(field), 0);
-}
-
-/** The content of a DATA frame that will be held: copied when it would keep a much larger chunk in memory. */
-function readAlone(frame: Frame): Buffer {
-  const content = readContent(frame);
-  return content.length * 2 < frame.buffer.length ? Buffer.from(content) : content;
 }

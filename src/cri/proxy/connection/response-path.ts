@@ -1,10 +1,8 @@
-import type { OwnError } from '../grpc/error-headers';
-import type { MessageBoundary } from '../grpc/message-boundary';
+import type { OwnError } from '../proxy-errors';
 import { HeaderBlockReader, readBlock } from '../http2/header-block-reader';
 import {
   Flag,
   formatWindowUpdate,
-  FRAME_HEAD_BYTES,
   FrameType,
   hasFlag,
   payloadLength,
@@ -15,9 +13,8 @@ import {
 import { HpackDecoder } from '../http2/hpack-decoder';
 import type { InterceptedCall } from './intercepted-call';
 import type { Link } from './connection-context';
-import type { RequestPath } from './request-path';
-import { sendError } from './send-error';
-import type { Arrival, Stream } from './proxied-stream';
+import type { Stream } from './proxied-stream';
+import type { ResponsePart } from './response-half';
 
 /**
  * Answers on their way from the runtime to the kubelet. Nothing is changed; what a hook has to see first waits for it, and
@@ -27,34 +24,39 @@ export class ResponsePath {
   readonly #headers = new HeaderBlockReader();
   /** Calls with messages that are read when they have been passed on. */
   #toRead: InterceptedCall[] = [];
-  #pendingBytes = 0;
+  #deferredBytes = 0;
 
-  constructor(
-    readonly link: Link,
-    readonly requests: RequestPath,
-  ) {}
+  constructor(readonly link: Link) {}
 
   get isInsideHeaderBlock(): boolean {
     return this.#headers.isOpen;
   }
 
-  /** What waits for hooks, in bytes. */
-  get pendingBytes(): number {
-    return this.#pendingBytes;
+  /** Bytes that wait for hooks. */
+  get deferredBytes(): number {
+    return this.#deferredBytes;
   }
 
   takeHeaders(frame: Frame): void {
     const frames = this.#headers.take(frame);
     // A block for a call that is over goes nowhere. No HPACK state is lost with it: see limitSettingsTowardsRuntime.
-    if (frames !== undefined) this.#arrive(frame.streamId, { frames });
+    if (frames !== undefined) this.#receive(frame.streamId, { frames });
   }
 
-  takeData(frame: Frame): void {
-    this.#arrive(frame.streamId, { frames: [frame] });
+  /** DATA or RST_STREAM. */
+  takeFrame(frame: Frame): void {
+    this.#receive(frame.streamId, { frames: [frame] });
   }
 
-  takeReset(frame: Frame): void {
-    this.#arrive(frame.streamId, { frames: [frame] });
+  /** Calls above the last stream were not worked on: the kubelet makes them again on its next connection. */
+  takeGoaway(frame: Frame): void {
+    this.link.toKubelet.pass(frame);
+    const lastStreamId = readUInt31(frame, 0);
+    for (const stream of [...this.link.streams.values()]) {
+      if (stream.id <= lastStreamId) continue;
+      stream.call?.endUnworked();
+      this.link.closeStream(stream);
+    }
   }
 
   /** Shows messages that were written in this turn to those who read behind the write. */
@@ -64,77 +66,72 @@ export class ResponsePath {
   }
 
   /** The runtime will not answer this call any more; `error` does, once the hooks are through with what came before. */
-  lose(stream: Stream, error: OwnError): void {
-    this.#take(stream, { lost: error });
+  failWith(stream: Stream, error: OwnError): void {
+    this.#take(stream, { error });
   }
 
-  /** The kubelet gave the call up: what waits for it goes nowhere. */
-  drop(stream: Stream): void {
-    for (const arrival of this.#takePending(stream)) this.#discard(arrival);
+  /** The call is over: what waits for a hook goes nowhere. */
+  forget(stream: Stream): void {
+    for (const part of this.#countOff(stream.response.takeDeferred())) this.#discard(part);
   }
 
-  #arrive(streamId: number, arrival: Arrival): void {
+  #receive(streamId: number, part: ResponsePart): void {
     const stream = this.link.streams.get(streamId);
-    if (stream === undefined) this.#discard(arrival);
-    else this.#take(stream, arrival);
+    if (stream === undefined) this.#discard(part);
+    else this.#take(stream, part);
   }
 
-  #take(stream: Stream, arrival: Arrival): void {
-    if (stream.isHookBusy) {
-      this.#pend(stream, arrival);
+  #take(stream: Stream, part: ResponsePart): void {
+    if (stream.response.isDeferring) {
+      this.#defer(stream, part);
       return;
     }
-    const hook = this.#observe(stream, arrival);
+    const hook = this.#observe(stream, part);
     if (hook === undefined) {
-      this.#deliver(stream, arrival);
+      this.#deliver(stream, part);
       return;
     }
-    stream.isHookBusy = true;
-    this.#pend(stream, arrival);
-    hook.then(() => this.#resume(stream)).catch(this.link.fail);
+    this.#defer(stream, part);
+    hook.then(() => this.#resume(stream)).catch(this.link.failRuntime);
   }
 
-  /** The hook has seen the first pending arrival: it passes, and the others are taken as if they came now. */
+  /** The hook has seen the first deferred part: it passes, and the others are taken as if they came now. */
   #resume(stream: Stream): void {
-    stream.isHookBusy = false;
-    const arrivals = this.#takePending(stream);
-    arrivals.forEach((arrival, position) => {
-      if (!this.link.streams.has(stream.id)) this.#discard(arrival);
-      else if (position === 0) this.#deliver(stream, arrival);
-      else this.#take(stream, arrival);
+    this.#countOff(stream.response.resume()).forEach((part, position) => {
+      if (!this.link.streams.has(stream.id)) this.#discard(part);
+      else if (position === 0) this.#deliver(stream, part);
+      else this.#take(stream, part);
     });
     this.link.endTurn();
   }
 
-  /** Something for a call that is over for the kubelet. */
-  #discard(arrival: Arrival): void {
-    if ('lost' in arrival) return;
-    const [frame] = arrival.frames;
+  /** Drops a part for a call that is over for the kubelet. */
+  #discard(part: ResponsePart): void {
+    if ('error' in part) return;
+    const [frame] = part.frames;
     if (frame.type === FrameType.data) this.#creditRuntime(payloadLength(frame));
     if (frame.type === FrameType.rstStream) this.link.toKubelet.pass(frame);
   }
 
-  #pend(stream: Stream, arrival: Arrival): void {
-    stream.pending.push(arrival);
-    this.#pendingBytes += countBytes(arrival);
+  #defer(stream: Stream, part: ResponsePart): void {
+    stream.response.defer(part);
+    this.#deferredBytes += countBytes(part);
   }
 
-  #takePending(stream: Stream): readonly Arrival[] {
-    const arrivals = stream.pending;
-    stream.pending = [];
-    for (const arrival of arrivals) this.#pendingBytes -= countBytes(arrival);
-    return arrivals;
+  #countOff(parts: readonly ResponsePart[]): readonly ResponsePart[] {
+    for (const part of parts) this.#deferredBytes -= countBytes(part);
+    return parts;
   }
 
-  /** Shows an arrival to the call's hooks. A promise when one of them has to be waited for. */
-  #observe({ call }: Stream, arrival: Arrival): Promise<void> | undefined {
-    if (call === undefined || 'lost' in arrival) return undefined;
-    const [frame] = arrival.frames;
+  /** Shows a part to the call's hooks. A promise when one of them has to be waited for. */
+  #observe({ call }: Stream, part: ResponsePart): Promise<void> | undefined {
+    if (call === undefined || 'error' in part) return undefined;
+    const [frame] = part.frames;
     if (frame.type === FrameType.rstStream) return call.endWithReset(readUInt31(frame, 0));
     const isLast = hasFlag(frame, Flag.endStream);
     if (frame.type === FrameType.headers) {
       // A decoder of its own for each block: the runtime was told not to refer to earlier ones.
-      const fields = new HpackDecoder().decode(readBlock(arrival.frames));
+      const fields = new HpackDecoder().decode(readBlock(part.frames));
       if (isLast) return call.endWithTrailers(fields);
       call.takeAnswerHeaders(fields);
       return undefined;
@@ -145,28 +142,24 @@ export class ResponsePath {
     return hook === undefined ? call.endWithTrailers([]) : hook.then(() => call.endWithTrailers([]));
   }
 
-  #deliver(stream: Stream, arrival: Arrival): void {
-    if ('lost' in arrival) {
-      this.#answerLost(stream, arrival.lost);
+  #deliver(stream: Stream, part: ResponsePart): void {
+    if ('error' in part) {
+      this.#answer(stream, part.error);
       return;
     }
-    const [frame] = arrival.frames;
-    if (frame.type === FrameType.data) advanceOver(frame, stream.answerBoundary);
-    else stream.hasAnswerBegun = true;
-    for (const part of arrival.frames) this.link.toKubelet.pass(part);
-    if (frame.type === FrameType.rstStream || hasFlag(frame, Flag.endStream)) this.#finish(stream);
+    const [first] = part.frames;
+    stream.response.notePassed(first);
+    for (const frame of part.frames) this.link.toKubelet.pass(frame);
+    if (first.type === FrameType.rstStream || hasFlag(first, Flag.endStream)) this.link.closeStream(stream);
   }
 
-  #answerLost(stream: Stream, error: OwnError): void {
-    if (stream.answerBoundary.isAtBoundary) sendError(this.link, stream, error);
-    else this.link.cutOff();
-    stream.call?.end({ origin: 'proxy', status: { code: error.code, message: error.message } });
-    this.#finish(stream);
-  }
-
-  #finish(stream: Stream): void {
-    this.requests.end(stream);
-    this.link.onStreamEnd();
+  #answer(stream: Stream, error: OwnError): void {
+    if (stream.response.isAtBoundary) stream.endWithError(this.link.toKubelet, error);
+    else {
+      this.link.truncate();
+      stream.call?.endByProxy(error);
+    }
+    this.link.closeStream(stream);
   }
 
   #creditRuntime(bytes: number): void {
@@ -174,11 +167,6 @@ export class ResponsePath {
   }
 }
 
-function countBytes(arrival: Arrival): number {
-  return 'lost' in arrival ? 0 : arrival.frames.reduce((sum, frame) => sum + frame.end - frame.start, 0);
-}
-
-function advanceOver(data: Frame, boundary: MessageBoundary): void {
-  if (hasFlag(data, Flag.padded)) boundary.advance(readContent(data));
-  else boundary.advance(data.buffer, data.start + FRAME_HEAD_BYTES, data.end);
+function countBytes(part: ResponsePart): number {
+  return 'error' in part ? 0 : part.frames.reduce((sum, frame) => sum + frame.end - frame.start, 0);
 }

@@ -8,9 +8,10 @@ export interface GrpcMessage {
   readonly bytes: Buffer;
 }
 
-/** The prefix of an uncompressed message of `length` bytes. */
-export function formatMessagePrefix(length: number): Buffer {
+/** The prefix of a message of `length` bytes. */
+export function formatMessagePrefix(length: number, isCompressed: boolean): Buffer {
   const prefix = Buffer.alloc(MESSAGE_PREFIX_BYTES);
+  if (isCompressed) prefix[0] = 1;
   prefix.writeUInt32BE(length, 1);
   return prefix;
 }

@@ -1,0 +1,195 @@
+import { formatMessagePrefix, type GrpcMessage } from '../grpc/message';
+import { MessageAssembler } from '../grpc/message-assembler';
+import { allocFrame, Flag, FrameType, payloadLength, readContent, type Frame } from '../http2/frame';
+import type { HeldBytes } from '../memory-budget';
+import { requestIsNotOneMessage, requestIsTooLong, tooMuchHeld, type OwnError } from '../proxy-errors';
+
+/** A request that is held until it is complete and decided upon. */
+interface Hold {
+  readonly assembler: MessageAssembler;
+  readonly messages: GrpcMessage[];
+  /** DATA for which the kubelet was not yet credited on this stream. */
+  uncreditedBytes: number;
+  /** The length announced, when it is over the limit; otherwise 0. */
+  tooLongBytes: number;
+}
+
+/** DATA towards the runtime that waits for its window. */
+interface Outbox {
+  readonly pieces: Buffer[];
+  leftBytes: number;
+  endStream: boolean;
+}
+
+export interface RequestLimits {
+  /** Longest message of an intercepted call. */
+  readonly maxMessageBytes: number;
+  /** Request data that are held for a decision or wait to be sent. */
+  readonly held: HeldBytes;
+  /** The memory that open calls cost, messages aside. */
+  readonly open: HeldBytes;
+}
+
+/** The request of one call. It is held while a hook decides, then sent as far as the runtime's windows allow, or it passes unseen. */
+export class RequestHalf {
+  /** The kubelet has sent all of it. */
+  hasEnded = false;
+  #hold: Hold | undefined;
+  #outbox: Outbox | undefined;
+  #heldBytes = 0;
+  #openBytes = 0;
+  #isDeciding = false;
+  #isReleased = false;
+  /** For a request that is ours: DATA sent to the runtime, and the runtime's credits for this stream. */
+  #sentBytes = 0;
+  #creditedBytes = 0;
+
+  constructor(
+    /** We, not the kubelet, send this stream's DATA: its flow control towards the runtime is ours. */
+    readonly isOurs: boolean,
+    readonly limits: RequestLimits,
+  ) {
+    if (isOurs) this.#hold = createHold(limits.maxMessageBytes);
+  }
+
+  /** Reserves memory for the call. False when open calls cost too much already. */
+  tryOpen(bytes: number): boolean {
+    if (!this.limits.open.tryTake(bytes)) return false;
+    this.#openBytes += bytes;
+    return true;
+  }
+
+  /** It waits for its end or for a decision. */
+  get isHeld(): boolean {
+    return this.#hold !== undefined;
+  }
+
+  /** Keeps a DATA frame of a held request. Returns the error that the request has to be refused with. */
+  hold(frame: Frame): OwnError | undefined {
+    const hold = this.#hold!;
+    const flowBytes = payloadLength(frame);
+    if (!this.hasEnded) hold.uncreditedBytes += flowBytes;
+    if (!this.limits.held.tryTake(flowBytes)) return tooMuchHeld;
+    this.#heldBytes += flowBytes;
+    hold.messages.push(...hold.assembler.push(readAlone(frame)));
+    if (hold.tooLongBytes > 0) return requestIsTooLong(hold.tooLongBytes, this.limits.maxMessageBytes);
+    return hold.messages.length > 1 ? requestIsNotOneMessage : undefined;
+  }
+
+  /** The message of a held request that has ended; undefined when it is not exactly one. */
+  get message(): GrpcMessage | undefined {
+    const { assembler, messages } = this.#hold!;
+    return assembler.isAtBoundary ? messages[0] : undefined;
+  }
+
+  /** What the kubelet has to be credited for DATA that is held; counted as done. */
+  takeUncredited(): number {
+    const bytes = this.#hold?.uncreditedBytes ?? 0;
+    if (bytes > 0) this.#hold!.uncreditedBytes = 0;
+    return bytes;
+  }
+
+  /** A hook decides about a message of `bytes`. It may go on after its call is over: the message counts until then. */
+  tryDecide(bytes: number): boolean {
+    if (!this.tryOpen(bytes)) return false;
+    this.#isDeciding = true;
+    return true;
+  }
+
+  /** The hook is through. */
+  endDecision(): void {
+    this.#isDeciding = false;
+    if (this.#isReleased) this.#releaseOpen();
+  }
+
+  /** The decided message replaces what is held and goes to the outbox. */
+  replace(message: Uint8Array, isCompressed: boolean): void {
+    const prefix = formatMessagePrefix(message.length, isCompressed);
+    this.#hold = undefined;
+    this.queue([prefix, Buffer.from(message.buffer, message.byteOffset, message.byteLength)], true);
+  }
+
+  /** Puts `pieces` behind what is still to be sent. */
+  queue(pieces: readonly Buffer[], endStream: boolean): void {
+    this.#outbox ??= { pieces: [], leftBytes: 0, endStream: false };
+    for (const piece of pieces) {
+      if (piece.length === 0) continue; // no window limits how many of these come
+      this.#outbox.pieces.push(piece);
+      this.#outbox.leftBytes += piece.length;
+    }
+    this.#outbox.endStream = endStream;
+  }
+
+  /** DATA waits for the runtime's window. */
+  get isQueued(): boolean {
+    return this.#outbox !== undefined;
+  }
+
+  get queuedBytes(): number {
+    return this.#outbox?.leftBytes ?? 0;
+  }
+
+  /** What the runtime lets us send on this stream; of a request that is not ours the kubelet itself keeps account. */
+  windowBytes(initialWindowBytes: number): number {
+    return this.isOurs ? initialWindowBytes + this.#creditedBytes - this.#sentBytes : Infinity;
+  }
+
+  /** The runtime lets us send `bytes` more. */
+  credit(bytes: number): void {
+    this.#creditedBytes += bytes;
+  }
+
+  /** Takes the next `bytes` out of the outbox, as a DATA frame. */
+  takeFrame(streamId: number, bytes: number): Buffer {
+    const outbox = this.#outbox!;
+    outbox.leftBytes -= bytes;
+    this.#sentBytes += bytes;
+    return takeDataFrame(streamId, outbox.pieces, bytes, outbox.leftBytes === 0 && outbox.endStream);
+  }
+
+  /** All of the outbox was sent, or the call is over. */
+  clearOutbox(): void {
+    this.#outbox = undefined;
+    this.limits.held.give(this.#heldBytes);
+    this.#heldBytes = 0;
+  }
+
+  /** The call is over. */
+  release(): void {
+    this.#isReleased = true;
+    this.#hold = undefined;
+    if (!this.#isDeciding) this.#releaseOpen();
+    this.clearOutbox();
+  }
+
+  #releaseOpen(): void {
+    this.limits.open.give(this.#openBytes);
+    this.#openBytes = 0;
+  }
+}
+
+function createHold(maxMessageBytes: number): Hold {
+  const assembler = new MessageAssembler(maxMessageBytes, (announcedBytes) => (hold.tooLongBytes = announcedBytes));
+  const hold: Hold = { assembler, messages: [], uncreditedBytes: 0, tooLongBytes: 0 };
+  return hold;
+}
+
+/** The content of a DATA frame that will be held: copied when it would keep a much larger chunk in memory. */
+function readAlone(frame: Frame): Buffer {
+  const content = readContent(frame);
+  return content.length * 2 < frame.buffer.length ? Buffer.from(content) : content;
+}
+
+/** One DATA frame with the first `bytes` of `pieces`, which are taken off. */
+function takeDataFrame(streamId: number, pieces: Buffer[], bytes: number, isLast: boolean): Buffer {
+  const frame = allocFrame(FrameType.data, isLast ? Flag.endStream : 0, streamId, bytes);
+  let at = frame.length - bytes;
+  while (at < frame.length) {
+    const piece = pieces[0]!;
+    const taken = piece.copy(frame, at);
+    at += taken;
+    if (taken === piece.length) pieces.shift();
+    else pieces[0] = piece.subarray(taken);
+  }
+  return frame;
+}
