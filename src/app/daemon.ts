@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
 import type { PodInfo } from '../core/model/events';
-import type { NodeModel } from '../core/model/node-model';
+import type { NodeView } from '../core/model/node-model';
 import { readOffline } from '../host';
 import { Aftermath } from './transaction/post-commit';
 import { AllocationBook } from './status/allocation-trace';
@@ -80,6 +80,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const link = new RuntimeLink({
       endpoint: config.criEndpoint,
       model,
+      transactor: { record: (work) => transactor.record(work) },
       log,
       signal: linkEnd.signal,
       now,
@@ -303,7 +304,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
   });
 }
 
-function describe({ topology, settings, sharedPool }: NodeModel) {
+function describe({ topology, settings, sharedPool }: NodeView) {
   return {
     cpus: topology.online.toString(),
     cores: topology.cores.length,

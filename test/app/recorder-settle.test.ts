@@ -5,6 +5,7 @@ import { CpusetdError } from '../../src/core/errors';
 import type { Container } from '../../src/core/model/container';
 import { NodeModel } from '../../src/core/model/node-model';
 import { EIGHT_CPUS, settingsWith } from '../core/transition/node-driver';
+import { recorderOf } from '../support/recorder-of';
 
 const promiseOf = (cpus: string) => ({ cpus: parseCpuList(cpus), mems: parseCpuList('') });
 
@@ -16,6 +17,7 @@ class Stage {
   readonly open: { resolve: () => void; reject: (error: unknown) => void }[] = [];
   readonly recorder = new RuntimeRecorder({
     model: this.model,
+    transactor: recorderOf(this.model),
     log: pino({ level: 'silent' }),
     signal: this.stop.signal,
     update: (id, { cpus }) => {

@@ -9,6 +9,8 @@ interface Import {
   readonly from: string;
   readonly specifier: string;
   readonly to: string | undefined;
+  /** The names that are imported or handed on; undefined where it is the whole module. */
+  readonly names?: readonly string[];
 }
 
 /** The layers that each layer may import, beside itself. Adapters do not know each other. */
@@ -51,6 +53,7 @@ export function findFaults(sources: Sources): string[] {
   return [
     ...imports.flatMap(findWrongArrow),
     ...imports.flatMap(findWrongDoor),
+    ...imports.flatMap(findSecondWriter),
     ...findCycles(imports),
     ...findMissingReadmes(sources),
     ...[...sources].flatMap(([path, text]) => (path.endsWith('.ts') ? findModuleState(path, text) : [])),
@@ -65,12 +68,17 @@ function parse(path: string, text: string): ts.SourceFile {
 function listImports(path: string, text: string, sources: Sources): Import[] {
   if (!path.endsWith('.ts')) return [];
   const imports: Import[] = [];
-  const add = (node: ts.Node | undefined): void => {
+  const add = (node: ts.Node | undefined, names?: readonly string[]): void => {
     if (node && ts.isStringLiteralLike(node))
-      imports.push({ from: path, specifier: node.text, to: resolve(path, node.text, sources) });
+      imports.push({
+        from: path,
+        specifier: node.text,
+        to: resolve(path, node.text, sources),
+        ...(names && { names }),
+      });
   };
   const visit = (node: ts.Node): void => {
-    if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) add(node.moduleSpecifier);
+    if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) add(node.moduleSpecifier, namesOf(node));
     else if (ts.isImportEqualsDeclaration(node) && ts.isExternalModuleReference(node.moduleReference))
       add(node.moduleReference.expression);
     else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal);
@@ -79,6 +87,12 @@ function listImports(path: string, text: string, sources: Sources): Import[] {
   };
   visit(parse(path, text));
   return imports;
+}
+
+function namesOf(node: ts.ImportDeclaration | ts.ExportDeclaration): readonly string[] | undefined {
+  const named = ts.isImportDeclaration(node) ? node.importClause?.namedBindings : node.exportClause;
+  if (!named || !(ts.isNamedImports(named) || ts.isNamedExports(named))) return undefined;
+  return named.elements.map(({ name, propertyName }) => (propertyName ?? name).text);
 }
 
 function isImportCall({ expression }: ts.CallExpression): boolean {
@@ -127,6 +141,16 @@ function findWrongDoor({ from, specifier, to }: Import): string[] {
   const allowed = APP_ROOMS[room];
   if (allowed === undefined) return [`${from}: ${room} is no room of app`];
   return allowed.includes(target) ? [] : [`${from}: app/${room} must not import app/${target} (${specifier})`];
+}
+
+const MODEL = 'src/core/model/node-model.ts';
+
+/** One part of the daemon changes the node: everybody else sees the model as `NodeView`, which cannot be changed. */
+function findSecondWriter({ from, to, names }: Import): string[] {
+  if (to !== MODEL || layerOf(from) === 'core' || roomOf(from) === 'transaction' || roomOf(from) === 'bootstrap')
+    return [];
+  if (names?.includes('NodeModel') === false) return [];
+  return [`${from}: only app/transaction and app/bootstrap may import NodeModel; others take NodeView`];
 }
 
 /** Each cycle once, by the file in it that comes first. Types count too: a cycle of types is one of ideas. */

@@ -26,6 +26,7 @@ test('imports point up only, nothing goes in circles, folders explain themselves
 const SOUND = {
   'src/core/README.md': '',
   'src/core/errors.ts': 'export const a = 1;',
+  'src/core/model/node-model.ts': '',
   'src/core/plan/plan.ts': "import { a } from '../errors'; export const b = a;",
   'src/nri/README.md': '',
   'src/nri/index.ts': "import net from 'node:net'; import { b } from '../core/plan/plan'; import '../../gen/nri';",
@@ -33,7 +34,9 @@ const SOUND = {
   'src/host/index.ts': "export * from '../core/errors';",
   'src/app/README.md': '',
   'src/app/alarms/alarms.ts': '',
-  'src/app/transaction/transactor.ts': "import '../alarms/alarms';",
+  'src/app/transaction/transactor.ts':
+    "import '../alarms/alarms'; import type { NodeModel, NodeView } from '../../core/model/node-model';",
+  'src/app/bootstrap.ts': "import { NodeModel } from '../core/model/node-model';",
   'src/app/daemon.ts': "const load = () => import('../nri'); export type A = import('../host').A;",
   'src/main.ts': "import './app/daemon'; declare let __VERSION__: string;",
   'gen/nri.ts': "import './other'; let state = 1;",
@@ -41,33 +44,37 @@ const SOUND = {
 };
 
 test.each`
-  name                                           | changed                                                                                  | fault
-  ${'nothing'}                                   | ${{}}                                                                                    | ${[]}
-  ${'core imports an adapter'}                   | ${{ 'src/core/errors.ts': "import '../nri';" }}                                          | ${[/core must not import nri/, /^cycle: src\/core\/errors.ts -> src\/nri\/index.ts/]}
-  ${'core imports a type of an adapter'}         | ${{ 'src/core/errors.ts': "import type { A } from '../host';" }}                         | ${[/core must not import host/, /^cycle/]}
-  ${'core imports a builtin of Node'}            | ${{ 'src/core/errors.ts': "import { join } from 'node:path';" }}                         | ${[/core imports node:path/]}
-  ${'core imports a builtin by its old name'}    | ${{ 'src/core/errors.ts': "import { join } from 'path';" }}                              | ${[/core imports path/]}
-  ${'core imports a package'}                    | ${{ 'src/core/errors.ts': "import type { Logger } from 'pino';" }}                       | ${[/core imports pino/]}
-  ${'core imports generated code'}               | ${{ 'src/core/errors.ts': "import '../../gen/nri';" }}                                   | ${[/core must not import gen/]}
-  ${'core requires something'}                   | ${{ 'src/core/errors.ts': "const fs = require('fs');" }}                                 | ${[/core imports fs/]}
-  ${'core loads something later'}                | ${{ 'src/core/errors.ts': "export const f = () => import('../host');" }}                 | ${[/core must not import host/, /^cycle/]}
-  ${'core names a type by import()'}             | ${{ 'src/core/errors.ts': "export type A = import('../host').A;" }}                      | ${[/core must not import host/, /^cycle/]}
-  ${'core hands something on'}                   | ${{ 'src/core/errors.ts': "export { x } from '../host';" }}                              | ${[/core must not import host/, /^cycle/]}
-  ${'an adapter imports another'}                | ${{ 'src/nri/index.ts': "import '../host';" }}                                           | ${[/nri must not import host/]}
-  ${'an adapter imports app'}                    | ${{ 'src/host/index.ts': "import '../app/daemon';" }}                                    | ${[/host must not import app/, /^cycle/]}
-  ${'app imports generated code'}                | ${{ 'src/app/daemon.ts': "import '../../gen/nri';" }}                                    | ${[/app must not import gen/]}
-  ${'app imports main'}                          | ${{ 'src/app/daemon.ts': "import '../main';" }}                                          | ${[/app must not import main/, /^cycle/]}
-  ${'something imports test code'}               | ${{ 'src/app/daemon.ts': "import '../../test/support';" }}                               | ${[/app must not import test/]}
-  ${'two files of one folder import each other'} | ${{ 'src/core/errors.ts': "import type { b } from './plan/plan';" }}                     | ${[/^cycle: src\/core\/errors.ts -> src\/core\/plan\/plan.ts -> src\/core\/errors.ts$/]}
-  ${'a circle over three files'}                 | ${{ 'src/core/errors.ts': "import './x';", 'src/core/x.ts': "import './plan/plan';" }}   | ${[/^cycle/]}
-  ${'a room of app imports upward'}              | ${{ 'src/app/alarms/alarms.ts': "import '../transaction/transactor';" }}                 | ${[/app\/alarms must not import app\/transaction/, /^cycle/]}
-  ${'app has a folder that is no room'}          | ${{ 'src/app/util/x.ts': "import '../alarms/alarms';" }}                                 | ${[/util is no room of app/]}
-  ${'a folder that no layer is for'}             | ${{ 'src/util/README.md': '', 'src/util/x.ts': "import '../core/errors';" }}             | ${[/util is no layer/]}
-  ${'a folder does not say what it is for'}      | ${{ 'src/state/file.ts': '' }}                                                           | ${[/src\/state: no README.md/]}
-  ${'a module keeps state'}                      | ${{ 'src/host/index.ts': 'export let count = 0;' }}                                      | ${[/module-level state \(export let count/]}
-  ${'a module keeps state the old way'}          | ${{ 'src/host/index.ts': 'var count = 0;' }}                                             | ${[/module-level state/]}
-  ${'a let inside a function is its own'}        | ${{ 'src/host/index.ts': 'export function f() { let count = 0; return ++count; }' }}     | ${[]}
-  ${'an import in a comment or a text is none'}  | ${{ 'src/core/errors.ts': "// import '../nri'\nexport const t = \"import '../nri'\";" }} | ${[]}
+  name                                           | changed                                                                                                    | fault
+  ${'nothing'}                                   | ${{}}                                                                                                      | ${[]}
+  ${'core imports an adapter'}                   | ${{ 'src/core/errors.ts': "import '../nri';" }}                                                            | ${[/core must not import nri/, /^cycle: src\/core\/errors.ts -> src\/nri\/index.ts/]}
+  ${'core imports a type of an adapter'}         | ${{ 'src/core/errors.ts': "import type { A } from '../host';" }}                                           | ${[/core must not import host/, /^cycle/]}
+  ${'core imports a builtin of Node'}            | ${{ 'src/core/errors.ts': "import { join } from 'node:path';" }}                                           | ${[/core imports node:path/]}
+  ${'core imports a builtin by its old name'}    | ${{ 'src/core/errors.ts': "import { join } from 'path';" }}                                                | ${[/core imports path/]}
+  ${'core imports a package'}                    | ${{ 'src/core/errors.ts': "import type { Logger } from 'pino';" }}                                         | ${[/core imports pino/]}
+  ${'core imports generated code'}               | ${{ 'src/core/errors.ts': "import '../../gen/nri';" }}                                                     | ${[/core must not import gen/]}
+  ${'core requires something'}                   | ${{ 'src/core/errors.ts': "const fs = require('fs');" }}                                                   | ${[/core imports fs/]}
+  ${'core loads something later'}                | ${{ 'src/core/errors.ts': "export const f = () => import('../host');" }}                                   | ${[/core must not import host/, /^cycle/]}
+  ${'core names a type by import()'}             | ${{ 'src/core/errors.ts': "export type A = import('../host').A;" }}                                        | ${[/core must not import host/, /^cycle/]}
+  ${'core hands something on'}                   | ${{ 'src/core/errors.ts': "export { x } from '../host';" }}                                                | ${[/core must not import host/, /^cycle/]}
+  ${'an adapter imports another'}                | ${{ 'src/nri/index.ts': "import '../host';" }}                                                             | ${[/nri must not import host/]}
+  ${'an adapter imports app'}                    | ${{ 'src/host/index.ts': "import '../app/daemon';" }}                                                      | ${[/host must not import app/, /^cycle/]}
+  ${'app imports generated code'}                | ${{ 'src/app/daemon.ts': "import '../../gen/nri';" }}                                                      | ${[/app must not import gen/]}
+  ${'app imports main'}                          | ${{ 'src/app/daemon.ts': "import '../main';" }}                                                            | ${[/app must not import main/, /^cycle/]}
+  ${'something imports test code'}               | ${{ 'src/app/daemon.ts': "import '../../test/support';" }}                                                 | ${[/app must not import test/]}
+  ${'two files of one folder import each other'} | ${{ 'src/core/errors.ts': "import type { b } from './plan/plan';" }}                                       | ${[/^cycle: src\/core\/errors.ts -> src\/core\/plan\/plan.ts -> src\/core\/errors.ts$/]}
+  ${'a circle over three files'}                 | ${{ 'src/core/errors.ts': "import './x';", 'src/core/x.ts': "import './plan/plan';" }}                     | ${[/^cycle/]}
+  ${'a room of app imports upward'}              | ${{ 'src/app/alarms/alarms.ts': "import '../transaction/transactor';" }}                                   | ${[/app\/alarms must not import app\/transaction/, /^cycle/]}
+  ${'another room than transaction may write'}   | ${{ 'src/app/alarms/alarms.ts': "import type { NodeModel } from '../../core/model/node-model';" }}         | ${[/only app\/transaction and app\/bootstrap may import NodeModel/]}
+  ${'it may write under another name'}           | ${{ 'src/app/alarms/alarms.ts': "import type { NodeModel as View } from '../../core/model/node-model';" }} | ${[/may import NodeModel/]}
+  ${'it takes the whole module'}                 | ${{ 'src/app/alarms/alarms.ts': "import * as model from '../../core/model/node-model';" }}                 | ${[/may import NodeModel/]}
+  ${'a room takes the view of the model'}        | ${{ 'src/app/alarms/alarms.ts': "import type { NodeView } from '../../core/model/node-model';" }}          | ${[]}
+  ${'app has a folder that is no room'}          | ${{ 'src/app/util/x.ts': "import '../alarms/alarms';" }}                                                   | ${[/util is no room of app/]}
+  ${'a folder that no layer is for'}             | ${{ 'src/util/README.md': '', 'src/util/x.ts': "import '../core/errors';" }}                               | ${[/util is no layer/]}
+  ${'a folder does not say what it is for'}      | ${{ 'src/state/file.ts': '' }}                                                                             | ${[/src\/state: no README.md/]}
+  ${'a module keeps state'}                      | ${{ 'src/host/index.ts': 'export let count = 0;' }}                                                        | ${[/module-level state \(export let count/]}
+  ${'a module keeps state the old way'}          | ${{ 'src/host/index.ts': 'var count = 0;' }}                                                               | ${[/module-level state/]}
+  ${'a let inside a function is its own'}        | ${{ 'src/host/index.ts': 'export function f() { let count = 0; return ++count; }' }}                       | ${[]}
+  ${'an import in a comment or a text is none'}  | ${{ 'src/core/errors.ts': "// import '../nri'\nexport const t = \"import '../nri'\";" }}                   | ${[]}
 `('it bites: $name', ({ changed, fault }: { changed: Record<string, string>; fault: RegExp[] }) => {
   const faults = findFaults(new Map(Object.entries({ ...SOUND, ...changed })));
   expect(faults).toHaveLength(fault.length);

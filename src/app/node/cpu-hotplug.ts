@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { Logger } from 'pino';
 import { CpuSet } from '../../core/cpuset';
-import type { NodeModel } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-model';
 import { hasCgroup, planMoves } from '../../core/plan/plan-moves';
 import { servePending } from '../../core/transition';
 import { cgroupPathOf, readOnline, readTopology, type Cgroups, type WriteOutcome } from '../../host';
@@ -9,7 +9,7 @@ import { widenPodCgroup } from '../cgroups/pod-cgroup';
 import type { Transactor } from '../transaction/transactor';
 
 export interface OnlineCpusParts {
-  readonly model: NodeModel;
+  readonly model: NodeView;
   readonly transactor: Transactor;
   readonly cgroups: Cgroups;
   /** Whether cgroups are written here. */

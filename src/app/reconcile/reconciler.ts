@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { samePromise, type Container, type CpuPromise } from '../../core/model/container';
 import { takeKnown } from '../../core/model/known-before';
 import { namesIn } from '../../core/model/names-of';
-import type { NodeModel } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-model';
 import { hasCgroup, planMoves } from '../../core/plan/plan-moves';
 import { planQuotas, type QuotaStep } from '../../core/plan/plan-quotas';
 import {
@@ -34,7 +34,7 @@ import type { Transactor } from '../transaction/transactor';
 import type { VerdictBook } from '../status/verdict-store';
 
 export interface ReconcilerParts {
-  readonly model: NodeModel;
+  readonly model: NodeView;
   readonly transactor: Transactor;
   readonly cgroups: Cgroups;
   /** Whether cgroups are written here; else the runtime is asked to. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { HealthState } from '../../admin/health-state';
 import type { Connection } from '../../admin/model/status';
-import type { NodeModel } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-model';
 import type { Cgroups } from '../../host';
 import type { Config } from '../config';
 import type { GapKeeper } from '../status/gap-tracker';
@@ -34,7 +34,7 @@ export interface AttachmentFacts {
 /** What every way of attaching gets of the daemon. */
 export interface AttachmentParts {
   readonly config: Config;
-  readonly model: NodeModel;
+  readonly model: NodeView;
   readonly transactor: Transactor;
   readonly cgroups: Cgroups;
   readonly link: RuntimeLink;

@@ -2,13 +2,16 @@ import type { Logger } from 'pino';
 import { samePromise, type Container, type CpuPromise } from '../../core/model/container';
 import type { RuntimeEvent } from '../../core/model/events';
 import { namesIn } from '../../core/model/names-of';
-import type { NodeModel } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-model';
 import { hasCgroup } from '../../core/plan/plan-moves';
+import { beginOwnUpdate, endOwnUpdate } from '../../core/transition';
 import { EarliestTimer } from '../../net/earliest-timer';
 import { logFault } from '../alarms/faults';
+import type { Transactor } from '../transaction/transactor';
 
 export interface RecorderParts {
-  readonly model: NodeModel;
+  readonly model: NodeView;
+  readonly transactor: Pick<Transactor, 'record'>;
   /** Writes a container's cpuset into the runtime's record (CRI UpdateContainerResources). Rejects when it could not. */
   readonly update: (containerId: string, promise: CpuPromise, signal: AbortSignal) => Promise<void>;
   readonly log: Logger;
@@ -217,16 +220,15 @@ export class RuntimeRecorder {
   }
 
   private async write(container: Container, promise: CpuPromise): Promise<unknown> {
-    const { model, update, signal } = this.parts;
-    const { id, promise: _promise, told, ...rest } = container;
+    const { model, transactor, update, signal } = this.parts;
+    const { id, recorded: before } = container;
     const startMs = performance.now();
     let failure: unknown;
-    // The runtime writes the cgroup too. Until it has answered nobody knows which cpuset is there: any move has to be made.
-    if (!samePromise(told, promise)) model.apply({ kind: 'put-container', container: { id, promise, ...rest } });
+    transactor.record((draft) => beginOwnUpdate(draft, id, promise));
     try {
       await update(id, promise, signal);
       this.failures.delete(id);
-      this.noteWritten(id, promise, container.recorded);
+      transactor.record((draft) => endOwnUpdate(draft, id, { promise, before }));
     } catch (error) {
       failure = error;
       if (signal.aborted || !model.containers.has(id)) this.failures.delete(id);
@@ -242,19 +244,6 @@ export class RuntimeRecorder {
       this.startDue();
     });
     return failure;
-  }
-
-  /** The runtime has written what it was asked, or what we answered when it asked back while that passed through it. */
-  private noteWritten(containerId: string, promise: CpuPromise, before: CpuPromise | undefined): void {
-    const { model } = this.parts;
-    const now = model.containers.get(containerId);
-    if (!now) return;
-    const { recorded, ...rest } = now;
-    // The promise may have changed and changed back since the answer: then nobody knows what the record says.
-    const isSure = recorded === before || samePromise(recorded, promise);
-    // A promise that was made meanwhile was carried out by other means, or will be.
-    const arrived = isSure && samePromise(now.promise, promise) && { told: promise };
-    model.apply({ kind: 'put-container', container: { ...rest, ...(isSure && { recorded: promise }), ...arrived } });
   }
 
   private noteFailure(container: Container, { cpus }: CpuPromise, error: unknown): void {

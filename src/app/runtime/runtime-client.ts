@@ -2,16 +2,18 @@ import type { Logger } from 'pino';
 import type { Connection } from '../../admin/model/status';
 import { CpusetdError } from '../../core/errors';
 import type { CpuPromise } from '../../core/model/container';
-import type { NodeModel } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-model';
 import type { RuntimeListing } from '../../core/transition';
 import type { CallOptions, CriClient } from '../../cri/client';
 import { explainCriTrouble } from './explain-cri-error';
+import type { Transactor } from '../transaction/transactor';
 import { RuntimeRecorder } from './record-sync';
 
 export interface RuntimeLinkParts {
   /** The runtime's CRI socket; undefined = off. */
   readonly endpoint: string | undefined;
-  readonly model: NodeModel;
+  readonly model: NodeView;
+  readonly transactor: Pick<Transactor, 'record'>;
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly now: () => string;
@@ -37,11 +39,12 @@ export class RuntimeLink {
   private current: Connection;
 
   constructor(private readonly parts: RuntimeLinkParts) {
-    const { model, log, signal, now, isBusy, isMaking, onUpdateFailed } = parts;
+    const { model, transactor, log, signal, now, isBusy, isMaking, onUpdateFailed } = parts;
     const off = parts.endpoint === undefined;
     this.current = { state: off ? 'off' : 'connecting', since: now(), reason: '' };
     this.recorder = new RuntimeRecorder({
       model,
+      transactor,
       log,
       signal,
       ...(isBusy && { isBusy }),

@@ -1,11 +1,11 @@
-import type { NodeModel } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-model';
 import { planMoves } from '../../core/plan/plan-moves';
 import { hasPending, servePending } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
 import type { Transactor } from './transactor';
 
 export interface PendingLineParts {
-  readonly model: NodeModel;
+  readonly model: NodeView;
   readonly transactor: Pick<Transactor, 'change'>;
   readonly faults: Faults;
   readonly signal: AbortSignal;

@@ -208,6 +208,20 @@ export class Transactor {
     for (const { fault } of decided) if (fault) throw fault.error;
   }
 
+  /**
+   * Takes in a fact about what the runtime has applied. It changes no promise, so nothing is saved, moved or reported. Throws what `work`
+   * throws; then nothing has changed.
+   */
+  record(work: (draft: Draft) => void): void {
+    const draft = new Draft(this.parts.model, this.parts.now());
+    try {
+      work(draft);
+    } catch (error) {
+      draft.rollback();
+      throw error;
+    }
+  }
+
   /** Tries again after a save that failed, also where nothing is left to write: so it is known when the disk takes state. */
   saveAgain(): void {
     if (this.unsaved || this.failing) this.save();

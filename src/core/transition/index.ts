@@ -9,6 +9,7 @@ export { entitledBySpec } from './entitled-by-spec';
 export { answerTo, handle, planTogether } from './handle';
 export type { Outcome } from './handle';
 export { nameKept } from './name-kept';
+export { beginOwnUpdate, endOwnUpdate } from './own-update';
 export { hasPending, servePending } from './pass-on';
 export { snapshotFor } from './placement';
 export { reconcile } from './reconcile';

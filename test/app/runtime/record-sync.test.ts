@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { RuntimeRecorder } from '../../../src/app/runtime/record-sync';
 import type { RuntimeEvent } from '../../../src/core/model/events';
 import { NodeDriver } from '../../core/transition/node-driver';
+import { recorderOf } from '../../support/recorder-of';
 
 const delay = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
@@ -50,6 +51,7 @@ async function stageOf(history: string): Promise<Stage> {
   const making = new Set<string>();
   const recorder = new RuntimeRecorder({
     model: node.model,
+    transactor: recorderOf(node.model),
     update: runtime.update,
     log: pino({ level: 'debug' }, { write: (line) => logged.push(line) }),
     signal: stop.signal,

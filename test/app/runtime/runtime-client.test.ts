@@ -23,6 +23,7 @@ function link() {
   return new RuntimeLink({
     endpoint: join(folder, 'cri.sock'),
     model: new NodeDriver().model,
+    transactor: { record: () => undefined },
     log: pino({ level: 'silent' }),
     signal: stop.signal,
     now: () => '2026-01-01T00:00:00Z',

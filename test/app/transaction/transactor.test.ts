@@ -6,7 +6,7 @@ import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../../src/co
 import { NodeModel } from '../../../src/core/model/node-model';
 import { planMoves } from '../../../src/core/plan/plan-moves';
 import type { NodeEvent } from '../../../src/core/model/pod-event';
-import { reconcile, type DomainEvent } from '../../../src/core/transition';
+import { reconcile, type DomainEvent, type Draft } from '../../../src/core/transition';
 import { toNews } from '../../../src/app/apiserver/to-pod-event';
 import { createRandom, type Random } from '../../support/random';
 import { specOf } from '../../support/spec-of';
@@ -643,4 +643,32 @@ test('the log does not say pinned of what could not be saved', () => {
   stage.diskIsFull = true;
   stage.handle(create('p', 'a', 2));
   expect([stage.logged, stage.noted]).toEqual([['state could not be saved'], ['refused']]);
+});
+
+describe('given a fact about what the runtime has applied', () => {
+  const withRecord = (stage: Stage) => stage.model.containers.get('p/a')?.recorded?.cpus.toString();
+  const forget = (draft: Draft): void => {
+    const { recorded: _recorded, ...rest } = draft.model.containers.get('p/a')!;
+    draft.put({ kind: 'put-container', container: rest });
+  };
+
+  test('it is taken in, and nothing is saved, moved or reported', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    expect(withRecord(stage)).toBe('1,5');
+    stage.effects.length = 0;
+    stage.transactor.record(forget);
+    expect([withRecord(stage), stage.effects]).toEqual([undefined, ['decide']]);
+  });
+
+  test('that can not be taken in, nothing of it remains', () => {
+    const stage = new Stage();
+    stage.handle(create('p', 'a', 2));
+    const fail = (draft: Draft): void => {
+      forget(draft);
+      throw new Error('a fault of our own');
+    };
+    expect(() => stage.transactor.record(fail)).toThrow('a fault of our own');
+    expect(withRecord(stage)).toBe('1,5');
+  });
 });
