@@ -1,4 +1,4 @@
-import type { AllocationStep } from '../allocation/allocation-step';
+import type { AllocationStep } from '../allocation';
 import type { Remark } from '../annotations/annotation';
 import type { CpuSet } from '../cpuset';
 import type { Placement } from '../model/container';

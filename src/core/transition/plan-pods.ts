@@ -1,4 +1,4 @@
-import type { AllocationStep } from '../allocation/allocation-step';
+import type { AllocationStep } from '../allocation';
 import { compareTexts } from '../compare-texts';
 import { CpuSet } from '../cpuset';
 import { sharesOfMilli, sumPodCpus } from '../inference';
