@@ -1,6 +1,4 @@
-import { hashFnv1a } from './fnv1a';
-import { printData, printV1, printV2, printV3 } from './printed-form';
-import { sortByBytes } from './sort-by-bytes';
+import { hashFnv1a, printData, printV1, printV2, printV3, sortByBytes } from './go-spew';
 import type { KubeletState, KubeletStateV1 } from './state';
 
 /** Writes the state as a kubelet of that format does, byte for byte: compact, keys sorted, no newline at the end. */

@@ -1,7 +1,6 @@
 import { CpuListError, MAX_CPU_ID, parseCpuRanges, type CpuRange } from '../../core/cpuset';
-import { hashFnv1a } from './fnv1a';
 import { GoShapeError, readGoObject, type GoObject } from './go-json';
-import { printData, printV1, printV2, printV3, type GoCheckpoint } from './printed-form';
+import { hashFnv1a, printData, printV1, printV2, printV3, type GoCheckpoint } from './go-spew';
 import type { KubeletState, KubeletStateV1 } from './state';
 
 /**

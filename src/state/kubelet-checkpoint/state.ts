@@ -1,6 +1,3 @@
-/** The layouts of the kubelet's file; see the README for which kubelet writes which. */
-export type KubeletFormat = 'v1' | 'v2' | 'v3' | 'v4';
-
 /** What the kubelet's CPU manager remembers, formats v2 to v4. CPU lists are as written in the file, not canonical. */
 export interface KubeletState {
   /** `none` or `static`. */
