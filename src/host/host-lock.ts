@@ -46,13 +46,13 @@ export type HostLockOutcome =
  * Throws HostLockError when the directory cannot be had (`openOwnDirectory`) or there is no `flock` command.
  */
 export function acquireHostLock(path: string): HostLockOutcome {
-  const dir = dirname(resolve(path));
-  const { fd, warnings } = openOwnDirectory(dir);
+  const directory = dirname(resolve(path));
+  const { fd, warnings } = openOwnDirectory(directory);
   let isAcquired = false;
   try {
-    if (tryFlock(dir, [fd]) !== undefined) {
+    if (tryFlock(directory, [fd]) !== undefined) {
       const holderPid = readNote(path);
-      const because = `${dir} is locked by ${describe(holderPid)}; two cpusetd can't share a state directory: stop that one first`;
+      const because = `${directory} is locked by ${describe(holderPid)}; two cpusetd can't share a state directory: stop that one first`;
       return { kind: 'held', holderPid, because };
     }
     replaceNote(path);
@@ -68,15 +68,17 @@ export function acquireHostLock(path: string): HostLockOutcome {
  * runtime's sockets is known by (`identifySocket`). Waits for nobody but the command that locks, a few milliseconds in which
  * other things can be done.
  *
- * @param dir holds the lock files, which stay when they are not locked. Every cpusetd of the host must be given the same.
+ * @param directory holds the lock files, which stay when they are not locked. Every cpusetd of the host must be given the same.
  *
  * Rejects with HostLockError when the directory or a file in it cannot be had, or there is no `flock` command.
  */
-export async function acquireRuntimeLocks(dir: string, sockets: readonly string[]): Promise<HostLockOutcome> {
-  const { fd: dirFd, warnings } = openOwnDirectory(dir);
-  closeSync(dirFd);
+export async function acquireRuntimeLocks(directory: string, sockets: readonly string[]): Promise<HostLockOutcome> {
+  const { fd: directoryFd, warnings } = openOwnDirectory(directory);
+  closeSync(directoryFd);
   const socketOf = new Map(
-    sockets.flatMap((socket) => identifySocket(socket).map((name) => [join(dir, fileNameOf(name)), socket] as const)),
+    sockets.flatMap((socket) =>
+      identifySocket(socket).map((name) => [join(directory, fileNameOf(name)), socket] as const),
+    ),
   );
   // Everybody takes them in one order: of daemons that start at the same time, one gets all that it needs.
   const paths = [...socketOf.keys()].sort();
@@ -84,7 +86,7 @@ export async function acquireRuntimeLocks(dir: string, sockets: readonly string[
   let isAcquired = false;
   try {
     for (const path of paths) fds.push(openLockFile(path));
-    const heldAt = await tryFlockBeside(dir, fds);
+    const heldAt = await tryFlockBeside(directory, fds);
     if (heldAt !== undefined) {
       const path = paths[heldAt]!;
       const holderPid = readNote(path);

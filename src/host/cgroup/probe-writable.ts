@@ -14,8 +14,8 @@ export type Writability = { readonly writable: true } | { readonly writable: fal
  * without any child the root directory is asked.
  */
 export function probeWritable(cpusetRoot: string): Writability {
-  for (const folder of listChildren(cpusetRoot)) {
-    const path = join(cpusetRoot, folder, 'cpuset.cpus');
+  for (const directory of listChildren(cpusetRoot)) {
+    const path = join(cpusetRoot, directory, 'cpuset.cpus');
     const errno = errnoOfTrying(() => closeSync(openSync(path, 'r+')));
     // Cgroups come and go, and version 2 has some without the controller: neither says anything about writing.
     if (errno !== 'ENOENT' && errno !== 'ENODEV') return toWritability(path, errno);
@@ -28,9 +28,9 @@ export function probeWritable(cpusetRoot: string): Writability {
 
 /** The kubelet's first. */
 function listChildren(cpusetRoot: string): string[] {
-  const folders = readdirSync(cpusetRoot, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const directories = readdirSync(cpusetRoot, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const isKubelets = (name: string): number => Number(name.startsWith('kubepods'));
-  return folders.map(({ name }) => name).sort((a, b) => isKubelets(b) - isKubelets(a));
+  return directories.map(({ name }) => name).sort((a, b) => isKubelets(b) - isKubelets(a));
 }
 
 function errnoOfTrying(action: () => void): string | undefined {

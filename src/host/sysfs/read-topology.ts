@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { CpuSet } from '../../core/cpuset';
 import { buildTopology, type CpuInfo, type Topology } from '../../core/topology';
-import { parseInteger, parseList, readOptional, readText } from './read-file';
+import { parseInteger, parseList, readOptional, readText, SysfsError } from './read-file';
 import { readNodes } from './read-nodes';
-import { readOnline } from './read-online';
+import { readOnline } from './online';
 import { readUncoreCaches } from './read-uncore-caches';
-import { SysfsError } from './sysfs-error';
 
 const ATTEMPTS = 3;
 
@@ -78,11 +77,11 @@ function readCores(cpuRoot: string, online: CpuSet): Map<number, number> {
 }
 
 /** `thread_siblings_list` is the name of `core_cpus_list` before Linux 5.3. */
-function readSiblings(folder: string): { readonly path: string; readonly text: string } {
-  const path = join(folder, 'core_cpus_list');
+function readSiblings(directory: string): { readonly path: string; readonly text: string } {
+  const path = join(directory, 'core_cpus_list');
   const text = readOptional(path);
   if (text !== undefined) return { path, text };
-  const oldPath = join(folder, 'thread_siblings_list');
+  const oldPath = join(directory, 'thread_siblings_list');
   return { path: oldPath, text: readText(oldPath) };
 }
 

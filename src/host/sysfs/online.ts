@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import type { CpuSet } from '../../core/cpuset';
-import { parseList, readText } from './read-file';
-import { SysfsError } from './sysfs-error';
+import { CpuSet } from '../../core/cpuset';
+import { parseList, readOptional, readText, SysfsError } from './read-file';
 
 /**
  * The CPUs that the kernel can run on now. One small file: cheap enough to be asked every second, which is how
@@ -12,4 +11,11 @@ export function readOnline(sysfsRoot: string): CpuSet {
   const online = parseList(path, readText(path));
   if (online.isEmpty) throw new SysfsError(path, { found: 'the list is empty', rule: 'at least one CPU is online' });
   return online;
+}
+
+/** CPUs that the machine has and the kernel does not use now; empty where it does not tell. Throws SysfsError. */
+export function readOffline(sysfsRoot: string, online: CpuSet): CpuSet {
+  const path = join(sysfsRoot, 'devices/system/cpu/present');
+  const text = readOptional(path);
+  return text === undefined ? CpuSet.empty : parseList(path, text).minus(online);
 }
