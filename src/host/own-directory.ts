@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { meaningOf, systemCodeOf } from '../core/system-errors';
 import { makeDirectoryDurably, nodeFsOps } from '../state';
 
-/** What keeps us from guarding the node could not be had. The message says what is missing. */
+/** A lock or a directory that the daemon needs is not available. The message says which. */
 export class HostLockError extends Error {
   override readonly name = 'HostLockError';
 }
@@ -18,12 +18,12 @@ const WRITABLE_BY_OTHERS = 0o022;
 const STICKY = 0o1000;
 
 /**
- * Opens a directory that nobody else may write to; makes it (mode 0700) when it is missing. What others can write in there
- * they can replace: the lock, the state, the names of both.
+ * Opens a directory that nobody else may write to; makes it (mode 0700) when it is missing. Others who can write in it could
+ * replace the lock and the state.
  *
- * One of ours that others may write to is closed to them and told as a warning: refusing would take the node away at an
- * upgrade. One that is shared by purpose (sticky, like /tmp or a new tmpfs) is told and left as it is: others can't replace
- * files of ours in it. Throws HostLockError for a foreign owner, and where there is no directory to be had.
+ * A directory of ours that others may write to is closed to them, with a warning: a refusal would take the node out of service at
+ * an upgrade. A directory that is shared on purpose (sticky, like /tmp or a new tmpfs) gets a warning and is left as it is: others
+ * can't replace our files in it. Throws HostLockError for a foreign owner, and when the directory can't be made or opened.
  */
 export function openOwnDirectory(path: string): OwnDirectory {
   const directory = resolve(path);

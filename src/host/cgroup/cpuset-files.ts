@@ -15,9 +15,9 @@ import { TreeTime } from './tree-time';
 export type CpusReading =
   | {
       readonly kind: 'found';
-      /** As configured. Empty on version 2 means: whatever the parent has. */
+      /** The configured CPUs. Empty on version 2: those of the parent. */
       readonly cpus: CpuSet;
-      /** Where tasks may really run. */
+      /** The CPUs that the kernel allows. */
       readonly effectiveCpus: CpuSet;
     }
   | Gone

@@ -3,8 +3,8 @@ import { CpuSet } from '../../core/cpuset';
 import { parseList, readOptional, readText, SysfsError } from './read-file';
 
 /**
- * The CPUs that the kernel can run on now. One small file: cheap enough to be asked every second, which is how
- * hotplug is noticed (sysfs reports no changes through inotify). Throws SysfsError.
+ * The online CPUs. The file is small enough to be read every second, which is how hotplug is noticed (sysfs reports no changes
+ * through inotify). Throws SysfsError.
  */
 export function readOnline(sysfsRoot: string): CpuSet {
   const path = join(sysfsRoot, 'devices/system/cpu/online');
@@ -13,7 +13,7 @@ export function readOnline(sysfsRoot: string): CpuSet {
   return online;
 }
 
-/** CPUs that the machine has and the kernel does not use now; empty where it does not tell. Throws SysfsError. */
+/** CPUs of the machine that are not online; empty when the kernel does not list them. Throws SysfsError. */
 export function readOffline(sysfsRoot: string, online: CpuSet): CpuSet {
   const path = join(sysfsRoot, 'devices/system/cpu/present');
   const text = readOptional(path);

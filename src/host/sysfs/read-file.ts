@@ -1,7 +1,7 @@
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import { readBounded } from '../../state';
 
-/** What sysfs says about the machine cannot be read or contradicts itself. The message names path, what was read, rule and remedy. */
+/** A sysfs file can't be read or contradicts another. The message names path, content, rule and remedy. */
 export class SysfsError extends Error {
   override readonly name = 'SysfsError';
 
@@ -59,7 +59,7 @@ export function parseInteger(path: string, text: string, min: number): number {
   return value;
 }
 
-/** The text as it is quoted in a message: one line, bounded. */
+/** Quotes the text for a message: one line, bounded. */
 export function quote(text: string): string {
   const line = text.trim();
   return JSON.stringify(line.length <= 60 ? line : `${line.slice(0, 57)}...`);

@@ -11,9 +11,8 @@ const ATTEMPTS = 3;
 /**
  * Reads the machine from sysfs.
  *
- * Core ids are the lowest online CPU of the core (the kernel's core_id repeats in every socket and die), socket ids
- * the kernel's (0 where it does not know), node ids the kernel's (0 without NUMA). CPUs that are offline have no
- * topology in sysfs and do not occur.
+ * The id of a core is its lowest online CPU (the kernel's core_id repeats in every socket and die). Socket and node ids are the
+ * kernel's; they are 0 when the socket is unknown, and without NUMA. Offline CPUs have no topology in sysfs and are left out.
  *
  * Throws SysfsError when a file is missing, malformed or contradicts another.
  */
@@ -24,7 +23,7 @@ export function readTopology({ sysfsRoot }: { readonly sysfsRoot: string }): Top
       const topology = readOnce(sysfsRoot, online);
       if (attempt === ATTEMPTS || readOnline(sysfsRoot).equals(online)) return topology;
     } catch (error) {
-      // A CPU that goes offline while we read takes its files with it: that is no fault of the machine.
+      // The files of a CPU that goes offline meanwhile disappear: that is no fault of the machine.
       if (attempt === ATTEMPTS || readOnline(sysfsRoot).equals(online)) throw error;
     }
   }
@@ -85,7 +84,7 @@ function readSiblings(directory: string): { readonly path: string; readonly text
   return { path: oldPath, text: readText(oldPath) };
 }
 
-/** The package of each CPU. Some ARM machines and VMs say -1, "unknown": one socket, then, with id 0. */
+/** The package of each CPU. Some ARM machines and VMs have -1, "unknown": they get one socket with id 0. */
 function readSockets(cpuRoot: string, online: CpuSet): Map<number, number> {
   const socketOf = new Map<number, number>();
   for (const cpu of online) {

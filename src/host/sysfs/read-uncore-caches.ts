@@ -7,16 +7,16 @@ const MAX_INDEXES = 10;
 
 interface Group {
   readonly cpus: CpuSet;
-  /** The kernel's id of the cache, or the socket's id; undefined where the kernel gives none. */
+  /** The kernel's id of the cache, or the socket's id; undefined when the kernel has none. */
   readonly id: number | undefined;
 }
 
 /**
  * The uncore cache of each CPU: the group that shares one L3, or what is left of the socket for CPUs without L3.
  *
- * Groups are told apart by the CPUs that share them, not by the kernel's cache id: some virtual machines give every
- * core an id of its own for the same cache. Ids are the kernel's if these are different for all groups, so that they
- * stay when a CPU goes offline; else the lowest online CPU of each group.
+ * CPUs that share a cache form a group; the kernel's cache id does not decide, since some virtual machines give every core its own
+ * id for the same cache. The id of a group is the kernel's if that is different for all groups, so that it stays when a CPU goes
+ * offline; else it is the lowest online CPU of the group.
  */
 export function readUncoreCaches(
   cpuRoot: string,
@@ -28,7 +28,7 @@ export function readUncoreCaches(
   const withoutL3 = new Map<number, number[]>();
   let indexHint = 3;
   for (const cpu of online) {
-    // One CPU answers for all that share its cache: a thousand CPUs would be a thousand directories else.
+    // One CPU has the answer for all that share its cache; otherwise a thousand CPUs would be a thousand directories.
     if (grouped.has(cpu)) continue;
     const cacheDirectory = join(cpuRoot, `cpu${cpu}/cache`);
     const index = findL3(cacheDirectory, indexHint);

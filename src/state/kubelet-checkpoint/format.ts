@@ -66,7 +66,7 @@ function toMap<T>(map: ReadonlyMap<string, T>, toJson: (value: T) => string): st
   return toObject(sortByBytes(map).map(([key, value]) => field(key, toJson(value))));
 }
 
-/** A text as Go's encoding/json writes it: HTML's special characters and U+2028, U+2029 are escaped as well. */
+/** A text as Go's encoding/json writes it, with HTML's special characters and U+2028, U+2029 escaped too. */
 function toGoJson(text: string): string {
   const wellFormed = text.replace(/\p{Surrogate}/gu, '\ufffd');
   return JSON.stringify(wellFormed).replace(

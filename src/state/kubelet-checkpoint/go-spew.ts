@@ -1,8 +1,8 @@
 import { parseCpuList } from '../../core/cpuset';
 
 /**
- * The structure as the kubelet has it in memory. `null` stands for Go's nil map, which only a JSON `null` leads to and
- * which prints differently from an empty one.
+ * The kubelet's structure in memory. `null` stands for Go's nil map, which only a JSON `null` produces and which prints
+ * differently from an empty map.
  */
 export interface GoCheckpoint {
   readonly policyName: string;
@@ -20,12 +20,12 @@ export interface GoCheckpointV1 {
 
 type GoMap<T> = ReadonlyMap<string, T> | null;
 
-/** A printed form, piece by piece: it can be many times as long as the file, and is hashed without being put together. */
+/** A printed form in pieces: it can be many times as long as the file, so the pieces are hashed without being joined. */
 export type Printed = Iterable<string>;
 
 /**
- * The text whose hash is the checksum: what go-spew prints with `%#v`, keys sorted, checksum field 0.
- * Strings stand raw, without quotes or escapes. `typeName` is `CPUManagerCheckpoint` in what releases write.
+ * The text whose hash is the checksum: the output of go-spew with `%#v`, keys sorted, checksum field 0.
+ * Strings are raw, without quotes or escapes. `typeName` is `CPUManagerCheckpoint` in files of releases.
  */
 export function* printV1(checkpoint: GoCheckpointV1): Printed {
   yield printHead('CPUManagerCheckpoint', checkpoint);
