@@ -9,15 +9,15 @@ import { MAX_SOCKET_PATH_BYTES } from './connect-unix';
 
 /**
  * The finding at the path of a unix socket: `live` a process listens, `stale` its process is gone, `denied` we may not open it,
- * `foreign` a file of another kind.
+ * `not-a-socket` a file of another kind.
  */
-export type SocketPresence = 'absent' | 'live' | 'stale' | 'denied' | 'foreign';
+export type SocketPresence = 'absent' | 'live' | 'stale' | 'denied' | 'not-a-socket';
 
 /** Finds out by connecting: the file alone does not show whether a process listens. */
 export async function probeSocket(path: string): Promise<SocketPresence> {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return 'absent';
-  if (!stats.isSocket()) return 'foreign';
+  if (!stats.isSocket()) return 'not-a-socket';
   return new Promise((resolve) => {
     const socket = connect(path);
     socket.once('connect', () => {
@@ -52,31 +52,31 @@ export async function claimSocket(path: string, listen: (path: string) => Promis
       `can't listen on ${path}: the path is too long for a socket; use a shorter one`,
     );
   }
-  let made: Made;
+  let created: FileId;
   try {
     refuseTaken(path, await probeSocket(path));
     makeWithParents(parent, 0o755);
-    const folder = mkdtempSync(`${parent}/.`);
+    const directory = mkdtempSync(`${parent}/.`);
     try {
-      const bound = join(folder, 's');
+      const bound = join(directory, 's');
       await listen(bound);
       chmodSync(bound, 0o600);
-      made = lstatSync(bound);
-      await putInPlace(bound, path, join(folder, 'before'));
+      created = lstatSync(bound);
+      await putInPlace(bound, path, join(directory, 'before'));
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     }
   } catch (error) {
     throw error instanceof CpusetdError ? error : inTheWay(path, error);
   }
-  const { dev, ino } = made;
+  const { dev, ino } = created;
   return () => {
     const there = lstatSync(path, { throwIfNoEntry: false });
     if (there?.ino === ino && there.dev === dev) rmSync(path, { force: true });
   };
 }
 
-interface Made {
+interface FileId {
   readonly dev: number;
   readonly ino: number;
 }
@@ -87,7 +87,7 @@ function refuseTaken(path: string, presence: SocketPresence): void {
       'ALREADY_EXISTS',
       `can't listen on ${path}: another process answers there; stop it, or choose another path`,
     );
-  if (presence === 'foreign')
+  if (presence === 'not-a-socket')
     throw new CpusetdError(
       'FAILED_PRECONDITION',
       `can't listen on ${path}: a file that is no socket is there; remove it, or choose another path`,
