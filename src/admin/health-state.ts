@@ -6,7 +6,7 @@ export const HEALTH_SERVICES = ['', 'cpusetd.v1.CpuManager', 'nri', 'cri', 'kube
 export type HealthService = (typeof HEALTH_SERVICES)[number];
 export type ServingStatus = 'SERVING' | 'NOT_SERVING';
 
-/** What is serving, and who wants to know. Everything is NOT_SERVING until it is set. */
+/** The health of each service, and its watchers. Every service is NOT_SERVING until it is set. */
 export class HealthState {
   private readonly statusByService = new Map<string, ServingStatus>(
     HEALTH_SERVICES.map((service) => [service, 'NOT_SERVING']),
@@ -18,14 +18,14 @@ export class HealthState {
     return this.statusByService.get(service);
   }
 
-  /** Tells the listeners only when it differs from before. */
+  /** Calls the listeners when it differs from before. */
   set(service: HealthService, status: ServingStatus): void {
     if (this.statusByService.get(service) === status) return;
     this.statusByService.set(service, status);
     this.changes.emit(`service:${service}`, status);
   }
 
-  /** Everything stops serving: the first step of a shutdown. */
+  /** Sets every service to NOT_SERVING: the first step of a shutdown. */
   setAllNotServing(): void {
     for (const service of HEALTH_SERVICES) this.set(service, 'NOT_SERVING');
   }

@@ -1,4 +1,4 @@
-/** gRPC's status names; what became of a request, in the words that go over every wire. */
+/** gRPC's status names. */
 export type ErrorCode =
   | 'CANCELLED'
   | 'UNKNOWN'
@@ -17,7 +17,7 @@ export type ErrorCode =
   | 'DATA_LOSS'
   | 'UNAUTHENTICATED';
 
-/** A broken promise with a code. The message is written for the operator and may leave the process; the cause may not. */
+/** An error with a gRPC status. The message is for the operator and may leave the process; the cause may not. */
 export class CpusetdError extends Error {
   override readonly name = 'CpusetdError';
 
@@ -35,7 +35,7 @@ export interface ErrorStatus {
   readonly message: string;
 }
 
-/** What the outside may know of an error. Of one that is not ours nothing of its text is told. */
+/** The status that may leave the process. The text of an error that is not ours may not. */
 export function toErrorStatus(error: unknown): ErrorStatus {
   if (error instanceof CpusetdError) return { code: error.code, message: error.message };
   return { code: 'INTERNAL', message: 'internal error; see the log of cpusetd' };

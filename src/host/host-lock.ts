@@ -24,7 +24,7 @@ export { HostLockError } from './own-directory';
 export interface HostLock {
   /** Directories that were open to others, for the log. */
   readonly warnings: readonly string[];
-  /** Gives the lock back; harmless when done twice. The kernel does it too when the process ends, however it ends. */
+  /** Releases the lock; harmless when called twice. The kernel also releases it when the process ends. */
   release(): void;
 }
 
@@ -32,27 +32,27 @@ export type HostLockOutcome =
   | { readonly kind: 'acquired'; readonly lock: HostLock }
   | {
       readonly kind: 'held';
-      /** As the holder wrote it: a number of its own PID namespace. */
+      /** The pid that the holder wrote, of its own PID namespace. */
       readonly holderPid: number | undefined;
       readonly because: string;
     };
 
 /**
- * Takes the lock that keeps a second writer off a state directory, or says who has it. Never waits.
+ * Takes the lock that keeps a second writer off a state directory, or names its holder. Never waits.
  *
- * What is locked is the directory of `path`: that can be opened and locked where nothing can be written, too, and it is
- * the same thing before and after a file system is made writable again. The file at `path` is a note of who has it.
+ * The lock is on the directory of `path`: a directory can be locked on a read-only file system too, and stays the same when the
+ * file system becomes writable. The file at `path` has the pid of the holder.
  *
- * Throws HostLockError when the directory cannot be had (`openOwnDirectory`) or there is no `flock` command.
+ * Throws HostLockError when the directory cannot be opened (`openOwnDirectory`) or there is no `flock` command.
  */
 export function acquireHostLock(path: string): HostLockOutcome {
-  const dir = dirname(resolve(path));
-  const { fd, warnings } = openOwnDirectory(dir);
+  const directory = dirname(resolve(path));
+  const { fd, warnings } = openOwnDirectory(directory);
   let isAcquired = false;
   try {
-    if (tryFlock(dir, [fd]) !== undefined) {
+    if (tryFlock(directory, [fd]) !== undefined) {
       const holderPid = readNote(path);
-      const because = `${dir} is locked by ${describe(holderPid)}; two cpusetd can't share a state directory: stop that one first`;
+      const because = `${directory} is locked by ${describe(holderPid)}; two cpusetd can't share a state directory: stop that one first`;
       return { kind: 'held', holderPid, because };
     }
     replaceNote(path);
@@ -64,27 +64,28 @@ export function acquireHostLock(path: string): HostLockOutcome {
 }
 
 /**
- * Takes the locks that keep a second daemon off a runtime, wherever its state is: one for each name that each of the
- * runtime's sockets is known by (`identifySocket`). Waits for nobody but the command that locks, a few milliseconds in which
- * other things can be done.
+ * Takes the locks that keep a second daemon off a runtime, wherever its state is: one for each name of each of the runtime's
+ * sockets (`identifySocket`). Waits only for the command that locks, for a few milliseconds.
  *
- * @param dir holds the lock files, which stay when they are not locked. Every cpusetd of the host must be given the same.
+ * @param directory of the lock files, which stay when they are unlocked. Every cpusetd of the host must use the same directory.
  *
- * Rejects with HostLockError when the directory or a file in it cannot be had, or there is no `flock` command.
+ * Rejects with HostLockError when the directory or a file in it cannot be opened, or there is no `flock` command.
  */
-export async function acquireRuntimeLocks(dir: string, sockets: readonly string[]): Promise<HostLockOutcome> {
-  const { fd: dirFd, warnings } = openOwnDirectory(dir);
-  closeSync(dirFd);
+export async function acquireRuntimeLocks(directory: string, sockets: readonly string[]): Promise<HostLockOutcome> {
+  const { fd: directoryFd, warnings } = openOwnDirectory(directory);
+  closeSync(directoryFd);
   const socketOf = new Map(
-    sockets.flatMap((socket) => identifySocket(socket).map((name) => [join(dir, fileNameOf(name)), socket] as const)),
+    sockets.flatMap((socket) =>
+      identifySocket(socket).map((name) => [join(directory, fileNameOf(name)), socket] as const),
+    ),
   );
-  // Everybody takes them in one order: of daemons that start at the same time, one gets all that it needs.
+  // All daemons take them in the same order, so that of several that start at once one gets all its locks.
   const paths = [...socketOf.keys()].sort();
   const fds: number[] = [];
   let isAcquired = false;
   try {
     for (const path of paths) fds.push(openLockFile(path));
-    const heldAt = await tryFlockBeside(dir, fds);
+    const heldAt = await tryFlockBeside(directory, fds);
     if (heldAt !== undefined) {
       const path = paths[heldAt]!;
       const holderPid = readNote(path);
@@ -114,7 +115,7 @@ function lockOf(fds: readonly number[], warnings: readonly string[]): HostLock {
 const EXIT_CONFLICT = 1;
 
 /**
- * Locks the open files, or tells the index of the first that someone has.
+ * Locks the open files, or returns the index of the first that another process has locked.
  *
  * Node has no flock(2). But the lock belongs to the open file description, which a child shares when it inherits the
  * descriptor: so the `flock` command locks ours and ends, and the lock stays until we close the file or die. The shell
@@ -129,7 +130,7 @@ function tryFlock(place: string, fds: readonly number[]): number | undefined {
   return judge(place, run);
 }
 
-/** The same without standing still. */
+/** As `tryFlock`, without blocking the event loop. */
 async function tryFlockBeside(place: string, fds: readonly number[]): Promise<number | undefined> {
   const child = spawn('/bin/sh', commandFor(fds), { stdio: ['ignore', 'pipe', 'pipe', ...fds], ...LIMITS });
   const ended = once(child, 'close') as Promise<[number | null]>;
@@ -149,7 +150,7 @@ function commandFor(fds: readonly number[]): string[] {
   return ['-c', script, 'sh', ...fds.map((_fd, index) => String(FIRST_FD + index))];
 }
 
-/** Where a child has the first of what it is given after its standard streams. */
+/** Number of the first descriptor that a child inherits after its standard streams. */
 const FIRST_FD = 3;
 
 interface Run {
@@ -169,7 +170,7 @@ function judge(place: string, { status, stdout, stderr, error }: Run): number | 
     );
   }
   if (status === 0) return undefined;
-  // A conflict is silent; whatever else is wrong is said on standard error.
+  // A conflict is silent; any other fault is on standard error.
   if (status === EXIT_CONFLICT && stderr === '') return Number(stdout.trim()) - FIRST_FD;
   const said = stderr.trim().slice(0, 200);
   throw new HostLockError(
@@ -184,7 +185,7 @@ function fileNameOf(name: string): string {
   return `socket-${createHash('sha256').update(name).digest('hex').slice(0, 24)}.lock`;
 }
 
-/** It stays for the next one: a lock file that is removed can be locked by two, each having a file of its own. */
+/** The file is never removed: two processes could then each lock a file of their own at the same path. */
 function openLockFile(path: string): number {
   let fd: number;
   try {
@@ -200,7 +201,7 @@ function openLockFile(path: string): number {
   throw new HostLockError(`${path}: what is there is no plain file of ours; remove it`);
 }
 
-/** Someone who tidied up may have removed the file between our opening and our locking it. */
+/** The file may have been removed between opening and locking it. */
 function checkIsThere(path: string, fd: number): void {
   const { dev, ino } = fstatSync(fd, { bigint: true });
   const there = lstatSync(path, { bigint: true, throwIfNoEntry: false });
@@ -213,14 +214,14 @@ function isPlainFileOfOurs(fd: number): boolean {
   return stats.isFile() && stats.nlink === 1 && stats.uid === process.geteuid?.();
 }
 
-/** Puts our pid at the path, and touches nothing that the path might lead to. */
+/** Writes our pid at the path without following a link. */
 function replaceNote(path: string): void {
   try {
     const fd = openNote(path);
     tryToWriteNote(fd);
     closeSync(fd);
   } catch {
-    // A disk that is full or read-only is no reason not to guard what runs; whoever saves state says so.
+    // A disk that is full or read-only must not end the guard of running containers; a save reports it.
   }
 }
 
@@ -245,7 +246,7 @@ function tryToWriteNote(fd: number): void {
   }
 }
 
-/** Undefined when nobody has left one that can be read, or the process in it does not run. */
+/** The pid in the note; undefined when the note can't be read or the process does not run. */
 function readNote(path: string): number | undefined {
   const read = readBounded(path, 1024, { own: true });
   const pid = read.ok && /^\d{1,10}\n$/.test(read.text) ? Number(read.text) : undefined;

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { meaningOf, systemCodeOf } from '../core/system-errors';
 import { makeDirectoryDurably, nodeFsOps } from '../state';
 
-/** What keeps us from guarding the node could not be had. The message says what is missing. */
+/** A lock or a directory that the daemon needs is not available. The message says which. */
 export class HostLockError extends Error {
   override readonly name = 'HostLockError';
 }
@@ -18,59 +18,63 @@ const WRITABLE_BY_OTHERS = 0o022;
 const STICKY = 0o1000;
 
 /**
- * Opens a directory that nobody else may write to; makes it (mode 0700) when it is missing. What others can write in there
- * they can replace: the lock, the state, the names of both.
+ * Opens a directory that nobody else may write to; makes it (mode 0700) when it is missing. Others who can write in it could
+ * replace the lock and the state.
  *
- * One of ours that others may write to is closed to them and told as a warning: refusing would take the node away at an
- * upgrade. One that is shared by purpose (sticky, like /tmp or a new tmpfs) is told and left as it is: others can't replace
- * files of ours in it. Throws HostLockError for a foreign owner, and where there is no directory to be had.
+ * A directory of ours that others may write to is closed to them, with a warning: a refusal would take the node out of service at
+ * an upgrade. A directory that is shared on purpose (sticky, like /tmp or a new tmpfs) gets a warning and is left as it is: others
+ * can't replace our files in it. Throws HostLockError for a foreign owner, and when the directory can't be made or opened.
  */
 export function openOwnDirectory(path: string): OwnDirectory {
-  const dir = resolve(path);
-  const fd = open(dir);
+  const directory = resolve(path);
+  const fd = open(directory);
   try {
-    return { fd, warnings: closeToOthers(dir, fd) };
+    return { fd, warnings: closeToOthers(directory, fd) };
   } catch (error) {
     closeSync(fd);
     throw error;
   }
 }
 
-function open(dir: string): number {
+function open(directory: string): number {
   try {
-    makeDirectoryDurably(nodeFsOps, dir);
-    return openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY);
+    makeDirectoryDurably(nodeFsOps, directory);
+    return openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
   } catch (error) {
     const code = systemCodeOf(error) ?? 'unknown error';
     throw new HostLockError(
-      `${dir}: ${meaningOf('open a directory', code) ?? 'the directory is not there and cannot be made, or cannot be opened'} (${code}); cpusetd needs ` +
+      `${directory}: ${meaningOf('open a directory', code) ?? 'the directory is not there and cannot be made, or cannot be opened'} (${code}); cpusetd needs ` +
         'a directory of its own: set another --state-dir or --lock-dir, whichever this is',
       { cause: error },
     );
   }
 }
 
-function closeToOthers(dir: string, fd: number): string[] {
+function closeToOthers(directory: string, fd: number): string[] {
   const { uid, mode } = fstatSync(fd);
   const own = process.geteuid?.() ?? 0;
   if (uid !== own && uid !== 0)
     throw new HostLockError(
-      `${dir}: the directory belongs to user ${uid}, who could replace what is in it; run: chown ${own} ${dir}`,
+      `${directory}: the directory belongs to user ${uid}, who could replace what is in it; run: chown ${own} ${directory}`,
     );
   if ((mode & WRITABLE_BY_OTHERS) === 0) return [];
   const shown = (mode & 0o7777).toString(8);
   if ((mode & STICKY) !== 0)
     return [
-      `${dir} has mode ${shown}: it is shared with others; choose one for cpusetd alone, or run: chmod 700 ${dir}`,
+      `${directory} has mode ${shown}: it is shared with others; choose one for cpusetd alone, or run: chmod 700 ${directory}`,
     ];
   try {
     fchmodSync(fd, mode & 0o7777 & ~WRITABLE_BY_OTHERS);
-    return [`${dir} had mode ${shown}: others could write to it, and can't any more`];
+    return [`${directory} had mode ${shown}: others could write to it, and can't any more`];
   } catch (error) {
     const code = systemCodeOf(error) ?? 'unknown error';
-    if (code === 'EROFS') return [`${dir} has mode ${shown}, and the file system is read-only; run: chmod go-w ${dir}`];
-    throw new HostLockError(`${dir}: others may write to the directory (mode ${shown}); run: chmod go-w ${dir}`, {
-      cause: error,
-    });
+    if (code === 'EROFS')
+      return [`${directory} has mode ${shown}, and the file system is read-only; run: chmod go-w ${directory}`];
+    throw new HostLockError(
+      `${directory}: others may write to the directory (mode ${shown}); run: chmod go-w ${directory}`,
+      {
+        cause: error,
+      },
+    );
   }
 }

@@ -8,16 +8,16 @@ import { makeWithParents } from '../state/fs-ops';
 import { MAX_SOCKET_PATH_BYTES } from './connect-unix';
 
 /**
- * What is at the path of a unix socket: `live` a process that listens, `stale` the file of one that is gone,
- * `denied` something that we may not open, `foreign` a file of another kind.
+ * The finding at the path of a unix socket: `live` a process listens, `stale` its process is gone, `denied` we may not open it,
+ * `not-a-socket` a file of another kind.
  */
-export type SocketPresence = 'absent' | 'live' | 'stale' | 'denied' | 'foreign';
+export type SocketPresence = 'absent' | 'live' | 'stale' | 'denied' | 'not-a-socket';
 
-/** Looks by connecting: a file alone does not tell whether somebody listens. */
+/** Finds out by connecting: the file alone does not show whether a process listens. */
 export async function probeSocket(path: string): Promise<SocketPresence> {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return 'absent';
-  if (!stats.isSocket()) return 'foreign';
+  if (!stats.isSocket()) return 'not-a-socket';
   return new Promise((resolve) => {
     const socket = connect(path);
     socket.once('connect', () => {
@@ -33,15 +33,15 @@ export async function probeSocket(path: string): Promise<SocketPresence> {
 }
 
 /**
- * Listens on a unix socket that only its owner can ever open, in place of what a dead process left there.
+ * Listens on a unix socket that only its owner can ever open, and replaces the socket of a dead process.
  *
- * The socket is bound in a new folder that is closed to others, gets its mode there and is then put in its place: no
- * instant at which someone else could connect. Of several that claim one path at the same time one gets it: what came there
- * meanwhile is never replaced. The parent folder is made when it is missing.
+ * The socket is bound in a new private directory, gets its mode there, and is then linked to its path, so that nobody else can
+ * connect at any instant. Of several processes that claim one path at the same time one succeeds; a socket that appeared
+ * meanwhile is never replaced. The parent directory is made when it is missing.
  *
- * `listen` must listen on the path that it is given. Returns what removes the socket, unless someone replaced it.
- * Throws CpusetdError ALREADY_EXISTS when somebody listens there, INVALID_ARGUMENT for a path that can't be a socket's,
- * FAILED_PRECONDITION for anything else that is in the way.
+ * `listen` must listen on the path that it is given. Returns a function that removes the socket, unless someone replaced it.
+ * Throws CpusetdError ALREADY_EXISTS when a process listens there, INVALID_ARGUMENT for a path that can't be a socket's,
+ * FAILED_PRECONDITION for any other obstacle.
  */
 export async function claimSocket(path: string, listen: (path: string) => Promise<unknown>): Promise<() => void> {
   const parent = dirname(path);
@@ -52,31 +52,31 @@ export async function claimSocket(path: string, listen: (path: string) => Promis
       `can't listen on ${path}: the path is too long for a socket; use a shorter one`,
     );
   }
-  let made: Made;
+  let created: FileId;
   try {
     refuseTaken(path, await probeSocket(path));
     makeWithParents(parent, 0o755);
-    const folder = mkdtempSync(`${parent}/.`);
+    const directory = mkdtempSync(`${parent}/.`);
     try {
-      const bound = join(folder, 's');
+      const bound = join(directory, 's');
       await listen(bound);
       chmodSync(bound, 0o600);
-      made = lstatSync(bound);
-      await putInPlace(bound, path, join(folder, 'before'));
+      created = lstatSync(bound);
+      await putInPlace(bound, path, join(directory, 'before'));
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     }
   } catch (error) {
     throw error instanceof CpusetdError ? error : inTheWay(path, error);
   }
-  const { dev, ino } = made;
+  const { dev, ino } = created;
   return () => {
     const there = lstatSync(path, { throwIfNoEntry: false });
     if (there?.ino === ino && there.dev === dev) rmSync(path, { force: true });
   };
 }
 
-interface Made {
+interface FileId {
   readonly dev: number;
   readonly ino: number;
 }
@@ -87,17 +87,17 @@ function refuseTaken(path: string, presence: SocketPresence): void {
       'ALREADY_EXISTS',
       `can't listen on ${path}: another process answers there; stop it, or choose another path`,
     );
-  if (presence === 'foreign')
+  if (presence === 'not-a-socket')
     throw new CpusetdError(
       'FAILED_PRECONDITION',
       `can't listen on ${path}: a file that is no socket is there; remove it, or choose another path`,
     );
 }
 
-/** Others that want the path do the same; who is passed so often has lost to one that listens. */
+/** Most attempts, since others may claim the same path meanwhile. */
 const TRIES = 10;
 
-/** A second name, not a new one: that is refused when the path is taken, where a rename would replace what is there. */
+/** Links the socket to its path: a link fails when the path is taken, while a rename would replace the file there. */
 async function putInPlace(bound: string, path: string, aside: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
@@ -121,14 +121,14 @@ async function putInPlace(bound: string, path: string, aside: string): Promise<v
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
- * Removes what was found dead. There is no way to remove a name only if it still means the same file: so it is moved, looked
- * at, and put back at once when somebody has come in the meantime.
+ * Removes a stale socket. A name can't be removed on the condition that it still means the same file, so it is moved and compared,
+ * and put back at once when it is another file.
  */
 function takeAway({ ino, birthtimeNs }: BigIntStats, path: string, aside: string): void {
   try {
     renameSync(path, aside);
   } catch (error) {
-    if (systemCodeOf(error) === 'ENOENT') return; // somebody else did
+    if (systemCodeOf(error) === 'ENOENT') return; // another process removed it
     throw error;
   }
   const moved = lstatSync(aside, { bigint: true });

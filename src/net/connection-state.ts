@@ -1,10 +1,10 @@
-/** How far a connection has come; `ready` = it does its work. */
+/** The states of a connection; `ready` = it is in use. */
 export type ConnectionState = 'off' | 'connecting' | 'synchronizing' | 'ready';
 
 /** A connection to a peer, as status shows it. */
 export interface Connection {
   readonly state: ConnectionState;
-  /** When this state began, RFC 3339; a new reason alone does not change it. */
+  /** Begin of this state, RFC 3339; a new reason alone does not change it. */
   readonly since: string;
   /** For the operator; empty when there is nothing to explain. */
   readonly reason: string;

@@ -5,7 +5,7 @@ interface Codec {
   decode(bytes: Uint8Array): unknown;
 }
 
-/** A service as ts-proto describes it with `generic-definitions`. */
+/** A service as ts-proto generates it with `generic-definitions`. */
 interface GenericDefinition {
   readonly fullName: string;
   readonly methods: Readonly<
@@ -22,7 +22,7 @@ interface GenericDefinition {
   >;
 }
 
-/** The same service as grpc-js wants it, under its own or under another name. A response may be a message, or its bytes as a Buffer. */
+/** The service for grpc-js, under its own or another name. A response may be a message, or its bytes as a Buffer. */
 export function toGrpcService(definition: GenericDefinition, fullName = definition.fullName): grpc.ServiceDefinition {
   return Object.fromEntries(
     Object.entries(definition.methods).map(([key, method]) => [

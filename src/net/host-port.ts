@@ -1,4 +1,4 @@
-/** Where to listen over TCP. */
+/** A TCP address. */
 export interface HostPort {
   readonly host: string;
   readonly port: number;

@@ -3,8 +3,8 @@ import { meaningOf, systemCodeOf } from '../core/system-errors';
 import type { FsOps } from './fs-ops';
 
 /**
- * Makes the file, in place of what is there, and returns when its content is durable; its name is not, before
- * `syncDirectory`. What is there may be a leftover, or a link or a pipe: it is removed, never written to.
+ * Makes the file and returns when its content is durable; its name becomes durable with `syncDirectory`. A leftover, a link or a
+ * pipe at the path is removed, never written to.
  */
 export function writeDurably(fs: FsOps, path: string, bytes: Uint8Array): void {
   const fd = createAnew(fs, path);
@@ -26,7 +26,7 @@ function createAnew(fs: FsOps, path: string): number {
   }
 }
 
-/** Puts a file of this content in the place of what is there; a crash at any instant leaves the one or the other. */
+/** Replaces the file; a crash at any instant leaves the old content or the new. */
 export function replaceDurably(fs: FsOps, path: string, bytes: Uint8Array): void {
   const tempPath = `${path}.tmp`;
   writeDurably(fs, tempPath, bytes);
@@ -45,8 +45,8 @@ export function syncDirectory(fs: FsOps, dir: string): void {
 }
 
 /**
- * Makes the directory (an absolute path) and its parents when missing. What is made here must survive a power cut like
- * the file in it, so each directory that got a new entry is synced.
+ * Makes the directory (an absolute path) and its parents when missing. They must survive a power cut like the file in it, so each
+ * directory that got a new entry is synced.
  */
 export function makeDirectoryDurably(fs: FsOps, dir: string): void {
   const topmost = fs.mkdir(dir, 0o700);
@@ -59,7 +59,7 @@ export function makeDirectoryDurably(fs: FsOps, dir: string): void {
   syncDirectory(fs, dirname(topmost));
 }
 
-/** Removing is tidying up: whether it works changes nothing of what was promised. */
+/** Best effort: no promise depends on the removal. */
 export function tryToRemove(fs: FsOps, path: string): void {
   try {
     fs.unlink(path);

@@ -1,6 +1,6 @@
 import { parseCpuList, type CpuSet } from '../core/cpuset';
 
-/** Something of the document is not of the shape that it should have; says what. */
+/** A part of the document does not have the shape that it should have. The message names the part. */
 export class ShapeError extends Error {
   override readonly name = 'ShapeError';
 }

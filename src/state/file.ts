@@ -2,14 +2,14 @@ import { join, resolve } from 'node:path';
 import { systemCodeOf } from '../core/system-errors';
 import { explainFsError, makeDirectoryDurably, syncDirectory, tryToRemove, writeDurably } from './durable-write';
 import { nodeFsOps, type FsOps } from './fs-ops';
-import { MAX_STATE_BYTES } from './model';
+import { MAX_STATE_BYTES } from './document';
 import { keepAs, setAside, type KeepOutcome, type SetAsideOutcome } from './set-aside';
 
 const FILE_NAME = 'state.json';
 /** Faults of the process or the machine: the file may be perfectly good. */
 const TRANSIENT = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR']);
 
-/** Where the state lives, and through what it is reached. */
+/** The state directory, and the operations through which it is reached. */
 export interface StateLocation {
   readonly dir: string;
   readonly fs?: FsOps;
@@ -21,7 +21,7 @@ export type SaveOutcome =
       readonly ok: false;
       /** Node's error code, e.g. `ENOSPC`. */
       readonly code: string;
-      /** What a restart would read: the text before this save, or either of the two. */
+      /** The text that a restart would read: the one before this save, or either of the two. */
       readonly onDisk: 'old' | 'unknown';
       /** Names the path, the fault and the remedy. */
       readonly because: string;
@@ -30,15 +30,15 @@ export type SaveOutcome =
 export type ReadOutcome =
   | { readonly kind: 'none' }
   | { readonly kind: 'text'; readonly text: string }
-  /** Something is there that can't be read as a file of ours. */
+  /** The path holds something that can't be read as a file of ours. */
   | { readonly kind: 'unreadable'; readonly because: string }
-  /** Reading failed for a reason that has nothing to do with the file. */
+  /** Reading failed for a reason outside the file. */
   | { readonly kind: 'failed'; readonly because: string };
 
-/** One text file that is replaced as a whole and survives a crash, of process or machine, at any instant. */
+/** A text file that is replaced as a whole and survives a crash of process or machine at any instant. */
 export interface StateFile {
   readonly path: string;
-  /** Why saves are going to fail, as far as that can be told beforehand; null when nothing speaks against them. */
+  /** The reason why saves are going to fail; null when none is known. */
   readonly notWritable: string | null;
   read(): ReadOutcome;
   /** Returns when the text is durable, or with the reason why it is not. */

@@ -11,14 +11,14 @@ export interface FsOps {
   readonly mkdir: (path: string, mode: number) => string | undefined;
   readonly readdir: (path: string) => string[];
   readonly stat: (path: string) => {
-    /** A regular file, no link to one, that no other user than root can have put there. */
+    /** A regular file, no link, of root or of our user. */
     readonly isOwnFile: boolean;
     readonly sizeBytes: number;
   };
   /** Throws when the process may not write there, also when the file system is mounted read-only. */
   readonly assertWritable: (path: string) => void;
   readonly readText: (path: string) => string;
-  /** Makes the file. Throws EEXIST when anything is there: what it is, or leads to, is never written to. */
+  /** Makes the file. Throws EEXIST when anything is at the path, so no link is followed. */
   readonly openForWriting: (path: string, mode: number) => number;
   readonly openDirectory: (path: string) => number;
   /** Returns how many bytes were written, which may be fewer than given. */
@@ -52,7 +52,7 @@ export const nodeFsOps: FsOps = {
   unlink: (path) => fs.unlinkSync(path),
 };
 
-/** Never waits, also when somebody has just put a pipe there. */
+/** Never waits, also when the path has just become a pipe. */
 function readText(path: string): string {
   const fd = fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {

@@ -1,4 +1,5 @@
-export { decodeState, encodeState, MAX_PODS_BYTES, MAX_STATE_BYTES, STATE_VERSION, type State } from './model';
+export { decodeState, MAX_STATE_BYTES, STATE_VERSION, type State } from './document';
+export { encodeState, MAX_PODS_BYTES } from './encode';
 export { makeDirectoryDurably, replaceDurably } from './durable-write';
 export { openStateFile, type StateFile } from './file';
 export { nodeFsOps, type FsOps } from './fs-ops';

@@ -12,14 +12,14 @@ export type BoundedRead =
       readonly cause?: unknown;
     };
 
-/** The kernel says 4 KiB of its own files, whatever is in them. */
+/** The kernel reports a size of 4 KiB for its own files, whatever is in them. */
 const LEAST_BUFFER_BYTES = 4096;
 
 /**
- * The text of a file, UTF-8, if it is a regular file of at most `maxBytes`. Never waits, as opening a FIFO without a writer
- * does, and never throws: who writes the file does not decide how long we stand still, nor whether we go on.
+ * The text of a regular file of at most `maxBytes`, UTF-8. Never waits, as opening a FIFO without a writer does, and never throws:
+ * the writer of the file can neither delay nor end this process.
  *
- * @param own the file is one that we wrote: a link is not followed, and a file of another user than root or us is refused
+ * @param own the file was written by cpusetd: a link is not followed, and a file of a user other than root or ours is refused
  */
 export function readBounded(
   path: string,
@@ -54,7 +54,7 @@ export function readBounded(
   }
 }
 
-/** Undefined for more than `maxBytes`. A file may be longer than it says, and grow meanwhile. */
+/** Undefined for more than `maxBytes`. A file may be longer than its reported size, and grow meanwhile. */
 function readAll(fd: number, saidBytes: number, maxBytes: number): Buffer | undefined {
   let buffer = Buffer.allocUnsafe(Math.max(LEAST_BUFFER_BYTES, saidBytes + 1));
   let length = 0;

@@ -4,7 +4,7 @@ import { keyOfRefusal, type FreeInZone, type Refusal } from '../core/model/refus
 import { Fields, ShapeError } from './fields';
 
 const VERSION = 1;
-/** Room for as many refusals as are kept, each with texts as long as they may be. */
+/** Enough for all refusals that are kept, with texts of the greatest length. */
 export const MAX_REFUSALS_BYTES = 4 * 1024 * 1024;
 
 export type DecodedRefusals =
@@ -19,8 +19,8 @@ export function encodeRefusals(refusals: readonly Refusal[]): string {
 }
 
 /**
- * The reverse. Never throws, whatever the text. It is knowledge, not a promise: an entry that can't be read is left out, and so is
- * a second one of the same container.
+ * Reads what `encodeRefusals` wrote. Never throws, whatever the text. No promise depends on it: an entry that can't be read is left
+ * out, and so is a second one of the same container.
  */
 export function decodeRefusals(text: string): DecodedRefusals {
   let value: unknown;
@@ -86,7 +86,7 @@ function toZone(fields: Fields): FreeInZone {
   };
 }
 
-/** A count that fits into an unsigned number of 32 bits, as it goes over a wire. */
+/** A count that fits into the 32 unsigned bits of the protobuf message. */
 function wholeOf(fields: Fields, name: string): number {
   const count = fields.count(name);
   if (!Number.isInteger(count) || count >= 2 ** 32) throw new ShapeError(`"${name}" is not a count`);

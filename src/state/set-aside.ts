@@ -9,8 +9,8 @@ export type SetAsideOutcome = { readonly movedTo: string } | { readonly because:
 export type KeepOutcome = { readonly keptAs: string } | { readonly because: string };
 
 /**
- * Renames the file to `<path>.bad-<n>`, n one above the highest there is, so that nothing is found at its place any more.
- * The newest eight such files stay, for whoever wants to know what happened.
+ * Renames the file to `<path>.bad-<n>`, n one above the highest number, so that nothing is left in its place.
+ * The newest eight such files are kept for the operator.
  */
 export function setAside(fs: FsOps, path: string): SetAsideOutcome {
   const dir = dirname(path);
@@ -38,7 +38,7 @@ export function keepAs(fs: FsOps, path: string, suffix: string): KeepOutcome {
       fs.link(path, keptAs);
     } catch (error) {
       if (systemCodeOf(error) !== 'EEXIST') throw error;
-      // From an earlier migration, or from a start that did not come to its first save: the present one counts.
+      // From an earlier migration, or from a start that ended before its first save: the present file replaces it.
       fs.unlink(keptAs);
       fs.link(path, keptAs);
     }

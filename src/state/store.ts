@@ -1,9 +1,10 @@
 import type { Assignment } from '../core/model/assignment';
 import type { PodSpec } from '../core/model/pod-spec';
 import { openStateFile, readStateFile, type SaveOutcome, type StateLocation } from './file';
-import { decodeState, encodeState, fitPods, STATE_VERSION, type State, type StateProblem } from './model';
+import { decodeState, STATE_VERSION, type State, type StateProblem } from './document';
+import { encodeState, fitPods } from './encode';
 
-/** What was found at start. */
+/** The state at start. */
 export type LoadedState =
   | { readonly kind: 'none' }
   | { readonly kind: 'loaded'; readonly state: State }
@@ -17,17 +18,17 @@ export type FileProblem = StateProblem | { readonly kind: 'unreadable'; readonly
 export type StoreOutcome =
   { readonly ok: true; readonly leftOut: readonly PodSpec[] } | Extract<SaveOutcome, { readonly ok: false }>;
 
-/** The daemon's memory. */
+/** The state directory, open for the daemon. */
 export interface StateStore {
   readonly path: string;
   readonly loaded: LoadedState;
-  /** Nothing speaks against saves, as far as that can be told without one. */
+  /** True when saves are expected to work. */
   readonly isWritable: boolean;
   /** Faults that do not keep cpusetd from starting, for the log. */
   readonly warnings: readonly string[];
   /**
-   * Returns when the state is durable, or with the reason why it is not: then the decision must be refused. What was saved is
-   * what a start reads, but for `leftOut`: pods of which too much was told (`fitPods`). Of assignments nothing is ever left out.
+   * Returns when the state is durable, or with the reason why it is not: then the decision must be refused. A start reads what was
+   * saved, except `leftOut`: specs that were too long together (`fitPods`). Assignments are never left out.
    */
   save(state: {
     readonly generation: number;
@@ -38,7 +39,7 @@ export interface StateStore {
 
 export type OpenStoreOutcome =
   | { readonly ok: true; readonly store: StateStore }
-  /** The start must be refused; nothing on disk was changed but for leftovers of a crashed save. */
+  /** The start must be refused; on disk only leftovers of a crashed save were removed. */
   | { readonly ok: false; readonly because: string };
 
 /**
@@ -88,7 +89,7 @@ export function openStateStore({
   return { ok: true, store: { path: file.path, loaded, isWritable: file.notWritable === null, warnings, save } };
 }
 
-/** What `inspectState` and the store find. */
+/** The state on disk, as `inspectState` and the store find it. */
 export type InspectedState =
   | { readonly kind: 'none' }
   | { readonly kind: 'loaded'; readonly state: State }

@@ -82,8 +82,8 @@ class Stage {
         return { kind: 'ok', changed: true };
       },
       readActive: () => undefined,
-      readCpus: () => ({ kind: 'missing' }),
-      listThreads: () => ({ kind: 'missing' }),
+      readCpus: () => ({ kind: 'gone' }),
+      listThreads: () => ({ kind: 'gone' }),
       readQuota: (dir: string) =>
         this.unreadable.has(dir)
           ? { kind: 'error', errno: 'EIO', because: 'EIO: no' }

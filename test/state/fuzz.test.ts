@@ -5,7 +5,7 @@ import { decodeState, encodeState } from '../../src/state';
 import { formatKubeletState, formatKubeletStateV1, parseKubeletState } from '../../src/state/kubelet-checkpoint';
 import { POLICY_NAMES } from '../../src/core/model/policy-name';
 import { KINDS } from '../../src/core/model/kinds';
-import { readAssignment } from '../../src/state/read-assignment';
+import { readAssignment } from '../../src/state/read-entries';
 import { VECTORS } from './kubelet-checkpoint/vectors';
 
 const SEED = 20261121;

@@ -110,7 +110,7 @@ function cgroupsOf(model: NodeModel, kernel: ReadonlyMap<string, CpuSet>): Cgrou
   return {
     readCpuset: (dir: string) => {
       const cpus = kernel.get(find(dir) ?? '');
-      if (!cpus) return { kind: 'missing' };
+      if (!cpus) return { kind: 'gone' };
       const online = cpus.intersect(model.topology.online);
       return {
         kind: 'found',
@@ -120,8 +120,8 @@ function cgroupsOf(model: NodeModel, kernel: ReadonlyMap<string, CpuSet>): Cgrou
       };
     },
     readActive: () => undefined,
-    readCpus: () => ({ kind: 'missing' }),
-    readQuota: () => ({ kind: 'missing' }),
-    listThreads: () => ({ kind: 'missing' }),
+    readCpus: () => ({ kind: 'gone' }),
+    readQuota: () => ({ kind: 'gone' }),
+    listThreads: () => ({ kind: 'gone' }),
   } as unknown as Cgroups;
 }

@@ -119,7 +119,7 @@ const UNREACHABLE: Readonly<
     'PERMISSION_DENIED',
     `can't open ${path}: only the user who runs cpusetd may ask it; try again as root`,
   ],
-  foreign: (path) => [
+  'not-a-socket': (path) => [
     'UNAVAILABLE',
     `no cpusetd at ${path}: this is not a socket; name its socket with --admin-socket`,
   ],

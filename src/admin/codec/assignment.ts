@@ -29,7 +29,7 @@ export function encodeIdle(idle: IdleAssignment): pb.IdleAssignment {
   });
 }
 
-/** `static` where the sender does not tell the kind, or has one that this version does not know: nobody else's CPUs. */
+/** `static` when the sender has no kind, or one that this version does not know: exclusive CPUs. */
 export function decodeIdle(idle: pb.IdleAssignment): IdleAssignment {
   return {
     podUid: idle.podUid,
@@ -48,7 +48,7 @@ export function decodeIdle(idle: pb.IdleAssignment): IdleAssignment {
   };
 }
 
-/** What tells assignments apart, in every message that shows one. */
+/** The fields that identify an assignment in every message. */
 type Traits = Pick<AssignmentStatus, 'kind' | 'nodes' | 'scope'>;
 type WireTraits = Pick<pb.Assignment, 'kind' | 'nodes' | 'sharedInPod'>;
 

@@ -5,7 +5,7 @@ import { decodeIdle, encodeIdle } from './assignment';
 import { decodeContainer, encodeContainer } from './container';
 import { decodeStep, decodeTime, encodeStep, encodeTime, keyOfValue } from './values';
 
-/** Undefined when neither a pod nor a number of CPUs was asked for. */
+/** Undefined when the request has neither a pod nor a number of CPUs. */
 export function decodeExplainQuery(request: pb.ExplainRequest): ExplainQuery | undefined {
   const { pod, cpus } = request;
   if (pod) return { kind: 'pod', namespace: pod.namespace, pod: pod.name, container: pod.container };

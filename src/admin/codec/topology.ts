@@ -16,7 +16,7 @@ export function encodeMachine(topology: Topology, offline: CpuSet): pb.Machine {
   });
 }
 
-/** Distances of memory nodes are not told. Throws CpusetdError DATA_LOSS for an answer without a machine. */
+/** Without distances of memory nodes. Throws CpusetdError DATA_LOSS for an answer without a machine. */
 export function decodeTopology({ machine, node, assignments }: pb.GetTopologyResponse): TopologyStatus {
   if (!machine || machine.cpus.length === 0)
     throw new CpusetdError('DATA_LOSS', 'the daemon sent no machine; is it cpusetd?');

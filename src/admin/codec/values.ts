@@ -32,7 +32,7 @@ export function decodeQuota(quotaUs: bigint | undefined): { quotaUs?: number } {
   return quotaUs === undefined ? {} : { quotaUs: Number(quotaUs) };
 }
 
-/** RFC 3339. An unreadable or empty time is sent as none. */
+/** A time in RFC 3339. An unreadable or empty one is left out. */
 export function encodeTime(time: string | undefined): Date | undefined {
   if (time === undefined) return undefined;
   const date = new Date(time);

@@ -12,7 +12,7 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
-/** A scrape is a few hundred bytes, sent at once, and its answer is read at once. */
+/** A scrape is a few hundred bytes, and its answer is read at once. */
 const LIMITS = {
   requestTimeout: 5_000,
   headersTimeout: 5_000,
@@ -20,15 +20,15 @@ const LIMITS = {
   keepAliveTimeout: 65_000, // scrapes come once a minute at most
   maxHeaderSize: 8 * 1024,
 };
-/** A connection on which nothing moves: its answer is not read. */
+/** Time after which a connection without traffic is closed. */
 const SILENCE_MS = 75_000;
-/** Who has been there longest makes room for a newcomer. */
+/** Most connections; above that the oldest is closed. */
 const MOST_CONNECTIONS = 32;
 
 /**
  * Serves `GET /metrics` over HTTP, figures of the process itself included. Scrapes at one time share an answer.
  *
- * Throws what the system says (EADDRINUSE, EADDRNOTAVAIL) when the address can't be had.
+ * Throws the system's error (EADDRINUSE, EADDRNOTAVAIL) when it can't listen on the address.
  */
 export async function startMetricsServer({
   address,
@@ -78,7 +78,7 @@ export async function startMetricsServer({
   };
 }
 
-/** Of a request that has no place here nothing more is read. */
+/** Refuses a request, and reads no more of it. */
 function refuse(response: ServerResponse, status: number, text: string, headers = {}): void {
   response.writeHead(status, { connection: 'close', ...headers }).end(text);
 }

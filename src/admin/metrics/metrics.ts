@@ -9,7 +9,7 @@ import { ALARM_KINDS } from '../model/alarm';
 import { type ConnectionState } from '../../net/connection-state';
 import { type ContainerStatus, type Status } from '../model/status';
 
-/** Seconds. From a decision in memory to a write that waits for a slow disk. */
+/** Buckets in seconds, from a decision in memory to a write that waits for a slow disk. */
 const BUCKETS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
 
 const VERDICTS: readonly VerdictKind[] = ['unknown', 'kept', 'pending', 'drifted', 'violated', 'held-under-old-rules'];
@@ -21,8 +21,8 @@ export interface MetricsSource {
 }
 
 /**
- * The figures for Prometheus. What happens is counted by the methods, which cost well under a microsecond; what is,
- * is read from the source at each scrape. Names and meanings follow the kubelet's where it has them.
+ * The figures for Prometheus. The methods count events, at well under a microsecond each; gauges are read from the source at each
+ * scrape. Names and meanings follow the kubelet's where it has them.
  */
 export class Metrics {
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
@@ -115,7 +115,7 @@ export class Metrics {
     this.pinningRequests.inc();
   }
 
-  /** A container was refused. `entitled`: it was one that should have had exclusive CPUs. */
+  /** A container was refused. `entitled`: it was to have exclusive CPUs. */
   refused(code: RefusalCode, { entitled }: { readonly entitled: boolean }): void {
     this.refusals.inc({ code });
     if (entitled) this.pinningErrors.inc();
@@ -159,7 +159,7 @@ export class Metrics {
     this.cgroupWriteSeconds.observe(seconds);
   }
 
-  /** Adds memory, CPU time, files and the event loop of the process, once. They cost a little all the time: only when somebody scrapes. */
+  /** Adds memory, CPU time, files and the event loop of the process, once. They cost a little all the time, so the first scrape adds them. */
   addProcessFigures(): void {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 100 });
   }

@@ -1,4 +1,4 @@
-/** The words for an alarm, fixed because metrics count by them. */
+/** The kinds of alarms; they are labels of metrics and therefore fixed. */
 export const ALARM_KINDS = [
   'repairs-stopped',
   'kubelet-cpu-manager',
@@ -14,9 +14,9 @@ export const ALARM_KINDS = [
 export type AlarmKind = (typeof ALARM_KINDS)[number];
 
 export interface Alarm {
-  /** An `AlarmKind`, or a word of another version. */
+  /** An `AlarmKind`, or a kind of another version. */
   readonly kind: string;
-  /** Id of the container, name of the option, or name of the part of cpusetd, that it is about; empty for the node. */
+  /** Id of a container, name of an option, or name of a part of cpusetd; empty for the node. */
   readonly subject: string;
   readonly because: string;
   readonly since: string;

@@ -32,11 +32,11 @@ export type Explanation =
 
 export interface ContainerExplanation {
   readonly container: ContainerStatus;
-  /** How the allocation went; empty when it is not remembered. */
+  /** The steps of the allocation; empty when they were not kept. */
   readonly steps: readonly AllocationStep[];
 }
 
-/** A container that was refused: when, what it asked for, what was in the way, and what helps. */
+/** A refused container: times, request, obstacle and remedy. */
 export interface RefusedContainer {
   readonly podUid: string;
   readonly namespace: string;
@@ -54,7 +54,7 @@ export interface RefusedContainer {
   readonly because: string;
   readonly firstAt: string;
   readonly lastAt: string;
-  /** Times that it was refused, retries included. */
+  /** Number of refusals, retries included. */
   readonly times: number;
   readonly zones: readonly ZoneRoom[];
   /** The outcome that it would have now; empty when that is not known. */

@@ -1,6 +1,6 @@
 import type { CpuSet } from '../../core/cpuset';
 
-/** What is exclusive on the node, and what could be. */
+/** Exclusive resources of the node, and all that can be exclusive. */
 export interface ExclusiveResources {
   readonly pods: readonly PodResources[];
   readonly allocatable: Resources;
@@ -14,12 +14,12 @@ export interface Resources {
 export interface PodResources {
   readonly namespace: string;
   readonly pod: string;
-  /** What its containers share, and none of them names. */
+  /** Resources that its containers share and none of them lists. */
   readonly shared: Resources;
   readonly containers: readonly (Resources & { readonly container: string })[];
 }
 
-/** Memory that may lie on these nodes, as far as memory nodes follow CPUs. */
+/** Memory on these nodes, when memory nodes follow CPUs. */
 export interface MemoryBlock {
   readonly bytes: number;
   readonly nodes: CpuSet;

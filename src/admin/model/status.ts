@@ -33,7 +33,7 @@ export interface NodeStatus {
   readonly free: CpuSet;
   readonly isolated: CpuSet;
   readonly mode: 'nri' | 'cri-proxy';
-  /** Empty until the runtime has told. */
+  /** Empty until the runtime has connected. */
   readonly runtimeName: string;
   readonly runtimeVersion: string;
   readonly nri: Connection;
@@ -47,15 +47,15 @@ export interface NodeStatus {
   readonly version: string;
   /** The last time that containers could start without cpusetd. */
   readonly gap?: Gap;
-  /** What an operator has to look at, as long as it lasts. */
+  /** Present problems for the operator. */
   readonly alarms: readonly Alarm[];
 }
 
-/** The API server, as the source of what is known of pods. What it told last stays true while it is away. */
+/** The API server as the source of pod specs. While it is away the last specs stay in use. */
 export interface PodSource extends Connection {
-  /** When it told something last; absent before the first time. */
+  /** Time of its last message; absent before the first. */
   readonly heardAt?: string;
-  /** How many pods are known from it. */
+  /** Number of pods that it has listed. */
   readonly pods: number;
 }
 
@@ -63,7 +63,7 @@ export interface Gap {
   readonly from: string;
   /** Absent while it lasts. */
   readonly to?: string;
-  /** How many containers started meanwhile. */
+  /** Number of containers that started meanwhile. */
   readonly containers: number;
   /** Some of them, as namespace/pod/container. */
   readonly names: readonly string[];
@@ -87,7 +87,7 @@ export interface ContainerStatus {
   readonly since: string;
   /** Whole CPUs that it asked for; 0 for a container of the shared pool. */
   readonly requested: number;
-  /** What its assignment is; these only where it has one. */
+  /** Fields of its assignment; absent without one. */
   readonly kind?: AssignmentKind;
   readonly nodes?: CpuSet;
   readonly scope?: 'pod';
@@ -97,20 +97,20 @@ export interface ContainerStatus {
 export interface QuotaPromise extends CpuPromise {
   /** µs a period; -1 = no limit; absent = left alone. */
   readonly quotaUs?: number;
-  /** Since when it is this one: an observation of before says nothing about it. Absent from a version that does not tell. */
+  /** Time of this promise: an earlier observation says nothing about it. Absent in messages of older versions. */
   readonly since?: string;
 }
 
 export interface Observation {
   readonly cpus: CpuSet;
-  /** What the kernel really lets it run on. */
+  /** The CPUs that the kernel allows. */
   readonly effectiveCpus: CpuSet;
   readonly mems: CpuSet;
   /** µs a period; -1 = no limit; absent = not known. */
   readonly quotaUs?: number;
-  /** The same of the pod's cgroup. */
+  /** The quota of the pod's cgroup. */
   readonly podQuotaUs?: number;
-  /** Absent until its turn in the sampling came. */
+  /** Absent until it was sampled. */
   readonly threads?: ThreadSample;
   readonly at: string;
 }
@@ -121,7 +121,7 @@ export interface Verdict {
   readonly since: string;
 }
 
-/** What a container was given beyond the shared pool. */
+/** The resources of a container beyond the shared pool. */
 export interface AssignmentStatus {
   readonly podUid: string;
   readonly namespace: string;
@@ -145,7 +145,7 @@ export interface AssignmentStatus {
   readonly rules: Rules;
 }
 
-/** CPUs of a container that exited, or of one that is still to come; they stay with its pod. */
+/** CPUs of a container that exited or is not created yet; they stay with its pod. */
 export type IdleAssignment = Omit<AssignmentStatus, 'containerId'>;
 
 export interface TopologyStatus {

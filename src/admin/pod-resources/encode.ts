@@ -2,7 +2,7 @@ import * as pb from '../../../gen/podresources/v1/podresources';
 import type { CpuSet } from '../../core/cpuset';
 import type { MemoryBlock, ExclusiveResources, PodResources } from '../model/pod-resources';
 
-/** What belongs to whom, in the words of the API; devices and claims are the kubelet's to tell. */
+/** Exclusive resources as messages of the API; the kubelet adds devices and claims. */
 export function encodePods({ pods }: ExclusiveResources): pb.PodResources[] {
   return pods.map(encodePod);
 }
@@ -19,7 +19,7 @@ function encodePod({ namespace, pod, shared, containers }: PodResources): pb.Pod
   });
 }
 
-/** What could be given out at most; what is given out already is not taken off. */
+/** All allocatable resources, including those in use. */
 export function encodeAllocatable({ allocatable }: ExclusiveResources): pb.AllocatableResourcesResponse {
   return pb.AllocatableResourcesResponse.create({
     cpuIds: encodeCpus(allocatable.cpus),

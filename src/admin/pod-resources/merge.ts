@@ -5,9 +5,9 @@ import type {
 } from '../../../gen/podresources/v1/podresources';
 
 /**
- * The kubelet's pods with our CPUs: what it says of devices, claims and huge pages stays, CPUs are ours, and so is memory where
- * we place it. Pods and containers that only one side knows are kept: the kubelet knows of pods that have not started, we
- * of containers that have exited and still hold CPUs.
+ * The kubelet's pods with our CPUs. Devices, claims and huge pages are the kubelet's; CPUs are ours, and so is memory where we
+ * place it. Pods and containers of only one side are kept: the kubelet has pods that have not started, we have containers that
+ * exited and still hold CPUs.
  */
 export function mergePods(kubelet: readonly PodResources[], ours: readonly PodResources[]): PodResources[] {
   return mergeByName(kubelet, ours, nameOf, (theirs, own) => ({

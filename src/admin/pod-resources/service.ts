@@ -30,7 +30,7 @@ const MOST_ASKING = 1_024;
 /** Adds v1.PodResourcesLister. */
 export function addPodResourcesService(server: grpc.Server, { backend, kubelet, queue, log }: PodResourcesParts): void {
   let asking = 0;
-  /** Asks the kubelet, then waits for a turn: what is ours is as of that turn. */
+  /** Calls the kubelet, then waits for its turn; our part is made in that turn. */
   const answer =
     <Request>(
       ask: () => Promise<Buffer | undefined>,
@@ -83,7 +83,7 @@ export function addPodResourcesService(server: grpc.Server, { backend, kubelet, 
 
 type Merge<T> = (theirs: Buffer | undefined, ours: ExclusiveResources) => T;
 
-/** Merges again only when the kubelet answers otherwise than before, or ours are another object. */
+/** Keeps the merged answer until the kubelet's bytes or our object change. */
 function mergeOnce<T>(merge: Merge<T>): Merge<T> {
   let last: { readonly theirs: Buffer | undefined; readonly ours: ExclusiveResources; readonly merged: T } | undefined;
   return (theirs, ours) => {

@@ -24,13 +24,13 @@ export interface AdminServerOptions {
   readonly backend: AdminBackend;
   readonly health: HealthState;
   readonly log: AdminLog;
-  /** How long open calls may take to end at a close. */
+  /** Time that open calls have to end at a close. */
   readonly drainMs?: number;
-  /** How long a connection may be silent before its process is asked whether it is there, and how long that may take. */
+  /** Time after which a silent connection is pinged, and time for the answer. */
   readonly keepAliveMs?: number;
 }
 
-/** The addresses at which the admin server is asked. */
+/** The addresses of the admin server. */
 export interface AdminDoors {
   readonly admin: Door;
   /** For PodResources alone. */
@@ -42,24 +42,24 @@ export interface AdminServer {
   close(): Promise<void>;
 }
 
-/** Our requests are names and numbers: nobody needs to send more. */
+/** Requests are names and numbers, so they are short. */
 const LIMITS: grpc.ServerOptions = {
   'grpc.max_receive_message_length': 64 * 1024,
-  'grpc.max_concurrent_streams': 32, // of one connection; who has more to ask waits at his side
+  'grpc.max_concurrent_streams': 32, // of one connection; further calls wait in the client
   'grpc-node.max_session_memory': 16, // MB: of answers that a connection has not read, and of its headers
   'grpc.enable_channelz': 0,
   ...keepAliveAfter(10_000),
 };
 const MOST_CONNECTIONS = 32;
-/** Of those beyond, which are told so: they have to be quick. */
+/** Connections above that limit, which are answered RESOURCE_EXHAUSTED. */
 const MOST_TURNED_AWAY = 16;
 const TURNED_AWAY: grpc.ServerOptions = { ...LIMITS, 'grpc.max_connection_idle_ms': 5_000 };
-/** Health alone is quick for everybody, and behind nobody: who has been there longest makes room. */
+/** Connections of the health server; above that the oldest is closed. */
 const MOST_HEALTH_CONNECTIONS = 64;
 
 const DRAIN_MS = 1_000;
 
-/** Ends a connection whose process has stopped or hangs: its place, and what it has not read, would be lost to others. */
+/** Ends a connection whose process has stopped or hangs, since it takes a place and memory from others. */
 function keepAliveAfter(ms: number): grpc.ServerOptions {
   return { 'grpc.keepalive_time_ms': ms, 'grpc.keepalive_timeout_ms': ms };
 }
@@ -67,7 +67,7 @@ function keepAliveAfter(ms: number): grpc.ServerOptions {
 /** Serves the admin API at the doors. */
 export function startAdminServer(options: AdminServerOptions): AdminServer {
   const { doors, backend, health, log, drainMs = DRAIN_MS, keepAliveMs } = options;
-  grpc.setLogVerbosity(grpc.logVerbosity.NONE); // its faults reach us as errors; standard error is not its to write
+  grpc.setLogVerbosity(grpc.logVerbosity.NONE); // its faults are reported as errors; the library must not write to standard error
   const closing = new AbortController();
   setMaxListeners(0, closing.signal); // one for each watcher
   const kubelet = createKubeletResources(options.kubeletResourcesSocket);
@@ -87,7 +87,7 @@ export function startAdminServer(options: AdminServerOptions): AdminServer {
 
   const servers = [server, crowd];
   if (doors.podResources) {
-    const forConsumers = new grpc.Server(limits); // with a queue of its own: consumers are not in the way of operators
+    const forConsumers = new grpc.Server(limits); // with its own queue, so that consumers do not delay operators
     addPodResourcesService(forConsumers, { ...shared, queue: new AnswerQueue() });
     doors.podResources.open(usherTo(forConsumers, crowd));
     servers.push(forConsumers);
@@ -95,7 +95,7 @@ export function startAdminServer(options: AdminServerOptions): AdminServer {
 
   let closed: Promise<void> | undefined;
   const close = async (): Promise<void> => {
-    health.setAllNotServing(); // watchers hear it before their streams end
+    health.setAllNotServing(); // watchers get it before their streams end
     closing.abort();
     for (const door of [doors.admin, doors.podResources]) door?.close();
     await Promise.all(servers.map((each) => shutDown(each, drainMs)));
@@ -109,7 +109,7 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** Serves health, and nothing else, over TCP. Throws what the system says (EADDRINUSE, EADDRNOTAVAIL) when the address can't be had. */
+/** Serves only health, over TCP. Throws the system's error (EADDRINUSE, EADDRNOTAVAIL) when it can't listen on the address. */
 export async function startHealthServer({
   address,
   health,
@@ -143,7 +143,7 @@ export async function startHealthServer({
   return { port: door.port!, close: () => (closed ??= close()) };
 }
 
-/** So many are served; the others hear that they are too many, and of health. */
+/** Serves connections up to the limit. Those above it get health, and RESOURCE_EXHAUSTED for all else. */
 function usherTo(server: grpc.Server, crowd: grpc.Server): Usher {
   const [serve, turnAway] = [injectorOf(server), injectorOf(crowd)];
   const [served, turnedAway] = [new Guests(MOST_CONNECTIONS), new Guests(MOST_TURNED_AWAY)];
@@ -159,7 +159,7 @@ function injectorOf(server: grpc.Server): Usher {
   return (socket) => injector.injectConnection(socket);
 }
 
-/** Answers RESOURCE_EXHAUSTED to all that is not health. */
+/** Answers RESOURCE_EXHAUSTED to all calls except health. */
 function addRefusal(server: grpc.Server, log: AdminLog): void {
   const error = new CpusetdError(
     'RESOURCE_EXHAUSTED',

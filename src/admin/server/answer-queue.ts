@@ -1,12 +1,12 @@
 import { CpusetdError } from '../../core/errors';
 
 export interface AnswerQueueLimits {
-  /** Answers in one turn of the event loop, and the time after which no further one is begun. */
+  /** Most answers in one turn of the event loop, and the time after which no further one begins. */
   readonly perTurn: number;
   readonly perTurnMs: number;
   /** Calls that wait. */
   readonly waiting: number;
-  /** Bytes that were answered and that nobody has read yet. */
+  /** Bytes of answers that clients have not read yet. */
   readonly unreadBytes: number;
 }
 
@@ -19,10 +19,10 @@ interface Waiting {
 }
 
 /**
- * Answers calls in the order in which they came, a few in each turn of the event loop: between them the runtime is served, whose
- * containers wait. Who comes when too many wait already is told RESOURCE_EXHAUSTED at once. Health does not pass here.
+ * Answers calls in their order, a few in each turn of the event loop, so that the calls of the runtime are served in between. When
+ * too many wait already, a call gets RESOURCE_EXHAUSTED at once. Health calls are not queued.
  *
- * What is answered is as of the turn of the answer, so never older than the call.
+ * An answer is made in its turn, so it is never older than the call.
  */
 export class AnswerQueue {
   private readonly limits: AnswerQueueLimits;
@@ -34,7 +34,7 @@ export class AnswerQueue {
     this.limits = { ...LIMITS, ...limits };
   }
 
-  /** Calls one of the functions when its turn has come, unless the returned function was called before. */
+  /** Calls one of the functions in its turn, unless the returned function was called before. */
   add(answer: () => void, fail: (error: unknown) => void): () => void {
     const { waiting, unreadBytes } = this.limits;
     if (this.waiting.size >= waiting || this.unreadBytes >= unreadBytes) {
@@ -47,7 +47,7 @@ export class AnswerQueue {
     return () => void this.waiting.delete(one);
   }
 
-  /** Counts an answer until the returned function is called: when its last byte has left, or its reader is gone. */
+  /** Counts an answer as unread until the returned function is called: when all of it was sent, or its reader is gone. */
   holdUnread(bytes: number): () => void {
     this.unreadBytes += bytes;
     let held = true;

@@ -8,38 +8,38 @@ import { formatHostPort, type HostPort } from '../../net/host-port';
 export type Usher = (socket: Socket) => void;
 
 /**
- * An address that is listened on, before there is anybody to serve it: whoever connects waits. So an address that can't be had is known
- * before anything else begins, and what serves it may be loaded later.
+ * An address that is listened on before its server exists; connections wait. So a wrong address is reported before anything else
+ * starts, and the server may be loaded later.
  */
 export interface Door {
   /** Undefined for a unix socket. */
   readonly port: number | undefined;
-  /** From now on connections go to the usher, those that wait included. */
+  /** Hands all connections to the usher, waiting ones first. */
   open(usher: Usher): void;
-  /** Nobody comes in any more; the socket is removed. May be called twice. */
+  /** Stops listening and removes the socket. May be called twice. */
   close(): void;
 }
 
-/** Connections that wait for the door to open; the oldest makes room. */
+/** Most connections that wait for the door to open; above that the oldest is closed. */
 const MOST_WAITING = 64;
 
 /**
  * Listens on a unix socket that only its owner can ever open, or over TCP.
  *
- * Throws CpusetdError as `claimSocket` for a path; what the system says (EADDRINUSE, EADDRNOTAVAIL) for an address.
+ * Throws CpusetdError as `claimSocket` for a path, and the system's error (EADDRINUSE, EADDRNOTAVAIL) for an address.
  */
 export async function listenAt(at: string | HostPort, onFault: (error: Error) => void): Promise<Door> {
   const waiting = new Guests(MOST_WAITING);
   let usher: Usher = (socket) => waiting.add(socket);
   const server = createServer((socket) => {
-    socket.on('error', () => undefined); // a connection that breaks is its own end
+    socket.on('error', () => undefined); // a broken connection is closed anyway
     usher(socket);
   });
   const removeSocket =
     typeof at === 'string'
       ? await claimSocket(at, (path) => listen(server, { path }))
       : await listen(server, at).then(() => () => undefined);
-  server.on('error', onFault); // a connection that could not be accepted, for want of file descriptors
+  server.on('error', onFault); // a connection could not be accepted, for lack of file descriptors
   return {
     port: typeof at === 'string' ? undefined : (server.address() as AddressInfo).port,
     open: (to) => {
@@ -54,14 +54,14 @@ export async function listenAt(at: string | HostPort, onFault: (error: Error) =>
   };
 }
 
-/** Text for an address that could not be had, with the option that names it. */
+/** The message for an address that can't be listened on, with its option. */
 export function explainListen(error: unknown, { address, option }: { address: HostPort; option: string }): string {
   const code = systemCodeOf(error) ?? 'unknown error';
   const reason = meaningOf('listen on an address', code) ?? code;
   return `can't listen on ${formatHostPort(address)}: ${reason}; ${code === 'EADDRINUSE' ? 'free it, or choose' : 'choose'} another ${option}`;
 }
 
-/** Connections, of which a newcomer that is one too many pushes out the oldest. */
+/** A limited set of connections: one too many closes the oldest. */
 export class Guests {
   private readonly sockets = new Set<Socket>();
 
@@ -81,7 +81,7 @@ export class Guests {
     socket.once('close', () => this.sockets.delete(socket));
   }
 
-  /** They are somebody else's now. */
+  /** Removes the connections from the set without closing them. */
   release(): readonly Socket[] {
     const all = [...this.sockets].filter(({ destroyed }) => !destroyed);
     this.sockets.clear();

@@ -10,12 +10,12 @@ import { encodeMachine } from '../codec/topology';
 import type { AdminBackend } from '../model/backend';
 import type { AssignmentStatus, ContainerStatus, IdleAssignment, StatusChange } from '../model/status';
 
-/** Of a message that has a status, or a change of one, as its field 1. */
+/** Tag of field 1, which is the status, or a change of it. */
 const STATUS_FIELD = (1 << 3) | 2;
 
 /**
- * The long answers, as bytes that all callers share. A container, an assignment or the machine is encoded once for each object that the
- * backend shows, which stays the same object as long as it means the same; an answer in which nothing has changed is the one before.
+ * The long answers, as bytes that all callers share. A container, an assignment or the machine is encoded once for each object of the
+ * backend, which keeps the same object while nothing in it changes. Without a change the answer is the previous one.
  */
 export class EncodedStatus {
   private readonly containers = encodedList<ContainerStatus>((container) =>
@@ -65,7 +65,7 @@ export class EncodedStatus {
     return this.joinTopology([this.machine.bytes, shownNode, this.assignedOnMachine(assignments)]);
   }
 
-  /** A WatchStatusResponse: all watchers are told the same change one after the other. */
+  /** A WatchStatusResponse, shared by all watchers of the change. */
   changeOf(change: StatusChange): Buffer {
     if (this.change?.of !== change)
       this.change = { of: change, bytes: finish(pb.WatchStatusResponse.encode(encodeChange(change))) };
@@ -74,8 +74,8 @@ export class EncodedStatus {
 }
 
 /**
- * A repeated field as bytes, each item encoded once. That the parts of a message may follow each other in pieces, and a repeated field
- * with one item in each, is a rule of protobuf.
+ * A repeated field as bytes, each item encoded once. Protobuf allows a message to be joined from parts, a repeated field with one
+ * item in each.
  */
 function encodedList<T extends object>(encode: (item: T) => BinaryWriter): (items: readonly T[]) => Buffer {
   const bytesOf = new WeakMap<T, Buffer>();
@@ -93,7 +93,7 @@ function encodedList<T extends object>(encode: (item: T) => BinaryWriter): (item
   };
 }
 
-/** The same bytes as before as long as all parts are. */
+/** Joins the parts; returns the previous bytes while all parts are the same. */
 function joinOnce(join: (parts: readonly Buffer[]) => Buffer): (parts: readonly Buffer[]) => Buffer {
   let last: { readonly parts: readonly Buffer[]; readonly bytes: Buffer } | undefined;
   return (parts) => {

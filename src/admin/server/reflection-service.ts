@@ -11,7 +11,7 @@ import { toServiceError, type AdminLog } from './unary-handler';
 
 type ReflectionCall = grpc.ServerDuplexStream<ServerReflectionRequest, ServerReflectionResponse>;
 
-/** Adds grpc.reflection under its present and its older name. Descriptors are read once, at the first question. */
+/** Adds grpc.reflection under its present and its older name. Descriptors are read once, at the first request. */
 export function addReflectionService(server: grpc.Server, { log }: { readonly log: AdminLog }): void {
   let registry: Promise<DescriptorRegistry> | undefined;
   const readOnce = (): Promise<DescriptorRegistry> =>

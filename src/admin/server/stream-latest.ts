@@ -1,21 +1,20 @@
 import type { Writable } from 'node:stream';
 
 interface Source<T> {
-  /** The whole, as of now: what a peer needs that has missed changes. */
+  /** The full message, for a peer that has missed changes. */
   readonly snapshot: () => T;
   /** Calls the listener at every change until the returned function is called. */
   readonly subscribe: (listener: (change: T) => void) => () => void;
-  /** Ends the stream in order. */
+  /** Ends the stream without an error. */
   readonly closing: AbortSignal;
-  /** Ends the stream with an error, when the snapshot can't be had. */
+  /** Ends the stream with an error, when the snapshot can't be made. */
   readonly fail: (error: unknown) => void;
 }
 
 /**
  * Sends the snapshot, then each change, until the peer or the server ends it.
  *
- * A peer that reads too slowly costs no memory: changes are dropped while its buffer is full, and the snapshot is
- * sent again when it has room.
+ * A slow peer costs no memory: changes are dropped while its buffer is full, and the snapshot is sent again when it has room.
  */
 export function streamLatest<T>(call: Writable, { snapshot, subscribe, closing, fail }: Source<T>): void {
   let full = false;

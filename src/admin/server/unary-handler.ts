@@ -8,7 +8,7 @@ import type { AnswerQueue } from './answer-queue';
 /** The log that the admin server needs. */
 export type AdminLog = Pick<Logger, 'error' | 'warn'>;
 
-/** The handler of a unary method from a function that returns the answer, at once or later, or throws. */
+/** Makes the handler of a unary method from a function that returns the answer, or a promise of it, or throws. */
 export function answerUnary<Request, Response>(
   log: AdminLog,
   answer: (request: Request) => Response | Promise<Response>,
@@ -24,7 +24,7 @@ export function answerUnary<Request, Response>(
 }
 
 /**
- * The handler of a unary method whose answers are long, or cost something: it waits for its turn, and its bytes are counted until they
+ * Makes the handler of a unary method with long or expensive answers: each waits for its turn, and its bytes are counted until they
  * have been read.
  */
 export function answerInTurn<Request>(
@@ -51,10 +51,10 @@ export function sendCounted<Request>(
   callback(null, bytes);
 }
 
-/** A status travels in a header, which is not to be long. */
+/** Longest text of a status, which is sent in a header. */
 const LONGEST_DETAILS = 2_048;
 
-/** The status of an error as grpc-js sends it. What the peer must not see goes to the log instead. */
+/** The status of an error for grpc-js. Internal errors go to the log and not to the peer. */
 export function toServiceError(error: unknown, log: AdminLog): { code: grpc.status; details: string } {
   const { code, message } = toErrorStatus(error);
   if (code === 'INTERNAL') log.error({ err: error }, 'admin call failed');

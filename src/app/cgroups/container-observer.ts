@@ -134,7 +134,7 @@ export class Onlooker {
   }
 }
 
-const NOT_THERE: QuotaReading = { kind: 'missing' };
+const NOT_THERE: QuotaReading = { kind: 'gone' };
 
 function quotaOf({ quotaUs, periodUs }: Quota): Quota {
   return { quotaUs, periodUs };
@@ -154,7 +154,7 @@ function observeCpuset(cgroups: Cgroups, dir: string): Observation {
   switch (reading.kind) {
     case 'found':
       return { kind: 'seen', cpus: reading.cpus, effective: reading.effectiveCpus, mems: reading.mems };
-    case 'missing':
+    case 'gone':
       return { kind: 'gone' };
     default:
       return { kind: 'unreadable', because: reading.because };

@@ -146,12 +146,12 @@ function inspect({ cgroups, writes }: PauseFinderParts, cgroupsPath: string): Se
   const at = cgroupPathOf(cgroupsPath);
   if (at.kind === 'refused') return stays(at.because);
   const reading = cgroups.readCpus(at.path);
-  if (reading.kind === 'missing') return { isFinal: false };
+  if (reading.kind === 'gone') return { isFinal: false };
   if (reading.kind === 'error') return stays(reading.because, { isFinal: false });
   const found = reading.cpus;
   if (!writes) return stays('cgroup-writes is off, and the runtime moves no pause container', { found });
   const list = cgroups.listThreads(at.path, { maxThreads: MOST_THREADS });
-  if (list.kind === 'missing') return { isFinal: false };
+  if (list.kind === 'gone') return { isFinal: false };
   if (list.kind === 'error') return stays(list.because, { found, isFinal: false });
   if (list.hidden > 0)
     return stays('its processes cannot be seen, since cpusetd runs without the PID namespace of the node', { found });

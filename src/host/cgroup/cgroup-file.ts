@@ -1,14 +1,14 @@
-import { closeSync, existsSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 import { meaningOf, systemCodeOf } from '../../core/system-errors';
 
-/** There is no such cgroup, or it is being removed. */
-export interface Missing {
-  readonly kind: 'missing';
+/** There is no such cgroup, or it is being removed: its container has ended. */
+export interface Gone {
+  readonly kind: 'gone';
 }
 
-/** The kernel said no to a read, or the file holds something unexpected. */
+/** The kernel refused a read, or the file has unexpected content. */
 export interface CgroupFailure {
   readonly kind: 'error';
   /** As the kernel names it: `EACCES`; `EBADMSG` for a file that cannot be understood. */
@@ -19,14 +19,12 @@ export interface CgroupFailure {
 
 export type WriteOutcome =
   | { readonly kind: 'ok'; readonly changed: boolean }
-  /** The cgroup is not there any more: the container ended. */
-  | { readonly kind: 'gone' }
+  | Gone
   | { readonly kind: 'refused'; readonly errno: string; readonly because: string };
 
-const MISSING: Missing = { kind: 'missing' };
 export const CHANGED: WriteOutcome = { kind: 'ok', changed: true };
 export const UNCHANGED: WriteOutcome = { kind: 'ok', changed: false };
-export const GONE: WriteOutcome = { kind: 'gone' };
+export const GONE: Gone = { kind: 'gone' };
 
 /** Enough for the list of every second CPU of 8,192, which is about the longest that one read gives. */
 const BUFFER_BYTES = 64 * 1024;
@@ -36,7 +34,7 @@ export class CgroupFiles {
   private readonly buffer = Buffer.allocUnsafe(BUFFER_BYTES);
 
   /** The value without the line end. */
-  read(path: string): string | Missing | CgroupFailure {
+  read(path: string): string | Gone | CgroupFailure {
     let fd: number | undefined;
     try {
       fd = openSync(path, 'r');
@@ -52,7 +50,7 @@ export class CgroupFiles {
   readLines(
     path: string,
     maxBytes: number,
-  ): { readonly lines: string[]; readonly more: boolean } | Missing | CgroupFailure {
+  ): { readonly lines: string[]; readonly more: boolean } | Gone | CgroupFailure {
     let fd: number | undefined;
     let text = '';
     try {
@@ -71,7 +69,7 @@ export class CgroupFiles {
     }
   }
 
-  /** Writes the value in one call, as the kernel wants it. */
+  /** Writes the value in one call, as the kernel requires. */
   write(path: string, value: string): WriteOutcome {
     let fd: number | undefined;
     try {
@@ -97,7 +95,7 @@ export class CgroupFiles {
   }
 }
 
-/** The kernel has written what we cannot read: names path, text (shortened) and rule. */
+/** A file with unexpected content. The message names path, text (shortened) and rule. */
 export function malformed(path: string, text: string, rule: string): CgroupFailure {
   return { kind: 'error', errno: 'EBADMSG', because: `${path}: read "${shorten(text)}"; ${rule}` };
 }
@@ -109,13 +107,13 @@ export function errnoOf(error: unknown): string {
   return code;
 }
 
-function readFailure(path: string, error: unknown): Missing | CgroupFailure {
+function readFailure(path: string, error: unknown): Gone | CgroupFailure {
   const errno = errnoOf(error);
-  if (isGone(path, errno)) return MISSING;
+  if (isGone(path, errno)) return GONE;
   return { kind: 'error', errno, because: `${path}: reading failed: ${describe(errno)}` };
 }
 
-/** A file can be absent from a cgroup that is there: then the controller is off, and nothing is gone. */
+/** A file can be absent from a cgroup that exists, when its controller is off: then nothing is gone. */
 function isGone(path: string, errno: string): boolean {
   return errno === 'ENODEV' || errno === 'ENOTDIR' || (errno === 'ENOENT' && !existsSync(dirname(path)));
 }
@@ -127,4 +125,15 @@ function describe(errno: string): string {
 
 function shorten(text: string): string {
   return text.length <= 60 ? text : `${text.slice(0, 57)}...`;
+}
+
+/** The cgroups below a cgroup. Most have none, which the number of links shows without a listing. */
+export function listChildren(directory: string): string[] {
+  if ((statSync(directory, { throwIfNoEntry: false })?.nlink ?? 2) === 2) return [];
+  try {
+    const entries = readdirSync(directory, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map((entry) => `${directory}/${entry.name}`);
+  } catch {
+    return []; // removed since
+  }
 }

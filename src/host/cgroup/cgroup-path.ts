@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 
-/** Where a container's cgroup is, below the root of a hierarchy; `path` begins with a slash. */
+/** The path of a container's cgroup below the root of a hierarchy; it begins with a slash. */
 export type CgroupPath =
   { readonly kind: 'path'; readonly path: string } | { readonly kind: 'refused'; readonly because: string };
 
@@ -14,7 +14,7 @@ const MAX_LENGTH = 4096; // PATH_MAX
  *   `a-b.slice:cri-containerd:1` becomes `/a.slice/a-b.slice/cri-containerd-1.scope`. An empty slice is
  *   `system.slice`, `-.slice` is the root, and a name that ends in `.slice` gets neither prefix nor `.scope`.
  *
- * The result never leaves the hierarchy: whatever contains `.` or `..` as an element, or is relative, is refused.
+ * The result never leaves the hierarchy: a path with an element `.` or `..`, or a relative one, is refused.
  */
 export function cgroupPathOf(cgroupsPath: string): CgroupPath {
   if (cgroupsPath === '') return refuse(cgroupsPath, 'it is empty');
@@ -47,15 +47,15 @@ function plainPath(cgroupsPath: string): CgroupPath {
 function systemdPath(cgroupsPath: string, slice: string, prefix: string, name: string): CgroupPath {
   if (cgroupsPath.includes('/')) return refuse(cgroupsPath, 'names of systemd units have no slash');
   if (name === '') return refuse(cgroupsPath, 'the name of the unit is empty');
-  const folders = slicePath(slice === '' ? 'system.slice' : slice);
-  if (folders === undefined) {
+  const parent = slicePath(slice === '' ? 'system.slice' : slice);
+  if (parent === undefined) {
     return refuse(
       cgroupsPath,
       `"${shorten(slice)}" is no name of a slice: it must end in .slice and have no empty part between dashes`,
     );
   }
-  if (name.endsWith('.slice')) return { kind: 'path', path: `${folders}/${name}` };
-  return { kind: 'path', path: `${folders}/${prefix === '' ? name : `${prefix}-${name}`}.scope` };
+  if (name.endsWith('.slice')) return { kind: 'path', path: `${parent}/${name}` };
+  return { kind: 'path', path: `${parent}/${prefix === '' ? name : `${prefix}-${name}`}.scope` };
 }
 
 /** `a-b.slice` -> `/a.slice/a-b.slice`; see systemd.slice(5). */

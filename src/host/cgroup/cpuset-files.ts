@@ -2,26 +2,25 @@ import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import {
   CHANGED,
   malformed,
-  GONE,
   UNCHANGED,
   type CgroupFailure,
   type CgroupFiles,
-  type Missing,
+  type Gone,
   type WriteOutcome,
 } from './cgroup-file';
 import type { Hierarchies } from './find-hierarchies';
 import { TreeTime } from './tree-time';
 
-/** What a sweep needs: two small files. */
+/** The reading of a sweep: two small files. */
 export type CpusReading =
   | {
       readonly kind: 'found';
-      /** As configured. Empty on version 2 means: whatever the parent has. */
+      /** The configured CPUs. Empty on version 2: those of the parent. */
       readonly cpus: CpuSet;
-      /** Where tasks may really run. */
+      /** The CPUs that the kernel allows. */
       readonly effectiveCpus: CpuSet;
     }
-  | Missing
+  | Gone
   | CgroupFailure;
 
 export type CpusetReading =
@@ -32,10 +31,10 @@ export type CpusetReading =
       readonly mems: CpuSet;
       readonly effectiveMems: CpuSet;
     }
-  | Missing
+  | Gone
   | CgroupFailure;
 
-/** What to write; absent fields stay as they are. */
+/** The lists to write; absent fields stay as they are. */
 export interface CpusetChange {
   readonly cpus?: CpuSet;
   readonly mems?: CpuSet;
@@ -44,14 +43,14 @@ export interface CpusetChange {
 export type ListName = 'cpus' | 'mems';
 
 const MAX_REMEMBERED = 1024;
-/** Somebody who writes all the time must not keep us here. */
+/** Limits the retries when somebody writes all the time. */
 const ATTEMPTS = 3;
 
 /** The cpuset files of cgroups, whose absolute paths are given. */
 export class CpusetFiles {
   private readonly effectiveCpus: string;
   private readonly effectiveMems: string;
-  /** Hundreds of containers have the same few values: each text is parsed once. */
+  /** Parsed lists by text: hundreds of containers have the same few values. */
   private readonly parsed = new Map<string, CpuSet>();
 
   constructor(
@@ -65,13 +64,13 @@ export class CpusetFiles {
     this.effectiveMems = `/cpuset.${mems}`;
   }
 
-  /** Both of one moment: a write between the two reads would look like a parent that is narrower. */
-  readCpus(folder: string): CpusReading {
-    const path = `${folder}/cpuset.cpus`;
+  /** Reads both at one moment: a write between the two reads would look like a narrower parent. */
+  readCpus(directory: string): CpusReading {
+    const path = `${directory}/cpuset.cpus`;
     let cpus = this.readList(path);
     for (let attempt = 1; ; attempt++) {
       if ('kind' in cpus) return cpus;
-      const effectiveCpus = this.readList(folder + this.effectiveCpus);
+      const effectiveCpus = this.readList(directory + this.effectiveCpus);
       if ('kind' in effectiveCpus) return effectiveCpus;
       const reading = { kind: 'found', cpus, effectiveCpus } as const;
       if (cpus.equals(effectiveCpus) || attempt === ATTEMPTS) return reading;
@@ -81,24 +80,24 @@ export class CpusetFiles {
     }
   }
 
-  /** Of any cgroup; the root of version 2 has this file only. Undefined where it can't be read. */
-  readEffective(folder: string): CpuSet | undefined {
-    const cpus = this.readList(folder + this.effectiveCpus);
+  /** The effective CPUs of any cgroup, the root of version 2 included. Undefined when they can't be read. */
+  readEffective(directory: string): CpuSet | undefined {
+    const cpus = this.readList(directory + this.effectiveCpus);
     return isList(cpus) ? cpus : undefined;
   }
 
-  readAll(folder: string): CpusetReading {
-    const reading = this.readCpus(folder);
+  readAll(directory: string): CpusetReading {
+    const reading = this.readCpus(directory);
     if (reading.kind !== 'found') return reading;
-    const mems = this.readList(`${folder}/cpuset.mems`);
+    const mems = this.readList(`${directory}/cpuset.mems`);
     if ('kind' in mems) return mems;
-    const effectiveMems = this.readList(folder + this.effectiveMems);
+    const effectiveMems = this.readList(directory + this.effectiveMems);
     if ('kind' in effectiveMems) return effectiveMems;
     const { kind, cpus, effectiveCpus } = reading;
     return { kind, cpus, effectiveCpus, mems, effectiveMems };
   }
 
-  readList(path: string): CpuSet | Missing | CgroupFailure {
+  readList(path: string): CpuSet | Gone | CgroupFailure {
     const text = this.files.read(path);
     if (typeof text !== 'string') return text;
     const known = this.parsed.get(text);
@@ -130,8 +129,8 @@ export class CpusetFiles {
   }
 }
 
-/** Whether the file could be read. */
-export function isList(value: CpuSet | Missing | CgroupFailure): value is CpuSet {
+/** True when the file could be read. */
+export function isList(value: CpuSet | Gone | CgroupFailure): value is CpuSet {
   return value instanceof CpuSet;
 }
 
@@ -142,7 +141,7 @@ export function both(first: WriteOutcome, second: WriteOutcome): WriteOutcome {
   return first.changed || second.changed ? CHANGED : UNCHANGED;
 }
 
-/** What could not be read before a write cannot be written either. */
-export function writeFailureOf(failure: Missing | CgroupFailure): WriteOutcome {
-  return failure.kind === 'missing' ? GONE : { ...failure, kind: 'refused' };
+/** The outcome of a write whose file could not be read first. */
+export function writeFailureOf(failure: Gone | CgroupFailure): WriteOutcome {
+  return failure.kind === 'gone' ? failure : { ...failure, kind: 'refused' };
 }

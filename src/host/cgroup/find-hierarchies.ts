@@ -8,7 +8,7 @@ export class CgroupError extends Error {
   override readonly name = 'CgroupError';
 }
 
-/** Where the controllers of interest are mounted. */
+/** Mount points of the controllers. */
 export interface Hierarchies {
   readonly version: CgroupVersion;
   readonly cpusetRoot: string;
@@ -17,8 +17,8 @@ export interface Hierarchies {
 }
 
 /**
- * Finds out where cpusets are controlled. Version 1 wins when its cpuset controller is mounted, also on hybrid hosts
- * that have a version 2 hierarchy at `unified`: a controller lives in one hierarchy only, and it lives there.
+ * Finds the hierarchy of cpusets. Version 1 wins when its cpuset controller is mounted, also on hybrid hosts with a version 2
+ * hierarchy at `unified`: a controller is in one hierarchy only.
  *
  * Throws CgroupError when neither version offers cpusets below the root.
  */

@@ -3,32 +3,31 @@ import { CgroupFiles, type WriteOutcome } from './cgroup-file';
 import { CpusetFiles, type CpusetChange, type CpusetReading, type CpusReading } from './cpuset-files';
 import { findHierarchies, type CgroupVersion } from './find-hierarchies';
 import { probeWritable, type Writability } from './probe-writable';
-import { reclaimTasks } from './reclaim-tasks';
 import { readQuota, writeQuota, type QuotaReading } from './quota';
 import { listThreads, type ThreadsReading } from './threads';
 import { watchCpusets, type CpusetWatch, type CpusetWatchOptions } from './watch-cpusets';
-import { widen, writeCpuset } from './write-cpuset';
+import { reclaimTasks, widen, writeCpuset } from './write-cpuset';
 
 /**
- * The node's cgroups. `dir` is always a path below the root of the hierarchy that begins with a slash, as
+ * The node's cgroups. `cgroupPath` is always a path below the root of the hierarchy that begins with a slash, as
  * `cgroupPathOf` gives it. All operations are synchronous; none throws for what can happen to a container.
  */
 export interface Cgroups {
   readonly version: CgroupVersion;
   /** CPUs, configured and effective: about 10 µs. */
-  readCpus(dir: string): CpusReading;
-  readCpuset(dir: string): CpusetReading;
-  /** The CPUs that any cgroup can have: those of the root. Undefined where the kernel does not say. */
+  readCpus(cgroupPath: string): CpusReading;
+  readCpuset(cgroupPath: string): CpusetReading;
+  /** The CPUs of the root, which any cgroup can have. Undefined when they can't be read. */
   readActive(): CpuSet | undefined;
   /** About 30 µs for a changed value, 5 µs for the same one, which is not written. */
-  writeCpuset(dir: string, change: CpusetChange): WriteOutcome;
-  /** Lets a cgroup and those above it have these CPUs too, on version 1; `gone` where one of them is not there yet. */
-  widen(dir: string, cpus: CpuSet): WriteOutcome;
-  /** Brings processes back that the kernel moved to the parent, on version 1; see reclaimTasks. */
-  reclaimTasks(dir: string): WriteOutcome;
-  readQuota(dir: string): QuotaReading;
-  writeQuota(dir: string, quota: { readonly quotaUs: number; readonly periodUs?: number }): WriteOutcome;
-  listThreads(dir: string, options?: { readonly maxThreads?: number }): ThreadsReading;
+  writeCpuset(cgroupPath: string, change: CpusetChange): WriteOutcome;
+  /** Adds CPUs to a cgroup and to those above it, on version 1; `gone` when one of them does not exist yet. */
+  widen(cgroupPath: string, cpus: CpuSet): WriteOutcome;
+  /** Moves processes back that the kernel moved to the parent, on version 1. */
+  reclaimTasks(cgroupPath: string): WriteOutcome;
+  readQuota(cgroupPath: string): QuotaReading;
+  writeQuota(cgroupPath: string, quota: { readonly quotaUs: number; readonly periodUs?: number }): WriteOutcome;
+  listThreads(cgroupPath: string, options?: { readonly maxThreads?: number }): ThreadsReading;
   probeWritable(): Writability;
   watch(options: CpusetWatchOptions): CpusetWatch;
 }
@@ -46,15 +45,16 @@ export function openCgroups({ cgroupRoot, procRoot = '/proc' }: OpenCgroupsOptio
   const root = hierarchies.cpusetRoot;
   return {
     version: hierarchies.version,
-    readCpus: (dir) => cpusets.readCpus(root + dir),
-    readCpuset: (dir) => cpusets.readAll(root + dir),
+    readCpus: (cgroupPath) => cpusets.readCpus(root + cgroupPath),
+    readCpuset: (cgroupPath) => cpusets.readAll(root + cgroupPath),
     readActive: () => cpusets.readEffective(root),
-    writeCpuset: (dir, change) => writeCpuset(cpusets, root + dir, change),
-    widen: (dir, cpus) => widen(cpusets, root + dir, cpus),
-    reclaimTasks: (dir) => reclaimTasks(files, hierarchies, dir),
-    readQuota: (dir) => readQuota(files, hierarchies, dir),
-    writeQuota: (dir, quota) => writeQuota(files, hierarchies, dir, quota),
-    listThreads: (dir, { maxThreads = 1000 } = {}) => listThreads(files, hierarchies, dir, { maxThreads, procRoot }),
+    writeCpuset: (cgroupPath, change) => writeCpuset(cpusets, root + cgroupPath, change),
+    widen: (cgroupPath, cpus) => widen(cpusets, root + cgroupPath, cpus),
+    reclaimTasks: (cgroupPath) => reclaimTasks(files, hierarchies, cgroupPath),
+    readQuota: (cgroupPath) => readQuota(files, hierarchies, cgroupPath),
+    writeQuota: (cgroupPath, quota) => writeQuota(files, hierarchies, cgroupPath, quota),
+    listThreads: (cgroupPath, { maxThreads = 1000 } = {}) =>
+      listThreads(files, hierarchies, cgroupPath, { maxThreads, procRoot }),
     probeWritable: () => probeWritable(root),
     watch: (options) => watchCpusets(root, options),
   };

@@ -2,22 +2,22 @@ import { accessSync, closeSync, constants, openSync, readdirSync } from 'node:fs
 import { join } from 'node:path';
 import { errnoOf } from './cgroup-file';
 
-/** Whether cpuset files can be written here. */
+/** The answer to whether cpuset files can be written. */
 export type Writability = { readonly writable: true } | { readonly writable: false; readonly because: string };
 
 /**
- * Finds out whether cpuset files can be written, without changing anything: it opens one for writing and closes it
- * again. (Writing its own value back could undo what someone wrote in between; and the usual obstacles, a read-only
- * mount, a missing capability, a security module, show when the file is opened.)
+ * Finds out whether cpuset files can be written, without a change: it opens one for writing and closes it again. (Writing its own
+ * value back could undo a write by others in between; the usual obstacles, a read-only mount, a missing capability, a security
+ * module, show when the file is opened.)
  *
- * The root's own file is never writable, so one of a child is taken, the kubelet's if there is one. On a node
- * without any child the root directory is asked.
+ * The root's own file is never writable, so the file of a child is tried, the kubelet's first. On a node without any child the
+ * access to the root directory decides.
  */
 export function probeWritable(cpusetRoot: string): Writability {
-  for (const folder of listChildren(cpusetRoot)) {
-    const path = join(cpusetRoot, folder, 'cpuset.cpus');
+  for (const directory of listChildren(cpusetRoot)) {
+    const path = join(cpusetRoot, directory, 'cpuset.cpus');
     const errno = errnoOfTrying(() => closeSync(openSync(path, 'r+')));
-    // Cgroups come and go, and version 2 has some without the controller: neither says anything about writing.
+    // A cgroup may be removed meanwhile, or have no cpuset controller on version 2: neither shows whether writes work.
     if (errno !== 'ENOENT' && errno !== 'ENODEV') return toWritability(path, errno);
   }
   return toWritability(
@@ -28,9 +28,9 @@ export function probeWritable(cpusetRoot: string): Writability {
 
 /** The kubelet's first. */
 function listChildren(cpusetRoot: string): string[] {
-  const folders = readdirSync(cpusetRoot, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const directories = readdirSync(cpusetRoot, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const isKubelets = (name: string): number => Number(name.startsWith('kubepods'));
-  return folders.map(({ name }) => name).sort((a, b) => isKubelets(b) - isKubelets(a));
+  return directories.map(({ name }) => name).sort((a, b) => isKubelets(b) - isKubelets(a));
 }
 
 function errnoOfTrying(action: () => void): string | undefined {

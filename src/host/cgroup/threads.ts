@@ -1,6 +1,5 @@
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
-import { malformed, type CgroupFailure, type CgroupFiles, type Missing } from './cgroup-file';
-import { childrenOf } from './child-folders';
+import { GONE, listChildren, malformed, type CgroupFailure, type CgroupFiles, type Gone } from './cgroup-file';
 import type { Hierarchies } from './find-hierarchies';
 
 export interface ThreadInfo {
@@ -9,7 +8,7 @@ export interface ThreadInfo {
   readonly pid: number;
   /** The kernel's short name of it. */
   readonly name: string;
-  /** Where the kernel lets it run: the cpuset, cut by the thread's own affinity mask. */
+  /** The CPUs that the kernel allows: the cpuset, cut by the thread's own affinity mask. */
   readonly allowed: CpuSet;
 }
 
@@ -17,39 +16,39 @@ export type ThreadsReading =
   | {
       readonly kind: 'found';
       readonly threads: readonly ThreadInfo[];
-      /** There are more threads than were asked for. */
+      /** There are more threads than `maxThreads`. */
       readonly more: boolean;
       /** Threads of another PID namespace, which the kernel lists as 0: cpusetd runs without the node's PID namespace. */
       readonly hidden: number;
     }
-  | Missing
+  | Gone
   | CgroupFailure;
 
 export interface ThreadsQuery {
   readonly maxThreads: number;
-  /** Where the proc file system is. */
+  /** Mount point of the proc file system. */
   readonly procRoot: string;
 }
 
-const MAX_FOLDERS = 1000;
+const MAX_DIRECTORIES = 1000;
 /** A thread id has at most 7 digits. */
 const BYTES_PER_THREAD = 8;
 
-/** The threads of a cgroup and of the cgroups below it, and what each may run on. Threads that end meanwhile are left out. */
+/** The threads of a cgroup and of the cgroups below it, with their allowed CPUs. Threads that end meanwhile are left out. */
 export function listThreads(
   files: CgroupFiles,
   { version, cpusetRoot }: Hierarchies,
-  dir: string,
+  cgroupPath: string,
   { maxThreads, procRoot }: ThreadsQuery,
 ): ThreadsReading {
   const listFile = version === 1 ? 'tasks' : 'cgroup.threads';
   const threads: ThreadInfo[] = [];
   let hidden = 0;
   let more = false;
-  const folders = [`${cpusetRoot}${dir}`];
-  for (let i = 0; i < folders.length && threads.length < maxThreads; i++) {
-    const folder = folders[i]!;
-    const list = files.readLines(`${folder}/${listFile}`, (maxThreads + 1) * BYTES_PER_THREAD);
+  const directories = [`${cpusetRoot}${cgroupPath}`];
+  for (let i = 0; i < directories.length && threads.length < maxThreads; i++) {
+    const directory = directories[i]!;
+    const list = files.readLines(`${directory}/${listFile}`, (maxThreads + 1) * BYTES_PER_THREAD);
     if ('kind' in list) {
       if (i === 0) return list;
       continue; // a child that was removed meanwhile
@@ -64,7 +63,7 @@ export function listThreads(
         if (thread.kind === 'found') threads.push(thread.thread);
       }
     }
-    if (folders.length < MAX_FOLDERS) folders.push(...childrenOf(folder));
+    if (directories.length < MAX_DIRECTORIES) directories.push(...listChildren(directory));
   }
   return { kind: 'found', threads, more, hidden };
 }
@@ -73,10 +72,10 @@ function readThread(
   files: CgroupFiles,
   path: string,
   tid: number,
-): { readonly kind: 'found'; readonly thread: ThreadInfo } | Missing | CgroupFailure {
+): { readonly kind: 'found'; readonly thread: ThreadInfo } | Gone | CgroupFailure {
   const text = files.read(path);
   // ESRCH: it ended between open and read.
-  if (typeof text !== 'string') return text.kind === 'error' && text.errno === 'ESRCH' ? { kind: 'missing' } : text;
+  if (typeof text !== 'string') return text.kind === 'error' && text.errno === 'ESRCH' ? GONE : text;
   const name = /^Name:\t(.*)$/m.exec(text)?.[1] ?? '';
   const pid = /^Tgid:\t(\d+)$/m.exec(text)?.[1];
   const list = /^Cpus_allowed_list:\t(.*)$/m.exec(text)?.[1];

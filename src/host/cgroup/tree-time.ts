@@ -1,10 +1,10 @@
-/** All trees together may take so much of a second: a runtime gives up a plugin that does not answer within two. */
+/** Time for all trees together in each second: a runtime gives up a plugin that does not answer within two seconds. */
 export const TREE_MS = 300;
 const WINDOW_MS = 1_000;
 
 /**
- * The time for moving cgroups that have children of their own. Each child costs up to a millisecond in the kernel, and whoever may make
- * some may make thousands: without a limit they would hold up everybody's creations.
+ * Limits the time for moving cgroups that have children. Each child costs up to a millisecond in the kernel, and a container may
+ * make thousands of them: without a limit they would delay the creation of all containers.
  */
 export class TreeTime {
   private sinceMs = -Infinity;
@@ -12,7 +12,7 @@ export class TreeTime {
 
   constructor(private readonly nowMs: () => number = () => performance.now()) {}
 
-  /** Does the work; `isOver` tells it that the time for all such work is used up. */
+  /** Runs the work; `isOver` returns true when the time for all such work is used up. */
   spend<T>(work: (isOver: () => boolean) => T): T {
     const begunMs = this.nowMs();
     if (begunMs - this.sinceMs >= WINDOW_MS) {

@@ -1,35 +1,34 @@
 import { watch, type FSWatcher } from 'node:fs';
 import { meaningOf } from '../../core/system-errors';
-import { errnoOf } from './cgroup-file';
+import { errnoOf, GONE, type Gone } from './cgroup-file';
 
 export type WatchOutcome =
   | { readonly kind: 'watched' }
-  /** There is no such cgroup. */
-  | { readonly kind: 'gone' }
-  /** The cgroup is only looked at by the sweep. `isLimit`: the kernel has no watch left for anybody, so no other can be had either. */
+  | Gone
+  /** Only the sweep observes the cgroup. `isLimit`: the kernel has no watch left, so no other cgroup can be watched either. */
   | { readonly kind: 'unwatched'; readonly isLimit: boolean; readonly because: string };
 
-/** Watches cpusets for writes. Directories are below the root of the hierarchy, as elsewhere. */
+/** Watches cpusets for writes. Paths are below the root of the hierarchy, as in `Cgroups`. */
 export interface CpusetWatch {
   /** Begins to watch the cgroup's `cpuset.cpus`; harmless when it is watched already. */
-  add(dir: string): WatchOutcome;
-  /** Ends it. The kernel does not tell when a cgroup goes: whoever knows that a container ended says so here. */
-  remove(dir: string): void;
+  add(cgroupPath: string): WatchOutcome;
+  /** Ends the watch. Call it when a container has ended: the kernel does not report the removal of a cgroup. */
+  remove(cgroupPath: string): void;
   close(): void;
 }
 
 export interface CpusetWatchOptions {
-  /** Somebody, ourselves included, wrote the cgroup's `cpuset.cpus`. Several writes in one turn are told once. */
-  readonly onChange: (dir: string) => void;
+  /** Somebody, cpusetd included, wrote the cgroup's `cpuset.cpus`. Several writes in one turn are reported once. */
+  readonly onChange: (cgroupPath: string) => void;
   /** A watch has broken: the cgroup is not watched any more, until it is added again. */
-  readonly onLost: (dir: string, because: string) => void;
+  readonly onLost: (cgroupPath: string, because: string) => void;
   /** For tests: `watch` of node:fs. */
   readonly watchFile?: typeof watch;
 }
 
 /**
- * Watches by inotify, which works on cgroup files of both versions for writes from user space. What the kernel
- * changes by itself (hotplug, a narrowed parent) is not told: the sweep is the net.
+ * Watches by inotify, which reports writes from user space to cgroup files of both versions. Changes by the kernel itself
+ * (hotplug, a narrowed parent) are not reported; the periodic sweep covers those.
  */
 export function watchCpusets(
   cpusetRoot: string,
@@ -39,47 +38,47 @@ export function watchCpusets(
   const changed = new Set<string>();
   let scheduled = false;
 
-  const tell = (): void => {
+  const report = (): void => {
     scheduled = false;
-    const dirs = [...changed];
+    const cgroupPaths = [...changed];
     changed.clear();
-    for (const dir of dirs) if (watchers.has(dir)) onChange(dir);
+    for (const cgroupPath of cgroupPaths) if (watchers.has(cgroupPath)) onChange(cgroupPath);
   };
 
-  const remove = (dir: string): void => {
-    watchers.get(dir)?.close();
-    watchers.delete(dir);
-    changed.delete(dir);
+  const remove = (cgroupPath: string): void => {
+    watchers.get(cgroupPath)?.close();
+    watchers.delete(cgroupPath);
+    changed.delete(cgroupPath);
   };
 
-  const begin = (dir: string): void => {
-    const watcher = watchFile(`${cpusetRoot}${dir}/cpuset.cpus`, { persistent: false }, () => {
-      changed.add(dir);
-      if (!scheduled) setImmediate(tell);
+  const begin = (cgroupPath: string): void => {
+    const watcher = watchFile(`${cpusetRoot}${cgroupPath}/cpuset.cpus`, { persistent: false }, () => {
+      changed.add(cgroupPath);
+      if (!scheduled) setImmediate(report);
       scheduled = true;
     });
     watcher.on('error', (error) => {
-      if (watchers.get(dir) !== watcher) return; // ended already
-      remove(dir);
-      onLost(dir, error.message);
+      if (watchers.get(cgroupPath) !== watcher) return; // ended already
+      remove(cgroupPath);
+      onLost(cgroupPath, error.message);
     });
-    watchers.set(dir, watcher);
+    watchers.set(cgroupPath, watcher);
   };
 
   return {
-    add(dir) {
-      if (watchers.has(dir)) return { kind: 'watched' };
+    add(cgroupPath) {
+      if (watchers.has(cgroupPath)) return { kind: 'watched' };
       try {
-        begin(dir);
+        begin(cgroupPath);
         return { kind: 'watched' };
       } catch (error) {
         const errno = errnoOf(error);
-        return errno === 'ENOENT' || errno === 'ENODEV' ? { kind: 'gone' } : explainUnwatched(errno);
+        return errno === 'ENOENT' || errno === 'ENODEV' ? GONE : explainUnwatched(errno);
       }
     },
     remove,
     close() {
-      for (const dir of [...watchers.keys()]) remove(dir);
+      for (const cgroupPath of [...watchers.keys()]) remove(cgroupPath);
     },
   };
 }

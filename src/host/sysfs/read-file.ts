@@ -1,6 +1,19 @@
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import { readBounded } from '../../state';
-import { quote, SysfsError } from './sysfs-error';
+
+/** A sysfs file can't be read or contradicts another. The message names path, content, rule and remedy. */
+export class SysfsError extends Error {
+  override readonly name = 'SysfsError';
+
+  constructor(
+    readonly path: string,
+    problem: { readonly found: string; readonly rule: string; readonly remedy?: string },
+    options?: ErrorOptions,
+  ) {
+    const remedy = problem.remedy ?? 'check that --sysfs-root is the sysfs of this node, mounted whole';
+    super(`${path}: ${problem.found}; ${problem.rule}; ${remedy}`, options);
+  }
+}
 
 /** Every second CPU of 8,192 makes a list of 20 KB. */
 const MAX_BYTES = 64 * 1024;
@@ -44,4 +57,10 @@ export function parseInteger(path: string, text: string, min: number): number {
     throw new SysfsError(path, { found: `read ${quote(text)}`, rule: `a whole number of at least ${min} is expected` });
   }
   return value;
+}
+
+/** Quotes the text for a message: one line, bounded. */
+export function quote(text: string): string {
+  const line = text.trim();
+  return JSON.stringify(line.length <= 60 ? line : `${line.slice(0, 57)}...`);
 }

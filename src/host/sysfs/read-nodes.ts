@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { MemoryNode } from '../../core/topology';
-import { parseInteger, parseList, readOptional, readText } from './read-file';
-import { quote, SysfsError } from './sysfs-error';
+import { parseInteger, parseList, quote, readOptional, readText, SysfsError } from './read-file';
 
 export interface Nodes {
   /** The NUMA node of each CPU that has one. */
@@ -10,15 +9,15 @@ export interface Nodes {
   readonly memoryNodes: readonly MemoryNode[];
 }
 
-/** Reads the folder `node` of sysfs. Throws SysfsError. */
+/** Reads the directory `node` of sysfs. Throws SysfsError. */
 export function readNodes(nodeRoot: string): Nodes {
   const nodeOf = new Map<number, number>();
   const memoryNodes: MemoryNode[] = [];
   const onlinePath = join(nodeRoot, 'online');
   const online = parseList(onlinePath, readOptional(onlinePath) ?? '').toArray();
   for (const id of online) {
-    const folder = join(nodeRoot, `node${id}`);
-    const cpuListPath = join(folder, 'cpulist');
+    const directory = join(nodeRoot, `node${id}`);
+    const cpuListPath = join(directory, 'cpulist');
     for (const cpu of parseList(cpuListPath, readText(cpuListPath))) {
       const other = nodeOf.get(cpu);
       if (other !== undefined) {
@@ -29,8 +28,8 @@ export function readNodes(nodeRoot: string): Nodes {
     }
     memoryNodes.push({
       id,
-      memoryBytes: readMemory(join(folder, 'meminfo')),
-      distances: readDistances(folder, online),
+      memoryBytes: readMemory(join(directory, 'meminfo')),
+      distances: readDistances(directory, online),
     });
   }
   return { nodeOf, memoryNodes };
@@ -46,8 +45,8 @@ function readMemory(path: string): number {
 }
 
 /** One number for each online node, in the order of their ids: `10 21`. */
-function readDistances(folder: string, onlineNodes: readonly number[]): Map<number, number> {
-  const path = join(folder, 'distance');
+function readDistances(directory: string, onlineNodes: readonly number[]): Map<number, number> {
+  const path = join(directory, 'distance');
   const text = readText(path);
   const values = text.split(/\s+/);
   if (values.length !== onlineNodes.length) {

@@ -1,20 +1,18 @@
 import { join } from 'node:path';
 import { CpuSet } from '../../core/cpuset';
 import { buildTopology, type CpuInfo, type Topology } from '../../core/topology';
-import { parseInteger, parseList, readOptional, readText } from './read-file';
+import { parseInteger, parseList, readOptional, readText, SysfsError } from './read-file';
 import { readNodes } from './read-nodes';
-import { readOnline } from './read-online';
+import { readOnline } from './online';
 import { readUncoreCaches } from './read-uncore-caches';
-import { SysfsError } from './sysfs-error';
 
 const ATTEMPTS = 3;
 
 /**
  * Reads the machine from sysfs.
  *
- * Core ids are the lowest online CPU of the core (the kernel's core_id repeats in every socket and die), socket ids
- * the kernel's (0 where it does not know), node ids the kernel's (0 without NUMA). CPUs that are offline have no
- * topology in sysfs and do not occur.
+ * The id of a core is its lowest online CPU (the kernel's core_id repeats in every socket and die). Socket and node ids are the
+ * kernel's; they are 0 when the socket is unknown, and without NUMA. Offline CPUs have no topology in sysfs and are left out.
  *
  * Throws SysfsError when a file is missing, malformed or contradicts another.
  */
@@ -25,7 +23,7 @@ export function readTopology({ sysfsRoot }: { readonly sysfsRoot: string }): Top
       const topology = readOnce(sysfsRoot, online);
       if (attempt === ATTEMPTS || readOnline(sysfsRoot).equals(online)) return topology;
     } catch (error) {
-      // A CPU that goes offline while we read takes its files with it: that is no fault of the machine.
+      // The files of a CPU that goes offline meanwhile disappear: that is no fault of the machine.
       if (attempt === ATTEMPTS || readOnline(sysfsRoot).equals(online)) throw error;
     }
   }
@@ -78,15 +76,15 @@ function readCores(cpuRoot: string, online: CpuSet): Map<number, number> {
 }
 
 /** `thread_siblings_list` is the name of `core_cpus_list` before Linux 5.3. */
-function readSiblings(folder: string): { readonly path: string; readonly text: string } {
-  const path = join(folder, 'core_cpus_list');
+function readSiblings(directory: string): { readonly path: string; readonly text: string } {
+  const path = join(directory, 'core_cpus_list');
   const text = readOptional(path);
   if (text !== undefined) return { path, text };
-  const oldPath = join(folder, 'thread_siblings_list');
+  const oldPath = join(directory, 'thread_siblings_list');
   return { path: oldPath, text: readText(oldPath) };
 }
 
-/** The package of each CPU. Some ARM machines and VMs say -1, "unknown": one socket, then, with id 0. */
+/** The package of each CPU. Some ARM machines and VMs have -1, "unknown": they get one socket with id 0. */
 function readSockets(cpuRoot: string, online: CpuSet): Map<number, number> {
   const socketOf = new Map<number, number>();
   for (const cpu of online) {

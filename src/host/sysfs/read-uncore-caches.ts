@@ -1,23 +1,22 @@
 import { join } from 'node:path';
 import type { CpuSet } from '../../core/cpuset';
-import { parseInteger, parseList, readOptional, readText } from './read-file';
-import { SysfsError } from './sysfs-error';
+import { parseInteger, parseList, readOptional, readText, SysfsError } from './read-file';
 
 /** L1 data, L1 instruction, L2, L3 and room for more: `index0` ... */
 const MAX_INDEXES = 10;
 
 interface Group {
   readonly cpus: CpuSet;
-  /** The kernel's id of the cache, or the socket's id; undefined where the kernel gives none. */
+  /** The kernel's id of the cache, or the socket's id; undefined when the kernel has none. */
   readonly id: number | undefined;
 }
 
 /**
  * The uncore cache of each CPU: the group that shares one L3, or what is left of the socket for CPUs without L3.
  *
- * Groups are told apart by the CPUs that share them, not by the kernel's cache id: some virtual machines give every
- * core an id of its own for the same cache. Ids are the kernel's if these are different for all groups, so that they
- * stay when a CPU goes offline; else the lowest online CPU of each group.
+ * CPUs that share a cache form a group; the kernel's cache id does not decide, since some virtual machines give every core its own
+ * id for the same cache. The id of a group is the kernel's if that is different for all groups, so that it stays when a CPU goes
+ * offline; else it is the lowest online CPU of the group.
  */
 export function readUncoreCaches(
   cpuRoot: string,
@@ -29,10 +28,10 @@ export function readUncoreCaches(
   const withoutL3 = new Map<number, number[]>();
   let indexHint = 3;
   for (const cpu of online) {
-    // One CPU answers for all that share its cache: a thousand CPUs would be a thousand folders else.
+    // One CPU has the answer for all that share its cache; otherwise a thousand CPUs would be a thousand directories.
     if (grouped.has(cpu)) continue;
-    const cacheFolder = join(cpuRoot, `cpu${cpu}/cache`);
-    const index = findL3(cacheFolder, indexHint);
+    const cacheDirectory = join(cpuRoot, `cpu${cpu}/cache`);
+    const index = findL3(cacheDirectory, indexHint);
     if (index === undefined) {
       const socket = socketOf.get(cpu)!;
       const others = withoutL3.get(socket);
@@ -41,33 +40,33 @@ export function readUncoreCaches(
       continue;
     }
     indexHint = index;
-    const group = readGroup(join(cacheFolder, `index${index}`), cpu, online, grouped);
+    const group = readGroup(join(cacheDirectory, `index${index}`), cpu, online, grouped);
     groups.push(group);
     for (const member of group.cpus) grouped.add(member);
   }
   return numberGroups(groups, withoutL3);
 }
 
-/** The number of the folder that describes the CPU's L3. Tries first where the last CPU had it. */
-function findL3(cacheFolder: string, hint: number): number | undefined {
-  if (isL3(cacheFolder, hint)) return hint;
+/** The number of the directory that describes the CPU's L3. Tries first where the last CPU had it. */
+function findL3(cacheDirectory: string, hint: number): number | undefined {
+  if (isL3(cacheDirectory, hint)) return hint;
   for (let index = 0; index < MAX_INDEXES; index++) {
-    const found = isL3(cacheFolder, index);
+    const found = isL3(cacheDirectory, index);
     if (found === undefined) return undefined;
     if (found) return index;
   }
   return undefined;
 }
 
-/** Undefined when there is no such folder. */
-function isL3(cacheFolder: string, index: number): boolean | undefined {
-  const path = join(cacheFolder, `index${index}/level`);
+/** Undefined when there is no such directory. */
+function isL3(cacheDirectory: string, index: number): boolean | undefined {
+  const path = join(cacheDirectory, `index${index}/level`);
   const text = readOptional(path);
   return text === undefined ? undefined : parseInteger(path, text, 0) === 3;
 }
 
-function readGroup(folder: string, cpu: number, online: CpuSet, grouped: ReadonlySet<number>): Group {
-  const path = join(folder, 'shared_cpu_list');
+function readGroup(directory: string, cpu: number, online: CpuSet, grouped: ReadonlySet<number>): Group {
+  const path = join(directory, 'shared_cpu_list');
   const text = readText(path);
   const cpus = parseList(path, text).intersect(online);
   if (!cpus.has(cpu)) {
@@ -79,7 +78,7 @@ function readGroup(folder: string, cpu: number, online: CpuSet, grouped: Readonl
       throw new SysfsError(path, { found: `read "${text}"`, rule });
     }
   }
-  const idPath = join(folder, 'id');
+  const idPath = join(directory, 'id');
   const idText = readOptional(idPath);
   return { cpus, id: idText === undefined ? undefined : parseInteger(idPath, idText, 0) };
 }

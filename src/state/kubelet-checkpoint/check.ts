@@ -1,14 +1,14 @@
 import { CpuSet, parseCpuList } from '../../core/cpuset';
 import type { KubeletState, KubeletStateV1 } from './state';
 
-/** The machine that a state is held against. */
+/** The machine to which a state is compared. */
 export interface KubeletMachine {
   readonly online: CpuSet;
-  /** The CPUs that the kubelet reserves; absent where nobody has said. */
+  /** The CPUs that the kubelet reserves; absent when unknown. */
   readonly reservation?: { readonly cpus: CpuSet; readonly strict: boolean };
 }
 
-/** Names of crane-agent's policies that no kubelet has; its file of today says `static`. */
+/** Policies of crane-agent that no kubelet has; its present file has `static`. */
 const CRANE_POLICIES: ReadonlySet<string> = new Set(['advanced-static']);
 /** The name of crane-agent's file, in the kubelet's folder. */
 const CRANE_FILE = 'crane_cpu_manager_state';
@@ -18,7 +18,7 @@ export function isOfCraneAgent(fileName: string, { policyName }: Pick<KubeletSta
   return fileName === CRANE_FILE || CRANE_POLICIES.has(policyName);
 }
 
-/** CPUs that somebody has, and who. */
+/** CPUs and their holder. */
 interface Holding {
   readonly who: string;
   /** Sets of one pod may overlap. */
@@ -27,8 +27,8 @@ interface Holding {
 }
 
 /**
- * The reasons why a kubelet with the static policy would not start with this state, and why its sets can't all be kept; empty when nothing
- * speaks against it. Each sentence names who and which CPUs, the rule and the remedy.
+ * The reasons why a kubelet with the static policy would not start with this state, and why its sets can't all be kept; empty when
+ * there are none. Each sentence names the holder and the CPUs, the rule and the remedy.
  */
 export function checkKubeletState(state: KubeletState, machine: KubeletMachine): readonly string[] {
   const holdings: Holding[] = [];
@@ -40,7 +40,7 @@ export function checkKubeletState(state: KubeletState, machine: KubeletMachine):
   return check(state, holdings, machine);
 }
 
-/** The same of format v1, where only ids of containers are known. */
+/** As `checkKubeletState`, for format v1, which has only ids of containers. */
 export function checkKubeletStateV1(state: KubeletStateV1, machine: KubeletMachine): readonly string[] {
   const holdings = [...state.entries].map(([id, list]) => ({
     who: `container ${id}`,
@@ -56,7 +56,7 @@ function check(
   machine: KubeletMachine,
 ): readonly string[] {
   const pool = parseCpuList(defaultCpuSet);
-  if (policyName === 'none' && holdings.length === 0) return []; // such a kubelet looks at nothing else
+  if (policyName === 'none' && holdings.length === 0) return []; // such a kubelet reads nothing else
   if (policyName !== 'static')
     return [
       `its policyName is "${policyName}", and only the static policy of a kubelet gives exclusive CPUs; name the file of such a kubelet`,
@@ -71,7 +71,7 @@ function check(
   return problems;
 }
 
-/** A file that is wrong throughout is told by its first faults. */
+/** Most problems that are reported of one file. */
 const MAX_PROBLEMS = 20;
 
 function* checkPool(pool: CpuSet, { reservation }: KubeletMachine): Generator<string> {

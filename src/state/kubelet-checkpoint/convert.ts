@@ -3,7 +3,7 @@ import { keyOf, type Assignment, type KeptRules } from '../../core/model/assignm
 import { KINDS } from '../../core/model/kinds';
 import type { KubeletState } from './state';
 
-/** What the runtime knows of a container in the kubelet's file. */
+/** The runtime's data of a container in the kubelet's file. */
 export interface KnownContainer {
   readonly podNamespace: string;
   readonly podName: string;
@@ -22,7 +22,7 @@ export interface NotTaken {
 }
 
 export interface TakeOver {
-  /** What the runtime has; undefined for a container of a pod that is not on the node (any more). */
+  /** The container in the runtime; undefined when its pod is not on the node (any more). */
   readonly find: (podUid: string, containerName: string) => KnownContainer | undefined;
   /** The rules that are recorded with each assignment: those of the kubelet. */
   readonly rules: KeptRules;
@@ -31,7 +31,7 @@ export interface TakeOver {
 }
 
 /**
- * Takes the kubelet's exclusive CPUs over as assignments. Every entry either becomes one or is named with the reason.
+ * Turns the kubelet's exclusive CPUs into assignments. Every entry becomes one or is listed with the reason.
  *
  * Inside a pod the kubelet lets sets overlap: an app container may have CPUs of an init container that has ended. Here
  * CPUs have one owner: a container that runs keeps its set, one that does not run gives up what others have.
@@ -78,7 +78,7 @@ export function assignmentsFromKubelet(
 }
 
 /**
- * The reverse: what a kubelet with the static policy would have to find to leave everything as it is.
+ * The state with which a kubelet with the static policy leaves everything as it is.
  *
  * @param defaultCpuSet the shared pool. The kubelet stops unless it and the assignments make up all CPUs of the machine
  *   (without the reserved ones under `strict-cpu-reservation`)
@@ -96,7 +96,7 @@ export function toKubeletState(
   return { policyName, defaultCpuSet: defaultCpuSet.toString(), entries, podEntries: new Map() };
 }
 
-/** Those that share a CPU with another, each with one such other. */
+/** The assignments that share a CPU with another, each with one such other. */
 function findContested(candidates: readonly Assignment[]): ReadonlyMap<Assignment, Assignment> {
   const contested = new Map<Assignment, Assignment>();
   const ownerOf = new Map<number, Assignment>();

@@ -1,6 +1,4 @@
-import { hashFnv1a } from './fnv1a';
-import { printData, printV1, printV2, printV3 } from './printed-form';
-import { sortByBytes } from './sort-by-bytes';
+import { hashFnv1a, printData, printV1, printV2, printV3, sortByBytes } from './go-spew';
 import type { KubeletState, KubeletStateV1 } from './state';
 
 /** Writes the state as a kubelet of that format does, byte for byte: compact, keys sorted, no newline at the end. */
@@ -68,7 +66,7 @@ function toMap<T>(map: ReadonlyMap<string, T>, toJson: (value: T) => string): st
   return toObject(sortByBytes(map).map(([key, value]) => field(key, toJson(value))));
 }
 
-/** A text as Go's encoding/json writes it: HTML's special characters and U+2028, U+2029 are escaped as well. */
+/** A text as Go's encoding/json writes it, with HTML's special characters and U+2028, U+2029 escaped too. */
 function toGoJson(text: string): string {
   const wellFormed = text.replace(/\p{Surrogate}/gu, '\ufffd');
   return JSON.stringify(wellFormed).replace(

@@ -27,7 +27,7 @@ export interface GoValue {
 export function readGoObject(value: unknown, what: string): GoObject {
   if (!isRecord(value)) throw new GoShapeError(`${what} is not a JSON object`);
   const byFoldedKey = new Map(Object.entries(value).map(([key, field]) => [foldKey(key), field]));
-  // Of several spellings in one file Go takes the last, we the exact one: no kubelet writes that.
+  // Of several spellings Go takes the last and we the exact one; no kubelet writes several.
   const find = (key: string): unknown => (Object.hasOwn(value, key) ? value[key] : byFoldedKey.get(foldKey(key)));
   return {
     has: (key) => find(key) !== undefined,

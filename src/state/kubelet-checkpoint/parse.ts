@@ -1,7 +1,6 @@
 import { CpuListError, MAX_CPU_ID, parseCpuRanges, type CpuRange } from '../../core/cpuset';
-import { hashFnv1a } from './fnv1a';
 import { GoShapeError, readGoObject, type GoObject } from './go-json';
-import { printData, printV1, printV2, printV3, type GoCheckpoint } from './printed-form';
+import { hashFnv1a, printData, printV1, printV2, printV3, type GoCheckpoint } from './go-spew';
 import type { KubeletState, KubeletStateV1 } from './state';
 
 /**
@@ -19,7 +18,7 @@ export type ParsedKubeletState =
   | { readonly ok: true; readonly format: 'v2' | 'v3' | 'v4'; readonly state: KubeletState }
   | { readonly ok: false; readonly problem: KubeletProblem; readonly because: string };
 
-/** Why the kubelet would stop at this file. */
+/** The reason why the kubelet would stop at this file. */
 export type KubeletProblem =
   | 'not-json'
   /** It has more of something than any kubelet writes. */
@@ -57,7 +56,7 @@ export function parseKubeletState(text: string): ParsedKubeletState {
   }
 }
 
-/** Told before the work is done that would be too much. */
+/** The file exceeds a bound; thrown before the work that would take too long. */
 class TooLargeError extends Error {
   override readonly name = 'TooLargeError';
 }
@@ -105,7 +104,7 @@ function parseV4(file: GoObject): ParsedKubeletState {
 function parseV3(file: GoObject, checksum: number): ParsedKubeletState | undefined {
   const checkpoint = toCheckpoint(file, true);
   for (const list of checkpoint.podEntries?.values() ?? []) {
-    // The kubelet parses these lists while it decodes: one that is none makes it try the next format.
+    // The kubelet parses these lists while it decodes: a malformed one makes it try the next format.
     if (list !== null && !isCpuList(list)) throw new GoShapeError(`"podEntries": ${quote(list)} is not a CPU list`);
   }
   const fits = TYPE_NAMES_V3.some((typeName) => hashFnv1a(printV3(checkpoint, typeName)) === checksum);
@@ -150,7 +149,7 @@ function* listsOf({ defaultCpuSet, entries }: GoCheckpoint): Generator<string> {
   for (const pod of entries?.values() ?? []) yield* pod?.values() ?? [];
 }
 
-/** Throws TooLargeError. Counts as deep as anything is read: the file, its maps, pods, and a pod's set. */
+/** Throws TooLargeError. Counts the fields of all levels that are read: the file, its maps, pods, and a pod's set. */
 function checkFields(value: unknown): void {
   let count = 0;
   const visit = (node: unknown, depth: number): void => {
@@ -166,7 +165,7 @@ function checkFields(value: unknown): void {
   visit(value, 4);
 }
 
-/** Throws TooLargeError. A list that is none names no CPUs: that is told elsewhere. */
+/** Throws TooLargeError. A malformed list counts as empty here; the parser refuses it later. */
 function checkNamedCpus(lists: Iterable<string | null>, most: number): void {
   let named = 0;
   for (const list of lists) {
@@ -210,7 +209,7 @@ function isCpuList(list: string): boolean {
   return rangesOf(list) !== undefined;
 }
 
-/** Undefined for what is no list. */
+/** Undefined for a malformed list. */
 function rangesOf(list: string): readonly CpuRange[] | undefined {
   if (/\s/.test(list)) return undefined;
   try {

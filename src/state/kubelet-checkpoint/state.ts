@@ -1,7 +1,4 @@
-/** The layouts of the kubelet's file; see the README for which kubelet writes which. */
-export type KubeletFormat = 'v1' | 'v2' | 'v3' | 'v4';
-
-/** What the kubelet's CPU manager remembers, formats v2 to v4. CPU lists are as written in the file, not canonical. */
+/** The state of the kubelet's CPU manager, formats v2 to v4. CPU lists are as in the file, not canonical. */
 export interface KubeletState {
   /** `none` or `static`. */
   readonly policyName: string;
@@ -21,7 +18,7 @@ export interface KubeletStateV1 {
   readonly entries: ReadonlyMap<string, string>;
 }
 
-/** Gives the containers of a v1 state their names, as the kubelet does: ids that nobody knows are dropped. */
+/** Gives the containers of a v1 state their names, as the kubelet does: unknown ids are dropped. */
 export function nameContainers(
   state: KubeletStateV1,
   containers: ReadonlyMap<string, { readonly podUid: string; readonly containerName: string }>,

@@ -35,7 +35,7 @@ test.each`
   const cgroups = {
     version,
     readCpuset: () => ({ kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty }),
-    readCpus: (dir: string) => ({ kind: dir === '/kubepods/pod1' ? 'found' : 'missing', cpus: parent }),
+    readCpus: (dir: string) => ({ kind: dir === '/kubepods/pod1' ? 'found' : 'gone', cpus: parent }),
   } as unknown as Cgroups;
   const found = [...readLiveCpusets(cgroups, [containerIn('running')])];
   expect(found.map(([id, list]) => [id, list.toString()])).toEqual(live);
@@ -89,7 +89,7 @@ describe('CFS quotas', () => {
   test.each`
     name                                                  | more                                             | own                  | pod                  | quota        | podQuota     | unread
     ${'both are read'}                                    | ${{}}                                            | ${found}             | ${found}             | ${200_000}   | ${200_000}   | ${undefined}
-    ${'where there is no file there is none'}             | ${{}}                                            | ${{ kind: 'missing' }} | ${{ kind: 'missing' }} | ${undefined} | ${undefined} | ${undefined}
+    ${'where there is no file there is none'}             | ${{}}                                            | ${{ kind: 'gone' }} | ${{ kind: 'gone' }} | ${undefined} | ${undefined} | ${undefined}
     ${'without the controller there are none'}            | ${{}}                                            | ${error('ENODEV')}   | ${error('ENODEV')}   | ${undefined} | ${undefined} | ${undefined}
     ${'one that can not be read is not none'}             | ${{}}                                            | ${error('EIO')}      | ${found}             | ${undefined} | ${200_000}   | ${['container']}
     ${'nor is that of the pod'}                           | ${{}}                                            | ${found}             | ${error('EACCES')}   | ${200_000}   | ${undefined} | ${['pod']}

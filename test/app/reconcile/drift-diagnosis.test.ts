@@ -8,7 +8,7 @@ import { listProcessNames, type Cgroups } from '../../../src/host';
 import { NodeDriver } from '../../core/transition/node-driver';
 
 const { model } = new NodeDriver();
-const cgroups = { readCpus: () => ({ kind: 'missing' }) } as unknown as Cgroups; // no parent to be narrower
+const cgroups = { readCpus: () => ({ kind: 'gone' }) } as unknown as Cgroups; // no parent to be narrower
 const promise = { cpus: parseCpuList('2-3'), mems: CpuSet.empty };
 const seen = { kind: 'seen', cpus: parseCpuList('5'), effective: parseCpuList('5'), mems: CpuSet.empty } as const;
 const containerAt = (cgroupsPath: string): Container => ({

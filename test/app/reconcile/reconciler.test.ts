@@ -157,9 +157,9 @@ function cgroupsOf(stage: Stage): Cgroups {
       return { kind: 'found', cpus: cpusOf(dir), effectiveCpus: cpusOf(dir), mems: CpuSet.empty };
     },
     readActive: () => stage.active,
-    readCpus: () => ({ kind: 'missing' }),
-    readQuota: () => ({ kind: 'missing' }),
-    listThreads: () => ({ kind: 'missing' }),
+    readCpus: () => ({ kind: 'gone' }),
+    readQuota: () => ({ kind: 'gone' }),
+    listThreads: () => ({ kind: 'gone' }),
   } as unknown as Cgroups;
 }
 
@@ -640,7 +640,7 @@ describe('a repair is told when the kernel was read after it, and has what is pr
   };
 
   test.each<[string, CpusetReading]>([
-    ['is gone', { kind: 'missing' }],
+    ['is gone', { kind: 'gone' }],
     ['can not be read', { kind: 'error', errno: 'EACCES', because: 'EACCES' }],
     ['lost a CPU that is going offline', reading('1')],
   ])('not where the cgroup %s', (_what, after) => {

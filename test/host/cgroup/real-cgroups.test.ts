@@ -87,12 +87,12 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
   test('a cgroup that is not there is missing, gone, and no error', () => {
     const dir = group.make('/c1');
     group.removeDir('/c1');
-    expect(cgroups.readCpus(dir)).toEqual({ kind: 'missing' });
-    expect(cgroups.readCpuset(dir)).toEqual({ kind: 'missing' });
+    expect(cgroups.readCpus(dir)).toEqual({ kind: 'gone' });
+    expect(cgroups.readCpuset(dir)).toEqual({ kind: 'gone' });
     expect(cgroups.writeCpuset(dir, cpus('1'))).toEqual({ kind: 'gone' });
-    expect(cgroups.readQuota(dir)).toEqual({ kind: 'missing' });
+    expect(cgroups.readQuota(dir)).toEqual({ kind: 'gone' });
     expect(cgroups.writeQuota(dir, { quotaUs: -1 })).toEqual({ kind: 'gone' });
-    expect(cgroups.listThreads(dir)).toEqual({ kind: 'missing' });
+    expect(cgroups.listThreads(dir)).toEqual({ kind: 'gone' });
   });
 
   test('threads of a process are listed with their process, not more than asked for', async () => {

@@ -1,5 +1,5 @@
 import { formatKubeletState, nameContainers, parseKubeletState } from '../../../src/state/kubelet-checkpoint';
-import { hashFnv1a } from '../../../src/state/kubelet-checkpoint/fnv1a';
+import { hashFnv1a } from '../../../src/state/kubelet-checkpoint/go-spew';
 import { stateOf } from './vectors';
 
 /** A file whose checksum is right for the printed form given. */

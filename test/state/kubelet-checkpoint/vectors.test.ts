@@ -1,6 +1,12 @@
 import { formatKubeletState, formatKubeletStateV1, parseKubeletState } from '../../../src/state/kubelet-checkpoint';
-import { hashFnv1a } from '../../../src/state/kubelet-checkpoint/fnv1a';
-import { printData, printV1, printV2, printV3, type Printed } from '../../../src/state/kubelet-checkpoint/printed-form';
+import {
+  hashFnv1a,
+  printData,
+  printV1,
+  printV2,
+  printV3,
+  type Printed,
+} from '../../../src/state/kubelet-checkpoint/go-spew';
 import { formatKubeletContent } from '../../../src/state/kubelet-checkpoint/format';
 import { stateOf, stateV1Of, VECTORS, type Vector } from './vectors';
 

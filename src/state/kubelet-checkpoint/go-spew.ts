@@ -1,9 +1,8 @@
 import { parseCpuList } from '../../core/cpuset';
-import { sortByBytes } from './sort-by-bytes';
 
 /**
- * The structure as the kubelet has it in memory. `null` stands for Go's nil map, which only a JSON `null` leads to and
- * which prints differently from an empty one.
+ * The kubelet's structure in memory. `null` stands for Go's nil map, which only a JSON `null` produces and which prints
+ * differently from an empty map.
  */
 export interface GoCheckpoint {
   readonly policyName: string;
@@ -21,12 +20,12 @@ export interface GoCheckpointV1 {
 
 type GoMap<T> = ReadonlyMap<string, T> | null;
 
-/** A printed form, piece by piece: it can be many times as long as the file, and is hashed without being put together. */
+/** A printed form in pieces: it can be many times as long as the file, so the pieces are hashed without being joined. */
 export type Printed = Iterable<string>;
 
 /**
- * The text whose hash is the checksum: what go-spew prints with `%#v`, keys sorted, checksum field 0.
- * Strings stand raw, without quotes or escapes. `typeName` is `CPUManagerCheckpoint` in what releases write.
+ * The text whose hash is the checksum: the output of go-spew with `%#v`, keys sorted, checksum field 0.
+ * Strings are raw, without quotes or escapes. `typeName` is `CPUManagerCheckpoint` in files of releases.
  */
 export function* printV1(checkpoint: GoCheckpointV1): Printed {
   yield printHead('CPUManagerCheckpoint', checkpoint);
@@ -97,4 +96,41 @@ function* printMap<T>(map: GoMap<T>, printValue: (value: T) => Printed): Printed
     separator = ' ';
   }
   yield separator === ' ' ? ']' : 'map[]';
+}
+
+/** The map's entries by the UTF-8 bytes of their keys, as Go sorts; UTF-16 order differs beyond the basic plane. */
+export function sortByBytes<T>(map: ReadonlyMap<string, T>): [string, T][] {
+  return [...map]
+    .map(([key, value]) => ({ bytes: Buffer.from(key, 'utf8'), pair: [key, value] as [string, T] }))
+    .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
+    .map(({ pair }) => pair);
+}
+
+const OFFSET_BASIS = 0x811c9dc5;
+const PRIME = 0x01000193;
+const { imul } = Math;
+
+/** 32-bit FNV-1a over the UTF-8 bytes of the texts, one after the other, as an unsigned number. The texts are not joined. */
+export function hashFnv1a(texts: Iterable<string>): number {
+  let hash = OFFSET_BASIS;
+  for (const text of texts) hash = hashText(hash, text);
+  return hash >>> 0;
+}
+
+function hashText(before: number, text: string): number {
+  let hash = before;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit > 0x7f) {
+      return hashBytes(hash, Buffer.from(text.slice(i), 'utf8'));
+    }
+    hash = imul(hash ^ unit, PRIME);
+  }
+  return hash;
+}
+
+function hashBytes(before: number, bytes: Uint8Array): number {
+  let hash = before;
+  for (let i = 0; i < bytes.length; i++) hash = imul(hash ^ bytes[i]!, PRIME);
+  return hash;
 }

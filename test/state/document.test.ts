@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { CpuSet } from '../../src/core/cpuset';
 import type { PodSpec } from '../../src/core/model/pod-spec';
 import { decodeState, encodeState, STATE_VERSION, type State } from '../../src/state';
-import { migrate } from '../../src/state/migrations';
+import { migrate } from '../../src/state/document';
 import { assignmentOf } from './support/assignments';
 
 const FIXTURES = join(__dirname, '../fixtures/state');
