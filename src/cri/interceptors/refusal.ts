@@ -1,17 +1,17 @@
 import { toErrorStatus, type ErrorCode } from '../../core/errors';
 import type { RefusalCode, RuntimeAnswer } from '../../core/model/events';
+import { StatusCode } from '../../wire';
 import type { CallEnd, OwnError } from '../proxy';
 import type { Asked, Ports } from './daemon-port';
 
-/** gRPC's numbers of the codes that we answer with. */
-const NUMBERS = {
-  CANCELLED: 1,
-  INVALID_ARGUMENT: 3,
-  RESOURCE_EXHAUSTED: 8,
-  FAILED_PRECONDITION: 9,
-  INTERNAL: 13,
-  UNAVAILABLE: 14,
-} as const satisfies Partial<Record<ErrorCode, number>>;
+/** The codes that callers get as they are. Any other becomes INTERNAL: NOT_FOUND, say, means to a kubelet that its container is gone. */
+const ANSWER_CODES: ReadonlySet<ErrorCode> = new Set([
+  'CANCELLED',
+  'INVALID_ARGUMENT',
+  'RESOURCE_EXHAUSTED',
+  'FAILED_PRECONDITION',
+  'UNAVAILABLE',
+]);
 
 const REFUSAL_CODES: Readonly<Record<RefusalCode, true>> = {
   RESOURCE_EXHAUSTED: true,
@@ -58,8 +58,8 @@ export function passOn(answer: Extract<RuntimeAnswer, { kind: 'refuse' }>): Refu
  */
 export function concludeUnread(ports: Pick<Ports, 'conclude'>, event: Asked['event'], end: CallEnd): void {
   const { origin, forwarded, status } = end;
-  if (origin !== 'proxy' || forwarded || status.code === NUMBERS.UNAVAILABLE) return;
-  const code = status.code === NUMBERS.RESOURCE_EXHAUSTED ? 'RESOURCE_EXHAUSTED' : 'INTERNAL';
+  if (origin !== 'proxy' || forwarded || status.code === StatusCode.UNAVAILABLE) return;
+  const code = status.code === StatusCode.RESOURCE_EXHAUSTED ? 'RESOURCE_EXHAUSTED' : 'INTERNAL';
   ports.conclude({ event, answer: { kind: 'refuse', code, message: status.message } });
 }
 
@@ -76,8 +76,7 @@ export const notReady: OwnRefusal = {
 };
 
 function toOwnError({ code, message }: { readonly code: ErrorCode; readonly message: string }): OwnError {
-  const numbers: Readonly<Partial<Record<ErrorCode, number>>> = NUMBERS;
-  return { code: numbers[code] ?? NUMBERS.INTERNAL, message, reason: code };
+  return { code: StatusCode[ANSWER_CODES.has(code) ? code : 'INTERNAL'], message, reason: code };
 }
 
 function isRefusalCode(code: ErrorCode): code is RefusalCode {

@@ -1,5 +1,5 @@
+import { StatusCode } from '../../wire';
 import type { DetailedStatus } from './grpc/error-headers';
-import { GrpcCode } from './grpc/status';
 
 /** Clients tell our errors from the runtime's by the beginning of the text, and by the domain in the status details. */
 const ERROR_PREFIX = 'cpusetd: ';
@@ -24,45 +24,49 @@ export function toDetailedStatus(error: OwnError): DetailedStatus {
 }
 
 export const requestIsNotOneMessage: OwnError = {
-  code: GrpcCode.internal,
+  code: StatusCode.INTERNAL,
   reason: 'BROKEN_REQUEST',
   message: 'the request is not exactly one message',
 };
 
 export const decisionFailed: OwnError = {
-  code: GrpcCode.internal,
+  code: StatusCode.INTERNAL,
   reason: 'INTERNAL',
   message: 'internal error while passing on the request',
 };
 
 export const tooMuchHeld: OwnError = {
-  code: GrpcCode.resourceExhausted,
+  code: StatusCode.RESOURCE_EXHAUSTED,
   reason: 'TOO_MUCH_IN_FLIGHT',
   message: 'too much request data is waiting for a decision, try again',
 };
 
 export const tooManyCalls: OwnError = {
-  code: GrpcCode.resourceExhausted,
+  code: StatusCode.RESOURCE_EXHAUSTED,
   reason: 'TOO_MANY_CALLS',
   message: 'too many calls are open at a time, try again',
 };
 
 export const runtimeUnavailable: OwnError = {
-  code: GrpcCode.unavailable,
+  code: StatusCode.UNAVAILABLE,
   reason: 'RUNTIME_UNAVAILABLE',
   message: 'the container runtime does not answer on its socket',
 };
 
 export const runtimeLost: OwnError = {
-  code: GrpcCode.unavailable,
+  code: StatusCode.UNAVAILABLE,
   reason: 'RUNTIME_LOST',
   message: 'the connection to the container runtime was lost during the call',
 };
 
-export const stopping: OwnError = { code: GrpcCode.unavailable, reason: 'STOPPING', message: 'the proxy is stopping' };
+export const stopping: OwnError = {
+  code: StatusCode.UNAVAILABLE,
+  reason: 'STOPPING',
+  message: 'the proxy is stopping',
+};
 
 export const tooManyConnections: OwnError = {
-  code: GrpcCode.unavailable,
+  code: StatusCode.UNAVAILABLE,
   reason: 'TOO_MANY_CONNECTIONS',
   message: 'too many connections are open, and nothing has moved on this one for longest',
 };
@@ -70,7 +74,7 @@ export const tooManyConnections: OwnError = {
 /** A request whose announced length is over the limit. */
 export function requestIsTooLong(bytes: number, maxBytes: number): OwnError {
   return {
-    code: GrpcCode.resourceExhausted,
+    code: StatusCode.RESOURCE_EXHAUSTED,
     reason: 'REQUEST_TOO_LONG',
     message: `the request has ${bytes} bytes, ${maxBytes} are allowed`,
   };

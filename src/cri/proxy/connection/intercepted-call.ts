@@ -1,4 +1,5 @@
-import { codeOfReset, findHeader, GrpcCode, readStatus, type GrpcStatus } from '../grpc/status';
+import { StatusCode } from '../../../wire';
+import { codeOfReset, findHeader, readStatus, type GrpcStatus } from '../grpc/status';
 import { inflateMessage, type GrpcMessage } from '../grpc/message';
 import { MessageAssembler } from '../grpc/message-assembler';
 import type { HeaderField } from '../http2/hpack-static-table';
@@ -121,12 +122,15 @@ export class InterceptedCall {
   endUnworked(): void {
     this.#wasForwarded = false;
     const message = 'not worked on: the runtime is going away';
-    this.#endUnawaited({ origin: 'runtime', status: { code: GrpcCode.unavailable, message } });
+    this.#endUnawaited({ origin: 'runtime', status: { code: StatusCode.UNAVAILABLE, message } });
   }
 
   /** The caller is gone. */
   endByCaller(): void {
-    this.#endUnawaited({ origin: 'caller', status: { code: GrpcCode.cancelled, message: 'cancelled by the caller' } });
+    this.#endUnawaited({
+      origin: 'caller',
+      status: { code: StatusCode.CANCELLED, message: 'cancelled by the caller' },
+    });
   }
 
   /** We ended the call with an error of ours. */
@@ -160,7 +164,7 @@ export class InterceptedCall {
   }
 
   #refuse(reason: string, message: string): RequestVerdict {
-    return { refuse: { code: GrpcCode.internal, reason, message } };
+    return { refuse: { code: StatusCode.INTERNAL, reason, message } };
   }
 
   #report(what: string, err?: unknown): void {
