@@ -15,7 +15,7 @@ export function nameOf(request: Asked['request']): Partial<Names> {
 }
 
 /** What the adapter asks of the daemon. */
-export interface Ports {
+export interface DaemonPort {
   readonly node: NodeView;
   /** The one path of every event: when it resolves, what was decided is on disk and in the kernel. */
   readonly handle: (event: RuntimeEvent) => Promise<RuntimeAnswer>;

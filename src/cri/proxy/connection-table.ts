@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { tooManyConnections } from './proxy-errors';
-import type { Relay } from './connection/proxy-connection';
+import type { ProxyConnection } from './connection/proxy-connection';
 
 export interface ConnectionLimits {
   /** Connections without a call in flight that are kept. */
@@ -27,11 +27,11 @@ export class ConnectionTable {
   /** Oldest first in each. */
   readonly #silent = new Set<Socket>();
   readonly #connecting = new Set<Socket>();
-  readonly #relays = new Set<Relay>();
-  readonly #idle = new Map<Relay, { readonly sinceMs: number }>();
+  readonly #connections = new Set<ProxyConnection>();
+  readonly #idle = new Map<ProxyConnection, { readonly sinceMs: number }>();
   #idleTimer: NodeJS.Timeout | undefined;
-  readonly #leaving = new Set<Relay>();
-  readonly #closing = new Set<Relay>();
+  readonly #leaving = new Set<ProxyConnection>();
+  readonly #closing = new Set<ProxyConnection>();
 
   /** `onEviction` is told for which limit somebody goes. */
   constructor(
@@ -40,11 +40,11 @@ export class ConnectionTable {
   ) {}
 
   get size(): number {
-    return this.#silent.size + this.#connecting.size + this.#relays.size;
+    return this.#silent.size + this.#connecting.size + this.#connections.size;
   }
 
-  get relays(): ReadonlySet<Relay> {
-    return this.#relays;
+  get connections(): ReadonlySet<ProxyConnection> {
+    return this.#connections;
   }
 
   /** A client has connected and said nothing so far. */
@@ -63,27 +63,27 @@ export class ConnectionTable {
   }
 
   /** It is served from now on. */
-  addRelay(socket: Socket, relay: Relay): void {
+  addConnection(socket: Socket, connection: ProxyConnection): void {
     this.#connecting.delete(socket);
-    this.#relays.add(relay);
+    this.#connections.add(connection);
     const timer = setTimeout(() => {
-      if (!this.#idle.has(relay)) this.noteUse(relay);
+      if (!this.#idle.has(connection)) this.noteUse(connection);
     }, this.limits.firstCallMs);
-    relay.closed.then(
+    connection.closed.then(
       () => {
         clearTimeout(timer);
-        for (const each of [this.#relays, this.#idle, this.#leaving, this.#closing]) each.delete(relay);
+        for (const each of [this.#connections, this.#idle, this.#leaving, this.#closing]) each.delete(connection);
       },
       () => undefined,
     ); // `closed` never rejects
   }
 
-  /** A call began, or the last one ended: the relay is the least idle one now. */
-  noteUse(relay: Relay): void {
-    this.#idle.delete(relay);
-    if (!this.#relays.has(relay) || this.#leaving.has(relay) || this.#closing.has(relay)) return;
-    if (!relay.isIdle) return;
-    this.#idle.set(relay, { sinceMs: performance.now() });
+  /** A call began, or the last one ended: the connection is the least idle one now. */
+  noteUse(connection: ProxyConnection): void {
+    this.#idle.delete(connection);
+    if (!this.#connections.has(connection) || this.#leaving.has(connection) || this.#closing.has(connection)) return;
+    if (!connection.isIdle) return;
+    this.#idle.set(connection, { sinceMs: performance.now() });
     this.#evictIdle();
   }
 
@@ -95,11 +95,11 @@ export class ConnectionTable {
       silent.destroy();
       return true;
     }
-    const relay = [this.#leaving, this.#idle.keys(), this.#relays]
+    const connection = [this.#leaving, this.#idle.keys(), this.#connections]
       .map((each) => this.#findWithoutCalls(each))
       .find((found) => found !== undefined);
-    if (relay !== undefined) this.#close(relay);
-    return relay !== undefined;
+    if (connection !== undefined) this.#close(connection);
+    return connection !== undefined;
   }
 
   /** Closes who has not spoken. */
@@ -119,20 +119,21 @@ export class ConnectionTable {
     oldest!.kubelet.destroy();
   }
 
-  #findUnmoved(): Relay | undefined {
-    let found: Relay | undefined;
-    for (const relay of this.#relays)
-      if (!this.#closing.has(relay) && (found === undefined || relay.movedAt < found.movedAt)) found = relay;
+  #findUnmoved(): ProxyConnection | undefined {
+    let found: ProxyConnection | undefined;
+    for (const connection of this.#connections)
+      if (!this.#closing.has(connection) && (found === undefined || connection.movedAt < found.movedAt))
+        found = connection;
     return found;
   }
 
-  #findWithoutCalls(relays: Iterable<Relay>): Relay | undefined {
-    for (const relay of relays) if (relay.isIdle && !this.#closing.has(relay)) return relay;
+  #findWithoutCalls(connections: Iterable<ProxyConnection>): ProxyConnection | undefined {
+    for (const connection of connections) if (connection.isIdle && !this.#closing.has(connection)) return connection;
     return undefined;
   }
 
   #evictIdle(): void {
-    for (const [relay, { sinceMs }] of this.#idle) {
+    for (const [connection, { sinceMs }] of this.#idle) {
       if (this.#idle.size <= this.limits.maxIdle) return;
       const waitMs = sinceMs + this.limits.minIdleMs - performance.now();
       if (waitMs > 0) {
@@ -142,17 +143,17 @@ export class ConnectionTable {
         }, waitMs).unref();
         return;
       }
-      this.#idle.delete(relay);
-      this.#leaving.add(relay);
-      relay.leave();
+      this.#idle.delete(connection);
+      this.#leaving.add(connection);
+      connection.leave();
       this.onEviction('maxIdle');
     }
   }
 
-  #close(relay: Relay): void {
-    this.#idle.delete(relay);
-    this.#leaving.delete(relay);
-    this.#closing.add(relay);
-    relay.stop(tooManyConnections);
+  #close(connection: ProxyConnection): void {
+    this.#idle.delete(connection);
+    this.#leaving.delete(connection);
+    this.#closing.add(connection);
+    connection.stop(tooManyConnections);
   }
 }

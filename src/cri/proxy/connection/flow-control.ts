@@ -11,7 +11,7 @@ import { DEFAULT_WINDOW_BYTES } from '../http2/frame';
  * Below 0 the kubelet is short of what it may send, and gets the difference from us. Above 0 it may send more than fits;
  * then DATA waits here for the runtime's window, and the runtime's next credits are withheld until the two agree again.
  */
-export class SendWindow {
+export class FlowControl {
   #availableBytes = DEFAULT_WINDOW_BYTES;
   #excessBytes = 0;
 
@@ -26,17 +26,17 @@ export class SendWindow {
   }
 
   /** The kubelet's DATA passes on at once. */
-  pass(bytes: number): void {
+  forward(bytes: number): void {
     this.#availableBytes -= bytes;
   }
 
   /** The kubelet's DATA came and does not pass on now. */
-  keep(bytes: number): void {
+  hold(bytes: number): void {
     this.#excessBytes -= bytes;
   }
 
   /** DATA of ours, or that was kept, goes to the runtime. */
-  send(bytes: number): void {
+  sendOwn(bytes: number): void {
     this.#availableBytes -= bytes;
     this.#excessBytes += bytes;
   }
@@ -50,7 +50,7 @@ export class SendWindow {
   }
 
   /** What the kubelet has to be credited for the windows to agree; counted as done. */
-  takeShortfall(): number {
+  takeDeficit(): number {
     const bytes = Math.max(0, -this.#excessBytes);
     this.#excessBytes += bytes;
     return bytes;

@@ -3,7 +3,7 @@ import { codeOfReset, findHeader, readStatus, type GrpcStatus } from '../grpc/st
 import { inflateMessage, type GrpcMessage } from '../grpc/message';
 import { MessageAssembler } from '../grpc/message-assembler';
 import type { HeaderField } from '../http2/hpack-static-table';
-import type { OwnError } from '../proxy-errors';
+import type { ProxyError } from '../proxy-errors';
 import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../interceptor';
 
 /** Something went wrong that no peer is told: for the log. */
@@ -134,7 +134,7 @@ export class InterceptedCall {
   }
 
   /** We ended the call with an error of ours. */
-  endByProxy({ code, message }: OwnError): void {
+  endByProxy({ code, message }: ProxyError): void {
     this.#endUnawaited({ origin: 'proxy', status: { code, message } });
   }
 

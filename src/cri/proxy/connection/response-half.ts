@@ -1,9 +1,9 @@
 import { MessageBoundary } from '../grpc/message-boundary';
 import { Flag, FRAME_HEAD_BYTES, FrameType, hasFlag, readContent, type Frame } from '../http2/frame';
-import type { OwnError } from '../proxy-errors';
+import type { ProxyError } from '../proxy-errors';
 
 /** A piece of an answer: frames of the runtime that belong together, or the error that takes the place of the rest. */
-export type ResponsePart = { readonly frames: readonly [Frame, ...Frame[]] } | { readonly error: OwnError };
+export type ResponsePart = { readonly frames: readonly [Frame, ...Frame[]] } | { readonly error: ProxyError };
 
 /** The answer of one call: what of it was passed on, and what waits for a hook. */
 export class ResponseHalf {
