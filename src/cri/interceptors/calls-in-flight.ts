@@ -3,7 +3,7 @@ import type { NodeView } from '../../core/model/node-model';
 
 interface CallInFlight {
   readonly containerId: string;
-  /** What the runtime will write, as far as known. */
+  /** The promise that the runtime will write, as far as known. */
   readonly carries: CpuPromise | undefined;
   readonly ended: Promise<void>;
 }

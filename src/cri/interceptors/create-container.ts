@@ -8,7 +8,7 @@ import { concludeUnread, notReady, passOn, refusalOf, refuse } from './refusal';
 
 /** One call of CreateContainer. */
 interface Creation {
-  /** What the container is known by until the runtime has made it. */
+  /** Id of the container until the runtime has made it. */
   readonly temporaryId: string;
   /** Absent until it was read. */
   event?: CreateEvent;

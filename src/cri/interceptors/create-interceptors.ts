@@ -11,9 +11,9 @@ export interface InterceptorSet {
   readonly interceptors: Interceptors;
   /** Paths of the methods whose calls never end by themselves. */
   readonly endlessPaths: readonly string[];
-  /** Whether a call about this container is under way, so that an update of our own would be lost or overwritten. */
+  /** True while a call about this container is in flight: an update of our own would be lost or overwritten. */
   readonly isBusy: (containerId: string) => boolean;
-  /** Calls are under way that make a sandbox or a container, or start one. */
+  /** True while a call is in flight that makes a sandbox or a container, or starts one. */
   readonly isMaking: () => boolean;
 }
 

@@ -24,7 +24,7 @@ const REFUSAL_CODES: Readonly<Record<RefusalCode, true>> = {
 export interface InterceptorRefusal {
   readonly code: ErrorCode;
   readonly message: string;
-  /** As the caller reads it; the name of the code where it is absent. */
+  /** For the caller; absent: the name of the code. */
   readonly reason?: string;
   /** For the log alone. */
   readonly problem?: string;

@@ -14,7 +14,7 @@ interface Start {
   hasEnded: boolean;
 }
 
-/** A start waits so long for others that the runtime is late with; then it is not theirs to hold up any more. */
+/** Maximum time a start waits for calls about other containers that the runtime is late with. */
 const PATIENCE_MS = 10_000;
 
 /**

@@ -23,7 +23,7 @@ interface Update {
 
 type UpdateEvent = Extract<RuntimeEvent, { kind: 'update-container' }>;
 
-/** An update waits so long for the start of its container. */
+/** Maximum time an update waits for the start of its container. */
 const PATIENCE_MS = 30_000;
 
 /** UpdateContainerResources: the promise goes along with whatever is updated, and with whatever cpuset it carried. */
@@ -153,7 +153,7 @@ async function recordUpdate(daemon: DaemonPort, { containerId, carries }: Update
   if (answer.kind === 'ok' && answer.updates) await daemon.carryOut([containerId]);
 }
 
-/** What the runtime's record says is not known any more. */
+/** The contents of the runtime's record are not known any more. */
 async function recordFailure(daemon: DaemonPort, update: Update): Promise<void> {
   if (!update.carries) return;
   update.carries = undefined;

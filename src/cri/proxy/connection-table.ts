@@ -7,20 +7,20 @@ export interface ConnectionLimits {
   readonly maxIdle: number;
   /** Time without a call in which a connection does not count as idle: its client may be about to make one. */
   readonly minIdleMs: number;
-  /** The same for the first call: who connects is about to make one. */
+  /** The same for the first call: a client that connects is about to make one. */
   readonly firstCallMs: number;
   /** Connections of any kind. */
   readonly max: number;
 }
 
-/** Connections beyond the limit that are given a moment to read that they are closed. */
+/** Most connections beyond the limit that may read that they are closed. */
 const MAX_CLOSING = 64;
 
 /**
- * All connections of clients, and who has to go for another one: a new client is always let in.
+ * All connections of clients. A new client is always accepted; where that exceeds a limit, another connection is closed.
  *
- * Of those without a call the longest idle go, gracefully, when there are more than `maxIdle`. At `max` one goes at once: who has
- * not yet spoken, then who is leaving or idle, then the one on which nothing has moved for longest. So a client that leaks
+ * Beyond `maxIdle` connections without a call the longest idle are closed gracefully. At `max` one is closed at once: one that has
+ * not yet spoken, then one that is leaving or idle, then the one on which nothing has moved for longest. So a client that leaks
  * connections, whatever it does with them, pushes out its own.
  */
 export class ConnectionTable {
@@ -33,7 +33,7 @@ export class ConnectionTable {
   readonly #leaving = new Set<ProxyConnection>();
   readonly #closing = new Set<ProxyConnection>();
 
-  /** `onEviction` is told for which limit somebody goes. */
+  /** `onEviction` gets the limit for which a connection is closed. */
   constructor(
     readonly limits: ConnectionLimits,
     readonly onEviction: (limit: 'maxIdle' | 'max') => void,
@@ -102,7 +102,7 @@ export class ConnectionTable {
     return connection !== undefined;
   }
 
-  /** Closes who has not spoken. */
+  /** Closes the connections whose client has not spoken. */
   closeSilent(): void {
     for (const socket of this.#silent) socket.destroy();
   }

@@ -1,4 +1,4 @@
-/** Counts what all connections together hold, of requests or of calls, so that no number of peers can grow our memory beyond a limit. */
+/** Counts the bytes that all connections together hold, so that no number of peers can grow our memory beyond a limit. */
 export class MemoryBudget {
   #used = 0;
 
@@ -8,7 +8,7 @@ export class MemoryBudget {
     return this.#used;
   }
 
-  /** Whether `bytes` more may be held; when so they are counted. */
+  /** Counts `bytes` more, if they may be held; else returns false. */
   tryReserve(bytes: number): boolean {
     if (this.#used + bytes > this.max) return false;
     this.#used += bytes;

@@ -23,14 +23,14 @@ const OPENING_TIMEOUT_MS = 10_000;
 const REPORT_PAUSE_MS = 60_000;
 
 export interface CriProxyOptions {
-  /** Where the kubelet connects: a path to listen on, or the number of a listening socket that was handed over. */
+  /** The socket that the kubelet connects to: a path to listen on, or the number of a listening socket that was handed over. */
   readonly listen: { readonly path: string } | { readonly fd: number };
-  /** Names the runtime's socket, which need not be there yet, and is told when it was reached or lost. Its maker closes it. */
+  /** Names the runtime's socket, which need not be there yet; the proxy reports to it. Its maker closes it. */
   readonly upstream: UpstreamMonitor;
   readonly interceptors: Interceptors;
   /** Methods whose calls never end by themselves; a drain does not wait for them. */
   readonly endlessPaths: readonly string[];
-  /** Faults that no peer is told. */
+  /** Reports faults that no peer sees. */
   readonly reportFault: ReportFault;
   /** Longest request or answer that is looked at. Default: 16 MiB, what runtime and kubelet allow each other, and a little. */
   readonly maxMessageBytes?: number;

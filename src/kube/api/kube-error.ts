@@ -31,7 +31,7 @@ export function explainKubeError(error: unknown): string {
   return typeof code === 'string' ? code : 'the API server did not answer';
 }
 
-/** What a status means here; `message` is the server's own sentence. */
+/** Explains a status to the operator; `message` is the server's own sentence. */
 export function explainStatus(status: number, message: string): string {
   const meaning: Readonly<Record<number, string>> = {
     401: 'the API server does not know who we are (401): the credentials in the kubeconfig are missing or expired',

@@ -10,7 +10,7 @@ export interface Right {
   readonly lost: string;
 }
 
-/** Says each right that the API server denies once: whoever left it out of the role on purpose need not hear of it again. */
+/** Logs each right that the API server denies once: an operator may have left it out of the role on purpose. */
 export class MissingRights {
   private readonly seen = new Set<string>();
 

@@ -5,7 +5,7 @@ import { parseQuantity } from '../quantity';
 export const QUANTITIES: ReadonlySet<string> = new Set(['capacity', 'allocatable', 'available', 'reserved']);
 
 /**
- * Whether two JSON values mean the same to Kubernetes: quantities are compared by value (`2` is `2000m`), and what is
+ * True when two JSON values mean the same to Kubernetes: quantities are compared by value (`2` is `2000m`), and what is
  * absent, null or empty is all the same.
  */
 export function semanticEqual(a: unknown, b: unknown, isQuantity = false): boolean {

@@ -15,7 +15,7 @@ export interface TopologyPublisherParts {
   readonly nodeName: string;
   /** The node as the API server has it; undefined while that is not known, and then nothing is written. */
   readonly node: () => NodeIdentity | undefined;
-  /** What there is to say now; undefined while it is not known. */
+  /** Content to publish now; undefined while it is not known. */
   readonly report: (node: NodeIdentity) => Report | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -23,7 +23,7 @@ export interface TopologyPublisherParts {
   readonly debounceMs?: number;
   /** The object is read again after this time although nothing changed here: somebody may have touched it. */
   readonly refreshMs?: number;
-  /** What only an administrator can put right is tried again after this time. */
+  /** A fault that only an administrator can put right is tried again after this time. */
   readonly notAllowedMs?: number;
 }
 

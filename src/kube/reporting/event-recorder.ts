@@ -27,7 +27,7 @@ export interface EventRecorderParts {
 }
 
 const GATHER_MS = 1_000;
-/** What waits and what is remembered is bounded; what is beyond is dropped, and the number of dropped ones is logged. */
+/** Events that wait and events that are remembered are bounded; more are dropped, and their number is logged. */
 const MAX_WAITING = 200;
 const MAX_REMEMBERED = 1_000;
 /** So many new events of one pod at once, and one more each minute. */
@@ -83,7 +83,7 @@ export class EventRecorder {
     this.schedule();
   }
 
-  /** Whether the pod may have another event of its own. */
+  /** True when the pod may have another event of its own. */
   private spend(uid: string): boolean {
     const nowMs = performance.now();
     const budget = this.budgets.get(uid) ?? { tokens: BURST, atMs: nowMs };

@@ -5,7 +5,7 @@ import type { FlowControl } from './flow-control';
 import type { ProxiedStream } from './proxied-stream';
 import type { RequestLimits } from './request-half';
 
-/** What all connections of a proxy have in common. */
+/** Options that all connections of a proxy share. */
 export interface ProxyConnectionOptions extends RequestLimits {
   readonly interceptors: Interceptors;
   readonly reportFault: ReportFault;
@@ -26,7 +26,7 @@ export interface ConnectionContext {
   readonly closeStream: (stream: ProxiedStream) => void;
   /** The runtime broke the protocol in a turn of our own (after a hook). */
   readonly failRuntime: (err: unknown) => void;
-  /** A call broke off inside a message: only the end of the connection can tell the kubelet. */
+  /** A call broke off inside a message: only the end of the connection can show it to the kubelet. */
   readonly truncate: () => void;
   /** Writes out what was queued, and reads on or stops reading as the sockets allow: the last thing of each turn. */
   readonly endTurn: () => void;

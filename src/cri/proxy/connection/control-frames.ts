@@ -21,7 +21,7 @@ const MAX_OPEN_PINGS = 16;
 export class ControlFrames {
   /** The runtime has sent its first SETTINGS, without which the kubelet takes no other frame. */
   hasRuntimeSpoken = false;
-  /** What the kubelet sent and the runtime has not answered. */
+  /** SETTINGS that the kubelet sent and the runtime has not answered. */
   #openSettings = 0;
   #openPings: Buffer[] = [];
 

@@ -3,8 +3,8 @@ import { DEFAULT_WINDOW_BYTES } from '../http2/frame';
 /**
  * Flow control of the request DATA of one connection (RFC 9113 §5.2), seen from between the two peers.
  *
- * What the runtime credits passes on to the kubelet as it is, so as long as DATA does too, both count the same window. They
- * come apart where we hold, change or drop DATA. One number says how far:
+ * Credits of the runtime pass on to the kubelet as they are. As long as DATA does too, both count the same window. They
+ * come apart where we hold, change or drop DATA. One number is the difference:
  *
  *     kubelet's window = runtime's window + excess
  *
@@ -15,7 +15,7 @@ export class FlowControl {
   #availableBytes = DEFAULT_WINDOW_BYTES;
   #excessBytes = 0;
 
-  /** What the runtime lets us send now. */
+  /** Bytes that the runtime lets us send now. */
   get availableBytes(): number {
     return this.#availableBytes;
   }
@@ -49,7 +49,7 @@ export class FlowControl {
     return bytes - withheld;
   }
 
-  /** What the kubelet has to be credited for the windows to agree; counted as done. */
+  /** Returns what the kubelet has to be credited for the windows to agree, and counts it as done. */
   takeDeficit(): number {
     const bytes = Math.max(0, -this.#excessBytes);
     this.#excessBytes += bytes;

@@ -5,7 +5,7 @@ import type { ConnectionContext } from './connection-context';
 import type { RequestPath } from './request-path';
 import type { ResponsePath } from './response-path';
 
-/** Hands each frame to the part that knows its type. What nobody knows passes: its meaning is an affair of the two peers. */
+/** Dispatches frames by type. Frames of unknown types are forwarded unchanged. */
 export class FrameRouter {
   constructor(
     readonly context: ConnectionContext,

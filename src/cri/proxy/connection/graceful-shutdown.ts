@@ -58,7 +58,7 @@ export class GracefulShutdown {
     this.#endEndless();
   }
 
-  /** Whether the frame was the kubelet's answer to our PING, and nobody else's business. */
+  /** True when the frame is the kubelet's answer to our PING; it is not passed on. */
   takeAnswer(frame: Frame): boolean {
     const isAnswer =
       this.#step === 'announced' &&

@@ -6,7 +6,7 @@ import type { HeaderField } from '../http2/hpack-static-table';
 import type { ProxyError } from '../proxy-errors';
 import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../interceptor';
 
-/** Something went wrong that no peer is told: for the log. */
+/** Reports a fault that no peer sees: for the log. */
 export type ReportFault = (fault: { readonly what: string; readonly path?: string; readonly err?: unknown }) => void;
 
 /** One call that is looked at: what the hooks get to see, and that they see it once and in order. */

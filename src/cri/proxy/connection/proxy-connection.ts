@@ -15,7 +15,7 @@ import type { ProxiedStream } from './proxied-stream';
 
 /** Beyond this much unread by the kubelet nothing more is read that leads to more. */
 const MAX_UNREAD_BYTES = 262_144;
-/** The same for what waits for hooks. */
+/** The same for answers that wait for hooks. */
 const MAX_DEFERRED_BYTES = 1_048_576;
 const CLOSE_TIMEOUT_MS = 1_000;
 /** A kubelet that does not answer the PING behind a GOAWAY in this time has its connection closed all the same, as by grpc-go. */
@@ -46,7 +46,7 @@ export class ProxyConnection {
   readonly #fromKubelet = new FrameReader({ expectPreface: true });
   readonly #fromRuntime = new FrameReader({ expectPreface: false });
   #offline: OfflineResponder | undefined;
-  /** What the kubelet sent before the runtime's first SETTINGS: an answer of ours must not come before those. */
+  /** Frames that the kubelet sent before the runtime's first SETTINGS: an answer of ours must not come before those. */
   #early: Frame[] = [];
   #movedAt = performance.now();
   #wasBusy = false;
@@ -114,7 +114,7 @@ export class ProxyConnection {
     return this.callsInFlight === 0 && this.#early.length === 0;
   }
 
-  /** The runtime can be reached again: a kubelet that was told UNAVAILABLE here is to connect anew. */
+  /** The runtime can be reached again: a kubelet that got UNAVAILABLE here has to connect anew. */
   reconnect(): void {
     this.#isOutdated = this.#offline !== undefined;
     this.#closeWhenDone();
@@ -130,7 +130,7 @@ export class ProxyConnection {
     this.#retire({ endsEndless: false });
   }
 
-  /** As `leave`, and ends the calls that would not end by themselves. */
+  /** Does the same as `leave`, and ends the calls that would not end by themselves. */
   drain(): void {
     this.#retire({ endsEndless: true });
   }

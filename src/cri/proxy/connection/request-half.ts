@@ -82,7 +82,7 @@ export class RequestHalf {
     return assembler.isAtBoundary ? messages[0] : undefined;
   }
 
-  /** What the kubelet has to be credited for DATA that is held; counted as done. */
+  /** Returns what the kubelet has to be credited for DATA that is held, and counts it as done. */
   takeUncredited(): number {
     const bytes = this.#hold?.uncreditedBytes ?? 0;
     if (bytes > 0) this.#hold!.uncreditedBytes = 0;
@@ -129,7 +129,7 @@ export class RequestHalf {
     return this.#outbox?.leftBytes ?? 0;
   }
 
-  /** What the runtime lets us send on this stream; of a request that is not ours the kubelet itself keeps account. */
+  /** Bytes that the runtime lets us send on this stream. The kubelet keeps account of a request that is not ours. */
   windowBytes(initialWindowBytes: number): number {
     return this.isOurs ? initialWindowBytes + this.#creditedBytes - this.#sentBytes : Infinity;
   }

@@ -58,7 +58,7 @@ export class RequestPath {
     this.#decoder.allowTableBytes(bytes);
   }
 
-  /** The kubelet was told that nothing above the present last stream is worked on. */
+  /** The kubelet knows by GOAWAY that no stream above the present last one is worked on. */
   acceptNoMore(): void {
     this.#finalStreamId = this.#lastStreamId;
   }
@@ -80,7 +80,7 @@ export class RequestPath {
     this.#lastStreamId = id;
     const { streams, options } = this.context;
     if (id > this.#finalStreamId) {
-      // The block had to pass for HPACK's sake; the client was told that this stream is not worked on, and tries elsewhere.
+      // The block had to pass for HPACK's sake; the client knows by GOAWAY that this stream is not worked on, and tries elsewhere.
       this.context.toRuntime.send(formatRstStream(id, ErrorCode.cancel));
       return;
     }

@@ -130,7 +130,7 @@ export class ResponsePath {
     if (frame.type === FrameType.rstStream) return call.endWithReset(readUInt31(frame, 0));
     const isLast = hasFlag(frame, Flag.endStream);
     if (frame.type === FrameType.headers) {
-      // A decoder of its own for each block: the runtime was told not to refer to earlier ones.
+      // A decoder of its own for each block: the runtime must not refer to earlier ones.
       const fields = new HpackDecoder().decode(readBlock(part.frames));
       if (isLast) return call.endWithTrailers(fields);
       call.takeAnswerHeaders(fields);

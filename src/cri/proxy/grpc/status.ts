@@ -2,7 +2,7 @@ import { StatusCode } from '../../../wire';
 import { ErrorCode } from '../http2/frame';
 import type { HeaderField } from '../http2/hpack-static-table';
 
-/** How a gRPC call ended. */
+/** The end of a gRPC call. */
 export interface GrpcStatus {
   readonly code: number;
   readonly message: string;

@@ -53,7 +53,7 @@ export class FrameWriter {
     return this.socket?.writableNeedDrain === true;
   }
 
-  /** What was written and the peer has not taken. */
+  /** Bytes that were written and that the peer has not taken. */
   get bufferedBytes(): number {
     return this.socket?.writableLength ?? 0;
   }
