@@ -1,10 +1,10 @@
 import type { NodeView } from '../../core/model/node-model';
 import { showText } from '../../core/show-text';
 import type { Note } from '../../core/transition';
-import type { PodNews } from '../../kube';
+import type { PodEventMessage } from '../../kube';
 
 /** Which notes of a decision are worth an Event on the pod, by their constant text. */
-const NEWS: Readonly<Record<string, Pick<PodNews, 'type' | 'reason'>>> = {
+const NEWS: Readonly<Record<string, Pick<PodEventMessage, 'type' | 'reason'>>> = {
   refused: { type: 'Warning', reason: 'CpusRefused' },
   drifted: { type: 'Warning', reason: 'CpusetDrifted' },
   switched: { type: 'Normal', reason: 'CpuPolicySwitched' },
@@ -12,7 +12,7 @@ const NEWS: Readonly<Record<string, Pick<PodNews, 'type' | 'reason'>>> = {
 };
 
 /** What the note tells whoever looks at the pod; undefined for what concerns nobody but us, or no pod that we know. */
-export function toNews(view: NodeView, { message, fields }: Note): PodNews | undefined {
+export function toNews(view: NodeView, { message, fields }: Note): PodEventMessage | undefined {
   const kind = Object.hasOwn(NEWS, message) ? NEWS[message] : undefined;
   const { podUid, pod, container, because } = fields;
   if (!kind || typeof podUid !== 'string' || typeof because !== 'string') return undefined;
@@ -26,7 +26,7 @@ export function toNews(view: NodeView, { message, fields }: Note): PodNews | und
 }
 
 /** That a foreign write was put right. */
-export function repairedNews(view: NodeView, containerId: string): PodNews | undefined {
+export function repairedNews(view: NodeView, containerId: string): PodEventMessage | undefined {
   const container = view.allContainers.get(containerId);
   if (!container) return undefined;
   const cpus = container.promise?.cpus.toString() ?? '';
@@ -40,7 +40,7 @@ export function repairedNews(view: NodeView, containerId: string): PodNews | und
   });
 }
 
-interface Told extends Pick<PodNews, 'type' | 'reason'> {
+interface Told extends Pick<PodEventMessage, 'type' | 'reason'> {
   readonly podUid: string;
   /** `namespace/name`, where the note says it. */
   readonly podName: string | undefined;
@@ -48,7 +48,10 @@ interface Told extends Pick<PodNews, 'type' | 'reason'> {
   readonly because: string;
 }
 
-function newsOf(view: NodeView, { podUid, podName, container, type, reason, because }: Told): PodNews | undefined {
+function newsOf(
+  view: NodeView,
+  { podUid, podName, container, type, reason, because }: Told,
+): PodEventMessage | undefined {
   const pod = view.podsOf(podUid)[0] ?? parseName(podName);
   if (!pod) return undefined;
   return {
@@ -61,7 +64,7 @@ function newsOf(view: NodeView, { podUid, podName, container, type, reason, beca
 }
 
 /** The name in a note, for a pod of which nothing else is known: that it was heard of may have been refused as well. */
-function parseName(name = ''): Pick<PodNews['pod'], 'namespace' | 'name'> | undefined {
+function parseName(name = ''): Pick<PodEventMessage['pod'], 'namespace' | 'name'> | undefined {
   const [, namespace, pod] = /^([^/]+)\/([^/]+)$/.exec(name) ?? [];
   return namespace === undefined || pod === undefined ? undefined : { namespace, name: pod };
 }

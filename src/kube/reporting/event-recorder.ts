@@ -6,7 +6,7 @@ import { MissingRights } from '../api/missing-rights';
 import { asObject, asString } from '../json';
 
 /** Something that whoever looks at the pod should read. */
-export interface PodNews {
+export interface PodEventMessage {
   readonly pod: { readonly uid: string; readonly namespace: string; readonly name: string };
   readonly container?: string;
   readonly type: 'Normal' | 'Warning';
@@ -42,7 +42,7 @@ interface Written {
 }
 
 interface Waiting {
-  readonly news: PodNews;
+  readonly news: PodEventMessage;
   count: number;
   tries: number;
   firstAt: string;
@@ -68,7 +68,7 @@ export class EventRecorder {
   }
 
   /** Never waits, never throws. */
-  record(news: PodNews): void {
+  record(news: PodEventMessage): void {
     const key = JSON.stringify([news.pod.uid, news.container, news.reason, news.message]);
     const now = this.parts.now();
     const same = this.waiting.get(key);
