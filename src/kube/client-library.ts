@@ -1,3 +1,3 @@
-// What is used of the client library. The build packs this file and what it needs by itself, without the models and clients
+// The part of the client library that is used. The build packs this file and what it needs by itself, without the models and clients
 // of all of Kubernetes, which would be most of it (scripts/pack-late.mjs).
 export { KubeConfig } from '@kubernetes/client-node';

@@ -2,7 +2,7 @@ export { KubeClient } from './api/kube-client';
 export { KubeError } from './api/kube-error';
 export type { KubeConfigSource } from './api/load-kube-config';
 export { MissingRights } from './api/missing-rights';
-export { EventRecorder, type PodNews } from './reporting/event-recorder';
+export { EventRecorder, type PodEventMessage } from './reporting/event-recorder';
 export { NodeCondition, type NodeState } from './reporting/node-condition';
 export { readKubeletConfig, type KubeletConfig } from './kubelet/kubelet-config';
 export { NodeInformer } from './nodes/node-informer';

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { logEvents } from '../../src/app/status/event-log';
 import { toNews } from '../../src/app/apiserver/to-pod-event';
 import { RefusalBook } from '../../src/app/status/refusal-history';
-import type { PodNews } from '../../src/kube';
+import type { PodEventMessage } from '../../src/kube';
 import { createRequest, resourcesOf, updateRequest } from '../cri/interceptors/messages';
 import { idOf, Stage } from '../cri/interceptors/stage';
 import type { Rules } from '../core/transition/node-driver';
@@ -23,7 +23,7 @@ function watchRefusals(rules: Rules = {}) {
   const stage = new Stage(rules);
   const metrics = createMetricsOf();
   const lines: Line[] = [];
-  const events: PodNews[] = [];
+  const events: PodEventMessage[] = [];
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line) as Line) });
   const book = new RefusalBook({ model: stage.model, now: () => '2026-01-01T00:00:00.000Z' });
   stage.onTransaction = (done) => {

@@ -8,7 +8,7 @@ import { KubeClient, MERGE_PATCH } from '../../src/kube/api/kube-client';
 import { KubeError } from '../../src/kube/api/kube-error';
 import { communityTopology } from '../../src/kube/node-resource-topology/community-topology';
 import { craneTopology } from '../../src/kube/node-resource-topology/crane-topology';
-import { hasSameMeaning } from '../../src/kube/node-resource-topology/semantic-equal';
+import { semanticEqual } from '../../src/kube/node-resource-topology/semantic-equal';
 import type { NodeIdentity, Report, TopologyKind } from '../../src/kube/node-resource-topology/topology-resource';
 import { TopologyPublisher } from '../../src/kube/node-resource-topology/topology-publisher';
 import { percentile } from '../support/percentile';
@@ -296,7 +296,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       kubeletIsStatic: false,
     });
     for (const [field, value] of Object.entries(wanted))
-      expect(hasSameMeaning(stored[field], value, field === 'reserved')).toBe(true);
+      expect(semanticEqual(stored[field], value, field === 'reserved')).toBe(true);
     expect(stored.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual(['uid-of-whole']);
   });
 

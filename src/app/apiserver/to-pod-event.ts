@@ -1,11 +1,11 @@
 import type { NodeView } from '../../core/model/node-model';
 import { showText } from '../../core/show-text';
 import type { DomainEvent } from '../../core/transition';
-import type { PodNews } from '../../kube';
+import type { PodEventMessage } from '../../kube';
 import { podEventOf } from '../status/event-log';
 
 /** The Event on the pod that an event is about; undefined for kinds that have none, and where the pod is not known. */
-export function toNews(view: NodeView, event: DomainEvent): PodNews | undefined {
+export function toNews(view: NodeView, event: DomainEvent): PodEventMessage | undefined {
   const shown = podEventOf(event);
   if (!shown || event.kind === 'online-cpus-changed' || !event.who) return undefined;
   const { who, because } = event;
@@ -14,7 +14,7 @@ export function toNews(view: NodeView, event: DomainEvent): PodNews | undefined 
 }
 
 /** That a foreign write was put right. */
-export function repairedNews(view: NodeView, containerId: string): PodNews | undefined {
+export function repairedNews(view: NodeView, containerId: string): PodEventMessage | undefined {
   const container = view.allContainers.get(containerId);
   if (!container) return undefined;
   const cpus = container.promise?.cpus.toString() ?? '';
@@ -28,7 +28,7 @@ export function repairedNews(view: NodeView, containerId: string): PodNews | und
   });
 }
 
-interface Told extends Pick<PodNews, 'type' | 'reason'> {
+interface Told extends Pick<PodEventMessage, 'type' | 'reason'> {
   readonly podUid: string;
   /** `namespace/name`, where the event says it. */
   readonly podName: string | undefined;
@@ -36,7 +36,10 @@ interface Told extends Pick<PodNews, 'type' | 'reason'> {
   readonly because: string;
 }
 
-function newsOf(view: NodeView, { podUid, podName, container, type, reason, because }: Told): PodNews | undefined {
+function newsOf(
+  view: NodeView,
+  { podUid, podName, container, type, reason, because }: Told,
+): PodEventMessage | undefined {
   const pod = view.podsOf(podUid)[0] ?? parseName(podName);
   if (!pod) return undefined;
   return {
@@ -49,7 +52,7 @@ function newsOf(view: NodeView, { podUid, podName, container, type, reason, beca
 }
 
 /** The name in an event, for a pod of which nothing else is known: that it was heard of may have been refused as well. */
-function parseName(name = ''): Pick<PodNews['pod'], 'namespace' | 'name'> | undefined {
+function parseName(name = ''): Pick<PodEventMessage['pod'], 'namespace' | 'name'> | undefined {
   const [, namespace, pod] = /^([^/]+)\/([^/]+)$/.exec(name) ?? [];
   return namespace === undefined || pod === undefined ? undefined : { namespace, name: pod };
 }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from '../../admin/model/status';
 import { CpusetdError, toErrorStatus } from '../../core/errors';
 import { takeKnown } from '../../core/model/known-before';
-import { createAdapter, mergeInventory } from '../../cri/interceptors';
+import { createInterceptors, mergeInventory } from '../../cri/interceptors';
 import type { RuntimeVersion } from '../../cri/client';
 import { CriProxy, UpstreamMonitor } from '../../cri/proxy';
 import type { Attachment, AttachmentFacts, AttachmentParts } from './attachment';
@@ -48,7 +48,7 @@ class ProxyAttachment implements Attachment {
     this.connection = { state: 'connecting', since: startedAt, reason: '' };
     this.upstream = new UpstreamMonitor(parts.config.criEndpoint!);
     this.upstream.subscribe((isUp) => this.onRuntimeChange(isUp));
-    this.adapter = createAdapter({
+    this.adapter = createInterceptors({
       node: model,
       handle: new EventQueue((events) => transactor.handleAll(events)).handle,
       conclude: (end) => transactor.conclude(end),

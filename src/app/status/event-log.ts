@@ -1,6 +1,6 @@
 import type { Level, Logger } from 'pino';
 import type { DomainEvent } from '../../core/transition';
-import type { PodNews } from '../../kube';
+import type { PodEventMessage } from '../../kube';
 
 type EventOf<K extends DomainEvent['kind']> = Extract<DomainEvent, { readonly kind: K }>;
 
@@ -10,7 +10,7 @@ interface Entry<E> {
   readonly message: string;
   readonly fields: (event: E) => object;
   /** The Event on the pod, for kinds that concern whoever owns it. Its text is the event's `because`. */
-  readonly podEvent?: Pick<PodNews, 'type' | 'reason'>;
+  readonly podEvent?: Pick<PodEventMessage, 'type' | 'reason'>;
 }
 
 const withCpus = ({ who, cpus, because }: EventOf<'shares' | 'planned' | 'idle'>): object => ({

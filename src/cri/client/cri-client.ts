@@ -32,15 +32,15 @@ export interface RuntimeVersion {
 /** The part of CRI that the daemon calls itself, in core's terms. Every call throws CpusetdError with the runtime's status. */
 export interface CriClient {
   version(options?: CallOptions): Promise<RuntimeVersion>;
-  /** Without cgroups: lists do not tell them. */
+  /** Without cgroups: lists do not contain them. */
   listPods(options?: CallOptions): Promise<readonly ListedPod[]>;
-  /** Without cgroups and resources: lists do not tell them. */
+  /** Without cgroups and resources: lists do not contain them. */
   listContainers(options?: CallOptions): Promise<readonly ContainerInfo[]>;
   /** Everything that exists now, cgroups and resources included: what NRI's Synchronize tells, and exited containers. */
   readNode(options?: CallOptions): Promise<NodeInventory>;
   /** One container, cgroup and resources included; undefined when the runtime has none of this id. */
   readContainer(containerId: string, options?: CallOptions): Promise<ContainerInfo | undefined>;
-  /** The pause container of a sandbox; undefined when the runtime has no such sandbox, or does not tell. */
+  /** The pause container of a sandbox; undefined when the runtime has no such sandbox, or does not report it. */
   readPause(sandboxId: string, options?: CallOptions): Promise<PauseInfo | undefined>;
   /**
    * Changes CPUs, memory nodes or quota of a container; absent fields stay as they are. NOT_FOUND when it is gone.
@@ -54,7 +54,7 @@ export interface CriClient {
 const SERVICE = 'runtime.v1.RuntimeService';
 const { methods } = RuntimeServiceDefinition;
 
-/** How many status calls are under way at once: enough to be quick, too few to hold up the kubelet's. */
+/** Status calls in flight at a time: enough to be quick, too few to hold up the kubelet's. */
 const statusCallsAtOnce = 8;
 
 export type Channel = Pick<GrpcClient, 'call' | 'close'>;

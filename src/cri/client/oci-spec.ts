@@ -1,6 +1,6 @@
 import type { CpuResources } from '../../core/model/events';
 
-/** What is of use here in the OCI runtime spec of a container or sandbox. */
+/** The fields of a container's or sandbox's OCI runtime spec that are used here. */
 export interface RuntimeSpec {
   readonly cgroupsPath: string;
   readonly resources: CpuResources;

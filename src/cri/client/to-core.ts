@@ -33,7 +33,7 @@ const toPodInfo = (pod: PodSandbox): PodInfo => ({
   cgroupParent: '',
 });
 
-/** Those that decide; the others are not even decoded. */
+/** Keeps the annotations that decide; the others are not even decoded. */
 function toAnnotations(entries: readonly Uint8Array[]): Annotations {
   const kept = new DecisiveAnnotations();
   for (const entry of entries) takeMapEntry(entry, kept);
@@ -46,7 +46,7 @@ export const toPodInfoOfStatus = (pod: PodSandbox, status: PodSandboxStatusRespo
   return { ...toPodInfo(pod), cgroupParent: parentOf(pause?.cgroupsPath ?? ''), ...(pause && { pause }) };
 };
 
-/** The pause container by the verbose status of its sandbox; undefined where the runtime does not tell of one. */
+/** The pause container by the verbose status of its sandbox; undefined where the runtime reports none. */
 export function toPauseInfo({ info }: PodSandboxStatusResponse): PauseInfo | undefined {
   const spec = readRuntimeSpec(info);
   if (!spec || spec.cgroupsPath === '') return undefined;

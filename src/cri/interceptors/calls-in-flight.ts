@@ -1,9 +1,9 @@
 import { samePromise, type CpuPromise } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-model';
 
-interface UnderWay {
+interface CallInFlight {
   readonly containerId: string;
-  /** What the runtime will write, as far as known. */
+  /** The promise that the runtime will write, as far as known. */
   readonly carries: CpuPromise | undefined;
   readonly ended: Promise<void>;
 }
@@ -12,8 +12,8 @@ interface UnderWay {
  * Calls that the runtime is working on and that end with its writing a container's cpuset: starts and updates. What was
  * promised after they were forwarded is in the kernel only when they have ended and were followed up.
  */
-export class CallsUnderWay {
-  private readonly calls = new Set<UnderWay>();
+export class CallsInFlight {
+  private readonly calls = new Set<CallInFlight>();
 
   constructor(private readonly node: NodeView) {}
 
@@ -50,7 +50,7 @@ export class CallsUnderWay {
     );
   }
 
-  private isOutdated({ containerId, carries }: UnderWay): boolean {
+  private isOutdated({ containerId, carries }: CallInFlight): boolean {
     const promise = this.node.containers.get(containerId)?.promise;
     return promise !== undefined && !samePromise(promise, carries);
   }
@@ -61,7 +61,7 @@ export interface Limits {
   readonly timeoutMs: number;
 }
 
-async function waitForAll(calls: readonly UnderWay[], { signal, timeoutMs }: Limits): Promise<boolean> {
+async function waitForAll(calls: readonly CallInFlight[], { signal, timeoutMs }: Limits): Promise<boolean> {
   if (calls.length === 0) return true;
   let giveUp: () => void = () => undefined;
   const givenUp = new Promise<boolean>((resolve) => (giveUp = () => resolve(false)));

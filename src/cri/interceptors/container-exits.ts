@@ -1,6 +1,6 @@
 import type { CallContext, Interceptor } from '../proxy';
-import type { CallsUnderWay } from './calls-in-flight';
-import type { Ports } from './daemon-port';
+import type { CallsInFlight } from './calls-in-flight';
+import type { DaemonPort } from './daemon-port';
 import {
   asksForAll,
   readEventState,
@@ -13,18 +13,22 @@ import {
  * Nobody asks the runtime for the end of a process that ends by itself: it shows in what the kubelet reads. So its answers
  * are read along. They are never held up, and what can't be read passes.
  */
-export function readAlong(ports: Ports, underWay: CallsUnderWay, answer: 'status' | 'event' | 'piece'): Interceptor {
+export function observeStates(
+  daemon: DaemonPort,
+  inFlight: CallsInFlight,
+  answer: 'status' | 'event' | 'piece',
+): Interceptor {
   const readers = { status: readStatusState, event: readEventState, piece: readListedStates };
-  return { onPassed: (message) => tell(ports, underWay, readers[answer](message)) };
+  return { onPassed: (message) => report(daemon, inFlight, readers[answer](message)) };
 }
 
 /** ListContainers: who was known before it was asked for, and is missing in a complete list, is gone. */
-export function readListAlong(ports: Ports, underWay: CallsUnderWay): Interceptor {
+export function observeListedStates(daemon: DaemonPort, inFlight: CallsInFlight): Interceptor {
   const knownBefore = new WeakMap<CallContext, readonly string[]>();
   return {
     onRequest(message, call) {
       if (asksForAll(message)) {
-        const known = [...ports.node.containers.values()].filter(({ phase }) => phase !== 'creating');
+        const known = [...daemon.node.containers.values()].filter(({ phase }) => phase !== 'creating');
         knownBefore.set(
           call,
           known.map(({ id }) => id),
@@ -35,18 +39,18 @@ export function readListAlong(ports: Ports, underWay: CallsUnderWay): Intercepto
     onPassed(message, call) {
       const states = readListedStates(message);
       for (const id of knownBefore.get(call) ?? []) if (!states.has(id)) states.set(id, 'removed');
-      tell(ports, underWay, states);
+      report(daemon, inFlight, states);
     },
   };
 }
 
-function tell(ports: Ports, underWay: CallsUnderWay, states: ReadonlyMap<string, SeenState>): void {
-  const { node, handle, log } = ports;
+function report(daemon: DaemonPort, inFlight: CallsInFlight, states: ReadonlyMap<string, SeenState>): void {
+  const { node, handle, log } = daemon;
   for (const [containerId, state] of states) {
     const container = node.containers.get(containerId);
     if (!container) continue;
     const pod = node.pods.get(container.sandboxId);
-    const isNews = state === 'running' && container.phase === 'created' && !underWay.has(containerId);
+    const isNews = state === 'running' && container.phase === 'created' && !inFlight.has(containerId);
     const event =
       state === 'exited' || state === 'removed'
         ? ({ kind: state === 'exited' ? 'container-stopped' : 'container-removed', containerId } as const)

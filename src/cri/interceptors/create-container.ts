@@ -2,13 +2,13 @@ import { listOthers, type RuntimeEvent } from '../../core/model/events';
 import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../proxy';
 import { appendToCreate } from '../messages/append-resources';
 import { nameCgroupsPath } from '../messages/container-cgroups-path';
-import { nameOf, type Asked, type Ports } from './daemon-port';
+import { nameOf, type Asked, type DaemonPort } from './daemon-port';
 import { readCreateContainer, readId } from '../messages/read-request';
 import { concludeUnread, notReady, passOn, refusalOf, refuse } from './refusal';
 
 /** One call of CreateContainer. */
 interface Creation {
-  /** What the container is known by until the runtime has made it. */
+  /** Id of the container until the runtime has made it. */
   readonly temporaryId: string;
   /** Absent until it was read. */
   event?: CreateEvent;
@@ -24,7 +24,7 @@ type CreateEvent = Extract<RuntimeEvent, { kind: 'create-container' }>;
  * CreateContainer: the one place where the CPUs can be set before the process runs. Whoever has to leave them has left
  * before the runtime sees the request; a creation that ends without a container is undone at once.
  */
-export function interceptCreateContainer(ports: Ports): Interceptor {
+export function interceptCreateContainer(daemon: DaemonPort): Interceptor {
   const creations = new WeakMap<CallContext, Creation>();
   let count = 0;
 
@@ -37,8 +37,8 @@ export function interceptCreateContainer(ports: Ports): Interceptor {
         container: { ...request.container, id: creation.temporaryId },
         counts: 'when-cleared',
       };
-    if (!(await ports.whenReady(signal))) return refuse(ports, askedBy(creation), signal, notReady);
-    return creation.event === undefined ? message : place(ports, { message, event: creation.event, signal }, creation);
+    if (!(await daemon.whenReady(signal))) return refuse(daemon, askedBy(creation), signal, notReady);
+    return creation.event === undefined ? message : place(daemon, { message, event: creation.event, signal }, creation);
   };
 
   return {
@@ -54,11 +54,11 @@ export function interceptCreateContainer(ports: Ports): Interceptor {
       try {
         verdict = await decide(message, creation, call.signal);
       } catch (error) {
-        ports.log.error({ ...nameOf(creation.event), err: error }, 'deciding about a creation failed');
-        verdict = refuse(ports, askedBy(creation), call.signal, refusalOf(error));
+        daemon.log.error({ ...nameOf(creation.event), err: error }, 'deciding about a creation failed');
+        verdict = refuse(daemon, askedBy(creation), call.signal, refusalOf(error));
       }
       // The call has ended while it was decided upon, so nobody else will take it back.
-      if (creation.hasEnded || 'refuse' in verdict) await undo(ports, creation);
+      if (creation.hasEnded || 'refuse' in verdict) await undo(daemon, creation);
       return verdict;
     },
     onResponse(message, call) {
@@ -68,19 +68,19 @@ export function interceptCreateContainer(ports: Ports): Interceptor {
     async onEnd(end, call) {
       const creation = creations.get(call);
       if (!creation) {
-        concludeUnread(ports, 'create-container', end);
+        concludeUnread(daemon, 'create-container', end);
         return;
       }
       creation.hasEnded = true;
-      if (isMade(end, creation)) await name(ports, creation);
-      else await undo(ports, creation);
+      if (isMade(end, creation)) await name(daemon, creation);
+      else await undo(daemon, creation);
     },
   };
 }
 
 /** Decides, and clears the CPUs of others where that is the runtime's to do. */
 async function place(
-  ports: Ports,
+  daemon: DaemonPort,
   {
     message,
     event,
@@ -88,25 +88,25 @@ async function place(
   }: { readonly message: Uint8Array; readonly event: CreateEvent; readonly signal: AbortSignal },
   creation: Creation,
 ): Promise<RequestVerdict> {
-  let answer = await ports.handle(event);
+  let answer = await daemon.handle(event);
   if (answer.kind === 'refuse') return passOn(answer);
   creation.isPlaced = true;
   const others = listOthers(event, answer);
-  const problem = others.length === 0 ? undefined : await ports.carryOut(others);
+  const problem = others.length === 0 ? undefined : await daemon.carryOut(others);
   if (problem !== undefined) {
-    await undo(ports, creation);
+    await undo(daemon, creation);
     const because = 'its CPUs could not be cleared of other containers';
-    if (ports.node.settings.onInsufficientCpu === 'refuse')
-      return refuse(ports, askedBy(creation), signal, {
+    if (daemon.node.settings.onInsufficientCpu === 'refuse')
+      return refuse(daemon, askedBy(creation), signal, {
         code: 'UNAVAILABLE',
         message: `${because}; try again`,
         problem,
       });
     const { counts: _counts, ...anew } = event;
-    answer = await ports.handle({ ...anew, shareBecause: `${because}: ${problem}; on-insufficient-cpu is share` });
+    answer = await daemon.handle({ ...anew, shareBecause: `${because}: ${problem}; on-insufficient-cpu is share` });
     if (answer.kind === 'refuse') return passOn(answer);
     creation.isPlaced = true;
-  } else if (others.length > 0 && !signal.aborted) ports.conclude({ ...askedBy(creation), answer });
+  } else if (others.length > 0 && !signal.aborted) daemon.conclude({ ...askedBy(creation), answer });
   return answer.adjust === undefined ? message : appendToCreate(message, answer.adjust);
 }
 
@@ -118,20 +118,20 @@ function isMade({ origin, status }: CallEnd, { containerId, isPlaced }: Creation
   return origin === 'runtime' && status.code === 0 && containerId !== '' && isPlaced;
 }
 
-async function name(ports: Ports, creation: Creation): Promise<void> {
+async function name(daemon: DaemonPort, creation: Creation): Promise<void> {
   const { temporaryId, containerId } = creation;
   const cgroupParent = creation.event?.pod.cgroupParent ?? '';
   creation.isPlaced = false;
   const cgroupsPath =
-    nameCgroupsPath(ports.runtimeName(), cgroupParent, containerId) ??
-    (await ports.readContainer(containerId).catch(() => undefined))?.cgroupsPath ??
+    nameCgroupsPath(daemon.runtimeName(), cgroupParent, containerId) ??
+    (await daemon.readContainer(containerId).catch(() => undefined))?.cgroupsPath ??
     '';
-  await ports.handle({ kind: 'container-named', temporaryId, containerId, cgroupsPath });
+  await daemon.handle({ kind: 'container-named', temporaryId, containerId, cgroupsPath });
 }
 
 /** There will be no such container: what was taken for it goes back. */
-async function undo(ports: Ports, creation: Creation): Promise<void> {
+async function undo(daemon: DaemonPort, creation: Creation): Promise<void> {
   if (!creation.isPlaced) return;
   creation.isPlaced = false;
-  await ports.handle({ kind: 'container-stopped', containerId: creation.temporaryId });
+  await daemon.handle({ kind: 'container-stopped', containerId: creation.temporaryId });
 }

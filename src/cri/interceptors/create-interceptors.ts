@@ -1,19 +1,19 @@
 import type { CallContext, Interceptor, Interceptors } from '../proxy';
-import { CallsUnderWay } from './calls-in-flight';
+import { CallsInFlight } from './calls-in-flight';
 import { interceptCreateContainer } from './create-container';
-import { readAlong, readListAlong } from './container-exits';
+import { observeStates, observeListedStates } from './container-exits';
 import { observeContainerEnd, observePodEnd, observePodStart } from './lifecycle';
-import type { Ports } from './daemon-port';
+import type { DaemonPort } from './daemon-port';
 import { interceptStartContainer } from './start-container';
 import { interceptUpdateContainer } from './update-container';
 
-export interface Adapter {
+export interface InterceptorSet {
   readonly interceptors: Interceptors;
   /** Paths of the methods whose calls never end by themselves. */
   readonly endlessPaths: readonly string[];
-  /** Whether a call about this container is under way, so that an update of our own would be lost or overwritten. */
+  /** True while a call about this container is in flight: an update of our own would be lost or overwritten. */
   readonly isBusy: (containerId: string) => boolean;
-  /** Calls are under way that make a sandbox or a container, or start one. */
+  /** True while a call is in flight that makes a sandbox or a container, or starts one. */
   readonly isMaking: () => boolean;
 }
 
@@ -24,22 +24,22 @@ export interface Adapter {
 const SERVICES = ['runtime.v1alpha2.RuntimeService', 'runtime.v1.RuntimeService'];
 
 /** Everything that is looked at; all other methods pass unseen. */
-export function createAdapter(ports: Ports): Adapter {
-  const underWay = new CallsUnderWay(ports.node);
+export function createInterceptors(daemon: DaemonPort): InterceptorSet {
+  const inFlight = new CallsInFlight(daemon.node);
   const making = new Set<CallContext>();
   const methods: Readonly<Record<string, Interceptor>> = {
-    CreateContainer: keepTrack(making, interceptCreateContainer(ports)),
-    StartContainer: keepTrack(making, interceptStartContainer(ports, underWay)),
-    UpdateContainerResources: interceptUpdateContainer(ports, underWay),
-    StopContainer: observeContainerEnd(ports, 'container-stopped'),
-    RemoveContainer: observeContainerEnd(ports, 'container-removed'),
-    RunPodSandbox: keepTrack(making, observePodStart(ports)),
-    StopPodSandbox: observePodEnd(ports, 'pod-stopped'),
-    RemovePodSandbox: observePodEnd(ports, 'pod-removed'),
-    ListContainers: readListAlong(ports, underWay),
-    StreamContainers: readAlong(ports, underWay, 'piece'),
-    ContainerStatus: readAlong(ports, underWay, 'status'),
-    GetContainerEvents: readAlong(ports, underWay, 'event'),
+    CreateContainer: keepTrack(making, interceptCreateContainer(daemon)),
+    StartContainer: keepTrack(making, interceptStartContainer(daemon, inFlight)),
+    UpdateContainerResources: interceptUpdateContainer(daemon, inFlight),
+    StopContainer: observeContainerEnd(daemon, 'container-stopped'),
+    RemoveContainer: observeContainerEnd(daemon, 'container-removed'),
+    RunPodSandbox: keepTrack(making, observePodStart(daemon)),
+    StopPodSandbox: observePodEnd(daemon, 'pod-stopped'),
+    RemovePodSandbox: observePodEnd(daemon, 'pod-removed'),
+    ListContainers: observeListedStates(daemon, inFlight),
+    StreamContainers: observeStates(daemon, inFlight, 'piece'),
+    ContainerStatus: observeStates(daemon, inFlight, 'status'),
+    GetContainerEvents: observeStates(daemon, inFlight, 'event'),
   };
   return {
     interceptors: new Map(
@@ -48,7 +48,7 @@ export function createAdapter(ports: Ports): Adapter {
       ),
     ),
     endlessPaths: ['/runtime.v1.RuntimeService/GetContainerEvents'],
-    isBusy: (containerId) => underWay.has(containerId),
+    isBusy: (containerId) => inFlight.has(containerId),
     isMaking: () => making.size > 0,
   };
 }

@@ -14,15 +14,15 @@ export function nameOf(request: Asked['request']): Partial<Names> {
   return request ? namesOf(request.pod, request.container) : {};
 }
 
-/** What the adapter asks of the daemon. */
-export interface Ports {
+/** The part of the daemon that the interceptors need. */
+export interface DaemonPort {
   readonly node: NodeView;
   /** The one path of every event: when it resolves, what was decided is on disk and in the kernel. */
   readonly handle: (event: RuntimeEvent) => Promise<RuntimeAnswer>;
   /** Tells what came of a request that the adapter refuses itself, or whose answer was tentative (`counts`). Never throws. */
   readonly conclude: (end: Asked & { readonly answer: RuntimeAnswer; readonly problem?: string }) => void;
   /**
-   * Whether calls may be decided: true at once as a rule; waits while the runtime is asked what there is; false when the
+   * Resolves with true when calls may be decided, at once as a rule; waits while the runtime is asked what there is; false when the
    * signal aborts, or it takes too long.
    */
   readonly whenReady: (signal: AbortSignal) => boolean | Promise<boolean>;
@@ -31,11 +31,11 @@ export interface Ports {
    * Resolves with the reason of the first failure; containers that are gone are none.
    */
   readonly carryOut: (containerIds: readonly string[]) => Promise<string | undefined>;
-  /** Asks the runtime for all it has, because it has something that we were not told of. */
+  /** Asks the runtime for all it has, because it has something that we do not know. */
   readonly synchronize: () => Promise<void>;
-  /** What the runtime knows of one container now; undefined when it has none of this id. */
+  /** Reads one container from the runtime; undefined when it has none of this id. */
   readonly readContainer: (containerId: string) => Promise<ContainerInfo | undefined>;
-  /** As the runtime calls itself. */
+  /** The name that the runtime gives itself. */
   readonly runtimeName: () => string;
   readonly log: Logger;
 }

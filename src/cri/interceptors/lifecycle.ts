@@ -1,43 +1,43 @@
 import type { PodInfo, RuntimeEvent } from '../../core/model/events';
 import type { CallContext, CallEnd, Interceptor } from '../proxy';
-import type { Ports } from './daemon-port';
+import type { DaemonPort } from './daemon-port';
 import { readId, readRunPodSandbox } from '../messages/read-request';
 
 /** StopContainer, RemoveContainer: what the runtime has done is an event, what it failed to do is none. */
-export function observeContainerEnd(ports: Ports, kind: 'container-stopped' | 'container-removed'): Interceptor {
-  return observeSuccess(ports, (containerId) => [{ kind, containerId }]);
+export function observeContainerEnd(daemon: DaemonPort, kind: 'container-stopped' | 'container-removed'): Interceptor {
+  return observeSuccess(daemon, (containerId) => [{ kind, containerId }]);
 }
 
 /** StopPodSandbox, RemovePodSandbox: the containers in it have ended too (CRI demands that). */
-export function observePodEnd(ports: Ports, kind: 'pod-stopped' | 'pod-removed'): Interceptor {
-  return observeSuccess(ports, (sandboxId) => [
-    ...[...ports.node.containers.values()]
+export function observePodEnd(daemon: DaemonPort, kind: 'pod-stopped' | 'pod-removed'): Interceptor {
+  return observeSuccess(daemon, (sandboxId) => [
+    ...[...daemon.node.containers.values()]
       .filter((container) => container.sandboxId === sandboxId && container.phase !== 'creating')
       .map(({ id }) => ({ kind: 'container-stopped', containerId: id }) as const),
     { kind, sandboxId },
   ]);
 }
 
-function observeSuccess(ports: Ports, toEvents: (id: string) => readonly RuntimeEvent[]): Interceptor {
+function observeSuccess(daemon: DaemonPort, toEvents: (id: string) => readonly RuntimeEvent[]): Interceptor {
   const ids = new WeakMap<CallContext, string>();
   return {
     onRequest(message, call) {
       try {
         ids.set(call, readId('request', message));
       } catch (error) {
-        ports.log.debug({ path: call.path, err: error }, 'a request passes unread'); // the runtime will say what is wrong
+        daemon.log.debug({ path: call.path, err: error }, 'a request passes unread'); // the runtime will say what is wrong
       }
       return message;
     },
     async onEnd(end, call) {
       const id = ids.get(call);
-      if (id !== undefined && isSuccess(end)) await Promise.all(toEvents(id).map((event) => ports.handle(event)));
+      if (id !== undefined && isSuccess(end)) await Promise.all(toEvents(id).map((event) => daemon.handle(event)));
     },
   };
 }
 
 /** RunPodSandbox: the pod exists before its first container does. */
-export function observePodStart(ports: Ports): Interceptor {
+export function observePodStart(daemon: DaemonPort): Interceptor {
   const starts = new WeakMap<CallContext, { toPod: (sandboxId: string) => PodInfo; sandboxId: string }>();
   return {
     onRequest(message, call) {
@@ -45,7 +45,7 @@ export function observePodStart(ports: Ports): Interceptor {
         const toPod = readRunPodSandbox(message);
         if (toPod) starts.set(call, { toPod, sandboxId: '' });
       } catch (error) {
-        ports.log.debug({ path: call.path, err: error }, 'a request passes unread');
+        daemon.log.debug({ path: call.path, err: error }, 'a request passes unread');
       }
       return message;
     },
@@ -56,7 +56,7 @@ export function observePodStart(ports: Ports): Interceptor {
     async onEnd(end, call) {
       const start = starts.get(call);
       if (!start || start.sandboxId === '' || !isSuccess(end)) return;
-      await ports.handle({ kind: 'pod-started', pod: start.toPod(start.sandboxId) });
+      await daemon.handle({ kind: 'pod-started', pod: start.toPod(start.sandboxId) });
     },
   };
 }

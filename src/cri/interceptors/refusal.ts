@@ -1,17 +1,17 @@
 import { toErrorStatus, type ErrorCode } from '../../core/errors';
 import type { RefusalCode, RuntimeAnswer } from '../../core/model/events';
-import type { CallEnd, OwnError } from '../proxy';
-import type { Asked, Ports } from './daemon-port';
+import { StatusCode } from '../../wire';
+import type { CallEnd, ProxyError } from '../proxy';
+import type { Asked, DaemonPort } from './daemon-port';
 
-/** gRPC's numbers of the codes that we answer with. */
-const NUMBERS = {
-  CANCELLED: 1,
-  INVALID_ARGUMENT: 3,
-  RESOURCE_EXHAUSTED: 8,
-  FAILED_PRECONDITION: 9,
-  INTERNAL: 13,
-  UNAVAILABLE: 14,
-} as const satisfies Partial<Record<ErrorCode, number>>;
+/** The codes that callers get as they are. Any other becomes INTERNAL: NOT_FOUND, say, means to a kubelet that its container is gone. */
+const ANSWER_CODES: ReadonlySet<ErrorCode> = new Set([
+  'CANCELLED',
+  'INVALID_ARGUMENT',
+  'RESOURCE_EXHAUSTED',
+  'FAILED_PRECONDITION',
+  'UNAVAILABLE',
+]);
 
 const REFUSAL_CODES: Readonly<Record<RefusalCode, true>> = {
   RESOURCE_EXHAUSTED: true,
@@ -21,63 +21,62 @@ const REFUSAL_CODES: Readonly<Record<RefusalCode, true>> = {
   INTERNAL: true,
 };
 
-export interface OwnRefusal {
+export interface InterceptorRefusal {
   readonly code: ErrorCode;
   readonly message: string;
-  /** As the caller reads it; the name of the code where it is absent. */
+  /** For the caller; absent: the name of the code. */
   readonly reason?: string;
   /** For the log alone. */
   readonly problem?: string;
 }
 
-type Refused = { readonly refuse: OwnError };
+type Refused = { readonly refuse: ProxyError };
 
 /**
  * A refusal of the adapter's own: the one way out for it, so that it is remembered, counted, logged and an Event as those of the
  * core are. A call that has ended was given up, and nobody is refused.
  */
 export function refuse(
-  ports: Pick<Ports, 'conclude'>,
+  daemon: Pick<DaemonPort, 'conclude'>,
   asked: Asked,
   signal: AbortSignal,
-  { code, message, reason, problem }: OwnRefusal,
+  { code, message, reason, problem }: InterceptorRefusal,
 ): Refused {
   const answer = { kind: 'refuse', code: isRefusalCode(code) ? code : 'INTERNAL', message } as const;
-  if (!signal.aborted) ports.conclude({ ...asked, answer, ...(problem !== undefined && { problem }) });
-  return { refuse: { ...toOwnError({ code, message }), ...(reason !== undefined && { reason }) } };
+  if (!signal.aborted) daemon.conclude({ ...asked, answer, ...(problem !== undefined && { problem }) });
+  return { refuse: { ...toProxyError({ code, message }), ...(reason !== undefined && { reason }) } };
 }
 
 /** A refusal of the core's, which is known already, as it leaves. */
 export function passOn(answer: Extract<RuntimeAnswer, { kind: 'refuse' }>): Refused {
-  return { refuse: toOwnError(answer) };
+  return { refuse: toProxyError(answer) };
 }
 
 /**
  * The proxy has refused a call before its request was read: it was broken, too long, or too much was under way. Nobody knows whose it
  * was. Where the runtime is away, or we stop, nobody has refused it.
  */
-export function concludeUnread(ports: Pick<Ports, 'conclude'>, event: Asked['event'], end: CallEnd): void {
+export function concludeUnread(daemon: Pick<DaemonPort, 'conclude'>, event: Asked['event'], end: CallEnd): void {
   const { origin, forwarded, status } = end;
-  if (origin !== 'proxy' || forwarded || status.code === NUMBERS.UNAVAILABLE) return;
-  const code = status.code === NUMBERS.RESOURCE_EXHAUSTED ? 'RESOURCE_EXHAUSTED' : 'INTERNAL';
-  ports.conclude({ event, answer: { kind: 'refuse', code, message: status.message } });
+  if (origin !== 'proxy' || forwarded || status.code === StatusCode.UNAVAILABLE) return;
+  const code = status.code === StatusCode.RESOURCE_EXHAUSTED ? 'RESOURCE_EXHAUSTED' : 'INTERNAL';
+  daemon.conclude({ event, answer: { kind: 'refuse', code, message: status.message } });
 }
 
 /** An error that a hook met; of one that is not ours nothing of its text is told. */
-export function refusalOf(error: unknown): OwnRefusal {
+export function refusalOf(error: unknown): InterceptorRefusal {
   return toErrorStatus(error);
 }
 
 /** The node is being synchronized, and that takes longer than a call may be held. */
-export const notReady: OwnRefusal = {
+export const notReady: InterceptorRefusal = {
   code: 'UNAVAILABLE',
   reason: 'NOT_SYNCHRONIZED',
   message: 'the runtime has not told yet which containers there are; try again',
 };
 
-function toOwnError({ code, message }: { readonly code: ErrorCode; readonly message: string }): OwnError {
-  const numbers: Readonly<Partial<Record<ErrorCode, number>>> = NUMBERS;
-  return { code: numbers[code] ?? NUMBERS.INTERNAL, message, reason: code };
+function toProxyError({ code, message }: { readonly code: ErrorCode; readonly message: string }): ProxyError {
+  return { code: StatusCode[ANSWER_CODES.has(code) ? code : 'INTERNAL'], message, reason: code };
 }
 
 function isRefusalCode(code: ErrorCode): code is RefusalCode {

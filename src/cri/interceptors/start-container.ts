@@ -1,9 +1,9 @@
 import { samePromise } from '../../core/model/container';
 import { namesOf } from '../../core/model/names-of';
 import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../proxy';
-import type { CallsUnderWay } from './calls-in-flight';
+import type { CallsInFlight } from './calls-in-flight';
 import { findContainer } from './find-container';
-import { nameOf, type Asked, type Ports } from './daemon-port';
+import { nameOf, type Asked, type DaemonPort } from './daemon-port';
 import { readId } from '../messages/read-request';
 import { concludeUnread, notReady, refusalOf, refuse } from './refusal';
 
@@ -14,7 +14,7 @@ interface Start {
   hasEnded: boolean;
 }
 
-/** A start waits so long for others that the runtime is late with; then it is not theirs to hold up any more. */
+/** Maximum time a start waits for calls about other containers that the runtime is late with. */
 const PATIENCE_MS = 10_000;
 
 /**
@@ -22,26 +22,26 @@ const PATIENCE_MS = 10_000;
  * not carry out updates of a container that it is starting: what changed meanwhile is put right before the caller has
  * the answer.
  */
-export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): Interceptor {
+export function interceptStartContainer(daemon: DaemonPort, inFlight: CallsInFlight): Interceptor {
   const starts = new WeakMap<CallContext, Start>();
 
   const prepare = async (message: Uint8Array, start: Start, signal: AbortSignal): Promise<RequestVerdict> => {
     start.containerId = readId('StartContainer', message);
-    if (!(await ports.whenReady(signal))) return refuse(ports, askedBy(ports, start.containerId), signal, notReady);
-    if ((await findContainer(ports, start.containerId)) === undefined) return message; // the runtime says what it thinks of it
-    if (!(await underWay.endOfOutdated(start.containerId, { signal, timeoutMs: PATIENCE_MS })) && !signal.aborted)
-      ports.log.warn(
-        nameOf(askedBy(ports, start.containerId).request),
+    if (!(await daemon.whenReady(signal))) return refuse(daemon, askedBy(daemon, start.containerId), signal, notReady);
+    if ((await findContainer(daemon, start.containerId)) === undefined) return message; // the runtime says what it thinks of it
+    if (!(await inFlight.endOfOutdated(start.containerId, { signal, timeoutMs: PATIENCE_MS })) && !signal.aborted)
+      daemon.log.warn(
+        nameOf(askedBy(daemon, start.containerId).request),
         'another container may still be on its CPUs: the runtime is late',
       );
-    const failure = await updateRecord(ports, start.containerId);
+    const failure = await updateRecord(daemon, start.containerId);
     if (failure !== undefined) {
       const message = `its CPUs could not be set before its start: ${failure}`;
-      return refuse(ports, askedBy(ports, start.containerId), signal, { code: 'UNAVAILABLE', message });
+      return refuse(daemon, askedBy(daemon, start.containerId), signal, { code: 'UNAVAILABLE', message });
     }
     // No turn of the loop between the look at the record and this: from here on nobody updates it.
     if (!start.hasEnded)
-      start.finish = underWay.begin(start.containerId, ports.node.containers.get(start.containerId)?.promise);
+      start.finish = inFlight.begin(start.containerId, daemon.node.containers.get(start.containerId)?.promise);
     return message;
   };
 
@@ -52,20 +52,20 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
       try {
         return await prepare(message, start, call.signal);
       } catch (error) {
-        const asked = askedBy(ports, start.containerId);
-        ports.log.error({ ...nameOf(asked.request), err: error }, 'preparing a start failed');
-        return refuse(ports, asked, call.signal, refusalOf(error));
+        const asked = askedBy(daemon, start.containerId);
+        daemon.log.error({ ...nameOf(asked.request), err: error }, 'preparing a start failed');
+        return refuse(daemon, asked, call.signal, refusalOf(error));
       }
     },
     async onEnd(end, call) {
       const start = starts.get(call);
       if (!start) {
-        concludeUnread(ports, 'container-starting', end);
+        concludeUnread(daemon, 'container-starting', end);
         return;
       }
       start.hasEnded = true;
       try {
-        if (start.finish && end.forwarded) await followUp(ports, start.containerId, end);
+        if (start.finish && end.forwarded) await followUp(daemon, start.containerId, end);
       } finally {
         start.finish?.();
       }
@@ -74,7 +74,7 @@ export function interceptStartContainer(ports: Ports, underWay: CallsUnderWay): 
 }
 
 /** Names the container that is to start, as far as the model knows it. */
-function askedBy({ node }: Ports, containerId: string): Asked {
+function askedBy({ node }: DaemonPort, containerId: string): Asked {
   const container = node.containers.get(containerId);
   const pod = container && node.pods.get(container.sandboxId);
   return { event: 'container-starting', ...(pod && { request: { kind: 'container-starting', pod, container } }) };
@@ -84,40 +84,40 @@ function askedBy({ node }: Ports, containerId: string): Asked {
  * Has the runtime's record say what is promised; what we ourselves are having written about others, and is older than that, ends
  * first. Returns why the record could not be written. One that the runtime does not have is its own business to tell.
  */
-async function updateRecord(ports: Ports, containerId: string): Promise<string | undefined> {
-  const readPromise = () => ports.node.containers.get(containerId)?.promise;
+async function updateRecord(daemon: DaemonPort, containerId: string): Promise<string | undefined> {
+  const readPromise = () => daemon.node.containers.get(containerId)?.promise;
   for (;;) {
     const promise = readPromise();
-    const failure = await ports.carryOut([containerId]);
+    const failure = await daemon.carryOut([containerId]);
     if (failure !== undefined || samePromise(promise, readPromise())) return failure;
   }
 }
 
-async function followUp(ports: Ports, containerId: string, { origin, status }: CallEnd): Promise<void> {
-  if (origin === 'runtime' && status.code === 0) return noteRunning(ports, containerId);
+async function followUp(daemon: DaemonPort, containerId: string, { origin, status }: CallEnd): Promise<void> {
+  if (origin === 'runtime' && status.code === 0) return noteRunning(daemon, containerId);
   // It may have started all the same: the runtime knows. Where it can't be asked, its lists tell later.
   let phase;
   try {
-    phase = (await ports.readContainer(containerId))?.phase ?? 'exited';
+    phase = (await daemon.readContainer(containerId))?.phase ?? 'exited';
   } catch (error) {
-    ports.log.debug(
-      { ...nameOf(askedBy(ports, containerId).request), err: error },
+    daemon.log.debug(
+      { ...nameOf(askedBy(daemon, containerId).request), err: error },
       'what became of a start is not known',
     );
     return;
   }
-  if (phase === 'running') await noteRunning(ports, containerId);
-  if (phase === 'exited') await ports.handle({ kind: 'container-stopped', containerId });
+  if (phase === 'running') await noteRunning(daemon, containerId);
+  if (phase === 'exited') await daemon.handle({ kind: 'container-stopped', containerId });
 }
 
-async function noteRunning(ports: Ports, containerId: string): Promise<void> {
-  const container = ports.node.containers.get(containerId);
-  const pod = container && ports.node.pods.get(container.sandboxId);
+async function noteRunning(daemon: DaemonPort, containerId: string): Promise<void> {
+  const container = daemon.node.containers.get(containerId);
+  const pod = container && daemon.node.pods.get(container.sandboxId);
   if (!pod) return;
-  const answer = await ports.handle({ kind: 'container-started', pod, container });
+  const answer = await daemon.handle({ kind: 'container-started', pod, container });
   const late = answer.kind === 'ok' ? (answer.updates ?? []) : [];
   if (late.length === 0) return;
-  const failure = await ports.carryOut(late.map((update) => update.containerId));
+  const failure = await daemon.carryOut(late.map((update) => update.containerId));
   if (failure !== undefined)
-    ports.log.warn({ ...namesOf(pod, container), because: failure }, 'a container could not be moved after its start');
+    daemon.log.warn({ ...namesOf(pod, container), because: failure }, 'a container could not be moved after its start');
 }

@@ -3,9 +3,9 @@ import type { Container, CpuPromise } from '../../core/model/container';
 import { listOthers, type CpuResources, type RuntimeEvent } from '../../core/model/events';
 import type { CallContext, Interceptor, RequestVerdict } from '../proxy';
 import { appendToUpdate } from '../messages/append-resources';
-import type { CallsUnderWay } from './calls-in-flight';
+import type { CallsInFlight } from './calls-in-flight';
 import { findContainer } from './find-container';
-import { nameOf, type Asked, type Ports } from './daemon-port';
+import { nameOf, type Asked, type DaemonPort } from './daemon-port';
 import { readUpdateContainer } from '../messages/read-request';
 import { concludeUnread, notReady, passOn, refusalOf, refuse } from './refusal';
 
@@ -23,32 +23,32 @@ interface Update {
 
 type UpdateEvent = Extract<RuntimeEvent, { kind: 'update-container' }>;
 
-/** An update waits so long for the start of its container. */
+/** Maximum time an update waits for the start of its container. */
 const PATIENCE_MS = 30_000;
 
 /** UpdateContainerResources: the promise goes along with whatever is updated, and with whatever cpuset it carried. */
-export function interceptUpdateContainer(ports: Ports, underWay: CallsUnderWay): Interceptor {
+export function interceptUpdateContainer(daemon: DaemonPort, inFlight: CallsInFlight): Interceptor {
   const updates = new WeakMap<CallContext, Update>();
 
   const decide = async (message: Uint8Array, update: Update, signal: AbortSignal): Promise<RequestVerdict> => {
     const { containerId, resources } = readUpdateContainer(message);
-    read(ports, update, { containerId, resources });
-    if (!(await ports.whenReady(signal))) return refuse(ports, askedBy(update), signal, notReady);
-    if (resources === undefined || (await findContainer(ports, containerId)) === undefined) return message;
+    read(daemon, update, { containerId, resources });
+    if (!(await daemon.whenReady(signal))) return refuse(daemon, askedBy(update), signal, notReady);
+    if (resources === undefined || (await findContainer(daemon, containerId)) === undefined) return message;
     // The runtime would take it and not carry it out while it starts the container.
-    await underWay.endOf(containerId, { signal, timeoutMs: PATIENCE_MS });
-    const container = ports.node.containers.get(containerId);
+    await inFlight.endOf(containerId, { signal, timeoutMs: PATIENCE_MS });
+    const container = daemon.node.containers.get(containerId);
     if (!container || update.hasEnded) return message;
-    read(ports, update, { containerId, resources });
+    read(daemon, update, { containerId, resources });
     if (!update.event) return message;
-    const applied = await apply(ports, update.event, signal);
+    const applied = await apply(daemon, update.event, signal);
     if ('refuse' in applied) return applied;
     const { adjust } = applied;
     if (adjust?.cpus === undefined) return message;
     update.containerId = containerId;
     update.before = container;
     update.carries = { cpus: adjust.cpus, mems: adjust.mems ?? CpuSet.empty };
-    if (!update.hasEnded) update.finish = underWay.begin(containerId, update.carries);
+    if (!update.hasEnded) update.finish = inFlight.begin(containerId, update.carries);
     return appendToUpdate(message, adjust);
   };
 
@@ -64,25 +64,25 @@ export function interceptUpdateContainer(ports: Ports, underWay: CallsUnderWay):
       updates.set(call, update);
       try {
         const verdict = await decide(message, update, call.signal);
-        if (update.hasEnded) await undo(ports, update, 'the caller gave it up');
+        if (update.hasEnded) await undo(daemon, update, 'the caller gave it up');
         return verdict;
       } catch (error) {
-        ports.log.error({ ...nameOf(update.event), err: error }, 'deciding about an update failed');
-        return refuse(ports, askedBy(update), call.signal, refusalOf(error));
+        daemon.log.error({ ...nameOf(update.event), err: error }, 'deciding about an update failed');
+        return refuse(daemon, askedBy(update), call.signal, refusalOf(error));
       }
     },
     async onEnd(end, call) {
       const { origin, status } = end;
       const update = updates.get(call);
       if (!update) {
-        concludeUnread(ports, 'update-container', end);
+        concludeUnread(daemon, 'update-container', end);
         return;
       }
       update.hasEnded = true;
       try {
-        if (origin === 'runtime' && status.code === 0) await learn(ports, update);
-        else if (origin === 'runtime') await undo(ports, update, 'the runtime refused it');
-        else await forget(ports, update); // carried out or not: the caller will try again
+        if (origin === 'runtime' && status.code === 0) await recordUpdate(daemon, update);
+        else if (origin === 'runtime') await undo(daemon, update, 'the runtime refused it');
+        else await recordFailure(daemon, update); // carried out or not: the caller will try again
       } finally {
         update.finish?.();
       }
@@ -92,7 +92,7 @@ export function interceptUpdateContainer(ports: Ports, underWay: CallsUnderWay):
 
 /** Notes whose request it is. A container that was made behind our back is known a little later. */
 function read(
-  { node }: Ports,
+  { node }: DaemonPort,
   update: Update,
   { containerId, resources }: { readonly containerId: string; readonly resources: CpuResources | undefined },
 ): void {
@@ -106,56 +106,56 @@ function askedBy({ event }: Update): Asked {
 }
 
 /** Decides; others leave CPUs that the container gets more of, else it keeps what it had. */
-async function apply(ports: Ports, event: UpdateEvent, signal: AbortSignal) {
-  const answer = await ports.handle(event);
+async function apply(daemon: DaemonPort, event: UpdateEvent, signal: AbortSignal) {
+  const answer = await daemon.handle(event);
   if (answer.kind === 'refuse') return passOn(answer);
   const others = listOthers(event, answer);
-  const problem = others.length === 0 ? undefined : await ports.carryOut(others);
+  const problem = others.length === 0 ? undefined : await daemon.carryOut(others);
   const asked = { event: event.kind, request: event } as const;
   if (problem === undefined) {
-    if (others.length > 0 && !signal.aborted) ports.conclude({ ...asked, answer });
+    if (others.length > 0 && !signal.aborted) daemon.conclude({ ...asked, answer });
     return answer;
   }
-  await takeBack(ports, event.container, problem);
+  await takeBack(daemon, event.container, problem);
   const message = 'the CPUs could not be cleared of other containers; try again';
-  return refuse(ports, asked, signal, { code: 'UNAVAILABLE', message, problem });
+  return refuse(daemon, asked, signal, { code: 'UNAVAILABLE', message, problem });
 }
 
 /** The runtime has not carried it out. */
-async function undo(ports: Ports, update: Update, because: string): Promise<void> {
-  if (update.before) await takeBack(ports, update.before, because);
-  await forget(ports, update);
+async function undo(daemon: DaemonPort, update: Update, because: string): Promise<void> {
+  if (update.before) await takeBack(daemon, update.before, because);
+  await recordFailure(daemon, update);
 }
 
 /** The container goes on with the numbers, and so with the CPUs, that it had. */
 async function takeBack(
-  ports: Ports,
+  daemon: DaemonPort,
   { id, resources }: Pick<Container, 'id' | 'resources'>,
   because: string,
 ): Promise<void> {
-  const container = ports.node.containers.get(id);
-  const pod = container && ports.node.pods.get(container.sandboxId);
+  const container = daemon.node.containers.get(id);
+  const pod = container && daemon.node.pods.get(container.sandboxId);
   if (!pod || sameNumbers(container.resources, resources)) return;
   const { cpus: _cpus, mems: _mems, ...before } = resources;
   const event = { kind: 'update-container', pod, container, resources: before, counts: 'never' } as const;
-  const answer = await ports.handle(event);
+  const answer = await daemon.handle(event);
   const outcome = answer.kind === 'ok' ? 'an update was taken back' : 'an update could not be taken back';
-  ports.log.warn({ ...nameOf(event), because }, outcome);
+  daemon.log.warn({ ...nameOf(event), because }, outcome);
 }
 
 function sameNumbers(a: CpuResources, b: CpuResources): boolean {
   return (['shares', 'quotaUs', 'periodUs', 'memoryLimitBytes'] as const).every((name) => a[name] === b[name]);
 }
 
-async function learn(ports: Ports, { containerId, carries }: Update): Promise<void> {
+async function recordUpdate(daemon: DaemonPort, { containerId, carries }: Update): Promise<void> {
   if (!carries) return;
-  const answer = await ports.handle({ kind: 'container-updated', containerId, carriedOut: carries });
-  if (answer.kind === 'ok' && answer.updates) await ports.carryOut([containerId]);
+  const answer = await daemon.handle({ kind: 'container-updated', containerId, carriedOut: carries });
+  if (answer.kind === 'ok' && answer.updates) await daemon.carryOut([containerId]);
 }
 
-/** What the runtime's record says is not known any more. */
-async function forget(ports: Ports, update: Update): Promise<void> {
+/** The contents of the runtime's record are not known any more. */
+async function recordFailure(daemon: DaemonPort, update: Update): Promise<void> {
   if (!update.carries) return;
   update.carries = undefined;
-  await ports.handle({ kind: 'update-failed', containerId: update.containerId });
+  await daemon.handle({ kind: 'update-failed', containerId: update.containerId });
 }

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 
-/** What runtimes put before the container's id in the name of its cgroup: under systemd, and else. */
+/** Prefixes of the container's id in the name of its cgroup, by runtime: under systemd, and else. */
 const NAMES: Readonly<Record<string, { readonly unit: string; readonly folder: string }>> = {
   containerd: { unit: 'cri-containerd', folder: '' },
   'cri-o': { unit: 'crio', folder: 'crio-' },
@@ -9,7 +9,7 @@ const NAMES: Readonly<Record<string, { readonly unit: string; readonly folder: s
 
 /**
  * The `cgroupsPath` that a runtime (by the name that it tells) gives to a container, in the form of the OCI spec. The
- * answer to CreateContainer does not tell it. Undefined for a runtime that is not known here.
+ * answer to CreateContainer does not contain it. Undefined for a runtime that is not known here.
  *
  * After containerd's getCgroupsPath and CRI-O's ContainerCgroupPath.
  */

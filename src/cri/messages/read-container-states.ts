@@ -1,7 +1,7 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import { readFields } from './read-fields';
 
-/** What an answer that passes by says of a container. */
+/** State of a container in an answer that passes. */
 export type SeenState = 'running' | 'exited' | 'removed' | 'other';
 
 /** Containers of a list (`ListContainers` and its stream), by id. */
@@ -29,7 +29,7 @@ export function readEventState(message: Uint8Array): Map<string, SeenState> {
 /** A request with a filter that is there and says nothing: the kubelet's way to ask for all. */
 const EMPTY_FILTER = Uint8Array.of(0x0a, 0);
 
-/** Whether a `ListContainers` request asks for all there are. One that says anything at all, known here or not, may ask for less. */
+/** True when a `ListContainers` request asks for all there are. One with any field, known here or not, may ask for less. */
 export function asksForAll(message: Uint8Array): boolean {
   return message.length === 0 || Buffer.compare(message, EMPTY_FILTER) === 0;
 }

@@ -1,6 +1,6 @@
 import { BinaryReader, type WireType } from '@bufbuild/protobuf/wire';
 
-/** What to do with a field when it comes: read its value and put it somewhere. */
+/** Readers by field number: each reads the value and stores it. */
 export type FieldReaders = Readonly<Record<number, (reader: BinaryReader) => void>>;
 
 /**
@@ -33,7 +33,7 @@ function skip(reader: BinaryReader, field: number, wireType: WireType): void {
   else reader.skip(wireType, field);
 }
 
-/** Where the embedded message ends that begins here. */
+/** Position of the end of the embedded message that begins here. */
 function readEnd(reader: BinaryReader): number {
   const length = reader.uint32();
   const end = reader.pos + length;

@@ -5,7 +5,7 @@ import { readFields, type FieldReaders } from './read-fields';
 import { PodConfig } from './read-pod-config';
 import { readResources, toCpuResources, type Resources } from './read-resources';
 
-/** What a request to create a container says; the container has no id yet. Undefined for one of another operating system. */
+/** Content of a request to create a container, which has no id yet. Undefined for one of another operating system. */
 export interface CreateRequest {
   readonly pod: PodInfo;
   readonly container: Omit<ContainerInfo, 'id'>;

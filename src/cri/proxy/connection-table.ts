@@ -1,50 +1,50 @@
 import type { Socket } from 'node:net';
 import { tooManyConnections } from './proxy-errors';
-import type { Relay } from './connection/proxy-connection';
+import type { ProxyConnection } from './connection/proxy-connection';
 
 export interface ConnectionLimits {
   /** Connections without a call in flight that are kept. */
   readonly maxIdle: number;
   /** Time without a call in which a connection does not count as idle: its client may be about to make one. */
   readonly minIdleMs: number;
-  /** The same for the first call: who connects is about to make one. */
+  /** The same for the first call: a client that connects is about to make one. */
   readonly firstCallMs: number;
   /** Connections of any kind. */
   readonly max: number;
 }
 
-/** Connections beyond the limit that are given a moment to read that they are closed. */
+/** Most connections beyond the limit that may read that they are closed. */
 const MAX_CLOSING = 64;
 
 /**
- * All connections of clients, and who has to go for another one: a new client is always let in.
+ * All connections of clients. A new client is always accepted; where that exceeds a limit, another connection is closed.
  *
- * Of those without a call the longest idle go, gracefully, when there are more than `maxIdle`. At `max` one goes at once: who has
- * not yet spoken, then who is leaving or idle, then the one on which nothing has moved for longest. So a client that leaks
+ * Beyond `maxIdle` connections without a call the longest idle are closed gracefully. At `max` one is closed at once: one that has
+ * not yet spoken, then one that is leaving or idle, then the one on which nothing has moved for longest. So a client that leaks
  * connections, whatever it does with them, pushes out its own.
  */
 export class ConnectionTable {
   /** Oldest first in each. */
   readonly #silent = new Set<Socket>();
   readonly #connecting = new Set<Socket>();
-  readonly #relays = new Set<Relay>();
-  readonly #idle = new Map<Relay, { readonly sinceMs: number }>();
+  readonly #connections = new Set<ProxyConnection>();
+  readonly #idle = new Map<ProxyConnection, { readonly sinceMs: number }>();
   #idleTimer: NodeJS.Timeout | undefined;
-  readonly #leaving = new Set<Relay>();
-  readonly #closing = new Set<Relay>();
+  readonly #leaving = new Set<ProxyConnection>();
+  readonly #closing = new Set<ProxyConnection>();
 
-  /** `onEviction` is told for which limit somebody goes. */
+  /** `onEviction` gets the limit for which a connection is closed. */
   constructor(
     readonly limits: ConnectionLimits,
     readonly onEviction: (limit: 'maxIdle' | 'max') => void,
   ) {}
 
   get size(): number {
-    return this.#silent.size + this.#connecting.size + this.#relays.size;
+    return this.#silent.size + this.#connecting.size + this.#connections.size;
   }
 
-  get relays(): ReadonlySet<Relay> {
-    return this.#relays;
+  get connections(): ReadonlySet<ProxyConnection> {
+    return this.#connections;
   }
 
   /** A client has connected and said nothing so far. */
@@ -63,27 +63,27 @@ export class ConnectionTable {
   }
 
   /** It is served from now on. */
-  addRelay(socket: Socket, relay: Relay): void {
+  addConnection(socket: Socket, connection: ProxyConnection): void {
     this.#connecting.delete(socket);
-    this.#relays.add(relay);
+    this.#connections.add(connection);
     const timer = setTimeout(() => {
-      if (!this.#idle.has(relay)) this.noteUse(relay);
+      if (!this.#idle.has(connection)) this.noteUse(connection);
     }, this.limits.firstCallMs);
-    relay.closed.then(
+    connection.closed.then(
       () => {
         clearTimeout(timer);
-        for (const each of [this.#relays, this.#idle, this.#leaving, this.#closing]) each.delete(relay);
+        for (const each of [this.#connections, this.#idle, this.#leaving, this.#closing]) each.delete(connection);
       },
       () => undefined,
     ); // `closed` never rejects
   }
 
-  /** A call began, or the last one ended: the relay is the least idle one now. */
-  noteUse(relay: Relay): void {
-    this.#idle.delete(relay);
-    if (!this.#relays.has(relay) || this.#leaving.has(relay) || this.#closing.has(relay)) return;
-    if (!relay.isIdle) return;
-    this.#idle.set(relay, { sinceMs: performance.now() });
+  /** A call began, or the last one ended: the connection is the least idle one now. */
+  noteUse(connection: ProxyConnection): void {
+    this.#idle.delete(connection);
+    if (!this.#connections.has(connection) || this.#leaving.has(connection) || this.#closing.has(connection)) return;
+    if (!connection.isIdle) return;
+    this.#idle.set(connection, { sinceMs: performance.now() });
     this.#evictIdle();
   }
 
@@ -95,14 +95,14 @@ export class ConnectionTable {
       silent.destroy();
       return true;
     }
-    const relay = [this.#leaving, this.#idle.keys(), this.#relays]
+    const connection = [this.#leaving, this.#idle.keys(), this.#connections]
       .map((each) => this.#findWithoutCalls(each))
       .find((found) => found !== undefined);
-    if (relay !== undefined) this.#close(relay);
-    return relay !== undefined;
+    if (connection !== undefined) this.#close(connection);
+    return connection !== undefined;
   }
 
-  /** Closes who has not spoken. */
+  /** Closes the connections whose client has not spoken. */
   closeSilent(): void {
     for (const socket of this.#silent) socket.destroy();
   }
@@ -119,20 +119,21 @@ export class ConnectionTable {
     oldest!.kubelet.destroy();
   }
 
-  #findUnmoved(): Relay | undefined {
-    let found: Relay | undefined;
-    for (const relay of this.#relays)
-      if (!this.#closing.has(relay) && (found === undefined || relay.movedAt < found.movedAt)) found = relay;
+  #findUnmoved(): ProxyConnection | undefined {
+    let found: ProxyConnection | undefined;
+    for (const connection of this.#connections)
+      if (!this.#closing.has(connection) && (found === undefined || connection.movedAt < found.movedAt))
+        found = connection;
     return found;
   }
 
-  #findWithoutCalls(relays: Iterable<Relay>): Relay | undefined {
-    for (const relay of relays) if (relay.isIdle && !this.#closing.has(relay)) return relay;
+  #findWithoutCalls(connections: Iterable<ProxyConnection>): ProxyConnection | undefined {
+    for (const connection of connections) if (connection.isIdle && !this.#closing.has(connection)) return connection;
     return undefined;
   }
 
   #evictIdle(): void {
-    for (const [relay, { sinceMs }] of this.#idle) {
+    for (const [connection, { sinceMs }] of this.#idle) {
       if (this.#idle.size <= this.limits.maxIdle) return;
       const waitMs = sinceMs + this.limits.minIdleMs - performance.now();
       if (waitMs > 0) {
@@ -142,17 +143,17 @@ export class ConnectionTable {
         }, waitMs).unref();
         return;
       }
-      this.#idle.delete(relay);
-      this.#leaving.add(relay);
-      relay.leave();
+      this.#idle.delete(connection);
+      this.#leaving.add(connection);
+      connection.leave();
       this.onEviction('maxIdle');
     }
   }
 
-  #close(relay: Relay): void {
-    this.#idle.delete(relay);
-    this.#leaving.delete(relay);
-    this.#closing.add(relay);
-    relay.stop(tooManyConnections);
+  #close(connection: ProxyConnection): void {
+    this.#idle.delete(connection);
+    this.#leaving.delete(connection);
+    this.#closing.add(connection);
+    connection.stop(tooManyConnections);
   }
 }

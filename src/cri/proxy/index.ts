@@ -1,4 +1,4 @@
 export { CriProxy, type CriProxyOptions } from './proxy-server';
-export type { OwnError } from './proxy-errors';
+export type { ProxyError } from './proxy-errors';
 export { UpstreamMonitor } from './upstream-monitor';
 export type { CallContext, CallEnd, Interceptor, Interceptors, RequestVerdict } from './interceptor';

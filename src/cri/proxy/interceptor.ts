@@ -1,4 +1,4 @@
-import type { OwnError } from './proxy-errors';
+import type { ProxyError } from './proxy-errors';
 import type { GrpcStatus } from './grpc/status';
 import type { HeaderField } from './http2/hpack-static-table';
 
@@ -13,9 +13,9 @@ export interface CallContext {
 }
 
 /** The message to forward (the one given, or it with bytes appended), or an error of ours that answers the call instead. */
-export type RequestVerdict = Uint8Array | { readonly refuse: OwnError };
+export type RequestVerdict = Uint8Array | { readonly refuse: ProxyError };
 
-/** How an intercepted call ended. */
+/** The end of an intercepted call. */
 export interface CallEnd {
   /** `runtime`: its own answer. `caller`: it cancelled or disconnected. `proxy`: refused, runtime lost, or stopping. */
   readonly origin: 'runtime' | 'caller' | 'proxy';

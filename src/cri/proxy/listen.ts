@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:net';
 import { CpusetdError } from '../../core/errors';
 import { claimSocket } from '../../net/claim-socket';
 
-/** A listening unix socket. Connections come paused. Who takes it listens to the server's `error`, too. */
+/** A listening unix socket. Connections come paused. Its user must listen to the server's `error`, too. */
 export interface Listener {
   readonly server: Server;
   /** Accepts no more and removes the socket file, unless another process has put its own in the place. */
@@ -38,7 +38,7 @@ export async function listenOnDescriptor(fd: number): Promise<Listener> {
   return { server, close: () => close(server) };
 }
 
-/** What servers in Go ask for; the kernel takes what it allows (`net.core.somaxconn`). */
+/** The value that servers in Go ask for; the kernel limits it (`net.core.somaxconn`). */
 const BACKLOG = 4096;
 
 function listen(server: Server, where: { path: string } | { fd: number }): Promise<void> {

@@ -1,5 +1,5 @@
-/** Counts what all connections together hold, of requests or of calls, so that no number of peers can grow our memory beyond a limit. */
-export class HeldBytes {
+/** Counts the bytes that all connections together hold, so that no number of peers can grow our memory beyond a limit. */
+export class MemoryBudget {
   #used = 0;
 
   constructor(readonly max: number) {}
@@ -8,14 +8,14 @@ export class HeldBytes {
     return this.#used;
   }
 
-  /** Whether `bytes` more may be held; when so they are counted. */
-  tryTake(bytes: number): boolean {
+  /** Counts `bytes` more, if they may be held; else returns false. */
+  tryReserve(bytes: number): boolean {
     if (this.#used + bytes > this.max) return false;
     this.#used += bytes;
     return true;
   }
 
-  give(bytes: number): void {
+  release(bytes: number): void {
     this.#used -= bytes;
   }
 }

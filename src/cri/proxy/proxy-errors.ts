@@ -1,5 +1,5 @@
+import { StatusCode } from '../../wire';
 import type { DetailedStatus } from './grpc/error-headers';
-import { GrpcCode } from './grpc/status';
 
 /** Clients tell our errors from the runtime's by the beginning of the text, and by the domain in the status details. */
 const ERROR_PREFIX = 'cpusetd: ';
@@ -7,7 +7,7 @@ const ERROR_DOMAIN = 'cpusetd.io';
 const MAX_MESSAGE_CHARACTERS = 1024;
 
 /** An error with which cpusetd itself ends a call. */
-export interface OwnError {
+export interface ProxyError {
   /** gRPC status code, not 0. */
   readonly code: number;
   /** For the operator; shown in pod events. Gets the prefix `cpusetd: `. */
@@ -18,59 +18,63 @@ export interface OwnError {
 }
 
 /** The error as a client gets it, with our prefix and domain. */
-export function toDetailedStatus(error: OwnError): DetailedStatus {
+export function toDetailedStatus(error: ProxyError): DetailedStatus {
   const message = (ERROR_PREFIX + error.message).slice(0, MAX_MESSAGE_CHARACTERS);
   return { ...error, message, domain: ERROR_DOMAIN };
 }
 
-export const requestIsNotOneMessage: OwnError = {
-  code: GrpcCode.internal,
+export const requestIsNotOneMessage: ProxyError = {
+  code: StatusCode.INTERNAL,
   reason: 'BROKEN_REQUEST',
   message: 'the request is not exactly one message',
 };
 
-export const decisionFailed: OwnError = {
-  code: GrpcCode.internal,
+export const decisionFailed: ProxyError = {
+  code: StatusCode.INTERNAL,
   reason: 'INTERNAL',
   message: 'internal error while passing on the request',
 };
 
-export const tooMuchHeld: OwnError = {
-  code: GrpcCode.resourceExhausted,
+export const tooMuchHeld: ProxyError = {
+  code: StatusCode.RESOURCE_EXHAUSTED,
   reason: 'TOO_MUCH_IN_FLIGHT',
   message: 'too much request data is waiting for a decision, try again',
 };
 
-export const tooManyCalls: OwnError = {
-  code: GrpcCode.resourceExhausted,
+export const tooManyCalls: ProxyError = {
+  code: StatusCode.RESOURCE_EXHAUSTED,
   reason: 'TOO_MANY_CALLS',
   message: 'too many calls are open at a time, try again',
 };
 
-export const runtimeUnavailable: OwnError = {
-  code: GrpcCode.unavailable,
+export const runtimeUnavailable: ProxyError = {
+  code: StatusCode.UNAVAILABLE,
   reason: 'RUNTIME_UNAVAILABLE',
   message: 'the container runtime does not answer on its socket',
 };
 
-export const runtimeLost: OwnError = {
-  code: GrpcCode.unavailable,
+export const runtimeLost: ProxyError = {
+  code: StatusCode.UNAVAILABLE,
   reason: 'RUNTIME_LOST',
   message: 'the connection to the container runtime was lost during the call',
 };
 
-export const stopping: OwnError = { code: GrpcCode.unavailable, reason: 'STOPPING', message: 'the proxy is stopping' };
+export const stopping: ProxyError = {
+  code: StatusCode.UNAVAILABLE,
+  reason: 'STOPPING',
+  message: 'the proxy is stopping',
+};
 
-export const tooManyConnections: OwnError = {
-  code: GrpcCode.unavailable,
+export const tooManyConnections: ProxyError = {
+  code: StatusCode.UNAVAILABLE,
   reason: 'TOO_MANY_CONNECTIONS',
   message: 'too many connections are open, and nothing has moved on this one for longest',
 };
 
 /** A request whose announced length is over the limit. */
-export function requestIsTooLong(bytes: number, maxBytes: number): OwnError {
+export function requestIsTooLong(bytes: number, maxBytes: number): ProxyError {
   return {
-    code: GrpcCode.resourceExhausted,
+    code: StatusCode.RESOURCE_EXHAUSTED,
     reason: 'REQUEST_TOO_LONG',
     message: `the request has ${bytes} bytes, ${maxBytes} are allowed`,
   };

@@ -3,13 +3,13 @@ import { awaitOpening } from './connection/await-opening';
 import { connectPatiently, isShortage } from '../../net/connect-unix';
 import { ConnectionTable, type ConnectionLimits } from './connection-table';
 import { readDescriptorLimit } from './descriptor-limit';
-import { HeldBytes } from './memory-budget';
+import { MemoryBudget } from './memory-budget';
 import type { Interceptors } from './interceptor';
 import type { ReportFault } from './connection/intercepted-call';
 import { listenOnDescriptor, listenPrivately, type Listener } from './listen';
-import type { RelayOptions } from './connection/connection-context';
+import type { ProxyConnectionOptions } from './connection/connection-context';
 import { stopping } from './proxy-errors';
-import { Relay } from './connection/proxy-connection';
+import { ProxyConnection } from './connection/proxy-connection';
 import type { UpstreamMonitor } from './upstream-monitor';
 
 const MEBIBYTE = 1_048_576;
@@ -23,14 +23,14 @@ const OPENING_TIMEOUT_MS = 10_000;
 const REPORT_PAUSE_MS = 60_000;
 
 export interface CriProxyOptions {
-  /** Where the kubelet connects: a path to listen on, or the number of a listening socket that was handed over. */
+  /** The socket that the kubelet connects to: a path to listen on, or the number of a listening socket that was handed over. */
   readonly listen: { readonly path: string } | { readonly fd: number };
-  /** Names the runtime's socket, which need not be there yet, and is told when it was reached or lost. Its maker closes it. */
+  /** Names the runtime's socket, which need not be there yet; the proxy reports to it. Its maker closes it. */
   readonly upstream: UpstreamMonitor;
   readonly interceptors: Interceptors;
   /** Methods whose calls never end by themselves; a drain does not wait for them. */
   readonly endlessPaths: readonly string[];
-  /** Faults that no peer is told. */
+  /** Reports faults that no peer sees. */
   readonly reportFault: ReportFault;
   /** Longest request or answer that is looked at. Default: 16 MiB, what runtime and kubelet allow each other, and a little. */
   readonly maxMessageBytes?: number;
@@ -59,9 +59,9 @@ export interface CriProxyStats {
 
 /** A listening CRI proxy: everything passes between kubelet and runtime, intercepted methods are shown to their interceptors. */
 export class CriProxy {
-  readonly #connections: ConnectionTable;
-  readonly #held: HeldBytes;
-  readonly #relayOptions: RelayOptions;
+  readonly #table: ConnectionTable;
+  readonly #held: MemoryBudget;
+  readonly #connectionOptions: ProxyConnectionOptions;
   readonly #reportedAt = new Map<string, number>();
   #isStopping = false;
 
@@ -69,20 +69,20 @@ export class CriProxy {
     readonly options: CriProxyOptions,
     readonly listener: Listener,
   ) {
-    this.#held = new HeldBytes(options.maxHeldBytes ?? 64 * MEBIBYTE);
-    this.#relayOptions = {
+    this.#held = new MemoryBudget(options.maxHeldBytes ?? 64 * MEBIBYTE);
+    this.#connectionOptions = {
       interceptors: options.interceptors,
       maxMessageBytes: options.maxMessageBytes ?? 16 * MEBIBYTE + 65_536,
       held: this.#held,
-      open: new HeldBytes(options.maxOpenCallBytes ?? 64 * MEBIBYTE),
+      open: new MemoryBudget(options.maxOpenCallBytes ?? 64 * MEBIBYTE),
       reportFault: options.reportFault,
       endlessPaths: new Set(options.endlessPaths),
     };
     options.upstream.subscribe((isUp) => {
-      if (isUp) for (const relay of this.#connections.relays) relay.reconnect();
+      if (isUp) for (const connection of this.#table.connections) connection.reconnect();
     });
     const limits = chooseLimits(options);
-    this.#connections = new ConnectionTable(limits, (limit) => this.#reportRarely(describeEviction(limit, limits)));
+    this.#table = new ConnectionTable(limits, (limit) => this.#reportRarely(describeEviction(limit, limits)));
     listener.server.on('connection', (kubelet) => {
       this.#accept(kubelet).catch((err: unknown) => {
         kubelet.destroy();
@@ -104,9 +104,9 @@ export class CriProxy {
 
   get stats(): CriProxyStats {
     let callsInFlight = 0;
-    for (const relay of this.#connections.relays) callsInFlight += relay.callsInFlight;
+    for (const connection of this.#table.connections) callsInFlight += connection.callsInFlight;
     const isRuntimeUp = this.options.upstream.isUp;
-    return { connections: this.#connections.size, callsInFlight, heldBytes: this.#held.used, isRuntimeUp };
+    return { connections: this.#table.size, callsInFlight, heldBytes: this.#held.used, isRuntimeUp };
   }
 
   /**
@@ -116,29 +116,29 @@ export class CriProxy {
   async drain({ timeoutMs }: { readonly timeoutMs: number }): Promise<number> {
     this.#isStopping = true;
     const closed = this.listener.close();
-    const { relays } = this.#connections;
+    const { connections } = this.#table;
     let unfinished = 0;
     const stop = (): void => {
       unfinished = this.stats.callsInFlight;
-      for (const relay of relays) relay.stop(stopping);
+      for (const connection of connections) connection.stop(stopping);
     };
     const timer = setTimeout(stop, timeoutMs);
-    this.#connections.closeSilent();
-    for (const relay of relays) relay.drain();
-    await Promise.all([closed, ...[...relays].map((relay) => relay.closed)]);
+    this.#table.closeSilent();
+    for (const connection of connections) connection.drain();
+    await Promise.all([closed, ...[...connections].map((connection) => connection.closed)]);
     clearTimeout(timer);
     return unfinished;
   }
 
   async #accept(kubelet: Socket): Promise<void> {
     kubelet.on('error', () => undefined); // `close` follows
-    this.#connections.addSilent(kubelet);
+    this.#table.addSilent(kubelet);
     if (this.#isStopping) kubelet.destroy();
     if (!(await awaitOpening(kubelet, this.options.openingTimeoutMs ?? OPENING_TIMEOUT_MS))) return;
-    this.#connections.noteSpoken(kubelet);
+    this.#table.noteSpoken(kubelet);
     let runtime: Socket | undefined;
     try {
-      runtime = await connectPatiently(this.options.upstream.path, () => void this.#connections.dropIdle());
+      runtime = await connectPatiently(this.options.upstream.path, () => void this.#table.dropIdle());
     } catch (err) {
       if (isShortage(err)) {
         this.#reportRarely('no connection to the runtime can be made', err);
@@ -150,12 +150,12 @@ export class CriProxy {
       kubelet.destroy();
       return;
     }
-    const relay: Relay = new Relay(kubelet, runtime, this.#relayOptions, {
+    const connection: ProxyConnection = new ProxyConnection(kubelet, runtime, this.#connectionOptions, {
       onRuntimeGone: () => this.options.upstream.reportGone(),
-      onUse: () => this.#connections.noteUse(relay),
+      onUse: () => this.#table.noteUse(connection),
     });
-    this.#connections.addRelay(kubelet, relay);
-    relay.start();
+    this.#table.addConnection(kubelet, connection);
+    connection.start();
     if (runtime === undefined) this.options.upstream.reportGone();
     else this.options.upstream.reportUp();
   }

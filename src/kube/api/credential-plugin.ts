@@ -9,7 +9,7 @@ export interface CredentialPlugin {
   readonly env: Readonly<Record<string, string>>;
   /** The JSON that tells the plugin of us. */
   readonly execInfo: string;
-  /** What to do when the command is missing, by whoever wrote the kubeconfig. */
+  /** Remedy of the kubeconfig's author for a missing command. */
   readonly installHint: string;
 }
 

@@ -4,7 +4,7 @@ import { readPlugin, runPlugin, type CredentialPlugin, type PluginCredential } f
 import { readCredentialFile } from './read-credential-file';
 import { untilAborted, withinTime } from './within-time';
 
-/** Who we are to the API server, and by what we know it: contents, no paths. */
+/** Our credentials for the API server and the authority that signed its own: contents, no paths. */
 export interface Identity {
   readonly ca?: Buffer;
   readonly certificate?: Buffer;
@@ -79,7 +79,7 @@ export class Credentials {
     return { ...(ca && { ca }), ...(certificate && { certificate }), ...(key && { key }), ...(token && { token }) };
   }
 
-  /** What the plugin gave stays good until it expires, or is refused: then all of this is made anew. */
+  /** A credential of the plugin stays good until it expires or is refused; then this object is made anew. */
   private async ask(plugin: CredentialPlugin, signal: AbortSignal): Promise<PluginCredential> {
     if (this.given && Date.now() < (this.given.expiresMs ?? Infinity)) return this.given;
     this.waitsFor = `the answer of the credential plugin ${plugin.command}`;

@@ -238,15 +238,15 @@ function parseJson(text: string): unknown {
 }
 
 function toKubeError(status: number, text: string, retryAfterMs: number | undefined): KubeError {
-  let told: { readonly message?: unknown; readonly reason?: unknown } = {};
+  let answer: { readonly message?: unknown; readonly reason?: unknown } = {};
   try {
-    told = (JSON.parse(text) as typeof told | null) ?? {};
+    answer = (JSON.parse(text) as typeof answer | null) ?? {};
   } catch {
     // a proxy in between, perhaps: its page says nothing to us
   }
-  const message = typeof told.message === 'string' ? told.message.slice(0, 500) : '';
+  const message = typeof answer.message === 'string' ? answer.message.slice(0, 500) : '';
   return new KubeError(explainStatus(status, message), status, {
-    ...(typeof told.reason === 'string' && { reason: told.reason }),
+    ...(typeof answer.reason === 'string' && { reason: answer.reason }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
 }

@@ -31,8 +31,8 @@ export function explainKubeError(error: unknown): string {
   return typeof code === 'string' ? code : 'the API server did not answer';
 }
 
-/** What a status means here; `told` is the server's own sentence. */
-export function explainStatus(status: number, told: string): string {
+/** Explains a status to the operator; `message` is the server's own sentence. */
+export function explainStatus(status: number, message: string): string {
   const meaning: Readonly<Record<number, string>> = {
     401: 'the API server does not know who we are (401): the credentials in the kubeconfig are missing or expired',
     403: 'the API server forbids it (403): see deploy/rbac.yaml for the rights that are needed',
@@ -42,5 +42,5 @@ export function explainStatus(status: number, told: string): string {
     429: 'the API server asks to slow down (429)',
   };
   const sentence = meaning[status] ?? `the API server answered with status ${status}`;
-  return told === '' ? sentence : `${sentence}: ${told}`;
+  return message === '' ? sentence : `${sentence}: ${message}`;
 }

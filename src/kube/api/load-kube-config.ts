@@ -7,7 +7,7 @@ import { KubeError } from './kube-error';
 import { readCredentialFile } from './read-credential-file';
 import { untilAborted, withinTime, type Limits } from './within-time';
 
-/** Where the API server is, and who we are to it. */
+/** Source of the API server's address and of our identity. */
 export type KubeConfigSource = { readonly kind: 'file'; readonly path: string } | { readonly kind: 'in-cluster' };
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -106,7 +106,7 @@ async function readDocument(path: string, limits: Limits): Promise<JsonObject> {
   }
 }
 
-/** As a kubeconfig would say it. Throws KubeError outside of a pod. */
+/** The service account in the form of a kubeconfig. Throws KubeError outside of a pod. */
 function describeServiceAccount(): JsonObject {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = '443' } = process.env;
   if (host === undefined)

@@ -10,9 +10,9 @@ export interface Right {
   readonly lost: string;
 }
 
-/** Says each right that the API server denies once: whoever left it out of the role on purpose need not hear of it again. */
+/** Logs each right that the API server denies once: an operator may have left it out of the role on purpose. */
 export class MissingRights {
-  private readonly told = new Set<string>();
+  private readonly seen = new Set<string>();
 
   constructor(private readonly log: Pick<Logger, 'info'>) {}
 
@@ -20,12 +20,12 @@ export class MissingRights {
   note(error: unknown, { verb, resource, lost }: Right): boolean {
     if (!(error instanceof KubeError && error.status === 403)) return false;
     const right = `${verb} ${resource}`;
-    if (!this.told.has(right))
+    if (!this.seen.has(right))
       this.log.info(
         { verb, resource, lost, because: error.message },
         'a right is missing, see deploy/rbac.yaml; this is not said again',
       );
-    this.told.add(right);
+    this.seen.add(right);
     return true;
   }
 }

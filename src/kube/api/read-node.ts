@@ -15,8 +15,8 @@ export function askKubelet({ client, nodeName, log, onKubeletConfig }: AskKubele
   let lastProblem = '';
   return async () => {
     try {
-      const told = await client.send({ method: 'GET', path: `/api/v1/nodes/${nodeName}/proxy/configz` });
-      const config = readKubeletConfig(told);
+      const answer = await client.send({ method: 'GET', path: `/api/v1/nodes/${nodeName}/proxy/configz` });
+      const config = readKubeletConfig(answer);
       if (!config) throw new Error('the kubelet answered with something that is not its configuration');
       lastProblem = '';
       onKubeletConfig(config);

@@ -15,11 +15,11 @@ export interface ReflectorParts {
   readonly onOpen: () => void;
   /** `type`: ADDED, MODIFIED or DELETED. */
   readonly onEvent: (type: string, object: unknown) => void;
-  /** What `list` or the watch rejected with. Returns the milliseconds until the next try; `waitMs` is proposed. */
+  /** Gets the error of `list` or of the watch. Returns the milliseconds until the next try; `waitMs` is proposed. */
   readonly onFailure: (error: unknown, during: 'list' | 'watch', waitMs: number) => number;
   /** False: after the end of each watch a list comes first. */
   readonly canResume: boolean;
-  /** How long a server may take to begin to answer a watch. */
+  /** The longest time until a server begins to answer a watch. */
   readonly answerMs?: number;
 }
 

@@ -7,7 +7,7 @@ export type ReservedAmounts = Readonly<Partial<Record<(typeof BESIDE_CPU)[number
 /** The part of the kubelet's configuration that concerns CPUs, and reservations that schedulers want to know of. */
 export interface KubeletConfig {
   readonly cpuManagerPolicy: 'none' | 'static';
-  /** As written; it replaces the counts. */
+  /** The list as written; it replaces the counts. */
   readonly reservedSystemCpus?: string;
   /** CPU of kubeReserved and systemReserved together; 0 when nothing is reserved. */
   readonly reservedMilliCpu: number;

@@ -1,5 +1,5 @@
 import { asObject, type JsonObject } from '../json';
-import { hasSameMeaning, QUANTITIES } from './semantic-equal';
+import { semanticEqual, QUANTITIES } from './semantic-equal';
 
 /**
  * The JSON merge patch (RFC 7386) after which `stored` says what `wanted` says; without keys when it does already. Of `stored`
@@ -15,7 +15,7 @@ function compare(stored: JsonObject, wanted: JsonObject, keys: readonly string[]
   for (const key of new Set(keys)) {
     const [before, after] = [stored[key], wanted[key]];
     const isBelow = isQuantity || QUANTITIES.has(key);
-    if (hasSameMeaning(before, after, isBelow)) continue;
+    if (semanticEqual(before, after, isBelow)) continue;
     if (!isObject(before) || !isObject(after)) patch[key] = after ?? null;
     else patch[key] = compare(before, after, [...Object.keys(before), ...Object.keys(after)], isBelow);
   }

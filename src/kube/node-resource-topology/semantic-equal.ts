@@ -5,23 +5,23 @@ import { parseQuantity } from '../quantity';
 export const QUANTITIES: ReadonlySet<string> = new Set(['capacity', 'allocatable', 'available', 'reserved']);
 
 /**
- * Whether two JSON values mean the same to Kubernetes: quantities are compared by value (`2` is `2000m`), and what is
+ * True when two JSON values mean the same to Kubernetes: quantities are compared by value (`2` is `2000m`), and what is
  * absent, null or empty is all the same.
  */
-export function hasSameMeaning(a: unknown, b: unknown, isQuantity = false): boolean {
+export function semanticEqual(a: unknown, b: unknown, isQuantity = false): boolean {
   if (isEmpty(a) || isEmpty(b)) return isEmpty(a) && isEmpty(b);
   if (Array.isArray(a) || Array.isArray(b)) {
     return (
       Array.isArray(a) &&
       Array.isArray(b) &&
       a.length === b.length &&
-      a.every((each, i) => hasSameMeaning(each, b[i], isQuantity))
+      a.every((each, i) => semanticEqual(each, b[i], isQuantity))
     );
   }
   if (typeof a === 'object' && typeof b === 'object') {
     const [x, y] = [asObject(a), asObject(b)];
     return [...new Set([...Object.keys(x), ...Object.keys(y)])].every((key) =>
-      hasSameMeaning(x[key], y[key], isQuantity || QUANTITIES.has(key)),
+      semanticEqual(x[key], y[key], isQuantity || QUANTITIES.has(key)),
     );
   }
   if (a === b) return true;

@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
 import { BackOff } from '../../net/back-off';
+import { LastProblem } from '../../net/connection-state';
+import { EarliestTimer } from '../../net/earliest-timer';
 import { MERGE_PATCH, type KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
@@ -13,7 +15,7 @@ export interface TopologyPublisherParts {
   readonly nodeName: string;
   /** The node as the API server has it; undefined while that is not known, and then nothing is written. */
   readonly node: () => NodeIdentity | undefined;
-  /** What there is to say now; undefined while it is not known. */
+  /** Content to publish now; undefined while it is not known. */
   readonly report: (node: NodeIdentity) => Report | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -21,7 +23,7 @@ export interface TopologyPublisherParts {
   readonly debounceMs?: number;
   /** The object is read again after this time although nothing changed here: somebody may have touched it. */
   readonly refreshMs?: number;
-  /** What only an administrator can put right is tried again after this time. */
+  /** A fault that only an administrator can put right is tried again after this time. */
   readonly notAllowedMs?: number;
 }
 
@@ -42,51 +44,37 @@ export class TopologyPublisher {
   private unkept: { readonly version: string; readonly patch: string } | undefined;
   private verb = '';
   private readAtMs = -Infinity;
-  private timer: NodeJS.Timeout | undefined;
-  private dueMs = Infinity;
-  private running = false;
-  private again = false;
-  private lastProblem = '';
+  private readonly timer: EarliestTimer;
+  private isRunning = false;
+  private readonly problem = new LastProblem();
   private writers = 0;
 
   constructor(private readonly parts: TopologyPublisherParts) {
     this.rights = new MissingRights(parts.log);
-    parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
+    this.timer = new EarliestTimer(
+      () => this.run().catch((error: unknown) => parts.log.error({ err: error }, 'node topology: a fault of cpusetd')),
+      parts.signal,
+    );
   }
 
   /** Something may have changed. Never waits, never throws. */
   touch(): void {
-    if (this.running) this.again = true;
-    else if (this.lastProblem === '') this.schedule(this.parts.debounceMs ?? DEBOUNCE_MS); // else a retry is due anyway
-  }
-
-  private schedule(waitMs: number): void {
-    const dueMs = performance.now() + waitMs;
-    if (this.parts.signal.aborted || dueMs >= this.dueMs) return;
-    clearTimeout(this.timer);
-    this.dueMs = dueMs;
-    this.timer = setTimeout(() => {
-      this.run().catch((error: unknown) => this.parts.log.error({ err: error }, 'node topology: a fault of cpusetd'));
-    }, waitMs);
+    if (this.problem.isSet && !this.isRunning) return; // a retry is due anyway
+    this.timer.startIn(this.parts.debounceMs ?? DEBOUNCE_MS);
   }
 
   private async run(): Promise<void> {
-    this.dueMs = Infinity;
-    this.running = true;
-    this.again = false;
-    let waitMs = this.parts.refreshMs ?? REFRESH_MS;
+    this.isRunning = true;
     try {
       await this.publish();
       this.backOff.reset();
-      if (this.lastProblem !== '') this.parts.log.info(this.facts(), 'node topology is published again');
-      this.lastProblem = '';
-      if (this.again) waitMs = this.parts.debounceMs ?? DEBOUNCE_MS;
+      if (this.problem.clear()) this.parts.log.info(this.facts(), 'node topology is published again');
+      this.timer.startIn(this.parts.refreshMs ?? REFRESH_MS);
     } catch (error) {
       this.stored = undefined; // whatever it is, read it again
-      waitMs = this.noteProblem(error);
+      this.timer.restartIn(this.noteProblem(error));
     }
-    this.running = false;
-    this.schedule(waitMs);
+    this.isRunning = false;
   }
 
   /** Once, unless somebody else wrote in between. */
@@ -169,15 +157,14 @@ export class TopologyPublisher {
     return asObject(await this.parts.client.send(call));
   }
 
-  /** Logs a problem once, and says when to try again. */
+  /** Logs a problem once. Returns the milliseconds until the next try. */
   private noteProblem(error: unknown): number {
     const status = error instanceof KubeError ? error.status : 0;
     const because = status === 404 ? this.explainMissingKind() : explainKubeError(error);
-    const isSaid = because === this.lastProblem || this.parts.signal.aborted;
+    const isNew = this.problem.isNew(because) && !this.parts.signal.aborted;
     const right = { verb: this.verb, resource: this.resource(), lost: 'schedulers are not told what is left where' };
-    if (!isSaid && !this.rights.note(error, right))
+    if (isNew && !this.rights.note(error, right))
       this.parts.log.warn({ ...this.facts(), because }, 'node topology can’t be published; trying again');
-    this.lastProblem = because;
     const needsAdmin = status === 401 || status === 403 || status === 404 || status === 422;
     const atLeastMs = error instanceof KubeError ? error.retryAfterMs : undefined;
     return this.backOff.next(needsAdmin ? (this.parts.notAllowedMs ?? NOT_ALLOWED_MS) : atLeastMs);

@@ -5,12 +5,12 @@ import type { KubeletConfig } from '../kubelet/kubelet-config';
 /** The node that an object is about, as the API server knows it. */
 export interface NodeIdentity {
   readonly name: string;
-  /** Empty when the API server does not tell. */
+  /** Empty when the API server does not report it. */
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What is published. */
+/** Content of the published object. */
 export interface Report {
   readonly node: NodeIdentity;
   readonly resources: NodeResources;

@@ -6,9 +6,9 @@ import { Reflector } from '../api/reflector';
 import { asObject, asString, type JsonObject } from '../json';
 import { toWatchedPod, type WatchedPod } from './to-pod-spec';
 
-/** Who wants to know of pods. Calls come one after the other, each a turn of its own. */
+/** Receives the pods. Calls come one after the other, each a turn of its own. */
 export interface PodSink {
-  /** All pods of the node. Only told when the API server gave a complete list. */
+  /** All pods of the node; called only with a complete list of the API server. */
   onList(pods: readonly PodSpec[]): void;
   /** A pod came, or something of it changed. */
   onPod(pod: PodSpec): void;
@@ -24,7 +24,7 @@ export interface PodInformerParts {
   readonly onState: (state: 'connecting' | 'ready', because: string) => void;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** For tests: how long a server may take to begin to answer. */
+  /** For tests: the longest time until a server begins to answer. */
   readonly answerMs?: number;
 }
 
@@ -102,7 +102,7 @@ export class PodInformer {
     }
   }
 
-  /** What fails in the sink is a fault of ours; the watch goes on. */
+  /** A failure of the sink is a fault of ours; the watch goes on. */
   private guard(call: () => void): void {
     try {
       call();

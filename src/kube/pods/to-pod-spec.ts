@@ -5,7 +5,7 @@ import type { QosClass } from '../../core/inference';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { parseMilli, parseWhole } from '../quantity';
 
-/** A pod as it is watched: what the core wants to know, and its phase. */
+/** A pod as it is watched: its spec for the core, and its phase. */
 export interface WatchedPod {
   readonly spec: PodSpec;
   /** `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`; what schedulers count by. */
@@ -87,7 +87,7 @@ function byName(statuses: unknown): ReadonlyMap<string, JsonObject> {
   );
 }
 
-/** Whether an exit is the last, by the restart policy of the container. */
+/** True when an exit is the last, by the restart policy of the container. */
 function isFinal(restarts: string, succeeded: boolean): boolean {
   return restarts === 'Never' || (restarts === 'OnFailure' && succeeded);
 }

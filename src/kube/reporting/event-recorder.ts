@@ -6,7 +6,7 @@ import { MissingRights } from '../api/missing-rights';
 import { asObject, asString } from '../json';
 
 /** Something that whoever looks at the pod should read. */
-export interface PodNews {
+export interface PodEventMessage {
   readonly pod: { readonly uid: string; readonly namespace: string; readonly name: string };
   readonly container?: string;
   readonly type: 'Normal' | 'Warning';
@@ -27,7 +27,7 @@ export interface EventRecorderParts {
 }
 
 const GATHER_MS = 1_000;
-/** What waits and what is remembered is bounded; what is beyond is dropped, and the number of dropped ones is logged. */
+/** Events that wait and events that are remembered are bounded; more are dropped, and their number is logged. */
 const MAX_WAITING = 200;
 const MAX_REMEMBERED = 1_000;
 /** So many new events of one pod at once, and one more each minute. */
@@ -42,7 +42,7 @@ interface Written {
 }
 
 interface Waiting {
-  readonly news: PodNews;
+  readonly news: PodEventMessage;
   count: number;
   tries: number;
   firstAt: string;
@@ -68,7 +68,7 @@ export class EventRecorder {
   }
 
   /** Never waits, never throws. */
-  record(news: PodNews): void {
+  record(news: PodEventMessage): void {
     const key = JSON.stringify([news.pod.uid, news.container, news.reason, news.message]);
     const now = this.parts.now();
     const same = this.waiting.get(key);
@@ -83,7 +83,7 @@ export class EventRecorder {
     this.schedule();
   }
 
-  /** Whether the pod may have another event of its own. */
+  /** True when the pod may have another event of its own. */
   private spend(uid: string): boolean {
     const nowMs = performance.now();
     const budget = this.budgets.get(uid) ?? { tokens: BURST, atMs: nowMs };

@@ -1,10 +1,12 @@
 import type { Logger } from 'pino';
 import { BackOff } from '../../net/back-off';
+import { LastProblem } from '../../net/connection-state';
+import { EarliestTimer } from '../../net/earliest-timer';
 import { STRATEGIC_MERGE_PATCH, type KubeClient } from '../api/kube-client';
 import { explainKubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
 
-/** How it is with pinning on this node, for whoever looks at the Node. */
+/** Content of the Node condition `CpusetdReady`. */
 export interface NodeState {
   readonly ready: boolean;
   /** A word in upper camel case. */
@@ -25,27 +27,26 @@ export interface NodeConditionParts {
 
 const CONDITION_TYPE = 'CpusetdReady';
 const DEBOUNCE_MS = 1_000;
-/** A condition whose heartbeat is older than a few of these says nothing any more: nobody writes it when we are gone. */
+/** Readers distrust a condition whose heartbeat is a few of these old: nobody writes it when we are gone. */
 const HEARTBEAT_MS = 5 * 60_000;
 
-/** Keeps a condition of the Node up to date: at changes, and as a sign of life. */
+/** Keeps a condition of the Node up to date: at changes, and at each heartbeat. */
 export class NodeCondition {
   private readonly backOff = new BackOff({ leastMs: 1_000, mostMs: 60_000 });
-  private timer: NodeJS.Timeout | undefined;
-  private dueMs = Infinity;
+  private readonly timer: EarliestTimer;
   private last: NodeState | undefined;
   private since = '';
-  private lastProblem = '';
+  private readonly problem = new LastProblem();
   private readonly rights: MissingRights;
 
   constructor(private readonly parts: NodeConditionParts) {
     this.rights = new MissingRights(parts.log);
-    parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
+    this.timer = new EarliestTimer(() => this.run(), parts.signal);
   }
 
   /** Something may have changed. Never waits, never throws. */
   touch(): void {
-    if (this.lastProblem === '' && this.hasChanged()) this.schedule(this.parts.debounceMs ?? DEBOUNCE_MS);
+    if (!this.problem.isSet && this.hasChanged()) this.timer.startIn(this.parts.debounceMs ?? DEBOUNCE_MS);
   }
 
   private hasChanged(): boolean {
@@ -56,26 +57,13 @@ export class NodeCondition {
     }
   }
 
-  private schedule(waitMs: number): void {
-    const dueMs = performance.now() + waitMs;
-    if (this.parts.signal.aborted || dueMs >= this.dueMs) return;
-    clearTimeout(this.timer);
-    this.dueMs = dueMs;
-    this.timer = setTimeout(() => {
-      this.write().then(
-        (dueMs) => this.writeAgain(dueMs),
-        (error: unknown) => this.writeAgain(this.noteProblem(error)),
-      );
-    }, waitMs);
-  }
-
-  private writeAgain(waitMs: number): void {
-    this.dueMs = Infinity;
-    this.schedule(waitMs);
+  private async run(): Promise<void> {
+    const waitMs = await this.write().catch((error: unknown) => this.noteProblem(error));
+    this.timer.restartIn(waitMs);
     this.touch();
   }
 
-  /** Resolves with the time until the next heartbeat. Rejects when the condition could not be told or written, whoever's fault it is. */
+  /** Resolves with the milliseconds until the next heartbeat. Rejects when the state could not be had, or not written. */
   private async write(): Promise<number> {
     const { client, nodeName, state, now } = this.parts;
     const current = state();
@@ -95,19 +83,18 @@ export class NodeCondition {
       contentType: STRATEGIC_MERGE_PATCH,
       body: { status: { conditions: [condition] } },
     });
-    this.lastProblem = '';
+    this.problem.clear();
     this.backOff.reset();
     return HEARTBEAT_MS;
   }
 
-  /** Logs a problem once, and says when to try again. */
+  /** Logs a problem once. Returns the milliseconds until the next try. */
   private noteProblem(error: unknown): number {
     const { log, signal } = this.parts;
     const because = explainKubeError(error);
     const right = { verb: 'patch', resource: 'nodes/status', lost: 'the Node has no condition CpusetdReady' };
-    if (because !== this.lastProblem && !signal.aborted && !this.rights.note(error, right))
+    if (this.problem.isNew(because) && !signal.aborted && !this.rights.note(error, right))
       log.warn({ because }, 'the condition of the node can’t be written; trying again');
-    this.lastProblem = because;
     return this.backOff.next();
   }
 }

@@ -5,7 +5,7 @@ import { CpusetdError } from '../../../src/core/errors';
 import type { ContainerInfo, RuntimeEvent } from '../../../src/core/model/events';
 import { samePromise } from '../../../src/core/model/container';
 import { NodeModel } from '../../../src/core/model/node-model';
-import { createAdapter, type Adapter } from '../../../src/cri/interceptors';
+import { createInterceptors, type InterceptorSet } from '../../../src/cri/interceptors';
 import type { CallContext, CallEnd, Interceptor } from '../../../src/cri/proxy';
 import { EIGHT_CPUS, settingsWith, type Rules } from '../../core/transition/node-driver';
 import { watchLog } from '../../support/watched-log';
@@ -20,7 +20,7 @@ export class Call {
   readonly interceptor: Interceptor;
   wasForwarded = false;
 
-  constructor(adapter: Adapter, method: string) {
+  constructor(adapter: InterceptorSet, method: string) {
     const path = `/runtime.v1.RuntimeService/${method}`;
     this.interceptor = adapter.interceptors.get(path)!;
     this.context = { path, metadata: [], signal: this.abort.signal };
@@ -80,7 +80,7 @@ export class Stage {
   onTransaction: (done: Transaction) => void = () => undefined;
   /** Stands before the transactor; for faults. */
   beforeHandle: () => void = () => undefined;
-  readonly adapter: Adapter;
+  readonly adapter: InterceptorSet;
   /** Everything that is logged. */
   readonly lines = watchLog();
 
@@ -100,7 +100,7 @@ export class Stage {
       this.events.push(...events.map(({ kind }) => kind));
       return transactor.handleAll(events);
     });
-    this.adapter = createAdapter({
+    this.adapter = createInterceptors({
       node: this.model,
       handle: queue.handle,
       conclude: (end) => transactor.conclude(end),

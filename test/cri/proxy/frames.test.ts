@@ -13,7 +13,7 @@ import { FrameReader } from '../../../src/cri/proxy/http2/frame-reader';
 import { formatSettings, parseSettings } from '../../../src/cri/proxy/http2/settings';
 import { MessageAssembler } from '../../../src/cri/proxy/grpc/message-assembler';
 import { MessageBoundary } from '../../../src/cri/proxy/grpc/message-boundary';
-import { SendWindow } from '../../../src/cri/proxy/connection/flow-control';
+import { FlowControl } from '../../../src/cri/proxy/connection/flow-control';
 import {
   limitSettingsTowardsKubelet,
   limitSettingsTowardsRuntime,
@@ -179,46 +179,46 @@ test('messages come out the same however their bytes are split, the long ones re
   );
 });
 
-test('the send window keeps the kubelet’s view in step, whatever is passed, kept, sent and credited', () => {
+test('flow control keeps the kubelet’s view in step, whatever is forwarded, held, sent of our own and credited', () => {
   const step = fc.record({
-    kind: fc.constantFrom('pass', 'keep', 'send', 'credit', 'endTurn'),
+    kind: fc.constantFrom('forward', 'hold', 'sendOwn', 'credit', 'endTurn'),
     bytes: fc.integer({ min: 1, max: 20_000 }),
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const window = new SendWindow();
+      const flow = new FlowControl();
       let runtime = 65_535;
       let kubelet = 65_535;
       let credited = 0;
       let sent = 0;
       for (const { kind, bytes } of steps) {
-        if (kind === 'pass' && bytes <= Math.min(kubelet, runtime)) {
-          window.pass(bytes);
+        if (kind === 'forward' && bytes <= Math.min(kubelet, runtime)) {
+          flow.forward(bytes);
           runtime -= bytes;
           kubelet -= bytes;
           sent += bytes;
-        } else if (kind === 'keep' && bytes <= kubelet) {
-          window.keep(bytes);
+        } else if (kind === 'hold' && bytes <= kubelet) {
+          flow.hold(bytes);
           kubelet -= bytes;
-        } else if (kind === 'send' && bytes <= runtime) {
-          window.send(bytes);
+        } else if (kind === 'sendOwn' && bytes <= runtime) {
+          flow.sendOwn(bytes);
           runtime -= bytes;
           sent += bytes;
         } else if (kind === 'credit' && credited + bytes <= sent) {
           credited += bytes;
           runtime += bytes;
-          kubelet += window.credit(bytes);
+          kubelet += flow.credit(bytes);
         } else if (kind === 'endTurn') {
-          kubelet += window.takeShortfall();
+          kubelet += flow.takeDeficit();
           expect(kubelet).toBeGreaterThanOrEqual(runtime);
         }
-        expect(window.availableBytes).toBe(runtime);
+        expect(flow.availableBytes).toBe(runtime);
       }
-      kubelet += window.takeShortfall();
+      kubelet += flow.takeDeficit();
       const excess = kubelet - runtime;
       // What the runtime still owes pays the excess back first, and only the rest passes on.
       const owed = sent - credited;
-      expect(window.credit(owed)).toBe(owed - Math.min(owed, excess));
+      expect(flow.credit(owed)).toBe(owed - Math.min(owed, excess));
     }),
     { seed: 3, numRuns: 500 },
   );

@@ -5,8 +5,9 @@ import { toDetailedStatus } from '../../../src/cri/proxy/proxy-errors';
 
 const proxyFolder = join(__dirname, '../../../src/cri/proxy');
 
-/** What each folder of the protocols may import: other files of the protocols, generated gRPC messages, Node and protobuf. */
-const allowedImport = /^(\.\/|\.\.\/http2\/|\.\.\/\.\.\/\.\.\/\.\.\/gen\/google\/rpc\/|node:|@bufbuild\/)/;
+/** What each folder of the protocols may import: other files of the protocols, gRPC's status, Node and protobuf. */
+const allowedImport =
+  /^(\.\/|\.\.\/http2\/|\.\.\/\.\.\/\.\.\/\.\.\/gen\/google\/rpc\/|\.\.\/\.\.\/\.\.\/wire$|node:|@bufbuild\/)/;
 
 test.each(['http2', 'grpc'])('%s/ names no peer of the proxy and imports nothing that knows one', (folder) => {
   const files = readdirSync(join(proxyFolder, folder));

@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
-import { HeldBytes } from '../../../src/cri/proxy/memory-budget';
+import { MemoryBudget } from '../../../src/cri/proxy/memory-budget';
 import { CLIENT_PREFACE, Flag, formatFrame, FrameType } from '../../../src/cri/proxy/http2/frame';
 import { encodeHeaders } from '../../../src/cri/proxy/http2/hpack-encoder';
-import { Relay } from '../../../src/cri/proxy/connection/proxy-connection';
+import { ProxyConnection } from '../../../src/cri/proxy/connection/proxy-connection';
 
 export const maxBytes = 8_192;
 
@@ -44,16 +44,16 @@ export const seeds = (): readonly Uint8Array[] =>
 
 /** What both sides send, in any order and any pieces, ends connections at most; no more is held back than is allowed. */
 export async function fuzz(data: Buffer): Promise<void> {
-  const held = new HeldBytes(MAX_HELD_BYTES);
+  const held = new MemoryBudget(MAX_HELD_BYTES);
   const [kubelet, runtime] = [standIn(), standIn()];
-  const relay = new Relay(
+  const relay = new ProxyConnection(
     kubelet,
     runtime,
     {
       interceptors: new Map([[PATH, { onRequest: (bytes) => bytes, onResponse: () => undefined }]]),
       maxMessageBytes: 4_096,
       held,
-      open: new HeldBytes(MAX_HELD_BYTES),
+      open: new MemoryBudget(MAX_HELD_BYTES),
       reportFault: () => undefined,
       endlessPaths: new Set(),
     },

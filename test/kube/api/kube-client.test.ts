@@ -177,3 +177,68 @@ test('the end of the daemon ends every call', async () => {
   setTimeout(() => end.abort(), 50);
   await expect(call).rejects.toMatchObject({ status: 0 });
 });
+
+describe('a watch', () => {
+  const follow = (
+    events: unknown[],
+    limits = { answerMs: 60_000, lifeMs: 60_000 },
+    onOpen: () => void = () => undefined,
+  ) =>
+    clientOf().watch({
+      ...limits,
+      path: '/x',
+      query: { resourceVersion: '7' },
+      onOpen,
+      onEvent: (type, object) => events.push([type, object]),
+    });
+  const lines = Buffer.from(
+    ['{"type":"ADDED","object":{"a":"ä"}}', '', 'no event', '{"type":"DELETED","object":{"b":2}}', ''].join('\n'),
+  );
+  const events = [
+    ['ADDED', { a: 'ä' }],
+    ['DELETED', { b: 2 }],
+  ];
+
+  test('gives each event once wherever its bytes are split, and resolves when the server ends it', async () => {
+    let at = 0;
+    const urls: unknown[] = [];
+    writeKubeconfig(
+      await serve(({ url }, response) => {
+        urls.push(url);
+        response.write(lines.subarray(0, at));
+        setImmediate(() => response.end(lines.subarray(at)));
+      }),
+    );
+    for (at = 0; at <= lines.length; at++) {
+      const seen: unknown[] = [];
+      await follow(seen);
+      expect(seen).toEqual(events);
+    }
+    expect(new Set(urls)).toEqual(new Set(['/x?resourceVersion=7&watch=true']));
+  });
+
+  test('rejects with the status of an error that the server sends in it', async () => {
+    const error = { type: 'ERROR', object: { kind: 'Status', code: 410, message: 'too old resource version' } };
+    writeKubeconfig(await serve((_request, response) => response.write(`${JSON.stringify(error)}\n`)));
+    await expect(follow([])).rejects.toMatchObject({ status: 410, message: expect.stringContaining('too old') });
+  });
+
+  test('is given up when the server falls silent, or dies, after it has begun', async () => {
+    let opened = 0;
+    const open = (): void => {
+      opened++;
+    };
+    writeKubeconfig(await serve((_request, response) => response.flushHeaders()));
+    const silent = follow([], { answerMs: 60_000, lifeMs: 100 }, open);
+    await expect(silent).rejects.toMatchObject({ message: expect.stringContaining('did not answer in time') });
+    const cut = follow([], undefined, () => (open(), server!.closeAllConnections()));
+    await expect(cut).rejects.toMatchObject({ status: 0, message: expect.stringContaining("can't be reached") });
+    expect(opened).toBe(2);
+  });
+
+  test('that is never answered is given up after the time for the answer', async () => {
+    writeKubeconfig(await serve(() => undefined));
+    const limits = { answerMs: 100, lifeMs: 60_000 };
+    await expect(follow([], limits)).rejects.toMatchObject({ message: expect.stringContaining('in time') });
+  });
+});

@@ -1,5 +1,5 @@
 import { createMergePatch } from '../../../src/kube/node-resource-topology/merge-patch';
-import { hasSameMeaning } from '../../../src/kube/node-resource-topology/semantic-equal';
+import { semanticEqual } from '../../../src/kube/node-resource-topology/semantic-equal';
 import { mergePatch } from '../../support/kube/merge-patch';
 import { createRandom, type Random } from '../../support/random';
 
@@ -43,7 +43,7 @@ test('after the patch the object says what is wanted, keeps what is not ours, an
     const [stored, wanted] = [randomObject(random, 3), randomObject(random, 3)];
     const patched = mergePatch(stored, createMergePatch(stored, wanted)) as Json;
     for (const [key, value] of Object.entries(wanted))
-      expect([key, hasSameMeaning({ [key]: patched[key] }, { [key]: value })]).toEqual([key, true]);
+      expect([key, semanticEqual({ [key]: patched[key] }, { [key]: value })]).toEqual([key, true]);
     for (const [key, value] of Object.entries(stored)) if (!(key in wanted)) expect(patched[key]).toEqual(value);
     expect(createMergePatch(patched, wanted)).toEqual({});
   }

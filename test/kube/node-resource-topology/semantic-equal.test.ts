@@ -1,4 +1,4 @@
-import { hasSameMeaning } from '../../../src/kube/node-resource-topology/semantic-equal';
+import { semanticEqual } from '../../../src/kube/node-resource-topology/semantic-equal';
 
 test.each<[string, unknown, unknown, boolean]>([
   ['the same text', 'a', 'a', true],
@@ -16,6 +16,6 @@ test.each<[string, unknown, unknown, boolean]>([
   ['a list and an object', { a: [1] }, { a: { 0: 1 } }, false],
   ['a text and an object', { a: 'x' }, { a: { x: 1 } }, false],
 ])('%s: %j, %j', (_name, a, b, same) => {
-  expect(hasSameMeaning(a, b)).toBe(same);
-  expect(hasSameMeaning(b, a)).toBe(same);
+  expect(semanticEqual(a, b)).toBe(same);
+  expect(semanticEqual(b, a)).toBe(same);
 });

@@ -1,14 +1,14 @@
 import pino from 'pino';
 import type { KubeRequest } from '../../../src/kube/api/kube-client';
 import { KubeError } from '../../../src/kube/api/kube-error';
-import { EventRecorder, type PodNews } from '../../../src/kube/reporting/event-recorder';
+import { EventRecorder, type PodEventMessage } from '../../../src/kube/reporting/event-recorder';
 import { until } from '../../support/kube/until';
 
 let end: AbortController;
 beforeEach(() => (end = new AbortController()));
 afterEach(() => end.abort());
 
-function news(message = 'asked for 2', uid = 'u'): PodNews {
+function news(message = 'asked for 2', uid = 'u'): PodEventMessage {
   const pod = { uid, namespace: 'ns', name: `pod-${uid}` };
   return { pod, container: 'main', type: 'Warning', reason: 'CpusRefused', message };
 }

@@ -3,7 +3,7 @@ import { CLIENT_PREFACE, DEFAULT_MAX_FRAME_BYTES, FRAME_HEAD_BYTES } from '../ht
 
 /**
  * Waits until a client has begun its connection: preface and first SETTINGS (RFC 9113 §3.4), or bytes that can't become those.
- * What it sent is left to be read, by whoever knows how to answer it, and the socket is paused. False when the client went
+ * The bytes stay in the socket, which is paused, for the part that can answer them. False when the client went
  * away or `timeoutMs` passed before; then the socket is destroyed.
  */
 export function awaitOpening(socket: Socket, timeoutMs: number): Promise<boolean> {

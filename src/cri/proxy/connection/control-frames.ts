@@ -11,7 +11,7 @@ import {
 } from '../http2/frame';
 import type { FrameReader } from '../http2/frame-reader';
 import { formatSettings, parseSettings, Setting } from '../http2/settings';
-import type { Link } from './connection-context';
+import type { ConnectionContext } from './connection-context';
 import { limitSettingsTowardsKubelet, limitSettingsTowardsRuntime } from './limit-settings';
 import type { RequestPath } from './request-path';
 
@@ -21,12 +21,12 @@ const MAX_OPEN_PINGS = 16;
 export class ControlFrames {
   /** The runtime has sent its first SETTINGS, without which the kubelet takes no other frame. */
   hasRuntimeSpoken = false;
-  /** What the kubelet sent and the runtime has not answered. */
+  /** SETTINGS that the kubelet sent and the runtime has not answered. */
   #openSettings = 0;
   #openPings: Buffer[] = [];
 
   constructor(
-    readonly link: Link,
+    readonly context: ConnectionContext,
     readonly requests: RequestPath,
     readonly fromKubelet: FrameReader,
     readonly fromRuntime: FrameReader,
@@ -34,19 +34,19 @@ export class ControlFrames {
 
   takeKubeletSettings(frame: Frame): void {
     if (hasFlag(frame, Flag.ack)) {
-      this.link.toRuntime.pass(frame);
+      this.context.toRuntime.pass(frame);
       return;
     }
     const settings = limitSettingsTowardsRuntime(parseSettings(frame));
     this.fromRuntime.allowFrameBytes(settings.get(Setting.maxFrameBytes) ?? 0);
     this.#openSettings++;
-    this.link.toRuntime.send(formatSettings(settings));
+    this.context.toRuntime.send(formatSettings(settings));
   }
 
   takeRuntimeSettings(frame: Frame): void {
     if (hasFlag(frame, Flag.ack)) {
       this.#openSettings--;
-      this.link.toKubelet.pass(frame);
+      this.context.toKubelet.pass(frame);
       return;
     }
     const settings = limitSettingsTowardsKubelet(parseSettings(frame), !this.hasRuntimeSpoken);
@@ -55,7 +55,7 @@ export class ControlFrames {
     const initialWindowBytes = settings.get(Setting.initialWindowBytes);
     if (initialWindowBytes !== undefined) this.requests.sender.setInitialWindow(initialWindowBytes);
     this.hasRuntimeSpoken = true;
-    this.link.toKubelet.send(formatSettings(settings));
+    this.context.toKubelet.send(formatSettings(settings));
   }
 
   takeKubeletPing(frame: Frame): void {
@@ -64,18 +64,18 @@ export class ControlFrames {
       this.#openPings.push(Buffer.from(data));
       if (this.#openPings.length > MAX_OPEN_PINGS) this.#openPings.shift();
     }
-    this.link.toRuntime.pass(frame);
+    this.context.toRuntime.pass(frame);
   }
 
   takeRuntimePing(frame: Frame): void {
     const data = readPing(frame);
     if (hasFlag(frame, Flag.ack)) this.#openPings = this.#openPings.filter((open) => !open.equals(data));
-    this.link.toKubelet.pass(frame);
+    this.context.toKubelet.pass(frame);
   }
 
   /** The runtime will not answer any more: what it owes the kubelet comes from us. */
   answerOpen(): void {
-    const { toKubelet } = this.link;
+    const { toKubelet } = this.context;
     if (!this.hasRuntimeSpoken) toKubelet.send(formatSettings(limitSettingsTowardsKubelet(new Map(), true)));
     this.hasRuntimeSpoken = true;
     for (; this.#openSettings > 0; this.#openSettings--) toKubelet.send(settingsAck());

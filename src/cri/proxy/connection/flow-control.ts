@@ -3,19 +3,19 @@ import { DEFAULT_WINDOW_BYTES } from '../http2/frame';
 /**
  * Flow control of the request DATA of one connection (RFC 9113 §5.2), seen from between the two peers.
  *
- * What the runtime credits passes on to the kubelet as it is, so as long as DATA does too, both count the same window. They
- * come apart where we hold, change or drop DATA. One number says how far:
+ * Credits of the runtime pass on to the kubelet as they are. As long as DATA does too, both count the same window. They
+ * come apart where we hold, change or drop DATA. One number is the difference:
  *
  *     kubelet's window = runtime's window + excess
  *
  * Below 0 the kubelet is short of what it may send, and gets the difference from us. Above 0 it may send more than fits;
  * then DATA waits here for the runtime's window, and the runtime's next credits are withheld until the two agree again.
  */
-export class SendWindow {
+export class FlowControl {
   #availableBytes = DEFAULT_WINDOW_BYTES;
   #excessBytes = 0;
 
-  /** What the runtime lets us send now. */
+  /** Bytes that the runtime lets us send now. */
   get availableBytes(): number {
     return this.#availableBytes;
   }
@@ -26,17 +26,17 @@ export class SendWindow {
   }
 
   /** The kubelet's DATA passes on at once. */
-  pass(bytes: number): void {
+  forward(bytes: number): void {
     this.#availableBytes -= bytes;
   }
 
   /** The kubelet's DATA came and does not pass on now. */
-  keep(bytes: number): void {
+  hold(bytes: number): void {
     this.#excessBytes -= bytes;
   }
 
   /** DATA of ours, or that was kept, goes to the runtime. */
-  send(bytes: number): void {
+  sendOwn(bytes: number): void {
     this.#availableBytes -= bytes;
     this.#excessBytes += bytes;
   }
@@ -49,8 +49,8 @@ export class SendWindow {
     return bytes - withheld;
   }
 
-  /** What the kubelet has to be credited for the windows to agree; counted as done. */
-  takeShortfall(): number {
+  /** Returns what the kubelet has to be credited for the windows to agree, and counts it as done. */
+  takeDeficit(): number {
     const bytes = Math.max(0, -this.#excessBytes);
     this.#excessBytes += bytes;
     return bytes;

@@ -1,18 +1,18 @@
 import type { ControlFrames } from './control-frames';
-import type { GracefulEnd } from './graceful-shutdown';
+import type { GracefulShutdown } from './graceful-shutdown';
 import { ConnectionError, ErrorCode, FrameType, type Frame } from '../http2/frame';
-import type { Link } from './connection-context';
+import type { ConnectionContext } from './connection-context';
 import type { RequestPath } from './request-path';
 import type { ResponsePath } from './response-path';
 
-/** Hands each frame to the part that knows its type. What nobody knows passes: its meaning is an affair of the two peers. */
+/** Dispatches frames by type. Frames of unknown types are forwarded unchanged. */
 export class FrameRouter {
   constructor(
-    readonly link: Link,
+    readonly context: ConnectionContext,
     readonly requests: RequestPath,
     readonly responses: ResponsePath,
     readonly control: ControlFrames,
-    readonly end: GracefulEnd,
+    readonly shutdown: GracefulShutdown,
   ) {}
 
   /** A frame of the kubelet. Throws ConnectionError when it breaks the protocol. */
@@ -33,12 +33,12 @@ export class FrameRouter {
         this.control.takeKubeletSettings(frame);
         break;
       case FrameType.ping:
-        if (!this.end.takeAnswer(frame)) this.control.takeKubeletPing(frame);
+        if (!this.shutdown.takeAnswer(frame)) this.control.takeKubeletPing(frame);
         break;
       case FrameType.pushPromise:
         throw new ConnectionError(ErrorCode.protocol, 'a client pushes');
       default:
-        this.link.toRuntime.pass(frame);
+        this.context.toRuntime.pass(frame);
     }
   }
 
@@ -59,7 +59,7 @@ export class FrameRouter {
         break;
       case FrameType.settings:
         this.control.takeRuntimeSettings(frame);
-        this.end.announceIfWanted();
+        this.shutdown.sendGoaway();
         break;
       case FrameType.ping:
         this.control.takeRuntimePing(frame);
@@ -70,7 +70,7 @@ export class FrameRouter {
       case FrameType.pushPromise:
         throw new ConnectionError(ErrorCode.protocol, 'a gRPC server pushes');
       default:
-        this.link.toKubelet.pass(frame);
+        this.context.toKubelet.pass(frame);
     }
   }
 }

@@ -10,7 +10,7 @@ import {
   hasFlag,
   type Frame,
 } from '../http2/frame';
-import type { Link } from './connection-context';
+import type { ConnectionContext } from './connection-context';
 import { stopping } from '../proxy-errors';
 import type { RequestPath } from './request-path';
 import type { ResponsePath } from './response-path';
@@ -21,18 +21,18 @@ const MAX_STREAM_ID = 0x7fffffff;
  * Takes no new calls from the kubelet without losing one: GOAWAY in two steps (RFC 9113 §6.8). The first announces the end; when
  * the kubelet has answered a PING that was sent behind it, it opens no more streams, so the second can name the last one.
  */
-export class GracefulEnd {
-  #step: 'none' | 'wanted' | 'announced' | 'final' = 'none';
+export class GracefulShutdown {
+  #step: 'none' | 'requested' | 'announced' | 'final' = 'none';
   #endsEndless = false;
   readonly #ping = randomBytes(8);
 
   constructor(
-    readonly link: Link,
+    readonly context: ConnectionContext,
     readonly requests: RequestPath,
     readonly responses: ResponsePath,
   ) {}
 
-  get isWanted(): boolean {
+  get isRequested(): boolean {
     return this.#step !== 'none';
   }
 
@@ -42,23 +42,23 @@ export class GracefulEnd {
   }
 
   /** `endsEndless`: calls that never end by themselves are ended, too. */
-  want({ endsEndless }: { readonly endsEndless: boolean }): void {
+  request({ endsEndless }: { readonly endsEndless: boolean }): void {
     this.#endsEndless ||= endsEndless;
-    if (this.#step === 'none') this.#step = 'wanted';
-    else if (this.#step !== 'wanted') this.#endEndless();
+    if (this.#step === 'none') this.#step = 'requested';
+    else if (this.#step !== 'requested') this.#endEndless();
   }
 
   /** The kubelet has the first SETTINGS, so other frames may follow. */
-  announceIfWanted(): void {
-    if (this.#step !== 'wanted') return;
-    const { toKubelet } = this.link;
+  sendGoaway(): void {
+    if (this.#step !== 'requested') return;
+    const { toKubelet } = this.context;
     this.#step = 'announced';
     toKubelet.send(formatGoaway(MAX_STREAM_ID, ErrorCode.none));
     toKubelet.send(formatPing(this.#ping, false));
     this.#endEndless();
   }
 
-  /** Whether the frame was the kubelet's answer to our PING, and nobody else's business. */
+  /** True when the frame is the kubelet's answer to our PING; it is not passed on. */
   takeAnswer(frame: Frame): boolean {
     const isAnswer =
       this.#step === 'announced' &&
@@ -72,16 +72,17 @@ export class GracefulEnd {
   /** Takes the second step: the kubelet has answered, or does not answer in time. */
   finish(): void {
     if (this.#step === 'none' || this.#step === 'final') return;
-    if (this.#step === 'announced') this.link.toKubelet.send(formatGoaway(this.requests.lastStreamId, ErrorCode.none));
+    if (this.#step === 'announced')
+      this.context.toKubelet.send(formatGoaway(this.requests.lastStreamId, ErrorCode.none));
     this.#step = 'final';
     this.requests.acceptNoMore();
     this.#endEndless();
-    this.link.closeWhenDone();
+    this.context.closeWhenDone();
   }
 
   #endEndless(): void {
     if (!this.#endsEndless) return;
-    const { toRuntime, streams } = this.link;
+    const { toRuntime, streams } = this.context;
     for (const stream of [...streams.values()]) {
       if (!stream.isEndless) continue;
       toRuntime.send(formatRstStream(stream.id, ErrorCode.cancel));

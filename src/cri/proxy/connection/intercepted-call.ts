@@ -1,11 +1,12 @@
-import { codeOfReset, findHeader, GrpcCode, readStatus, type GrpcStatus } from '../grpc/status';
+import { StatusCode } from '../../../wire';
+import { codeOfReset, findHeader, readStatus, type GrpcStatus } from '../grpc/status';
 import { inflateMessage, type GrpcMessage } from '../grpc/message';
 import { MessageAssembler } from '../grpc/message-assembler';
 import type { HeaderField } from '../http2/hpack-static-table';
-import type { OwnError } from '../proxy-errors';
+import type { ProxyError } from '../proxy-errors';
 import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../interceptor';
 
-/** Something went wrong that no peer is told: for the log. */
+/** Reports a fault that no peer sees: for the log. */
 export type ReportFault = (fault: { readonly what: string; readonly path?: string; readonly err?: unknown }) => void;
 
 /** One call that is looked at: what the hooks get to see, and that they see it once and in order. */
@@ -121,16 +122,19 @@ export class InterceptedCall {
   endUnworked(): void {
     this.#wasForwarded = false;
     const message = 'not worked on: the runtime is going away';
-    this.#endUnawaited({ origin: 'runtime', status: { code: GrpcCode.unavailable, message } });
+    this.#endUnawaited({ origin: 'runtime', status: { code: StatusCode.UNAVAILABLE, message } });
   }
 
   /** The caller is gone. */
   endByCaller(): void {
-    this.#endUnawaited({ origin: 'caller', status: { code: GrpcCode.cancelled, message: 'cancelled by the caller' } });
+    this.#endUnawaited({
+      origin: 'caller',
+      status: { code: StatusCode.CANCELLED, message: 'cancelled by the caller' },
+    });
   }
 
   /** We ended the call with an error of ours. */
-  endByProxy({ code, message }: OwnError): void {
+  endByProxy({ code, message }: ProxyError): void {
     this.#endUnawaited({ origin: 'proxy', status: { code, message } });
   }
 
@@ -160,7 +164,7 @@ export class InterceptedCall {
   }
 
   #refuse(reason: string, message: string): RequestVerdict {
-    return { refuse: { code: GrpcCode.internal, reason, message } };
+    return { refuse: { code: StatusCode.INTERNAL, reason, message } };
   }
 
   #report(what: string, err?: unknown): void {

@@ -12,7 +12,7 @@ import {
   payloadLength,
   type Frame,
 } from '../http2/frame';
-import type { Outlet } from '../http2/frame-writer';
+import type { FrameWriter } from '../http2/frame-writer';
 import { runtimeUnavailable, toDetailedStatus } from '../proxy-errors';
 
 /**
@@ -22,7 +22,7 @@ import { runtimeUnavailable, toDetailedStatus } from '../proxy-errors';
  */
 export class OfflineResponder {
   constructor(
-    readonly toKubelet: Outlet,
+    readonly toKubelet: FrameWriter,
     public lastStreamId: number,
   ) {}
 

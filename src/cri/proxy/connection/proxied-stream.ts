@@ -1,13 +1,13 @@
 import { encodeErrorAnswer, encodeErrorTrailers } from '../grpc/error-headers';
 import { ErrorCode, Flag, formatFrame, formatRstStream, FrameType } from '../http2/frame';
-import type { Outlet } from '../http2/frame-writer';
-import { toDetailedStatus, type OwnError } from '../proxy-errors';
+import type { FrameWriter } from '../http2/frame-writer';
+import { toDetailedStatus, type ProxyError } from '../proxy-errors';
 import type { InterceptedCall } from './intercepted-call';
 import { RequestHalf, type RequestLimits } from './request-half';
 import { ResponseHalf } from './response-half';
 
 /** One HTTP/2 stream that both peers hold open: a call. */
-export class Stream {
+export class ProxiedStream {
   readonly request: RequestHalf;
   readonly response = new ResponseHalf();
 
@@ -22,7 +22,7 @@ export class Stream {
   }
 
   /** Ends the call towards the kubelet with an error of ours: as the whole answer, or behind what was answered so far. */
-  endWithError(toKubelet: Outlet, error: OwnError): void {
+  endWithError(toKubelet: FrameWriter, error: ProxyError): void {
     const encode = this.response.hasBegun ? encodeErrorTrailers : encodeErrorAnswer;
     const block = encode(toDetailedStatus(error));
     toKubelet.send(formatFrame(FrameType.headers, Flag.endHeaders | Flag.endStream, this.id, block));

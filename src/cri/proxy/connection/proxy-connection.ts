@@ -1,27 +1,27 @@
 import type { Socket } from 'node:net';
 import { ControlFrames } from './control-frames';
 import { FrameRouter } from './frame-router';
-import { GracefulEnd } from './graceful-shutdown';
+import { GracefulShutdown } from './graceful-shutdown';
 import { CLIENT_PREFACE, ConnectionError, ErrorCode, formatGoaway, FrameType, type Frame } from '../http2/frame';
 import { FrameReader } from '../http2/frame-reader';
-import { Outlet } from '../http2/frame-writer';
-import type { Link, RelayOptions } from './connection-context';
+import { FrameWriter } from '../http2/frame-writer';
+import type { ConnectionContext, ProxyConnectionOptions } from './connection-context';
 import { OfflineResponder } from './offline-responder';
-import { runtimeLost, runtimeUnavailable, type OwnError } from '../proxy-errors';
+import { runtimeLost, runtimeUnavailable, type ProxyError } from '../proxy-errors';
 import { RequestPath } from './request-path';
 import { ResponsePath } from './response-path';
-import { SendWindow } from './flow-control';
-import type { Stream } from './proxied-stream';
+import { FlowControl } from './flow-control';
+import type { ProxiedStream } from './proxied-stream';
 
 /** Beyond this much unread by the kubelet nothing more is read that leads to more. */
 const MAX_UNREAD_BYTES = 262_144;
-/** The same for what waits for hooks. */
+/** The same for answers that wait for hooks. */
 const MAX_DEFERRED_BYTES = 1_048_576;
 const CLOSE_TIMEOUT_MS = 1_000;
 /** A kubelet that does not answer the PING behind a GOAWAY in this time has its connection closed all the same, as by grpc-go. */
 const GOAWAY_TIMEOUT_MS = 5_000;
 
-export interface RelayEvents {
+export interface ProxyConnectionEvents {
   /** The runtime went away. */
   readonly onRuntimeGone: () => void;
   /** A call began, or the last one ended. */
@@ -35,18 +35,18 @@ export interface RelayEvents {
  * between the two peers. When the runtime goes, calls in flight are answered UNAVAILABLE, and so is what still comes,
  * until the runtime is back: then GOAWAY makes the kubelet connect anew, and nothing is lost on the way.
  */
-export class Relay {
-  readonly #streams = new Map<number, Stream>();
-  readonly #link: Link;
+export class ProxyConnection {
+  readonly #streams = new Map<number, ProxiedStream>();
+  readonly #context: ConnectionContext;
   readonly #requests: RequestPath;
   readonly #responses: ResponsePath;
   readonly #control: ControlFrames;
-  readonly #end: GracefulEnd;
+  readonly #shutdown: GracefulShutdown;
   readonly #router: FrameRouter;
   readonly #fromKubelet = new FrameReader({ expectPreface: true });
   readonly #fromRuntime = new FrameReader({ expectPreface: false });
   #offline: OfflineResponder | undefined;
-  /** What the kubelet sent before the runtime's first SETTINGS: an answer of ours must not come before those. */
+  /** Frames that the kubelet sent before the runtime's first SETTINGS: an answer of ours must not come before those. */
   #early: Frame[] = [];
   #movedAt = performance.now();
   #wasBusy = false;
@@ -64,14 +64,14 @@ export class Relay {
   constructor(
     readonly kubelet: Socket,
     readonly runtime: Socket | undefined,
-    readonly options: RelayOptions,
-    readonly events: RelayEvents,
+    readonly options: ProxyConnectionOptions,
+    readonly events: ProxyConnectionEvents,
   ) {
-    this.#link = {
+    this.#context = {
       options,
-      toKubelet: new Outlet(kubelet),
-      toRuntime: new Outlet(runtime),
-      window: new SendWindow(),
+      toKubelet: new FrameWriter(kubelet),
+      toRuntime: new FrameWriter(runtime),
+      flow: new FlowControl(),
       streams: this.#streams,
       openStream: (stream) => this.#streams.set(stream.id, stream),
       closeStream: (stream) => this.#closeStream(stream),
@@ -80,17 +80,17 @@ export class Relay {
       endTurn: () => this.#endTurn(),
       closeWhenDone: () => this.#closeWhenDone(),
     };
-    this.#requests = new RequestPath(this.#link);
-    this.#responses = new ResponsePath(this.#link);
-    this.#control = new ControlFrames(this.#link, this.#requests, this.#fromKubelet, this.#fromRuntime);
-    this.#end = new GracefulEnd(this.#link, this.#requests, this.#responses);
-    this.#router = new FrameRouter(this.#link, this.#requests, this.#responses, this.#control, this.#end);
+    this.#requests = new RequestPath(this.#context);
+    this.#responses = new ResponsePath(this.#context);
+    this.#control = new ControlFrames(this.#context, this.#requests, this.#fromKubelet, this.#fromRuntime);
+    this.#shutdown = new GracefulShutdown(this.#context, this.#requests, this.#responses);
+    this.#router = new FrameRouter(this.#context, this.#requests, this.#responses, this.#control, this.#shutdown);
   }
 
   /** Begins to pass frames on. */
   start(): void {
     const { kubelet, runtime } = this;
-    this.#link.toRuntime.send(CLIENT_PREFACE);
+    this.#context.toRuntime.send(CLIENT_PREFACE);
     runtime?.on('data', (chunk: Buffer) => this.#takeFromRuntime(chunk));
     runtime?.on('drain', () => this.#endTurn());
     runtime?.on('error', () => undefined); // `close` follows
@@ -114,7 +114,7 @@ export class Relay {
     return this.callsInFlight === 0 && this.#early.length === 0;
   }
 
-  /** The runtime can be reached again: a kubelet that was told UNAVAILABLE here is to connect anew. */
+  /** The runtime can be reached again: a kubelet that got UNAVAILABLE here has to connect anew. */
   reconnect(): void {
     this.#isOutdated = this.#offline !== undefined;
     this.#closeWhenDone();
@@ -130,27 +130,27 @@ export class Relay {
     this.#retire({ endsEndless: false });
   }
 
-  /** As `leave`, and ends the calls that would not end by themselves. */
+  /** Does the same as `leave`, and ends the calls that would not end by themselves. */
   drain(): void {
     this.#retire({ endsEndless: true });
   }
 
   /** Ends what is still in flight with `error` and closes. */
-  stop(error: OwnError): void {
+  stop(error: ProxyError): void {
     for (const stream of [...this.#streams.values()]) {
       this.#responses.failWith(stream, error);
       stream.call?.endByProxy(error);
     }
     if (this.#control.hasRuntimeSpoken)
-      this.#link.toKubelet.send(formatGoaway(this.#requests.lastStreamId, ErrorCode.none));
+      this.#context.toKubelet.send(formatGoaway(this.#requests.lastStreamId, ErrorCode.none));
     this.#closeKubelet();
   }
 
   #retire(how: { readonly endsEndless: boolean }): void {
-    this.#end.want(how);
-    if (this.#offline === undefined && this.#control.hasRuntimeSpoken) this.#end.announceIfWanted();
+    this.#shutdown.request(how);
+    if (this.#offline === undefined && this.#control.hasRuntimeSpoken) this.#shutdown.sendGoaway();
     this.#leaveTimer ??= setTimeout(() => {
-      this.#end.finish();
+      this.#shutdown.finish();
       this.#endTurn();
     }, GOAWAY_TIMEOUT_MS);
     this.#closeWhenDone();
@@ -199,7 +199,7 @@ export class Relay {
     else this.#offline.take(frame);
   }
 
-  #closeStream(stream: Stream): void {
+  #closeStream(stream: ProxiedStream): void {
     this.#streams.delete(stream.id);
     this.#responses.forget(stream);
     this.#requests.forget(stream);
@@ -208,11 +208,11 @@ export class Relay {
 
   #closeWhenDone(): void {
     if (this.#streams.size > 0) return;
-    if (this.#offline !== undefined && (this.#isOutdated || this.#end.isWanted) && !this.#isTruncated) {
+    if (this.#offline !== undefined && (this.#isOutdated || this.#shutdown.isRequested) && !this.#isTruncated) {
       // Calls that the kubelet makes meanwhile count as not worked on, and are made again elsewhere.
-      this.#link.toKubelet.send(formatGoaway(this.#offline.lastStreamId, ErrorCode.none));
+      this.#context.toKubelet.send(formatGoaway(this.#offline.lastStreamId, ErrorCode.none));
       this.#closeKubelet();
-    } else if (this.#end.isFinal || this.#isTruncated) {
+    } else if (this.#shutdown.isFinal || this.#isTruncated) {
       this.#closeKubelet();
     }
   }
@@ -224,7 +224,7 @@ export class Relay {
   #closeKubelet(): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
-    this.#link.toKubelet.flush();
+    this.#context.toKubelet.flush();
     this.kubelet.end();
     this.kubelet.resume();
     const timer = setTimeout(() => this.kubelet.destroy(), CLOSE_TIMEOUT_MS);
@@ -244,7 +244,7 @@ export class Relay {
   }
 
   #goOffline(): void {
-    this.#offline = new OfflineResponder(this.#link.toKubelet, this.#requests.lastStreamId);
+    this.#offline = new OfflineResponder(this.#context.toKubelet, this.#requests.lastStreamId);
     this.#control.answerOpen();
     this.#takeEarly();
     for (const stream of [...this.#streams.values()]) {
@@ -256,7 +256,7 @@ export class Relay {
   #failKubelet(err: unknown): void {
     this.#report('the kubelet side broke the protocol', err);
     const code = err instanceof ConnectionError ? err.code : ErrorCode.internal;
-    this.#link.toKubelet.send(formatGoaway(this.#requests.lastStreamId, code));
+    this.#context.toKubelet.send(formatGoaway(this.#requests.lastStreamId, code));
     this.#closeKubelet();
   }
 
@@ -281,7 +281,7 @@ export class Relay {
   }
 
   #endTurn(): void {
-    const { toKubelet, toRuntime } = this.#link;
+    const { toKubelet, toRuntime } = this.#context;
     this.#requests.creditKubelet();
     toKubelet.flush();
     toRuntime.flush();

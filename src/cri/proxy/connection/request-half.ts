@@ -1,8 +1,8 @@
 import { formatMessagePrefix, type GrpcMessage } from '../grpc/message';
 import { MessageAssembler } from '../grpc/message-assembler';
 import { allocFrame, Flag, FrameType, payloadLength, readContent, type Frame } from '../http2/frame';
-import type { HeldBytes } from '../memory-budget';
-import { requestIsNotOneMessage, requestIsTooLong, tooMuchHeld, type OwnError } from '../proxy-errors';
+import type { MemoryBudget } from '../memory-budget';
+import { requestIsNotOneMessage, requestIsTooLong, tooMuchHeld, type ProxyError } from '../proxy-errors';
 
 /** A request that is held until it is complete and decided upon. */
 interface Hold {
@@ -25,9 +25,9 @@ export interface RequestLimits {
   /** Longest message of an intercepted call. */
   readonly maxMessageBytes: number;
   /** Request data that are held for a decision or wait to be sent. */
-  readonly held: HeldBytes;
+  readonly held: MemoryBudget;
   /** The memory that open calls cost, messages aside. */
-  readonly open: HeldBytes;
+  readonly open: MemoryBudget;
 }
 
 /** The request of one call. It is held while a hook decides, then sent as far as the runtime's windows allow, or it passes unseen. */
@@ -54,7 +54,7 @@ export class RequestHalf {
 
   /** Reserves memory for the call. False when open calls cost too much already. */
   tryOpen(bytes: number): boolean {
-    if (!this.limits.open.tryTake(bytes)) return false;
+    if (!this.limits.open.tryReserve(bytes)) return false;
     this.#openBytes += bytes;
     return true;
   }
@@ -65,11 +65,11 @@ export class RequestHalf {
   }
 
   /** Keeps a DATA frame of a held request. Returns the error that the request has to be refused with. */
-  hold(frame: Frame): OwnError | undefined {
+  hold(frame: Frame): ProxyError | undefined {
     const hold = this.#hold!;
     const flowBytes = payloadLength(frame);
     if (!this.hasEnded) hold.uncreditedBytes += flowBytes;
-    if (!this.limits.held.tryTake(flowBytes)) return tooMuchHeld;
+    if (!this.limits.held.tryReserve(flowBytes)) return tooMuchHeld;
     this.#heldBytes += flowBytes;
     hold.messages.push(...hold.assembler.push(readAlone(frame)));
     if (hold.tooLongBytes > 0) return requestIsTooLong(hold.tooLongBytes, this.limits.maxMessageBytes);
@@ -82,7 +82,7 @@ export class RequestHalf {
     return assembler.isAtBoundary ? messages[0] : undefined;
   }
 
-  /** What the kubelet has to be credited for DATA that is held; counted as done. */
+  /** Returns what the kubelet has to be credited for DATA that is held, and counts it as done. */
   takeUncredited(): number {
     const bytes = this.#hold?.uncreditedBytes ?? 0;
     if (bytes > 0) this.#hold!.uncreditedBytes = 0;
@@ -129,7 +129,7 @@ export class RequestHalf {
     return this.#outbox?.leftBytes ?? 0;
   }
 
-  /** What the runtime lets us send on this stream; of a request that is not ours the kubelet itself keeps account. */
+  /** Bytes that the runtime lets us send on this stream. The kubelet keeps account of a request that is not ours. */
   windowBytes(initialWindowBytes: number): number {
     return this.isOurs ? initialWindowBytes + this.#creditedBytes - this.#sentBytes : Infinity;
   }
@@ -150,7 +150,7 @@ export class RequestHalf {
   /** All of the outbox was sent, or the call is over. */
   clearOutbox(): void {
     this.#outbox = undefined;
-    this.limits.held.give(this.#heldBytes);
+    this.limits.held.release(this.#heldBytes);
     this.#heldBytes = 0;
   }
 
@@ -163,7 +163,7 @@ export class RequestHalf {
   }
 
   #releaseOpen(): void {
-    this.limits.open.give(this.#openBytes);
+    this.limits.open.release(this.#openBytes);
     this.#openBytes = 0;
   }
 }

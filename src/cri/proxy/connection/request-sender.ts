@@ -5,28 +5,28 @@ import {
   readUInt31,
   type Frame,
 } from '../http2/frame';
-import type { Link } from './connection-context';
-import type { Stream } from './proxied-stream';
+import type { ConnectionContext } from './connection-context';
+import type { ProxiedStream } from './proxied-stream';
 
 /** Sends request DATA that can't simply pass on: as far as the runtime's windows go, the rest when it credits more. */
 export class RequestSender {
-  readonly #waiting = new Set<Stream>();
+  readonly #waiting = new Set<ProxiedStream>();
   #initialWindowBytes = DEFAULT_WINDOW_BYTES;
 
-  constructor(readonly link: Link) {}
+  constructor(readonly context: ConnectionContext) {}
 
   /** Sends what is queued on the stream. */
-  send(stream: Stream): void {
-    const { window, toRuntime } = this.link;
+  send(stream: ProxiedStream): void {
+    const { flow, toRuntime } = this.context;
     const { request } = stream;
     do {
-      const windowBytes = Math.min(window.availableBytes, request.windowBytes(this.#initialWindowBytes));
+      const windowBytes = Math.min(flow.availableBytes, request.windowBytes(this.#initialWindowBytes));
       const bytes = Math.min(request.queuedBytes, DEFAULT_MAX_FRAME_BYTES, windowBytes);
       if (bytes <= 0 && request.queuedBytes > 0) {
         this.#waiting.add(stream);
         return;
       }
-      window.send(bytes);
+      flow.sendOwn(bytes);
       toRuntime.send(request.takeFrame(stream.id, bytes));
     } while (request.queuedBytes > 0);
     request.clearOutbox();
@@ -34,16 +34,16 @@ export class RequestSender {
   }
 
   /** The stream is over; nothing more of it is sent. */
-  forget(stream: Stream): void {
+  forget(stream: ProxiedStream): void {
     this.#waiting.delete(stream);
   }
 
   /** The runtime credits the connection or a stream: for the kubelet, or for what we send ourselves. */
   takeWindowUpdate(frame: Frame): void {
-    const { window, toKubelet, streams } = this.link;
+    const { flow, toKubelet, streams } = this.context;
     const bytes = readUInt31(frame, 0);
     if (frame.streamId === 0) {
-      const forKubelet = window.credit(bytes);
+      const forKubelet = flow.credit(bytes);
       if (forKubelet === bytes) toKubelet.pass(frame);
       else if (forKubelet > 0) toKubelet.send(formatWindowUpdate(0, forKubelet));
       this.#sendWaiting();

@@ -1,11 +1,11 @@
 import { MessageBoundary } from '../grpc/message-boundary';
 import { Flag, FRAME_HEAD_BYTES, FrameType, hasFlag, readContent, type Frame } from '../http2/frame';
-import type { OwnError } from '../proxy-errors';
+import type { ProxyError } from '../proxy-errors';
 
 /** A piece of an answer: frames of the runtime that belong together, or the error that takes the place of the rest. */
-export type ResponsePart = { readonly frames: readonly [Frame, ...Frame[]] } | { readonly error: OwnError };
+export type ResponsePart = { readonly frames: readonly [Frame, ...Frame[]] } | { readonly error: ProxyError };
 
-/** The answer of one call: what of it was passed on, and what waits for a hook. */
+/** The answer of one call: how much was passed on, and the parts that wait for a hook. */
 export class ResponseHalf {
   #hasBegun = false;
   readonly #boundary = new MessageBoundary();
@@ -17,7 +17,7 @@ export class ResponseHalf {
     return this.#hasBegun;
   }
 
-  /** What was passed on does not end inside a message. */
+  /** True when the part that was passed on ends with a whole message. */
   get isAtBoundary(): boolean {
     return this.#boundary.isAtBoundary;
   }

@@ -1,4 +1,4 @@
-import type { OwnError } from '../proxy-errors';
+import type { ProxyError } from '../proxy-errors';
 import { HeaderBlockReader, readBlock } from '../http2/header-block-reader';
 import {
   Flag,
@@ -12,8 +12,8 @@ import {
 } from '../http2/frame';
 import { HpackDecoder } from '../http2/hpack-decoder';
 import type { InterceptedCall } from './intercepted-call';
-import type { Link } from './connection-context';
-import type { Stream } from './proxied-stream';
+import type { ConnectionContext } from './connection-context';
+import type { ProxiedStream } from './proxied-stream';
 import type { ResponsePart } from './response-half';
 
 /**
@@ -26,7 +26,7 @@ export class ResponsePath {
   #toRead: InterceptedCall[] = [];
   #deferredBytes = 0;
 
-  constructor(readonly link: Link) {}
+  constructor(readonly context: ConnectionContext) {}
 
   get isInsideHeaderBlock(): boolean {
     return this.#headers.isOpen;
@@ -50,12 +50,12 @@ export class ResponsePath {
 
   /** Calls above the last stream were not worked on: the kubelet makes them again on its next connection. */
   takeGoaway(frame: Frame): void {
-    this.link.toKubelet.pass(frame);
+    this.context.toKubelet.pass(frame);
     const lastStreamId = readUInt31(frame, 0);
-    for (const stream of [...this.link.streams.values()]) {
+    for (const stream of [...this.context.streams.values()]) {
       if (stream.id <= lastStreamId) continue;
       stream.call?.endUnworked();
-      this.link.closeStream(stream);
+      this.context.closeStream(stream);
     }
   }
 
@@ -66,22 +66,22 @@ export class ResponsePath {
   }
 
   /** The runtime will not answer this call any more; `error` does, once the hooks are through with what came before. */
-  failWith(stream: Stream, error: OwnError): void {
+  failWith(stream: ProxiedStream, error: ProxyError): void {
     this.#take(stream, { error });
   }
 
   /** The call is over: what waits for a hook goes nowhere. */
-  forget(stream: Stream): void {
+  forget(stream: ProxiedStream): void {
     for (const part of this.#countOff(stream.response.takeDeferred())) this.#discard(part);
   }
 
   #receive(streamId: number, part: ResponsePart): void {
-    const stream = this.link.streams.get(streamId);
+    const stream = this.context.streams.get(streamId);
     if (stream === undefined) this.#discard(part);
     else this.#take(stream, part);
   }
 
-  #take(stream: Stream, part: ResponsePart): void {
+  #take(stream: ProxiedStream, part: ResponsePart): void {
     if (stream.response.isDeferring) {
       this.#defer(stream, part);
       return;
@@ -92,17 +92,17 @@ export class ResponsePath {
       return;
     }
     this.#defer(stream, part);
-    hook.then(() => this.#resume(stream)).catch(this.link.failRuntime);
+    hook.then(() => this.#resume(stream)).catch(this.context.failRuntime);
   }
 
   /** The hook has seen the first deferred part: it passes, and the others are taken as if they came now. */
-  #resume(stream: Stream): void {
+  #resume(stream: ProxiedStream): void {
     this.#countOff(stream.response.resume()).forEach((part, position) => {
-      if (!this.link.streams.has(stream.id)) this.#discard(part);
+      if (!this.context.streams.has(stream.id)) this.#discard(part);
       else if (position === 0) this.#deliver(stream, part);
       else this.#take(stream, part);
     });
-    this.link.endTurn();
+    this.context.endTurn();
   }
 
   /** Drops a part for a call that is over for the kubelet. */
@@ -110,10 +110,10 @@ export class ResponsePath {
     if ('error' in part) return;
     const [frame] = part.frames;
     if (frame.type === FrameType.data) this.#creditRuntime(payloadLength(frame));
-    if (frame.type === FrameType.rstStream) this.link.toKubelet.pass(frame);
+    if (frame.type === FrameType.rstStream) this.context.toKubelet.pass(frame);
   }
 
-  #defer(stream: Stream, part: ResponsePart): void {
+  #defer(stream: ProxiedStream, part: ResponsePart): void {
     stream.response.defer(part);
     this.#deferredBytes += countBytes(part);
   }
@@ -124,13 +124,13 @@ export class ResponsePath {
   }
 
   /** Shows a part to the call's hooks. A promise when one of them has to be waited for. */
-  #observe({ call }: Stream, part: ResponsePart): Promise<void> | undefined {
+  #observe({ call }: ProxiedStream, part: ResponsePart): Promise<void> | undefined {
     if (call === undefined || 'error' in part) return undefined;
     const [frame] = part.frames;
     if (frame.type === FrameType.rstStream) return call.endWithReset(readUInt31(frame, 0));
     const isLast = hasFlag(frame, Flag.endStream);
     if (frame.type === FrameType.headers) {
-      // A decoder of its own for each block: the runtime was told not to refer to earlier ones.
+      // A decoder of its own for each block: the runtime must not refer to earlier ones.
       const fields = new HpackDecoder().decode(readBlock(part.frames));
       if (isLast) return call.endWithTrailers(fields);
       call.takeAnswerHeaders(fields);
@@ -142,28 +142,28 @@ export class ResponsePath {
     return hook === undefined ? call.endWithTrailers([]) : hook.then(() => call.endWithTrailers([]));
   }
 
-  #deliver(stream: Stream, part: ResponsePart): void {
+  #deliver(stream: ProxiedStream, part: ResponsePart): void {
     if ('error' in part) {
       this.#answer(stream, part.error);
       return;
     }
     const [first] = part.frames;
     stream.response.notePassed(first);
-    for (const frame of part.frames) this.link.toKubelet.pass(frame);
-    if (first.type === FrameType.rstStream || hasFlag(first, Flag.endStream)) this.link.closeStream(stream);
+    for (const frame of part.frames) this.context.toKubelet.pass(frame);
+    if (first.type === FrameType.rstStream || hasFlag(first, Flag.endStream)) this.context.closeStream(stream);
   }
 
-  #answer(stream: Stream, error: OwnError): void {
-    if (stream.response.isAtBoundary) stream.endWithError(this.link.toKubelet, error);
+  #answer(stream: ProxiedStream, error: ProxyError): void {
+    if (stream.response.isAtBoundary) stream.endWithError(this.context.toKubelet, error);
     else {
-      this.link.truncate();
+      this.context.truncate();
       stream.call?.endByProxy(error);
     }
-    this.link.closeStream(stream);
+    this.context.closeStream(stream);
   }
 
   #creditRuntime(bytes: number): void {
-    if (bytes > 0) this.link.toRuntime.send(formatWindowUpdate(0, bytes));
+    if (bytes > 0) this.context.toRuntime.send(formatWindowUpdate(0, bytes));
   }
 }
 

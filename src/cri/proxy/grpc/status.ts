@@ -1,26 +1,18 @@
+import { StatusCode } from '../../../wire';
+import { ErrorCode } from '../http2/frame';
 import type { HeaderField } from '../http2/hpack-static-table';
 
-/** How a gRPC call ended. */
+/** The end of a gRPC call. */
 export interface GrpcStatus {
   readonly code: number;
   readonly message: string;
 }
 
-/** The codes that the proxy itself uses. */
-export const GrpcCode = {
-  ok: 0,
-  cancelled: 1,
-  unknown: 2,
-  resourceExhausted: 8,
-  internal: 13,
-  unavailable: 14,
-} as const;
-
 /** The status in the header fields that end an answer; a missing or unreadable code is UNKNOWN, as gRPC has it. */
 export function readStatus(fields: readonly HeaderField[]): GrpcStatus {
   const code = findHeader(fields, 'grpc-status');
   return {
-    code: code !== undefined && /^\d{1,9}$/.test(code) ? Number(code) : GrpcCode.unknown,
+    code: code !== undefined && /^\d{1,9}$/.test(code) ? Number(code) : StatusCode.UNKNOWN,
     message: decodeMessage(findHeader(fields, 'grpc-message') ?? ''),
   };
 }
@@ -33,16 +25,16 @@ export function findHeader(fields: readonly HeaderField[], name: string): string
 /** The gRPC code that a client derives from an RST_STREAM code (gRPC over HTTP/2, "Errors"). */
 export function codeOfReset(http2Code: number): number {
   switch (http2Code) {
-    case 7:
-      return GrpcCode.unavailable;
-    case 8:
-      return GrpcCode.cancelled;
-    case 11:
-      return GrpcCode.resourceExhausted;
-    case 12:
-      return 7;
+    case ErrorCode.refusedStream:
+      return StatusCode.UNAVAILABLE;
+    case ErrorCode.cancel:
+      return StatusCode.CANCELLED;
+    case ErrorCode.enhanceYourCalm:
+      return StatusCode.RESOURCE_EXHAUSTED;
+    case ErrorCode.inadequateSecurity:
+      return StatusCode.PERMISSION_DENIED;
     default:
-      return GrpcCode.internal;
+      return StatusCode.INTERNAL;
   }
 }
 

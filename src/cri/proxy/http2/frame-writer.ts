@@ -5,7 +5,7 @@ import type { Frame } from './frame';
  * The writing side of a socket. Neighbouring frames of one buffer are joined to one piece, and all pieces of a turn leave
  * with one system call: this is what makes passing frames on cheap. Nothing leaves before `flush`.
  */
-export class Outlet {
+export class FrameWriter {
   #pieces: Uint8Array[] = [];
   #run: Buffer | undefined;
   #runStart = 0;
@@ -53,7 +53,7 @@ export class Outlet {
     return this.socket?.writableNeedDrain === true;
   }
 
-  /** What was written and the peer has not taken. */
+  /** Bytes that were written and that the peer has not taken. */
   get bufferedBytes(): number {
     return this.socket?.writableLength ?? 0;
   }

@@ -1,4 +1,4 @@
-/** HTTP/2 frames (RFC 9113 §4, §6), as far as a relay has to know them: a head of 9 bytes and a payload. */
+/** HTTP/2 frames (RFC 9113 §4, §6), as far as a proxy has to know them: a head of 9 bytes and a payload. */
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -54,7 +54,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** Whether the frame carries `flag`. */
+/** True when the frame carries `flag`. */
 export function hasFlag(frame: Frame, flag: number): boolean {
   return (frame.flags & flag) !== 0;
 }

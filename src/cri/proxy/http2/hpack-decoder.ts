@@ -126,7 +126,7 @@ export class HpackDecoder {
   }
 }
 
-/** What a field counts, in a header list as in a header table. */
+/** Size that a field counts for, in a header list as in a header table. */
 export function entryBytes([name, value]: HeaderField): number {
   return name.length + value.length + ENTRY_OVERHEAD_BYTES;
 }

@@ -13,7 +13,7 @@ interface Steps {
   readonly next: Int16Array;
   /** The byte that a step completes (no code is shorter than 5 bits, so at most one), -1 = none. */
   readonly emitted: Int16Array;
-  /** Whether a text may end at this node: fewer than 8 bits since the last byte, all ones. */
+  /** True when a text may end at this node: fewer than 8 bits since the last byte, all ones. */
   readonly mayEnd: Uint8Array;
 }
 
