@@ -1,7 +1,7 @@
 import { POLICY_NAMES, POLICY_TABLE, type ChosenPolicy, type PolicyName } from '../model/policies';
 import type { Settings } from '../model/settings';
 import { oncePer } from '../once-per';
-import { annotationOf, quote, type Annotations, type Remark } from './annotation';
+import { annotationOf, quote, type Annotations, type Remark } from './annotations';
 
 /** One family of annotations that choose a policy. */
 interface Family {
