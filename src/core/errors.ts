@@ -35,7 +35,7 @@ export interface ErrorStatus {
   readonly message: string;
 }
 
-/** What the outside may know of an error. Of one that is not ours nothing of its text is told. */
+/** The status that may leave the process. The text of an error that is not ours may not. */
 export function toErrorStatus(error: unknown): ErrorStatus {
   if (error instanceof CpusetdError) return { code: error.code, message: error.message };
   return { code: 'INTERNAL', message: 'internal error; see the log of cpusetd' };

@@ -26,17 +26,17 @@ export const KINDS = Object.fromEntries(
   ),
 ) as Readonly<Record<AssignmentKind, { readonly holds: Hold; readonly placement: Placement }>>;
 
-/** Whether a container so placed has an assignment, rather than a place in the shared pool or none. */
+/** True for a container that has an assignment, rather than a place in the shared pool or none. */
 export function isAssigned({ placement }: Pick<Container, 'placement'>): boolean {
   return placement !== 'shared' && placement !== 'left-alone';
 }
 
-/** Whether two assignments may have CPUs in common: those of containers that share a set of their pod. */
+/** True for two assignments that may have CPUs in common: those of containers that share a set of their pod. */
 export function mayOverlap(a: Assignment, b: Assignment): boolean {
   return a.scope === 'pod' && b.scope === 'pod' && a.podUid === b.podUid && a.kind === b.kind;
 }
 
-/** What is left for the others, as far as it decides where a container runs. */
+/** The shared pool, and what else decides which part of it a container gets. */
 export interface Ground {
   readonly topology: Topology;
   readonly settings: Settings;
@@ -50,7 +50,7 @@ export function cpusOf(ground: Ground, { kind, cpus, nodes }: Assignment): CpuSe
   return cpus.isSubsetOf(online) ? cpus : cpus.intersect(online);
 }
 
-/** What a container that follows these NUMA nodes runs on: the shared CPUs there that are not reserved. */
+/** The CPUs of a container that follows these NUMA nodes: the shared ones there that are not reserved. */
 export function sharedOn({ topology, settings, sharedPool }: Ground, nodes: CpuSet): CpuSet {
   const there = sharedPool.intersect(cpusOfNodes(topology, nodes));
   const rest = there.minus(settings.reserved);
@@ -58,7 +58,7 @@ export function sharedOn({ topology, settings, sharedPool }: Ground, nodes: CpuS
   return rest.isEmpty ? there : rest;
 }
 
-/** Where containers of the shared pool run; one that asked for it without the reserved CPUs, if there are others. */
+/** The CPUs of a container of the shared pool; for one that asked for it without the reserved CPUs, if there are others. */
 export function poolFor(
   { settings, sharedPool }: Ground,
   { avoidsReserved }: Pick<Container, 'avoidsReserved'>,

@@ -8,7 +8,7 @@ export type Hold = 'alone' | 'beside-shared' | 'nodes';
 
 /** All that the rest of the program has to know of a policy. */
 interface PolicyTraits {
-  /** What its assignments take from others; null for a policy that makes none. */
+  /** The effect of its assignments on others; null for a policy that makes none. */
   readonly holds: Hold | null;
   /** The function of `core/policy` that decides on a request. */
   readonly grant: 'nothing' | 'container-cpus' | 'pod-cpus' | 'numa-nodes';

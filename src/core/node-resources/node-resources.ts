@@ -9,14 +9,14 @@ import { keepWholeCores, threadsPerCore, type Unit } from '../topology';
 import { listClaims } from './claims';
 import { withhold } from './withhold';
 
-/** What the node has, zone by zone, as schedulers want to know it. Counts are CPUs or bytes. */
+/** The resources of the node, zone by zone, for schedulers. Counts are CPUs or bytes. */
 export interface NodeResources {
   /** NUMA nodes, those without CPUs and those without memory included, ascending by id. */
   readonly zones: readonly Zone[];
-  /** What really becomes of a request that does not lie in one zone. */
+  /** The policy that a request which does not lie in one zone really meets. */
   readonly topologyPolicy: TopologyManagerPolicy;
   readonly topologyScope: 'container' | 'pod';
-  /** Somebody can be given CPUs here. */
+  /** Some container can be given CPUs here. */
   readonly pins: boolean;
   readonly reserved: CpuSet;
 }

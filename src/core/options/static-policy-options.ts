@@ -54,7 +54,7 @@ export function checkOptionsAreUsed(
   };
 }
 
-/** What speaks against options on this machine, with this topology manager policy: only align-by-socket has such rules. */
+/** Refuses options that this machine or the topology manager policy forbids: only align-by-socket has such rules. */
 export function checkStaticPolicyOptions(
   options: StaticPolicyOptions,
   { topology, topologyManagerPolicy }: { readonly topology: Topology; readonly topologyManagerPolicy: string },

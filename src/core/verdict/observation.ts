@@ -6,7 +6,7 @@ export type Observation =
       readonly kind: 'seen';
       /** `cpuset.cpus`: what was written there last. Empty on v2 where nothing was. */
       readonly cpus: CpuSet;
-      /** Where its processes may run now: `cpuset.cpus.effective`, `cpuset.effective_cpus`. */
+      /** The CPUs that its processes may run on now: `cpuset.cpus.effective`, `cpuset.effective_cpus`. */
       readonly effective: CpuSet;
       /**
        * The CPUs that any cgroup can have: the root's. The kernel takes a CPU out of cpusets before it calls it offline,

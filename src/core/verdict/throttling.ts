@@ -26,7 +26,7 @@ export function wasLifted(view: NodeView, container: Container): boolean {
   return view.assignments.get(keyOf({ podUid, containerName: name }))?.quotaLifted ?? false;
 }
 
-/** Whether the quota is one: -1 is none, and one that was not looked at counts as none. */
+/** True for a quota that limits: -1 does not, and one that was not looked at counts as none. */
 export function isLimit(quota: Quota | undefined): quota is Quota {
   return quota !== undefined && quota.quotaUs >= 0;
 }
