@@ -1,7 +1,7 @@
 import { CpuListError } from '../core/cpuset';
 import type { Assignment, AssignmentKind, KeptRules } from '../core/model/assignment';
 import { KINDS } from '../core/model/kinds';
-import { isPolicyName } from '../core/model/policy-name';
+import { isPolicyName } from '../core/model/policies';
 import { Fields, ShapeError } from './fields';
 
 /** One entry of the document as an assignment, or the reason why it is none. Fields that we don't know are ignored. */
@@ -43,7 +43,7 @@ function toAssignment(fields: Fields): Assignment {
 /** Who follows nodes has these and no CPUs, everyone else CPUs and no nodes. */
 function toSets(fields: Fields, kind: AssignmentKind): Pick<Assignment, 'cpus' | 'nodes'> {
   const cpus = fields.cpuSet('cpus');
-  if (KINDS[kind].holds !== 'nodes') {
+  if (KINDS[kind].claim !== 'numa-nodes') {
     if (cpus.isEmpty) throw new ShapeError('"cpus" is empty');
     return { cpus };
   }

@@ -5,7 +5,7 @@ import { buildTopology, type Topology } from '../../src/core/topology';
 import type { PodInfo } from '../../src/core/model/events';
 import type { PodSpec } from '../../src/core/model/pod-spec';
 import { QUIET_MS } from '../../src/core/verdict/restraint';
-import { POLICY_NAMES } from '../../src/core/model/policy-name';
+import { POLICY_NAMES } from '../../src/core/model/policies';
 import { findBrokenInvariants, findBrokenPromises, findLostCpus, takeMoment } from '../support/invariants';
 import { createRandom, type Random } from '../support/random';
 import { specOf } from '../support/spec-of';

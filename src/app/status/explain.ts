@@ -2,7 +2,7 @@ import type { ContainerStatus, ExplainQuery, Explanation, Status } from '../../a
 import type { AllocationStep } from '../../core/allocation';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
-import type { PolicyName } from '../../core/model/policy-name';
+import { DEFAULT_KIND, type PolicyName } from '../../core/model/policies';
 import type { Refusal } from '../../core/model/refusal';
 import { explainRefusal } from './explain-refusal';
 import { sharedOn } from '../../core/model/kinds';
@@ -88,7 +88,7 @@ export function explainCount(view: NodeView, count: number): Explanation {
 type WhatIf = Extract<Explanation, { kind: 'what-if' }>;
 
 function explainUnder(view: NodeView, count: number, policy: PolicyName): WhatIf {
-  const kind = policy === 'none' ? 'static' : policy;
+  const kind = policy === 'none' ? DEFAULT_KIND : policy;
   const decision = POLICIES[policy](snapshotFor(view, { uid: '' }, '', kind), {
     count,
     podCount: count,

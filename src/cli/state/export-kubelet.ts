@@ -46,7 +46,7 @@ export async function exportKubelet(
   }
   const { assignments } = found.state;
   const exclusive = CpuSet.unionOf(
-    assignments.filter(({ kind }) => KINDS[kind].holds === 'alone').map(({ cpus }) => cpus),
+    assignments.filter(({ kind }) => KINDS[kind].claim === 'exclusive').map(({ cpus }) => cpus),
   );
   const online = demand(() => readOnline(sysfsRoot));
   const strict =

@@ -2,29 +2,29 @@ import { CpuSet } from '../cpuset';
 import { cpusOfNodes, type Topology } from '../topology';
 import type { Assignment, AssignmentKind } from './assignment';
 import type { Container, Placement } from './container';
-import { POLICY_NAMES, POLICY_TABLE, type Hold } from './policies';
+import { POLICY_NAMES, POLICY_TABLE, type CpuClaim } from './policies';
 import type { Settings } from './settings';
 
-export type { Hold };
+export type { CpuClaim };
 
-/** The way to show a container whose assignment holds so. */
-const PLACEMENTS: Readonly<Record<Hold, Placement>> = {
-  alone: 'exclusive',
-  'beside-shared': 'immovable',
-  nodes: 'numa',
+/** The placement of a container by the claim of its assignment. */
+const PLACEMENTS: Readonly<Record<CpuClaim, Placement>> = {
+  exclusive: 'exclusive',
+  'non-exclusive': 'immovable',
+  'numa-nodes': 'numa',
 };
 
 /** The placement of a container that has such an assignment. */
 export function placementOf(kind: AssignmentKind): Placement {
-  return PLACEMENTS[POLICY_TABLE[kind].holds];
+  return PLACEMENTS[POLICY_TABLE[kind].claim];
 }
 
-/** Every kind of assignment, with its hold and its placement. */
+/** Every kind of assignment, with its claim and its placement. */
 export const KINDS = Object.fromEntries(
   POLICY_NAMES.flatMap((name) =>
-    name === 'none' ? [] : [[name, { holds: POLICY_TABLE[name].holds, placement: placementOf(name) }]],
+    name === 'none' ? [] : [[name, { claim: POLICY_TABLE[name].claim, placement: placementOf(name) }]],
   ),
-) as Readonly<Record<AssignmentKind, { readonly holds: Hold; readonly placement: Placement }>>;
+) as Readonly<Record<AssignmentKind, { readonly claim: CpuClaim; readonly placement: Placement }>>;
 
 /** True for a container that has an assignment, rather than a place in the shared pool or none. */
 export function isAssigned({ placement }: Pick<Container, 'placement'>): boolean {
@@ -45,7 +45,7 @@ export interface Ground {
 
 /** The CPUs that an assignment means now. Empty when none of them is online, or nothing is shared on its nodes. */
 export function cpusOf(ground: Ground, { kind, cpus, nodes }: Assignment): CpuSet {
-  if (POLICY_TABLE[kind].holds === 'nodes') return sharedOn(ground, nodes ?? CpuSet.empty);
+  if (POLICY_TABLE[kind].claim === 'numa-nodes') return sharedOn(ground, nodes ?? CpuSet.empty);
   const { online } = ground.topology;
   return cpus.isSubsetOf(online) ? cpus : cpus.intersect(online);
 }

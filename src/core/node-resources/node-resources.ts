@@ -121,7 +121,7 @@ function findUsable(view: NodeView, onlyWholeCores: boolean): CpuSet {
 function listFollowed(view: NodeView): CpuSet[] {
   const sets = new Map<string, CpuSet>();
   for (const { kind, nodes = CpuSet.empty } of view.assignments.values()) {
-    if (KINDS[kind].holds !== 'nodes' || sets.has(nodes.toString())) continue;
+    if (KINDS[kind].claim !== 'numa-nodes' || sets.has(nodes.toString())) continue;
     sets.set(nodes.toString(), sharedOn(view, nodes));
   }
   return [...sets.values()];
@@ -175,7 +175,7 @@ function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {
  * only for CPUs that one container gets alone, and the node's own policy tells of most containers what they get.
  */
 function effectivePolicy({ settings }: NodeView, policy: TopologyManagerPolicy): TopologyManagerPolicy {
-  if (POLICY_TABLE[settings.cpuManagerPolicy].holds !== 'alone') return 'none';
+  if (POLICY_TABLE[settings.cpuManagerPolicy].claim !== 'exclusive') return 'none';
   const isStrict = policy === 'single-numa-node' || policy === 'restricted';
   return isStrict && settings.onInsufficientCpu === 'share' ? 'best-effort' : policy;
 }

@@ -112,7 +112,9 @@ function ownAssignment(view: NodeView, { id, podUid, name }: Container): Assignm
 function reasonOf(view: NodeView, container: Container): string {
   const assignment = isAssigned(container) ? ownAssignment(view, container) : undefined;
   if (!assignment) return 'the shared pool changed';
-  return KINDS[assignment.kind].holds === 'nodes' ? 'what is shared on its NUMA nodes changed' : assignment.because;
+  return KINDS[assignment.kind].claim === 'numa-nodes'
+    ? 'what is shared on its NUMA nodes changed'
+    : assignment.because;
 }
 
 /** The placement that goes with the promise of now: a container may have lost its own CPUs. */

@@ -14,8 +14,8 @@ export interface GrantOptions {
 }
 
 export function grantOptionsOf(kind: AssignmentKind, settings: Settings): GrantOptions {
-  const { holds, takesOptions } = POLICY_TABLE[kind];
-  const leavesPool = holds === 'alone';
+  const { claim, takesOptions } = POLICY_TABLE[kind];
+  const leavesPool = claim === 'exclusive';
   return {
     kind,
     label: leavesPool ? 'exclusive' : 'fixed',

@@ -22,7 +22,7 @@ export function nameKept(
   { withNames = false }: { readonly withNames?: boolean } = {},
 ): string {
   const { awaited } = view.specSource;
-  const isKept = ({ kind, podUid }: Assignment): boolean => podUid !== pod.uid && KINDS[kind].holds !== 'nodes';
+  const isKept = ({ kind, podUid }: Assignment): boolean => podUid !== pod.uid && KINDS[kind].claim !== 'numa-nodes';
   const isAwaited = (uid: string): boolean => awaited.has(uid) && !isInRuntime(view, uid);
   const planned = [...view.holdings.planned].filter((each) => isKept(each) && !isAwaited(each.podUid));
   const left = [...awaited].filter(isAwaited).flatMap((uid) => view.assignmentsOf(uid).filter(isKept));

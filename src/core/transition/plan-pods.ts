@@ -7,7 +7,7 @@ import { findContainerSpec, findSpec, runtimeUidOf } from '../model/find-spec';
 import { KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
 import type { ContainerSpec, PodSpec } from '../model/pod-spec';
-import type { PolicyName } from '../model/policy-name';
+import type { PolicyName } from '../model/policies';
 import { SCHEDULED_POLICIES } from '../policy';
 import { mostDecisions, type Draft } from './draft';
 import { entitledBySpec } from './entitled-by-spec';
@@ -119,7 +119,7 @@ function listWanted(view: NodeView, spec: PodSpec, podUid: string, making?: stri
 
 function wantedOf(view: NodeView, spec: PodSpec, container: ContainerSpec): Wanted | undefined {
   const entitled = entitledBySpec(view.settings, spec, container);
-  return entitled && KINDS[entitled.policy].holds !== 'nodes' ? { spec: container, ...entitled } : undefined;
+  return entitled && KINDS[entitled.policy].claim !== 'numa-nodes' ? { spec: container, ...entitled } : undefined;
 }
 
 /**

@@ -68,5 +68,5 @@ function lacksCpus(view: NodeView, spec: PodSpec, podUid: string, container: Con
   const { policy, count } = entitled;
   const own = view.assignments.get(keyOf({ podUid, containerName: container.name }));
   if (own?.kind !== policy || own.requested < count) return true;
-  return KINDS[policy].holds !== 'nodes' && own.scope === undefined && own.cpus.size < count;
+  return KINDS[policy].claim !== 'numa-nodes' && own.scope === undefined && own.cpus.size < count;
 }

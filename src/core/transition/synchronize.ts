@@ -137,7 +137,7 @@ function adoptAsItIs(draft: Draft, pod: PodInfo, container: ContainerInfo, live:
   const { chosen, request } = entitle(model, pod, container);
   const cpus = live.get(container.id) ?? readList(container.resources.cpus);
   if (request.kind !== 'exclusive' || chosen.policy === 'none' || !cpus) return false;
-  if (KINDS[chosen.policy].holds === 'nodes') return false; // moving costs it nothing
+  if (KINDS[chosen.policy].claim === 'numa-nodes') return false; // moving costs it nothing
   const { scheduled } = readSchedule(model, pod, container, chosen, request.count).found;
   const snapshot = snapshotFor(model, pod, container.name, chosen.policy);
   const { own, idleInPod, podSet, free } = snapshot;
@@ -155,7 +155,7 @@ function adoptAsItIs(draft: Draft, pod: PodInfo, container: ContainerInfo, live:
     because,
     steps: [],
   };
-  if (KINDS[chosen.policy].holds === 'alone' && !isWithinFloors(snapshot, decision)) return false;
+  if (KINDS[chosen.policy].claim === 'exclusive' && !isWithinFloors(snapshot, decision)) return false;
   const assignment = assign(draft, pod, container, { requested: request.count, chosen, decision });
   bind(draft, pod, container, assignment, live);
   draft.note('info', 'restored', { ...namesOf(pod, container), cpus: cpus.toString(), because });

@@ -134,7 +134,7 @@ function judgeStanding(view: NodeView, container: Container): Verdict {
     ? view.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name }))
     : undefined;
   if (isAssigned(container) && !assignment) return { kind: 'unknown', because: 'its assignment is missing' };
-  if ((!assignment || KINDS[assignment.kind].holds === 'nodes') && view.sharedPool.overlaps(view.exclusive)) {
+  if ((!assignment || KINDS[assignment.kind].claim === 'numa-nodes') && view.sharedPool.overlaps(view.exclusive)) {
     return {
       kind: 'violated',
       because: 'no CPU outside the exclusive ones is online: the shared pool overlaps them',
@@ -176,7 +176,7 @@ export function heldBecause(assignment: Assignment, settings: Settings): string 
   }
   const reserved = cpus.intersect(settings.reserved);
   if (!reserved.isEmpty) return `CPUs ${reserved.toString()} are reserved now`;
-  if (KINDS[kind].holds !== 'alone') return undefined; // the options are those of exclusive CPUs
+  if (KINDS[kind].claim !== 'exclusive') return undefined; // the options are those of exclusive CPUs
   const before = rules.options.join(',');
   const today = optionNames(settings.options).join(',');
   if (before !== today) return `given with the policy options ${before || 'none'}, which are ${today || 'none'} now`;

@@ -10,7 +10,7 @@ import {
   type Annotations,
 } from '../../../src/core/annotations';
 import { runtimeUidOf } from '../../../src/core/model/find-spec';
-import { POLICY_NAMES } from '../../../src/core/model/policy-name';
+import { POLICY_NAMES } from '../../../src/core/model/policies';
 
 const RESULT = 'topology.crane.io/topology-result';
 const resultFor = (nodes: readonly (readonly [number, number])[], more = {}): string =>
