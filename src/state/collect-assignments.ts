@@ -1,5 +1,5 @@
 import { keyOf, type Assignment } from '../core/model/assignment';
-import { mayOverlap } from '../core/model/kinds';
+import { mayOverlap } from '../core/model/pool-view';
 import { readAssignment } from './read-assignment';
 
 /** An entry of the document that is not believed. */

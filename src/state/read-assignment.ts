@@ -1,6 +1,6 @@
 import { CpuListError } from '../core/cpuset';
 import type { Assignment, AssignmentKind, KeptRules } from '../core/model/assignment';
-import { KINDS } from '../core/model/kinds';
+import { KINDS } from '../core/model/pool-view';
 import { isPolicyName } from '../core/model/policies';
 import { Fields, ShapeError } from './fields';
 

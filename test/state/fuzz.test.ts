@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { decodeState, encodeState } from '../../src/state';
 import { formatKubeletState, formatKubeletStateV1, parseKubeletState } from '../../src/state/kubelet-checkpoint';
 import { POLICY_NAMES } from '../../src/core/model/policies';
-import { KINDS } from '../../src/core/model/kinds';
+import { KINDS } from '../../src/core/model/pool-view';
 import { readAssignment } from '../../src/state/read-assignment';
 import { VECTORS } from './kubelet-checkpoint/vectors';
 

@@ -1,7 +1,7 @@
 import { CpuSet } from '../../core/cpuset';
 import { sumPodCpus } from '../../core/inference';
 import { runtimeUidOf } from '../../core/model/find-spec';
-import { KINDS } from '../../core/model/kinds';
+import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
 import type { ContainerSpec, PodSpec } from '../../core/model/pod-spec';
 import type { Settings } from '../../core/model/settings';

@@ -1,5 +1,5 @@
 import type { RefusedContainer, ZoneRoom } from '../../admin/model/status';
-import { KINDS } from '../../core/model/kinds';
+import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
 import { DEFAULT_KIND } from '../../core/model/policies';
 import type { Refusal } from '../../core/model/refusal';

@@ -5,7 +5,7 @@ import { CpusetdError } from '../../core/errors';
 import { DEFAULT_KIND, type PolicyName } from '../../core/model/policies';
 import type { Refusal } from '../../core/model/refusal';
 import { explainRefusal } from './explain-refusal';
-import { sharedOn } from '../../core/model/kinds';
+import { sharedCpusOfNodes } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
 import { POLICIES } from '../../core/policy';
 import { nameKept, snapshotFor } from '../../core/transition';
@@ -97,6 +97,6 @@ function explainUnder(view: NodeView, count: number, policy: PolicyName): WhatIf
   const kept = decision.kind === 'refuse' ? nameKept(view, { uid: '' }, { withNames: true }) : '';
   const because = `${decision.because}${kept}`;
   if (decision.kind !== 'pin') return { kind: 'what-if', fits: false, cpus: CpuSet.empty, because, steps: [] };
-  const cpus = decision.nodes ? sharedOn(view, decision.nodes) : decision.cpus;
+  const cpus = decision.nodes ? sharedCpusOfNodes(view, decision.nodes) : decision.cpus;
   return { kind: 'what-if', fits: true, cpus, because, steps: decision.steps };
 }

@@ -2,7 +2,7 @@ import type { MemoryBlock, NodeResources, PodResources, Resources } from '../../
 import { CpuSet } from '../../core/cpuset';
 import { keyOf, type Assignment } from '../../core/model/assignment';
 import type { Container } from '../../core/model/container';
-import { KINDS } from '../../core/model/kinds';
+import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
 
 const NOTHING: Resources = { cpus: CpuSet.empty, memory: [] };

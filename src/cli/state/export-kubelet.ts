@@ -4,7 +4,7 @@ import { demand } from '../../app/demand';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
-import { KINDS } from '../../core/model/kinds';
+import { KINDS } from '../../core/model/pool-view';
 import { readOnline } from '../../host';
 import { inspectState } from '../../state';
 import { formatKubeletState, toKubeletState } from '../../state/kubelet-checkpoint';

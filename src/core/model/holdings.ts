@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import { keyOf, type Assignment, type AssignmentKey } from './assignment';
 import { CpuCounts } from './cpu-counts';
-import { KINDS } from './kinds';
+import { KINDS } from './pool-view';
 
 /** NUMA nodes that somebody follows. */
 export interface FollowedNodes {

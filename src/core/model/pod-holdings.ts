@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { Assignment, AssignmentKind } from './assignment';
 import { CpuCounts } from './cpu-counts';
-import { KINDS, type CpuClaim } from './kinds';
+import { KINDS, type CpuClaim } from './pool-view';
 
 /** The CPUs and nodes that the assignments of one pod hold together. */
 export interface PodHoldingsView {

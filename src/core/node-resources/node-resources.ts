@@ -1,5 +1,5 @@
 import { CpuSet } from '../cpuset';
-import { KINDS, sharedOn } from '../model/kinds';
+import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import { POLICY_TABLE } from '../model/policies';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
@@ -122,7 +122,7 @@ function listFollowed(view: NodeView): CpuSet[] {
   const sets = new Map<string, CpuSet>();
   for (const { kind, nodes = CpuSet.empty } of view.assignments.values()) {
     if (KINDS[kind].claim !== 'numa-nodes' || sets.has(nodes.toString())) continue;
-    sets.set(nodes.toString(), sharedOn(view, nodes));
+    sets.set(nodes.toString(), sharedCpusOfNodes(view, nodes));
   }
   return [...sets.values()];
 }

@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import { keyOf, type Assignment } from '../model/assignment';
 import { samePromise, type Container, type CpuPromise, type PauseRules, type PromisedQuota } from '../model/container';
-import { cpusOf, isAssigned, KINDS, poolFor } from '../model/kinds';
+import { cpusOf, isAssigned, KINDS, sharedPoolFor } from '../model/pool-view';
 import type { Change, NodeView } from '../model/node-model';
 import { podQuotaToRestore } from './plan-quotas';
 
@@ -68,7 +68,7 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
   // cpuset.mems cannot be cleared, so a container that loses its memory nodes gets all of them.
   const confined = container.told !== undefined && !container.told.mems.isEmpty;
   const mems = confined ? memoryNodesOf(view) : CpuSet.empty;
-  return { cpus: poolFor(view, container), mems, ...(quota && { quota }) };
+  return { cpus: sharedPoolFor(view, container), mems, ...(quota && { quota }) };
 }
 
 /**

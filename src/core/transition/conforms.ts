@@ -4,7 +4,7 @@ import { keyOf, type Assignment, type AssignmentKind } from '../model/assignment
 import type { Container } from '../model/container';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { asSpecSays } from '../model/find-spec';
-import { isAssigned, KINDS } from '../model/kinds';
+import { isAssigned, KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import type { Settings } from '../model/settings';
 import { isSpreadAs } from '../policy';

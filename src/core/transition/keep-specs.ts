@@ -1,6 +1,6 @@
 import { choosePolicy, rememberedAnnotations, sayingOf } from '../annotations';
 import { findSpec } from '../model/find-spec';
-import { isAssigned } from '../model/kinds';
+import { isAssigned } from '../model/pool-view';
 import type { Container, Pod } from '../model/container';
 import type { NodeView } from '../model/node-model';
 import type { NodeEvent } from '../model/pod-event';

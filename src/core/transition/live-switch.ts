@@ -2,7 +2,7 @@ import { excludesReserved, sayingOf, type Annotations } from '../annotations';
 import { compareTexts } from '../compare-texts';
 import type { Container } from '../model/container';
 import { findSpec, runtimeUidOf } from '../model/find-spec';
-import { isAssigned } from '../model/kinds';
+import { isAssigned } from '../model/pool-view';
 import { namesIn } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import type { PodSpec } from '../model/pod-spec';

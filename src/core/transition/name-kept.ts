@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { Assignment } from '../model/assignment';
 import type { RuntimeAnswer } from '../model/events';
-import { KINDS } from '../model/kinds';
+import { KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import { plural } from '../plural';
 import { isInRuntime } from './api-has-pod';

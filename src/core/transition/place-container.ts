@@ -4,7 +4,7 @@ import { keyOf } from '../model/assignment';
 import type { Container, CpuPromise, Placement } from '../model/container';
 import type { ContainerInfo, CpuAdjustment, PodInfo, RuntimeAnswer } from '../model/events';
 import { asSpecSays } from '../model/find-spec';
-import { KINDS } from '../model/kinds';
+import { KINDS } from '../model/pool-view';
 import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import { promiseOf } from '../plan/plan-moves';

@@ -4,7 +4,7 @@ import { MAX_SHARES, milliOfShares, type CpuRequest } from '../inference';
 import { cutText, keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { asSpecSays, findContainerSpec, findSpec } from '../model/find-spec';
-import { KINDS, mayOverlap, sharedOn } from '../model/kinds';
+import { KINDS, mayOverlap, sharedCpusOfNodes } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import { DEFAULT_KIND, POLICY_TABLE, type ChosenPolicy } from '../model/policies';
 import type { BytesByNode } from '../model/promised-memory';
@@ -215,7 +215,7 @@ function findFollowers(view: NodeView, own: Assignment | undefined, nodesOfPod: 
   for (const { nodes, followers, requested } of view.holdings.followed) {
     const isOwn = isFollower && nodes.equals(ownNodes);
     if (isOwn && followers === 1) continue;
-    sets.push(sharedOn(view, nodes));
+    sets.push(sharedCpusOfNodes(view, nodes));
     for (const node of nodes) ask(node, (isOwn ? requested - own.requested : requested) / nodes.size);
   }
   if (!view.held.isEmpty) countHeld(view, own, ask);

@@ -4,7 +4,7 @@ import { sharesOfMilli, sumPodCpus } from '../inference';
 import { keyOf, type Assignment } from '../model/assignment';
 import type { ContainerInfo, PodInfo, RefusalCode } from '../model/events';
 import { findContainerSpec, findSpec, runtimeUidOf } from '../model/find-spec';
-import { KINDS } from '../model/kinds';
+import { KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import type { ContainerSpec, PodSpec } from '../model/pod-spec';
 import type { PolicyName } from '../model/policies';

@@ -1,6 +1,6 @@
 import { keyOf, type Assignment } from '../model/assignment';
 import { findContainerSpec, findSpec } from '../model/find-spec';
-import { KINDS } from '../model/kinds';
+import { KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import type { ContainerSpec, PodSpec } from '../model/pod-spec';
 import type { Draft } from './draft';

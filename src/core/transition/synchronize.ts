@@ -8,7 +8,7 @@ import { adoptAsShared, adoptContainer, forgetContainer } from './container-life
 import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import type { Draft } from './draft';
-import { KINDS } from '../model/kinds';
+import { KINDS } from '../model/pool-view';
 import { isSpreadAs, isWithinFloors, type Decision } from '../policy';
 import { describe, withPromise } from './place-container';
 import { assign, entitle, readSchedule, snapshotFor } from './placement';

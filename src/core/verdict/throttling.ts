@@ -1,6 +1,6 @@
 import { keyOf } from '../model/assignment';
 import type { Container } from '../model/container';
-import { isAssigned } from '../model/kinds';
+import { isAssigned } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import type { Observation, Quota } from './observation';
 import { plural } from '../plural';

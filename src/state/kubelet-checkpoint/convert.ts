@@ -1,6 +1,6 @@
 import { CpuSet, parseCpuList } from '../../core/cpuset';
 import { keyOf, type Assignment, type KeptRules } from '../../core/model/assignment';
-import { KINDS } from '../../core/model/kinds';
+import { KINDS } from '../../core/model/pool-view';
 import type { KubeletState } from './state';
 
 /** What the runtime knows of a container in the kubelet's file. */

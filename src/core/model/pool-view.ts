@@ -37,21 +37,21 @@ export function mayOverlap(a: Assignment, b: Assignment): boolean {
 }
 
 /** The shared pool, and what else decides which part of it a container gets. */
-export interface Ground {
+export interface PoolView {
   readonly topology: Topology;
   readonly settings: Settings;
   readonly sharedPool: CpuSet;
 }
 
 /** The CPUs that an assignment means now. Empty when none of them is online, or nothing is shared on its nodes. */
-export function cpusOf(ground: Ground, { kind, cpus, nodes }: Assignment): CpuSet {
-  if (POLICY_TABLE[kind].claim === 'numa-nodes') return sharedOn(ground, nodes ?? CpuSet.empty);
-  const { online } = ground.topology;
+export function cpusOf(view: PoolView, { kind, cpus, nodes }: Assignment): CpuSet {
+  if (POLICY_TABLE[kind].claim === 'numa-nodes') return sharedCpusOfNodes(view, nodes ?? CpuSet.empty);
+  const { online } = view.topology;
   return cpus.isSubsetOf(online) ? cpus : cpus.intersect(online);
 }
 
 /** The CPUs of a container that follows these NUMA nodes: the shared ones there that are not reserved. */
-export function sharedOn({ topology, settings, sharedPool }: Ground, nodes: CpuSet): CpuSet {
+export function sharedCpusOfNodes({ topology, settings, sharedPool }: PoolView, nodes: CpuSet): CpuSet {
   const there = sharedPool.intersect(cpusOfNodes(topology, nodes));
   const rest = there.minus(settings.reserved);
   // Only when CPUs went offline or were reserved later: rather on reserved CPUs of its nodes than elsewhere.
@@ -59,8 +59,8 @@ export function sharedOn({ topology, settings, sharedPool }: Ground, nodes: CpuS
 }
 
 /** The CPUs of a container of the shared pool; for one that asked for it without the reserved CPUs, if there are others. */
-export function poolFor(
-  { settings, sharedPool }: Ground,
+export function sharedPoolFor(
+  { settings, sharedPool }: PoolView,
   { avoidsReserved }: Pick<Container, 'avoidsReserved'>,
 ): CpuSet {
   if (avoidsReserved !== true) return sharedPool;
