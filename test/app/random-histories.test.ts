@@ -4,7 +4,7 @@ import { NO_OPTIONS, type Settings } from '../../src/core/model/settings';
 import { buildTopology, type Topology } from '../../src/core/topology';
 import type { PodInfo } from '../../src/core/model/events';
 import type { PodSpec } from '../../src/core/model/pod-spec';
-import { QUIET_MS } from '../../src/core/verdict/restraint';
+import { QUIET_MS } from '../../src/core/verdict/repair-backoff';
 import { POLICY_NAMES } from '../../src/core/model/policies';
 import { findBrokenInvariants, findBrokenPromises, findLostCpus, takeMoment } from '../support/invariants';
 import { createRandom, type Random } from '../support/random';

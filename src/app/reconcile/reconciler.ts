@@ -17,7 +17,7 @@ import {
 import { judge, type Verdict } from '../../core/verdict/judge';
 import { isOutdated, matterOf } from '../../core/verdict/judgement';
 import type { Observation, Seen } from '../../core/verdict/observation';
-import type { Restraint } from '../../core/verdict/restraint';
+import type { RepairDecision } from '../../core/verdict/repair-backoff';
 import type { Cgroups } from '../../host';
 import type { Alarms } from '../alarms/alarms';
 import type { DriftClues } from './drift-diagnosis';
@@ -240,7 +240,7 @@ export class Reconciler {
   /** One sweep decides on each container once, however often it is asked. */
   private policyOf(nowMs: number, written: boolean): DriftPolicy {
     const { clues, faults } = this.parts;
-    const restraints = new Map<string, Restraint>();
+    const restraints = new Map<string, RepairDecision>();
     return {
       explain: (container, seen) =>
         faults.contain(
