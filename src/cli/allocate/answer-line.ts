@@ -1,4 +1,4 @@
-import { take, threadsPerCore, type TakeRequest, type TakeResult } from '../../core/allocation';
+import { allocate, threadsPerCore, type AllocationRequest, type AllocationResult } from '../../core/allocation';
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import type { StaticPolicyOptions } from '../../core/model/settings';
 import type { Topology } from '../../core/topology';
@@ -56,7 +56,7 @@ function fail(value: unknown, lineNumber: number, error: string): LineAnswer {
 
 function answerAssignment(line: AssignmentLine, topology: Topology, ground: BatchGround): LineAnswer {
   const all = line.available === undefined ? topology.online : parseCpuList(line.available);
-  const result = take(requestOf(line, topology, all.minus(ground.reserved), line.numCPUs, ground));
+  const result = allocate(requestOf(line, topology, all.minus(ground.reserved), line.numCPUs, ground));
   return {
     answered: true,
     answer: { id: line.id, ...(result.ok ? { result: result.cpus } : { error: result.error }), ...reasonOf(result) },
@@ -64,14 +64,14 @@ function answerAssignment(line: AssignmentLine, topology: Topology, ground: Batc
 }
 
 /** The steps that led there, in order. */
-function reasonOf({ steps }: TakeResult): { readonly because?: string } {
+function reasonOf({ steps }: AllocationResult): { readonly because?: string } {
   return steps.length === 0 ? {} : { because: steps.map(({ because }) => because).join('; ') };
 }
 
 function answerSequence(line: SequenceLine, topology: Topology, ground: BatchGround): LineAnswer {
   const { id } = line;
   let free = topology.online.minus(ground.reserved);
-  const reserved = take(requestOf(line, topology, free, line.numReserved, ground));
+  const reserved = allocate(requestOf(line, topology, free, line.numReserved, ground));
   if (!reserved.ok) return { answered: true, answer: { id, error: `numReserved: ${reserved.error}` } };
 
   free = free.minus(reserved.cpus);
@@ -90,7 +90,7 @@ function answerSequence(line: SequenceLine, topology: Topology, ground: BatchGro
       return { freed: holds.toString() };
     }
     if (holds) return misuse(`${step.name} holds CPUs already; free them first`);
-    const result = take(requestOf(line, topology, free, step.numCPUs, ground));
+    const result = allocate(requestOf(line, topology, free, step.numCPUs, ground));
     if (!result.ok) return { error: result.error, ...reasonOf(result) };
     held.set(step.name, result.cpus);
     free = free.minus(result.cpus);
@@ -105,7 +105,7 @@ function requestOf(
   available: CpuSet,
   count: number,
   { options }: BatchGround,
-): TakeRequest {
+): AllocationRequest {
   return {
     topology,
     available,

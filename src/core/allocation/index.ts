@@ -1,5 +1,5 @@
 export { chooseReserved } from './reserved';
 export type { AllocationStep } from './run';
-export { take, takeByOptions } from './take';
-export type { TakeRequest, TakeResult } from './take';
+export { allocate, allocateByOptions } from './allocate';
+export type { AllocationRequest, AllocationResult } from './allocate';
 export { threadsPerCore } from '../topology';
