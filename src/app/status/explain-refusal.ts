@@ -5,7 +5,7 @@ import { DEFAULT_KIND } from '../../core/model/policies';
 import type { Refusal } from '../../core/model/refusal';
 import { POLICIES, SCHEDULED_POLICIES, type Decision } from '../../core/policy';
 import { countFree, nameKept, snapshotFor } from '../../core/transition';
-import { plural } from '../../core/plural';
+import { plural } from '../../core/text';
 
 /** A refusal as it is remembered, beside what the node has now: for whoever wants to know what helps. */
 export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContainer {

@@ -12,7 +12,7 @@ import { showText } from '../../core/show-text';
 import type { Topology } from '../../core/topology';
 import { formatTime } from '../format/table';
 import { describeWhere } from './describe-location';
-import { plural } from '../../core/plural';
+import { plural } from '../../core/text';
 
 /** The answer as people read it. `count` is what was asked for, where a number was. */
 export function formatExplanation(explanation: Explanation, topology: Topology, count: number): string {

@@ -2,7 +2,7 @@ import { CpuSet } from '../../core/cpuset';
 import { formatTable } from '../format/table';
 import { formatMemory } from './draw-map';
 import { PLAIN_MARKS, type MachineView, type Owner } from './machine-view';
-import { plural } from '../../core/plural';
+import { plural } from '../../core/text';
 
 /** What the machine has, in a line, and what the map cannot show. */
 export function summarize({ topology, rest }: MachineView): string {

@@ -2,7 +2,7 @@ import type { CpuSet } from '../cpuset';
 import type { StaticPolicyOptions } from '../model/settings';
 import type { Topology } from '../topology';
 import { allocateByOptions } from './allocate';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 export type ReservedCpus =
   | { readonly ok: true; readonly reserved: CpuSet }

@@ -2,7 +2,7 @@ import type { ContainerInfo, PodInfo } from '../model/events';
 import { oncePer } from '../once-per';
 import type { Topology } from '../topology';
 import { quote, type Annotations, type Remark } from './annotations';
-import { plural } from '../plural';
+import { plural } from '../text';
 import { sum } from '../sum';
 
 /** The number of CPUs that the scheduler gave the whole pod on each NUMA node; ascending by node, none without CPUs. */
