@@ -63,7 +63,7 @@ function isDecisive(name: string): boolean {
 }
 
 /**
- * The same in the form that is kept on disk: for these containers `sayingOf` and `choosePolicy` make the same of it, and the
+ * The same in the form that is kept on disk: for these containers `digestAnnotations` and `choosePolicy` make the same of it, and the
  * scheduler's result is what was read of it.
  */
 export function rememberedAnnotations(annotations: Annotations, containerNames: readonly string[]): Annotations {
@@ -86,7 +86,7 @@ const TOO_LONG_RESULT = ' '.repeat(MAX_RESULT_LENGTH + 1);
  * All that the annotations of a pod say about one of its containers, as one text: equal texts say the same. What is not
  * understood counts as not said, so the text is short whatever the pod's author writes.
  */
-export function sayingOf(annotations: Annotations, containerName: string): string {
+export function digestAnnotations(annotations: Annotations, containerName: string): string {
   const choices = listChoices(annotations, containerName).map(({ annotation, policy }) => `${annotation}=${policy}`);
   const ofPod = resultOf(annotations) || excludesReserved(annotations) ? sayingOfPod(annotations) : '';
   return choices.length === 0 ? ofPod : [...choices, ...(ofPod === '' ? [] : [ofPod])].join(' ');

@@ -1,4 +1,4 @@
-import { excludesReserved, sayingOf } from '../annotations';
+import { excludesReserved, digestAnnotations } from '../annotations';
 import type { CpuRequest } from '../inference';
 import { keyOf } from '../model/assignment';
 import type { Container, CpuPromise, Placement } from '../model/container';
@@ -117,7 +117,7 @@ interface Standing {
 
 /** The container as it is decided, ready to be put into the model. */
 export function describe(pod: PodInfo, container: ContainerInfo, standing: Standing): Container {
-  const saying = sayingOf(pod.annotations, container.name);
+  const saying = digestAnnotations(pod.annotations, container.name);
   return {
     id: container.id,
     sandboxId: pod.sandboxId,

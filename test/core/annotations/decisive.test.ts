@@ -6,7 +6,7 @@ import {
   excludesReserved,
   rememberedAnnotations,
   resultOf,
-  sayingOf,
+  digestAnnotations,
   type Annotations,
 } from '../../../src/core/annotations';
 import { runtimeUidOf } from '../../../src/core/model/find-spec';
@@ -64,7 +64,7 @@ function meaningOf(annotations: Annotations, container: string) {
   return {
     chosen,
     ignored: remarks.map(({ annotation }) => annotation),
-    saying: sayingOf(annotations, container),
+    saying: digestAnnotations(annotations, container),
     avoids: excludesReserved(annotations),
   };
 }
