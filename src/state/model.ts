@@ -5,7 +5,7 @@ import { oncePer } from '../core/once-per';
 import { migrate } from './migrations';
 import { collectAssignments, type RejectedEntry } from './collect-assignments';
 import { readPodSpec } from './read-pod-spec';
-import { plural } from '../core/plural';
+import { plural } from '../core/text';
 
 /**
  * The version of the document that this code writes. A change of what is in it takes a new number and a migration, unless older

@@ -249,7 +249,7 @@ export class Reconciler {
           container.id,
         ) ?? { cause: 'unknown-writer', because: 'looking for the cause failed' },
       restrain: ({ id, promise }) => {
-        const restraint = restraints.get(id) ?? this.repairs.restrain(id, { promise: promise!, nowMs, written });
+        const restraint = restraints.get(id) ?? this.repairs.decideRepair(id, { promise: promise!, nowMs, written });
         restraints.set(id, restraint);
         return restraint;
       },

@@ -1,7 +1,7 @@
-import { allocate, threadsPerCore, type AllocationRequest, type AllocationResult } from '../../core/allocation';
+import { allocate, type AllocationRequest, type AllocationResult } from '../../core/allocation';
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import type { StaticPolicyOptions } from '../../core/model/settings';
-import type { Topology } from '../../core/topology';
+import { threadsPerCore, type Topology } from '../../core/topology';
 import { explainFault, parseBatchLine, type AssignmentLine, type BatchLine, type SequenceLine } from './schema';
 
 /** `answered` is false where the line could not be understood; a refused allocation is an answer. */

@@ -2,4 +2,3 @@ export { chooseReserved } from './reserved';
 export type { AllocationStep } from './run';
 export { allocate, allocateByOptions } from './allocate';
 export type { AllocationRequest, AllocationResult } from './allocate';
-export { threadsPerCore } from '../topology';

@@ -1,6 +1,6 @@
 import type { CpuSet } from '../cpuset';
 import type { TopologyManagerOptions, TopologyManagerPolicy } from '../model/settings';
-import { plural } from '../plural';
+import { plural } from '../text';
 import type { Topology } from '../topology';
 import {
   collectHints,

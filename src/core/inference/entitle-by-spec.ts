@@ -3,7 +3,7 @@ import type { ContainerSpec, PodSpec } from '../model/pod-spec';
 import { DEFAULT_PERIOD_US, MIN_SHARES, quotaUsOfMilli, sharesOfMilli } from './cri-numbers';
 import { shared, type CpuRequest } from './infer-cpu-request';
 import { exclusiveCpusOf } from './pod-cpus';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 /**
  * True for a creation message that carries the numbers that the kubelet makes of this spec. It does not while a resize is on its

@@ -2,7 +2,7 @@ import type { ContainerInfo, CpuResources, PodInfo } from '../model/events';
 import { parseCgroupParent } from './cgroup-parent';
 import { MAX_SHARES, MIN_SHARES, milliOfShares, wholeCpusOfQuota, wholeCpusOfShares } from './cri-numbers';
 import { qosOfOomScore, type QosClass } from './qos';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 /** The CPUs that a container is entitled to, as far as its creation request tells. `because` is written for the operator. */
 export type CpuRequest =

@@ -3,7 +3,7 @@ import { parseCgroupParent } from './cgroup-parent';
 import { MAX_SHARES, MIN_SHARES, milliOfShares, wholeCpusOfQuota, wholeCpusOfShares } from './cri-numbers';
 import { inferCpuRequest, shared, type CpuRequest } from './infer-cpu-request';
 import { qosOfOomScore } from './qos';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 /**
  * Infers the targets of Crane's policies: a container whose CPU request is its limit, and a whole number, whatever the

@@ -1,5 +1,5 @@
 import { excludesReserved, digestAnnotations, type Annotations } from '../annotations';
-import { compareTexts } from '../compare-texts';
+import { compareTexts } from '../text';
 import type { Container } from '../model/container';
 import { findSpec, runtimeUidOf } from '../model/find-spec';
 import { isAssigned } from '../model/pool-view';

@@ -3,7 +3,7 @@ import type { Assignment } from '../model/assignment';
 import type { RuntimeAnswer } from '../model/events';
 import { KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
-import { plural } from '../plural';
+import { plural } from '../text';
 import { isInRuntime } from './api-has-pod';
 
 /** Names of pods in a text for the operator, and the characters of each. */

@@ -1,4 +1,4 @@
-import { compareTexts } from '../compare-texts';
+import { compareTexts } from '../text';
 import { CpuSet } from '../cpuset';
 import { sharesOfMilli, sumPodCpus } from '../inference';
 import { keyOf, type Assignment } from '../model/assignment';

@@ -9,7 +9,7 @@ import { hasCgroup } from '../plan/plan-moves';
 import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
 import type { Observation, Quota, Seen, UnreadQuota } from './observation';
 import { describeQuota, isLimit, wasLifted } from './throttling';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 /**
  * The outcome of comparing promise and observation:

@@ -1,24 +1,24 @@
 import { samePromise, type CpuPromise } from '../model/container';
 
-/** So many repairs of one promise are made at once; from then on each waits. */
+/** The number of repairs of one promise that are made at once; from then on each waits. */
 export const IMMEDIATE_REPAIRS = 5;
-/** After so many someone else wants this cpuset more than we do: no more repairs, an alarm instead. */
+/** The number of repairs after which there are no more, but an alarm: someone else wants this cpuset. */
 export const MAX_REPAIRS = 8;
 /** The first wait; it doubles with each repair. */
 export const BASE_BACKOFF_MS = 1_000;
 export const MAX_BACKOFF_MS = 30_000;
-/** Nobody interfered for so long: the quarrel is over. Longer than the longest wait. */
+/** After so long without another writer the count begins anew. Longer than the longest wait. */
 export const QUIET_MS = 60_000;
 
-/** How it went with one container's promise so far. Kept as long as the container runs. */
+/** The repairs of one container's promise so far. Kept as long as the container runs. */
 export interface RepairHistory {
   readonly promise: CpuPromise;
   readonly repairs: number;
   readonly repairedAtMs: number;
-  /** When someone was last seen to interfere. */
+  /** The last time that another writer was seen. */
   readonly lastDriftAtMs: number;
   readonly phase: 'repaired' | 'waiting' | 'stopped';
-  /** The kernel refused the last repair: nobody to quarrel with, but no reason to try all the time. */
+  /** The kernel refused the last repair: no other writer, but no reason to try all the time. */
   readonly refused: boolean;
 }
 
@@ -35,9 +35,9 @@ export type RepairDecision =
   | { readonly action: 'stop'; readonly history: RepairHistory };
 
 /**
- * Whether to repair a drift now. The first few repairs are made at once; then each waits twice as long as the one
- * before; then they stop, until nobody has written for a while or the promise is another one. So whoever fights over a
- * cpuset costs a bounded number of writes, and whoever was merely clumsy is put right within milliseconds. Pure: time
+ * Decides on the repair of a drift. The first few repairs are made at once; then each waits twice as long as the one
+ * before; then they stop, until nobody has written for a while or the promise is another one. So a fight over a cpuset
+ * costs a bounded number of writes, and a single mistake is put right within milliseconds. Pure: time
  * is a parameter.
  */
 export function decideRepair(

@@ -3,7 +3,7 @@ import type { Container } from '../model/container';
 import { isAssigned } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import type { Observation, Quota } from './observation';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 /** Whose CFS quota holds a container back that owns its CPUs. */
 export type Throttle = 'container' | 'pod';
