@@ -2,7 +2,7 @@
 // Run from the project's root: node bench/run.mjs allocation [repeats]. Median per case; each answer is checked as well.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { take, type TakeRequest } from '../src/core/allocation';
+import { allocate, type AllocationRequest } from '../src/core/allocation';
 import { CpuSet, parseCpuList } from '../src/core/cpuset';
 import { buildTopology, type Topology } from '../src/core/topology';
 
@@ -27,8 +27,8 @@ interface Case {
   readonly topology: string;
   readonly available: string;
   readonly numCPUs: number;
-  readonly algorithm: TakeRequest['algorithm'];
-  readonly strategy: TakeRequest['strategy'];
+  readonly algorithm: AllocationRequest['algorithm'];
+  readonly strategy: AllocationRequest['strategy'];
   readonly preferAlignByUncoreCache?: boolean;
   readonly cpuGroupSize?: number;
   readonly result?: string;
@@ -57,7 +57,7 @@ function loadMachines(): Map<string, Topology> {
   );
 }
 
-function requestOf(each: Case, machines: ReadonlyMap<string, Topology>): TakeRequest {
+function requestOf(each: Case, machines: ReadonlyMap<string, Topology>): AllocationRequest {
   return {
     topology: machines.get(each.topology)!,
     available: parseCpuList(each.available),
@@ -75,12 +75,12 @@ function algorithmOf({ algorithm, strategy, preferAlignByUncoreCache }: Case): s
   return preferAlignByUncoreCache === true ? 'uncore' : 'packed';
 }
 
-function medianNs(request: TakeRequest): number {
-  for (let i = 0; i < WARM_UP; i++) take(request);
+function medianNs(request: AllocationRequest): number {
+  for (let i = 0; i < WARM_UP; i++) allocate(request);
   const times: number[] = [];
   for (let i = 0; i < REPEATS; i++) {
     const start = process.hrtime.bigint();
-    take(request);
+    allocate(request);
     times.push(Number(process.hrtime.bigint() - start));
   }
   return times.sort((a, b) => a - b)[Math.floor(times.length / 2)]!;
@@ -89,7 +89,7 @@ function medianNs(request: TakeRequest): number {
 const machines = loadMachines();
 const rows = (readLines('bench.jsonl') as Case[]).map((each) => {
   const request = requestOf(each, machines);
-  const result = take(request);
+  const result = allocate(request);
   if ((result.ok ? result.cpus.toString() : result.error) !== (each.error ?? each.result)) {
     throw new Error(`${each.id}: another answer than expected`);
   }
@@ -127,7 +127,7 @@ const worn: { us: number; ended: boolean }[] = [];
 for (let seed = 0; seed < 100; seed++) {
   const { topology, available } = wornMachine(seed);
   for (const part of [0.1, 0.3, 0.5, 0.7, 0.9]) {
-    const request: TakeRequest = {
+    const request: AllocationRequest = {
       topology,
       available,
       count: Math.max(1, Math.floor(available.size * part)),
@@ -137,7 +137,7 @@ for (let seed = 0; seed < 100; seed++) {
       cpuGroupSize: 1,
     };
     const cpuBefore = process.cpuUsage();
-    const { steps } = take(request);
+    const { steps } = allocate(request);
     const { user, system } = process.cpuUsage(cpuBefore);
     worn.push({ us: user + system, ended: steps.some(({ because }) => because.includes('ended by its bound')) });
   }

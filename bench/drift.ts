@@ -13,7 +13,7 @@ import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { FREE_REPAIRS } from '../src/core/verdict/restraint';
+import { IMMEDIATE_REPAIRS } from '../src/core/verdict/repair-backoff';
 import { cpusetDirOf, poll, type RunningContainer, startDaemon, startRuntime, type Suite } from '../test/e2e/rig';
 
 const { values, positionals } = parseArgs({ options: { quick: { type: 'boolean' } }, allowPositionals: true });
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
     const repairsMs: number[] = [];
     const bareMs: number[] = [];
     try {
-      for (let round = 0; round < FREE_REPAIRS; round++) {
+      for (let round = 0; round < IMMEDIATE_REPAIRS; round++) {
         for (const container of containers) {
           bareMs.push(await timeRepair(bystander.file, promised));
           repairsMs.push(await timeRepair(`${cpusetDirOf(container.cgroupPath)}/cpuset.cpus`, promised));

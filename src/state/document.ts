@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Assignment } from '../core/model/assignment';
 import type { PodSpec } from '../core/model/pod-spec';
-import { plural } from '../core/plural';
+import { plural } from '../core/text';
 import { collectAssignments, readPodSpec, type RejectedEntry } from './read-entries';
 
 /**

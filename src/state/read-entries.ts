@@ -1,8 +1,8 @@
 import { CpuListError } from '../core/cpuset';
 import { keyOf, type Assignment, type AssignmentKind, type KeptRules } from '../core/model/assignment';
-import { KINDS, mayOverlap } from '../core/model/kinds';
+import { KINDS, mayOverlap } from '../core/model/pool-view';
 import type { ContainerSpec, PodSpec, SpecResources } from '../core/model/pod-spec';
-import { isPolicyName } from '../core/model/policy-name';
+import { isPolicyName } from '../core/model/policies';
 import { Fields, ShapeError } from './fields';
 
 /** An entry of the document that is not used. */
@@ -98,7 +98,7 @@ function toAssignment(fields: Fields): Assignment {
 /** A kind that follows nodes has nodes and no CPUs; every other kind has CPUs and no nodes. */
 function toSets(fields: Fields, kind: AssignmentKind): Pick<Assignment, 'cpus' | 'nodes'> {
   const cpus = fields.cpuSet('cpus');
-  if (KINDS[kind].holds !== 'nodes') {
+  if (KINDS[kind].claim !== 'numa-nodes') {
     if (cpus.isEmpty) throw new ShapeError('"cpus" is empty');
     return { cpus };
   }

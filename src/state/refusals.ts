@@ -1,5 +1,5 @@
 import type { RefusalCode } from '../core/model/events';
-import { isPolicyName } from '../core/model/policy-name';
+import { isPolicyName } from '../core/model/policies';
 import { keyOfRefusal, type FreeInZone, type Refusal } from '../core/model/refusal';
 import { Fields, ShapeError } from './fields';
 

@@ -1,6 +1,6 @@
 import { CpuSet } from '../../src/core/cpuset';
 import type { PodInfo } from '../../src/core/model/events';
-import { POLICY_NAMES } from '../../src/core/model/policy-name';
+import { POLICY_NAMES } from '../../src/core/model/policies';
 import { NO_OPTIONS, type Settings } from '../../src/core/model/settings';
 import { buildTopology } from '../../src/core/topology';
 import { findBrokenInvariants } from '../support/invariants';

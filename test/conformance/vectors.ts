@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { take, type TakeRequest, type TakeResult } from '../../src/core/allocation';
+import { allocate, type AllocationRequest, type AllocationResult } from '../../src/core/allocation';
 import type { CpuSet } from '../../src/core/cpuset';
 import type { Topology } from '../../src/core/topology';
 import { machineOf, type CpuRow } from './scenarios/scenario';
@@ -8,8 +8,8 @@ import { machineOf, type CpuRow } from './scenarios/scenario';
 /** How CPUs are chosen, as the vectors say it. */
 export interface Rules {
   readonly topology: string;
-  readonly algorithm: TakeRequest['algorithm'];
-  readonly strategy: TakeRequest['strategy'];
+  readonly algorithm: AllocationRequest['algorithm'];
+  readonly strategy: AllocationRequest['strategy'];
   readonly preferAlignByUncoreCache?: boolean;
   readonly cpuGroupSize?: number;
 }
@@ -58,8 +58,8 @@ export function loadMachines(): ReadonlyMap<string, Topology> {
   return new Map(lines.map(({ name, cpus }) => [name, machineOf(cpus)]));
 }
 
-export function takeBy(rules: Rules, topology: Topology, available: CpuSet, count: number): TakeResult {
-  return take({
+export function takeBy(rules: Rules, topology: Topology, available: CpuSet, count: number): AllocationResult {
+  return allocate({
     topology,
     available,
     count,
@@ -71,7 +71,7 @@ export function takeBy(rules: Rules, topology: Topology, available: CpuSet, coun
 }
 
 /** The CPUs, or the text of the error. */
-export function show(result: TakeResult): string {
+export function show(result: AllocationResult): string {
   return result.ok ? result.cpus.toString() : result.error;
 }
 

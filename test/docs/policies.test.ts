@@ -1,4 +1,4 @@
-import { chooseReserved, takeByOptions } from '../../src/core/allocation';
+import { chooseReserved, allocateByOptions } from '../../src/core/allocation';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import { inferCpuRequest } from '../../src/core/inference';
 import type { CpuResources } from '../../src/core/model/events';
@@ -198,7 +198,7 @@ test('where restricted and single-numa-node are said to do as best-effort does, 
 test('what the page says of the kubelet and idle CPUs is what its rule gives: they may be taken, and are not preferred', () => {
   const { topology } = MACHINES['two-sockets'];
   const candidates = topology.online.minus(parseCpuList('0')); // 0 is reserved; 8, of the exited container, is among them
-  const chosen = takeByOptions(topology, NO_OPTIONS, candidates, 2);
+  const chosen = allocateByOptions(topology, NO_OPTIONS, candidates, 2);
   expect(chosen).toMatchObject({ ok: true });
   expect(chosen.ok && chosen.cpus.toString()).toBe('1,9');
   expect(page.replace(/\s+/g, ' ')).toContain('gives it `1,9` and keeps 8 blocked');

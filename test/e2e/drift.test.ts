@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import { promisify } from 'node:util';
-import { MAX_REPAIRS } from '../../src/core/verdict/restraint';
+import { MAX_REPAIRS } from '../../src/core/verdict/repair-backoff';
 import { formatKubeletState } from '../../src/state/kubelet-checkpoint';
 import {
   bundle,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseCpuList } from '../../src/core/cpuset';
-import { FREE_REPAIRS } from '../../src/core/verdict/restraint';
+import { IMMEDIATE_REPAIRS } from '../../src/core/verdict/repair-backoff';
 import { poll, printMaskThenSleep, type RunningContainer, type RunningPod, type Runtime } from '../e2e/rig';
 import type { Random } from '../support/random';
 
@@ -16,7 +16,7 @@ interface Live {
 }
 
 /** Who is clumsy, not who fights: that is refused a repair after a while, which is proven elsewhere. */
-const MAX_TAMPERING = FREE_REPAIRS;
+const MAX_TAMPERING = IMMEDIATE_REPAIRS;
 
 /** Pods that come and go, somebody who tampers, and an observer who asks nobody but the kernel. */
 export class Churn {

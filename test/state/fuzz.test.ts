@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { decodeState, encodeState } from '../../src/state';
 import { formatKubeletState, formatKubeletStateV1, parseKubeletState } from '../../src/state/kubelet-checkpoint';
-import { POLICY_NAMES } from '../../src/core/model/policy-name';
-import { KINDS } from '../../src/core/model/kinds';
+import { POLICY_NAMES } from '../../src/core/model/policies';
+import { KINDS } from '../../src/core/model/pool-view';
 import { readAssignment } from '../../src/state/read-entries';
 import { VECTORS } from './kubelet-checkpoint/vectors';
 

@@ -1,7 +1,7 @@
 import { CpuSet } from '../../core/cpuset';
 import { sumPodCpus } from '../../core/inference';
 import { runtimeUidOf } from '../../core/model/find-spec';
-import { KINDS } from '../../core/model/kinds';
+import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
 import type { ContainerSpec, PodSpec } from '../../core/model/pod-spec';
 import type { Settings } from '../../core/model/settings';
@@ -72,7 +72,9 @@ const entitledOf = oncePer((settings: Settings) =>
       const { name, kind, ended, requestMilliCpu = 0 } = container;
       if (requestMilliCpu === 0 || requestMilliCpu % 1000 !== 0) return []; // by no policy; most containers are told here
       const entitled = entitledBySpec(settings, spec, container);
-      return entitled && KINDS[entitled.policy].holds !== 'nodes' ? [{ name, kind, ended, count: entitled.count }] : [];
+      return entitled && KINDS[entitled.policy].claim !== 'numa-nodes'
+        ? [{ name, kind, ended, count: entitled.count }]
+        : [];
     }),
   ),
 );

@@ -4,8 +4,14 @@ import type { Container } from '../../core/model/container';
 import type { ContainerInfo } from '../../core/model/events';
 import { hasCgroup } from '../../core/plan/plan-moves';
 import type { LiveCpusets } from '../../core/transition';
-import type { Observation, Quota, Seen, ThreadSample, UnreadQuota } from '../../core/verdict/observation';
-import { sampleThreads } from '../../core/verdict/sample-threads';
+import {
+  sampleThreads,
+  type Observation,
+  type Quota,
+  type Seen,
+  type ThreadSample,
+  type UnreadQuota,
+} from '../../core/verdict/observation';
 import { cgroupPathOf, type Cgroups, type QuotaReading } from '../../host';
 import { messageOf, type Faults } from '../alarms/faults';
 import { podCgroupOf } from './pod-cgroup';

@@ -1,4 +1,4 @@
-import { POLICY_NAMES } from '../../core/model/policy-name';
+import { POLICY_NAMES } from '../../core/model/policies';
 import { cpuList, cpuQuantity, keyValues, podPolicies } from './types/cpu-types';
 import { kubeconfigSource, kubeletConfigSource } from './types/kube-types';
 import { absolutePath, durationMs, hostPort, listenSocket, socketPath } from './types/system-types';

@@ -5,7 +5,7 @@ import { parseYaml } from './parse-yaml';
 import { listOffered, nameOf } from './options';
 import type { Setting, Source } from './setting';
 import { excerpt } from './types/value-type';
-import { plural } from '../../core/plural';
+import { plural } from '../../core/text';
 
 const MAX_BYTES = 64 * 1024;
 /** So many faults of one file are told. A file that is no YAML at all has one at every character. */

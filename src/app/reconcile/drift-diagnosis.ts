@@ -3,8 +3,7 @@ import { posix } from 'node:path';
 import type { CpuSet } from '../../core/cpuset';
 import type { Container } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-model';
-import { explainDrift, type LikelyCause } from '../../core/verdict/drift-cause';
-import { KNOWN_MANAGERS } from '../../core/verdict/known-managers';
+import { explainDrift, KNOWN_MANAGERS, type LikelyCause } from '../../core/verdict/drift-cause';
 import type { Seen } from '../../core/verdict/observation';
 import { cgroupPathOf, listProcessNames, type Cgroups } from '../../host';
 

@@ -17,7 +17,7 @@ import {
 import { judge, type Verdict } from '../../core/verdict/judge';
 import { isOutdated, matterOf } from '../../core/verdict/judgement';
 import type { Observation, Seen } from '../../core/verdict/observation';
-import type { Restraint } from '../../core/verdict/restraint';
+import type { RepairDecision } from '../../core/verdict/repair-backoff';
 import type { Cgroups } from '../../host';
 import type { Alarms } from '../alarms/alarms';
 import type { DriftClues } from './drift-diagnosis';
@@ -240,7 +240,7 @@ export class Reconciler {
   /** One sweep decides on each container once, however often it is asked. */
   private policyOf(nowMs: number, written: boolean): DriftPolicy {
     const { clues, faults } = this.parts;
-    const restraints = new Map<string, Restraint>();
+    const restraints = new Map<string, RepairDecision>();
     return {
       explain: (container, seen) =>
         faults.contain(
@@ -249,7 +249,7 @@ export class Reconciler {
           container.id,
         ) ?? { cause: 'unknown-writer', because: 'looking for the cause failed' },
       restrain: ({ id, promise }) => {
-        const restraint = restraints.get(id) ?? this.repairs.restrain(id, { promise: promise!, nowMs, written });
+        const restraint = restraints.get(id) ?? this.repairs.decideRepair(id, { promise: promise!, nowMs, written });
         restraints.set(id, restraint);
         return restraint;
       },

@@ -1,40 +1,40 @@
 import type { Container, CpuPromise } from '../../core/model/container';
-import { restrain, type Quarrel, type Restraint } from '../../core/verdict/restraint';
+import { decideRepair, type RepairHistory, type RepairDecision } from '../../core/verdict/repair-backoff';
 
 /** How the repairs of each container went, so that they never become a fight. */
 export class RepairBook {
-  private readonly quarrels = new Map<string, Quarrel>();
+  private readonly histories = new Map<string, RepairHistory>();
   private readonly dueAtMs = new Map<string, number>();
 
   /** Decides on one more repair and remembers it. */
-  restrain(
+  decideRepair(
     containerId: string,
     at: { readonly promise: CpuPromise; readonly nowMs: number; readonly written: boolean },
-  ): Restraint {
-    const restraint = restrain(this.quarrels.get(containerId), at);
-    this.quarrels.set(containerId, restraint.quarrel);
-    if (restraint.action === 'wait') this.dueAtMs.set(containerId, restraint.untilMs);
+  ): RepairDecision {
+    const decision = decideRepair(this.histories.get(containerId), at);
+    this.histories.set(containerId, decision.history);
+    if (decision.action === 'wait') this.dueAtMs.set(containerId, decision.untilMs);
     else this.dueAtMs.delete(containerId);
-    return restraint;
+    return decision;
   }
 
   /** The kernel refused the repair. */
   noteRefusal(containerId: string): void {
-    const quarrel = this.quarrels.get(containerId);
-    if (quarrel) this.quarrels.set(containerId, { ...quarrel, refused: true });
+    const history = this.histories.get(containerId);
+    if (history) this.histories.set(containerId, { ...history, refused: true });
   }
 
   /** The kernel has what was promised, whoever put it right. */
   settle(containerId: string, nowMs: number): void {
-    const quarrel = this.quarrels.get(containerId);
+    const history = this.histories.get(containerId);
     this.dueAtMs.delete(containerId);
-    if (quarrel && quarrel.phase !== 'repaired')
-      this.quarrels.set(containerId, { ...quarrel, phase: 'repaired', repairedAtMs: nowMs });
+    if (history && history.phase !== 'repaired')
+      this.histories.set(containerId, { ...history, phase: 'repaired', repairedAtMs: nowMs });
   }
 
   /** How often the present promise was repaired shortly before. */
   repairsOf(containerId: string): number {
-    return this.quarrels.get(containerId)?.repairs ?? 0;
+    return this.histories.get(containerId)?.repairs ?? 0;
   }
 
   /** Containers whose wait is over; each is told once. */
@@ -51,7 +51,7 @@ export class RepairBook {
 
   /** Forgets containers that are gone. */
   keepOnly(containers: ReadonlyMap<string, Container>): void {
-    for (const id of this.quarrels.keys()) if (!containers.has(id)) this.quarrels.delete(id);
+    for (const id of this.histories.keys()) if (!containers.has(id)) this.histories.delete(id);
     for (const id of this.dueAtMs.keys()) if (!containers.has(id)) this.dueAtMs.delete(id);
   }
 }

@@ -1,10 +1,11 @@
 import type { RefusedContainer, ZoneRoom } from '../../admin/model/explanation';
-import { KINDS } from '../../core/model/kinds';
+import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
+import { DEFAULT_KIND } from '../../core/model/policies';
 import type { Refusal } from '../../core/model/refusal';
 import { POLICIES, SCHEDULED_POLICIES, type Decision } from '../../core/policy';
 import { countFree, nameKept, snapshotFor } from '../../core/transition';
-import { plural } from '../../core/plural';
+import { plural } from '../../core/text';
 
 /** A refusal as it is remembered, beside what the node has now: for whoever wants to know what helps. */
 export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContainer {
@@ -26,7 +27,7 @@ export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContain
 /** The decision of the policy now; undefined where that hangs on more than is remembered, such as the scheduler's choice. */
 function decideNow(view: NodeView, { podUid, containerName, policy, requested }: Refusal): Decision | undefined {
   if (requested === 0 || SCHEDULED_POLICIES.has(policy)) return undefined;
-  const snapshot = snapshotFor(view, { uid: podUid }, containerName, 'static');
+  const snapshot = snapshotFor(view, { uid: podUid }, containerName, DEFAULT_KIND);
   return POLICIES[policy](snapshot, { count: requested, podCount: requested, memoryBytes: 0 });
 }
 
@@ -39,7 +40,7 @@ function describeNow(view: NodeView, { requested, podUid: uid }: Refusal, decisi
 
 /** Zones of then and of now: CPUs may have come and gone. */
 function describeZones(view: NodeView, then: Refusal['zones']): readonly ZoneRoom[] {
-  const owned = [...view.assignments.values()].filter(({ kind }) => KINDS[kind].holds === 'alone');
+  const owned = [...view.assignments.values()].filter(({ kind }) => KINDS[kind].claim === 'exclusive');
   const now = new Map(countFree(view).map((zone) => [zone.node, zone]));
   const cpusOf = new Map(view.topology.numaNodes.map(({ id, cpus }) => [id, cpus]));
   return then.map(({ node, allocatable, free }) => {

@@ -3,10 +3,10 @@ import type { ExplainQuery, Explanation } from '../../admin/model/explanation';
 import type { AllocationStep } from '../../core/allocation';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
-import type { PolicyName } from '../../core/model/policy-name';
+import { DEFAULT_KIND, type PolicyName } from '../../core/model/policies';
 import type { Refusal } from '../../core/model/refusal';
 import { explainRefusal } from './explain-refusal';
-import { sharedOn } from '../../core/model/kinds';
+import { sharedCpusOfNodes } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
 import { POLICIES } from '../../core/policy';
 import { nameKept, snapshotFor } from '../../core/transition';
@@ -89,7 +89,7 @@ export function explainCount(view: NodeView, count: number): Explanation {
 type WhatIf = Extract<Explanation, { kind: 'what-if' }>;
 
 function explainUnder(view: NodeView, count: number, policy: PolicyName): WhatIf {
-  const kind = policy === 'none' ? 'static' : policy;
+  const kind = policy === 'none' ? DEFAULT_KIND : policy;
   const decision = POLICIES[policy](snapshotFor(view, { uid: '' }, '', kind), {
     count,
     podCount: count,
@@ -98,6 +98,6 @@ function explainUnder(view: NodeView, count: number, policy: PolicyName): WhatIf
   const kept = decision.kind === 'refuse' ? nameKept(view, { uid: '' }, { withNames: true }) : '';
   const because = `${decision.because}${kept}`;
   if (decision.kind !== 'pin') return { kind: 'what-if', fits: false, cpus: CpuSet.empty, because, steps: [] };
-  const cpus = decision.nodes ? sharedOn(view, decision.nodes) : decision.cpus;
+  const cpus = decision.nodes ? sharedCpusOfNodes(view, decision.nodes) : decision.cpus;
   return { kind: 'what-if', fits: true, cpus, because, steps: decision.steps };
 }

@@ -2,7 +2,7 @@ import type { MemoryBlock, ExclusiveResources, PodResources, Resources } from '.
 import { CpuSet } from '../../core/cpuset';
 import { keyOf, type Assignment } from '../../core/model/assignment';
 import type { Container } from '../../core/model/container';
-import { KINDS } from '../../core/model/kinds';
+import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
 
 const NOTHING: Resources = { cpus: CpuSet.empty, memory: [] };
@@ -27,7 +27,7 @@ export function listPodResources(view: NodeView): ExclusiveResources {
     own.set(container.name, { cpus: holds, memory: memoryOf(container) });
   }
   for (const assignment of view.assignments.values()) {
-    if (KINDS[assignment.kind].holds !== 'alone') continue;
+    if (KINDS[assignment.kind].claim !== 'exclusive') continue;
     const entry = podOf(assignment.podUid, assignment.podNamespace, assignment.podName);
     if (assignment.scope === 'pod') entry.shared = entry.shared.union(assignment.cpus);
     else if (assignment.containerId === null)
@@ -46,7 +46,7 @@ export function listPodResources(view: NodeView): ExclusiveResources {
 
 /** CPUs that the container does not share: those of its pod are told of the pod. */
 function ownCpus({ kind, scope, cpus }: Assignment): CpuSet {
-  return KINDS[kind].holds === 'alone' && scope !== 'pod' ? cpus : CpuSet.empty;
+  return KINDS[kind].claim === 'exclusive' && scope !== 'pod' ? cpus : CpuSet.empty;
 }
 
 /** One block over all its memory nodes, as large as its limit; none where memory is left alone or not limited. */

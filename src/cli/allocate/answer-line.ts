@@ -1,7 +1,7 @@
-import { take, threadsPerCore, type TakeRequest, type TakeResult } from '../../core/allocation';
+import { allocate, type AllocationRequest, type AllocationResult } from '../../core/allocation';
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import type { StaticPolicyOptions } from '../../core/model/settings';
-import type { Topology } from '../../core/topology';
+import { threadsPerCore, type Topology } from '../../core/topology';
 import { explainSchemaFault } from '../format/schema-fault';
 import { parseBatchLine, type AssignmentLine, type BatchLine, type SequenceLine } from './schema';
 
@@ -57,7 +57,7 @@ function fail(value: unknown, lineNumber: number, error: string): LineAnswer {
 
 function answerAssignment(line: AssignmentLine, topology: Topology, defaults: BatchDefaults): LineAnswer {
   const all = line.available === undefined ? topology.online : parseCpuList(line.available);
-  const result = take(requestOf(line, topology, all.minus(defaults.reserved), line.numCPUs, defaults));
+  const result = allocate(requestOf(line, topology, all.minus(defaults.reserved), line.numCPUs, defaults));
   return {
     answered: true,
     answer: { id: line.id, ...(result.ok ? { result: result.cpus } : { error: result.error }), ...reasonOf(result) },
@@ -65,14 +65,14 @@ function answerAssignment(line: AssignmentLine, topology: Topology, defaults: Ba
 }
 
 /** The steps of the allocation, in order. */
-function reasonOf({ steps }: TakeResult): { readonly because?: string } {
+function reasonOf({ steps }: AllocationResult): { readonly because?: string } {
   return steps.length === 0 ? {} : { because: steps.map(({ because }) => because).join('; ') };
 }
 
 function answerSequence(line: SequenceLine, topology: Topology, defaults: BatchDefaults): LineAnswer {
   const { id } = line;
   let free = topology.online.minus(defaults.reserved);
-  const reserved = take(requestOf(line, topology, free, line.numReserved, defaults));
+  const reserved = allocate(requestOf(line, topology, free, line.numReserved, defaults));
   if (!reserved.ok) return { answered: true, answer: { id, error: `numReserved: ${reserved.error}` } };
 
   free = free.minus(reserved.cpus);
@@ -91,7 +91,7 @@ function answerSequence(line: SequenceLine, topology: Topology, defaults: BatchD
       return { freed: holds.toString() };
     }
     if (holds) return misuse(`${step.name} holds CPUs already; free them first`);
-    const result = take(requestOf(line, topology, free, step.numCPUs, defaults));
+    const result = allocate(requestOf(line, topology, free, step.numCPUs, defaults));
     if (!result.ok) return { error: result.error, ...reasonOf(result) };
     held.set(step.name, result.cpus);
     free = free.minus(result.cpus);
@@ -106,7 +106,7 @@ function requestOf(
   available: CpuSet,
   count: number,
   { options }: BatchDefaults,
-): TakeRequest {
+): AllocationRequest {
   return {
     topology,
     available,

@@ -6,7 +6,7 @@ import { showText } from '../../core/show-text';
 import type { Topology } from '../../core/topology';
 import { formatTime } from '../format/table';
 import { describeLocation } from './describe-location';
-import { plural } from '../../core/plural';
+import { plural } from '../../core/text';
 
 /** The explanation as text. `count`: the number of CPUs in a what-if query. */
 export function formatExplanation(explanation: Explanation, topology: Topology, count: number): string {

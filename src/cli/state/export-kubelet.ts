@@ -4,7 +4,7 @@ import { demand } from '../../app/demand';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
-import { KINDS } from '../../core/model/kinds';
+import { KINDS } from '../../core/model/pool-view';
 import { readOnline } from '../../host';
 import { inspectState } from '../../state';
 import { formatKubeletState, toKubeletState } from '../../state/kubelet-checkpoint';
@@ -46,7 +46,7 @@ export async function exportKubelet(
   }
   const { assignments } = found.state;
   const exclusive = CpuSet.unionOf(
-    assignments.filter(({ kind }) => KINDS[kind].holds === 'alone').map(({ cpus }) => cpus),
+    assignments.filter(({ kind }) => KINDS[kind].claim === 'exclusive').map(({ cpus }) => cpus),
   );
   const online = demand(() => readOnline(sysfsRoot));
   const strict =

@@ -5,7 +5,7 @@ import { inspectState, type InspectedState, type State } from '../../state';
 import { complain, write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { formatTable, formatTime } from '../format/table';
-import { plural } from '../../core/plural';
+import { plural } from '../../core/text';
 
 /** Prints the saved state. For a file that can't be used, the reason goes to standard error. */
 export async function showState(

@@ -10,7 +10,7 @@ import type {
 import type { Rules } from '../../core/model/assignment';
 import { showText } from '../../core/show-text';
 import { formatTable, formatTime } from '../format/table';
-import { plural } from '../../core/plural';
+import { plural } from '../../core/text';
 
 /** The status as text: the node, its containers, and idle CPUs of pods. */
 export function formatStatusTable({ node, containers, idle }: Status): string {

@@ -1,7 +1,7 @@
 import { CpuSet } from '../../core/cpuset';
 import { formatTable } from '../format/table';
 import { PLAIN_MARKS, type MachineView, type Owner } from './machine-view';
-import { plural } from '../../core/plural';
+import { plural } from '../../core/text';
 
 /** The machine in one line, and the number of free CPUs. */
 export function summarize({ topology, unowned }: MachineView): string {

@@ -1,7 +1,7 @@
 import { findCombination } from './combinations';
-import { createHandOut, type HandOut } from './hand-out';
+import { RemainderPlan } from './remainder-plan';
 
-/** What the distributed algorithm has to choose from. NUMA nodes are known by their place in `free`. */
+/** The NUMA nodes that the distributed algorithm chooses from, known by their index in `free`. */
 export interface NodeChoice {
   /** Free CPUs of each node, in the order in which earlier nodes win ties. */
   readonly free: readonly number[];
@@ -45,7 +45,7 @@ export function chooseNodes(choice: NodeChoice): ChosenNodes | undefined {
 interface Combination {
   readonly nodes: readonly number[];
   readonly share: number;
-  readonly handOut: HandOut;
+  readonly remainder: RemainderPlan;
 }
 
 function searchCombinations(choice: NodeChoice, size: number): ChosenNodes | undefined {
@@ -62,28 +62,29 @@ function searchCombinations(choice: NodeChoice, size: number): ChosenNodes | und
     }
     if (wholeGroups * groupSize < count) return undefined;
     const rest = nodes.map((node) => free[node]! - share);
-    let shared = 0;
-    for (let i = 0; i < size; i++) shared += free[nodes[i]!]! ** 2 - rest[i]! ** 2;
+    let sharesDrop = 0;
+    for (let i = 0; i < size; i++) sharesDrop += free[nodes[i]!]! ** 2 - rest[i]! ** 2;
+    const groups = (count - share * size) / groupSize;
     return {
       nodes,
       share,
-      handOut: createHandOut({ rest, groups: (count - share * size) / groupSize, groupSize, shared, score, effort }),
+      remainder: new RemainderPlan({ rest, groups, groupSize, sharesDrop, score, effort }),
     };
   };
 
   // The fullest nodes can do it if any can, and as a first guess they let most other combinations be left out.
   const guess = combine(fullestNodes(free, size));
   if (!guess) return undefined;
-  const ceiling = guess.handOut.guessScore();
+  const ceiling = guess.remainder.guess();
   let best = guess;
   let bestScore = Infinity;
   findCombination(free, size, (nodes) => {
     effort.left -= size;
     const combination = combine(nodes);
     if (!combination) return effort.left <= 0;
-    const bound = combination.handOut.boundScore();
+    const bound = combination.remainder.bound;
     if (bound < bestScore && bound <= ceiling) {
-      const found = combination.handOut.bestScore(bestScore);
+      const found = combination.remainder.best(bestScore);
       if (found < bestScore) {
         best = { ...combination, nodes: [...nodes] };
         bestScore = found;
@@ -97,7 +98,7 @@ function searchCombinations(choice: NodeChoice, size: number): ChosenNodes | und
     bestScore = ceiling;
   }
   effort.left = MAX_EFFORT;
-  const extra = best.handOut.firstWith(bestScore);
+  const extra = best.remainder.firstWith(bestScore);
   return {
     nodes: best.nodes,
     share: best.share,
@@ -115,13 +116,13 @@ function fullestNodes(free: readonly number[], size: number): number[] {
     .sort((a, b) => a - b);
 }
 
-/** How unevenly the free CPUs are spread after an allocation; depends only on by how much the sum of their squares sinks. */
-function createScore(free: readonly number[], count: number): (sunkSquares: number) => number {
+/** The score of an allocation: the unevenness of the free CPUs after it. It depends only on the drop of the sum of their squares. */
+function createScore(free: readonly number[], count: number): (drop: number) => number {
   const sum = free.reduce((total, cpus) => total + cpus, 0) - count;
   const squares = free.reduce((total, cpus) => total + cpus ** 2, 0);
   const mean = roundTo3(sum / free.length);
   const rest = free.length * mean ** 2 - 2 * mean * sum;
-  return (sunkSquares) => roundTo3(Math.sqrt(Math.max(0, squares - sunkSquares + rest) / free.length));
+  return (drop) => roundTo3(Math.sqrt(Math.max(0, squares - drop + rest) / free.length));
 }
 
 function roundTo3(value: number): number {

@@ -2,7 +2,7 @@ import { chooseNodes, type ChosenNodes } from './choose-nodes';
 import { takePacked, type Strategy } from './packed';
 import { mergeRun, startRunInNode, stepOf, type Run } from './run';
 import { sequenceNodes } from './sequences';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 /**
  * The kubelet's distributed algorithm (distribute-cpus-across-numa): as few NUMA nodes as possible, in equal shares, so

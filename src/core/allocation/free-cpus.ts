@@ -4,7 +4,7 @@ import type { TopologyIndex, UnitIndex } from '../topology';
 
 export type UnitKind = 'core' | 'socket' | 'numaNode' | 'uncoreCache';
 
-/** What is still free while one allocation runs: a flag per CPU, and how many are free in each unit. Changes as CPUs are taken. */
+/** The CPUs that are still free while one allocation runs: a flag per CPU, and a count per unit. Changes as CPUs are taken. */
 export interface FreeCpus {
   readonly index: TopologyIndex;
   readonly isFree: Uint8Array;

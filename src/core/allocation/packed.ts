@@ -3,7 +3,7 @@ import { noteStep, takeCpu, type Run } from './run';
 import { sequenceCores, sequenceSockets } from './sequences';
 import { takeFromCaches } from './uncore';
 import { takeWholeUnits } from './whole-units';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 export type Strategy = 'packed' | 'spread';
 

@@ -1,8 +1,8 @@
 import type { CpuSet } from '../cpuset';
 import type { StaticPolicyOptions } from '../model/settings';
 import type { Topology } from '../topology';
-import { takeByOptions } from './take';
-import { plural } from '../plural';
+import { allocateByOptions } from './allocate';
+import { plural } from '../text';
 
 export type ReservedCpus =
   | { readonly ok: true; readonly reserved: CpuSet }
@@ -38,7 +38,7 @@ export function chooseReserved(
   if (count === undefined || count < 1) {
     return fail('no CPU is reserved; the static policy needs at least one for the system, reserve it');
   }
-  const taken = takeByOptions(topology, options, topology.online, count);
+  const taken = allocateByOptions(topology, options, topology.online, count);
   if (!taken.ok)
     return fail(
       `${plural(count, 'CPU is', 'CPUs are')} to be reserved, but only ${online} ${online === 1 ? 'is' : 'are'} online; reserve fewer`,

@@ -1,7 +1,7 @@
 import { POLICY_NAMES, POLICY_TABLE, type ChosenPolicy, type PolicyName } from '../model/policies';
 import type { Settings } from '../model/settings';
 import { oncePer } from '../once-per';
-import { annotationOf, quote, type Annotations, type Remark } from './annotation';
+import { annotationOf, quote, type Annotations, type Remark } from './annotations';
 
 /** One family of annotations that choose a policy. */
 interface Family {
@@ -31,7 +31,7 @@ const FAMILIES: readonly Family[] = [
 
 /**
  * The policy for a container: what its pod's annotations choose as far as the operator lets pods choose, else the node's.
- * What is said of the one container comes before what is said of the pod. A value that is unknown or not allowed counts
+ * An annotation for the one container comes before one for the pod. A value that is unknown or not allowed counts
  * as not set, and is remarked.
  */
 export function choosePolicy(

@@ -1,8 +1,7 @@
-import { annotationOf, type Annotations } from './annotation';
-import { choiceNames, isChoice } from './choose-policy';
-import { EXCLUDE_RESERVED } from './exclude-reserved';
-import { MIRROR, MIRROR_HASH } from './mirror';
-import { formatTopologyResult, MAX_RESULT_LENGTH, TOPOLOGY_RESULT } from './topology-result';
+import { oncePer } from '../once-per';
+import { annotationOf, EXCLUDE_RESERVED, excludesReserved, MIRROR, MIRROR_HASH, type Annotations } from './annotations';
+import { choiceNames, isChoice, listChoices } from './choose-policy';
+import { formatTopologyResult, MAX_RESULT_LENGTH, resultOf, TOPOLOGY_RESULT } from './topology-result';
 
 const OF_THE_POD: ReadonlySet<string> = new Set([EXCLUDE_RESERVED, TOPOLOGY_RESULT, MIRROR, MIRROR_HASH]);
 
@@ -64,7 +63,7 @@ function isDecisive(name: string): boolean {
 }
 
 /**
- * The same in the form that is kept on disk: for these containers `sayingOf` and `choosePolicy` make the same of it, and the
+ * The same in the form that is kept on disk: for these containers `digestAnnotations` and `choosePolicy` make the same of it, and the
  * scheduler's result is what was read of it.
  */
 export function rememberedAnnotations(annotations: Annotations, containerNames: readonly string[]): Annotations {
@@ -82,3 +81,20 @@ function cut(name: string, value: string): string {
 
 /** One text for all of them. */
 const TOO_LONG_RESULT = ' '.repeat(MAX_RESULT_LENGTH + 1);
+
+/**
+ * All that the annotations of a pod say about one of its containers, as one text: equal texts say the same. What is not
+ * understood counts as not said, so the text is short whatever the pod's author writes.
+ */
+export function digestAnnotations(annotations: Annotations, containerName: string): string {
+  const choices = listChoices(annotations, containerName).map(({ annotation, policy }) => `${annotation}=${policy}`);
+  const ofPod = resultOf(annotations) || excludesReserved(annotations) ? sayingOfPod(annotations) : '';
+  return choices.length === 0 ? ofPod : [...choices, ...(ofPod === '' ? [] : [ofPod])].join(' ');
+}
+
+/** The part that holds for all containers alike. */
+const sayingOfPod = oncePer((annotations: Annotations): string => {
+  const parsed = resultOf(annotations);
+  const result = parsed === undefined ? [] : [parsed.ok ? `result=${[...parsed.result].join(';')}` : 'result=?'];
+  return [...result, ...(excludesReserved(annotations) ? ['not-reserved'] : [])].join(' ');
+});

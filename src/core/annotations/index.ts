@@ -1,8 +1,6 @@
-export type { Annotations, Remark } from './annotation';
+export { excludesReserved, MIRROR, MIRROR_HASH } from './annotations';
+export type { Annotations, Remark } from './annotations';
 export { choosePolicy } from './choose-policy';
-export { excludesReserved } from './exclude-reserved';
-export { DecisiveAnnotations, decisiveAnnotations, rememberedAnnotations } from './decisive';
-export { MIRROR, MIRROR_HASH } from './mirror';
-export { sayingOf } from './saying';
+export { DecisiveAnnotations, decisiveAnnotations, rememberedAnnotations, digestAnnotations } from './decisive';
 export { parseTopologyResult, readTopologyResult, resultOf, TOPOLOGY_RESULT, totalOf } from './topology-result';
 export type { TopologyResult } from './topology-result';

@@ -1,10 +1,11 @@
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { oncePer } from '../once-per';
 import type { Topology } from '../topology';
-import { quote, type Annotations, type Remark } from './annotation';
-import { plural } from '../plural';
+import { quote, type Annotations, type Remark } from './annotations';
+import { plural } from '../text';
+import { sum } from '../sum';
 
-/** How many CPUs the scheduler gave the whole pod on which NUMA node; ascending by node, none without CPUs. */
+/** The number of CPUs that the scheduler gave the whole pod on each NUMA node; ascending by node, none without CPUs. */
 export type TopologyResult = ReadonlyMap<number, number>;
 
 export const TOPOLOGY_RESULT = 'topology.crane.io/topology-result';
@@ -67,7 +68,7 @@ function inOrder(counts: ReadonlyMap<number, number>): TopologyResult {
   return new Map([...counts].filter(([, cpus]) => cpus > 0).sort(([a], [b]) => a - b));
 }
 
-/** What the annotations tell of the scheduler's choice, if anything; read once, and not again for each container. */
+/** The scheduler's choice by the annotations, if there is any; read once for a pod, and not again for each container. */
 export function resultOf(annotations: Annotations): ParsedResult | undefined {
   return Object.hasOwn(annotations, TOPOLOGY_RESULT) ? parsedOf(annotations) : undefined;
 }
@@ -85,7 +86,7 @@ export function formatTopologyResult(text: string): string {
 }
 
 /**
- * What the scheduler chose for the pod, as far as it can be believed: the annotation is the pod author's to write, so it
+ * The scheduler's choice for the pod, as far as it can be believed: the annotation is the pod author's to write, so it
  * may neither name more CPUs than the pod asks for, nor too few for the container, nor nodes that the machine does not have.
  */
 export function readTopologyResult(
@@ -98,21 +99,21 @@ export function readTopologyResult(
   }: {
     readonly count: number;
     readonly container: Pick<ContainerInfo, 'name'>;
-    /** What the whole pod asks for, in thousandths of a CPU; undefined when that cannot be told. */
+    /** The request of the whole pod, in thousandths of a CPU; undefined when that cannot be told. */
     readonly podMilliCpu: number | undefined;
   },
 ): { readonly result?: TopologyResult; readonly remarks: readonly Remark[] } {
   const parsed = resultOf(annotations);
   if (parsed === undefined) return { remarks: [] };
   const because = parsed.ok
-    ? findDisbelief(topology, { count, name: container.name, podMilliCpu }, parsed.result)
+    ? validateResult(topology, { count, name: container.name, podMilliCpu }, parsed.result)
     : parsed.because;
   return parsed.ok && because === undefined
     ? { result: parsed.result, remarks: [] }
     : { remarks: [{ annotation: TOPOLOGY_RESULT, because: `${because ?? ''}; CPUs are chosen here instead` }] };
 }
 
-function findDisbelief(
+function validateResult(
   { numaNodes }: Topology,
   {
     count,
@@ -135,7 +136,7 @@ function findDisbelief(
 
 /** The CPUs that a result gives the pod in all. */
 export function totalOf(result: TopologyResult): number {
-  return [...result.values()].reduce((sum, cpus) => sum + cpus, 0);
+  return sum([...result.values()]);
 }
 
 /** A Kubernetes quantity that is a whole number of CPUs: `2`, `2.0`, `2000m`, or the number 2. */
@@ -146,7 +147,7 @@ function parseWholeCpus(quantity: unknown): number | undefined {
   return match ? Number(match[1] ?? match[2] ?? 0) : undefined;
 }
 
-/** Whether brackets are open to a greater depth; those inside of texts count too, since a bound may be rough. */
+/** True where brackets are open to a greater depth; those inside of texts count too, since a bound may be rough. */
 function isDeeperThan(text: string, depth: number): boolean {
   let open = 0;
   for (let i = 0; i < text.length; i++) {

@@ -109,7 +109,7 @@ export class CpuSet implements Iterable<number> {
     return false;
   }
 
-  /** How many ids both sets have in common; the size of the intersection without making it. */
+  /** The number of ids that both sets have in common: the size of the intersection without making it. */
   countIn(other: CpuSet): number {
     const length = Math.min(this.words.length, other.words.length);
     let count = 0;

@@ -1,6 +1,6 @@
 import type { CpuSet } from '../cpuset';
 import type { TopologyManagerOptions, TopologyManagerPolicy } from '../model/settings';
-import { plural } from '../plural';
+import { plural } from '../text';
 import type { Topology } from '../topology';
 import {
   collectHints,
@@ -21,7 +21,7 @@ import {
   type NodeMask,
 } from './node-masks';
 
-/** What the topology manager makes of the hints. */
+/** The decision of the topology manager on the hints. */
 export type Alignment =
   /** `nodes` to take from first; absent when any will do. */
   | { readonly kind: 'accept'; readonly nodes?: CpuSet; readonly preferred: boolean; readonly because: string }
@@ -82,7 +82,7 @@ function findEnough(
   return pickMask(holdsAll, fewestFirst(nodeCount), distances);
 }
 
-/** What holds a request in some nodes holds it in more of them. */
+/** A combination that contains one which holds a request holds it too. */
 function spreadToSupersets(holds: Uint8Array): void {
   for (let bit = 1; bit < holds.length; bit *= 2) {
     for (let block = 0; block < holds.length; block += 2 * bit) {

@@ -13,7 +13,7 @@ export interface TopologyHint {
   readonly preferred: boolean;
 }
 
-/** What a combination of nodes is for a resource: no hint, a hint, a preferred hint. The second bit says preferred. */
+/** The values of a table: no hint, a hint, a preferred hint. The second bit says preferred. */
 export const UNFIT = 0;
 export const FITS = 1;
 export const PREFERRED = 2;

@@ -66,7 +66,7 @@ export function hintMemory({ topology, bytes, freeBytes }: MemoryHintRequest): H
 interface NodeAmounts {
   /** All that the node has, taken or not. */
   readonly total: readonly number[];
-  /** What the request may use of it. */
+  /** The part of it that the request may use. */
   readonly usable: readonly number[];
 }
 
@@ -108,7 +108,7 @@ function enumerateMasks(
   return hints;
 }
 
-/** How few nodes could hold it if all were free; all of them when not even they can. */
+/** The fewest nodes that could hold it if all were free; all of them when not even they can. */
 function countFewest(total: readonly number[], needed: number): number {
   const largestFirst = [...total].sort((a, b) => b - a);
   let held = 0;

@@ -1,6 +1,6 @@
 import type { QosClass } from './qos';
 
-/** What the kubelet wrote into the name of a pod's cgroup. */
+/** The facts that the kubelet writes into the name of a pod's cgroup. */
 export interface CgroupParent {
   readonly qos: QosClass;
   /** As the kubelet knows it, dashes included; 32 hex digits without dashes for a pod from a manifest file. */
@@ -23,7 +23,7 @@ const PATTERNS = compile(UID);
 /**
  * Reads QoS class and pod UID out of a pod's cgroup parent, as the kubelet's two drivers write it:
  * `/kubepods/burstable/pod<uid>` (cgroupfs), `kubepods-burstable-pod<uid_with_underscores>.slice` (systemd).
- * What comes in front (a cgroup root, a nested kubelet) does not matter, and of a systemd path the last element is enough.
+ * The part in front (a cgroup root, a nested kubelet) does not matter, and of a systemd path the last element is enough.
  *
  * `podUid`, when known, is accepted as the UID even if it does not look like one.
  * Undefined for a parent that is not a pod cgroup of the kubelet, the empty one of `--cgroups-per-qos=false` included.

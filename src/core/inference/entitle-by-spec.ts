@@ -1,12 +1,12 @@
 import type { CpuResources } from '../model/events';
 import type { ContainerSpec, PodSpec } from '../model/pod-spec';
 import { DEFAULT_PERIOD_US, MIN_SHARES, quotaUsOfMilli, sharesOfMilli } from './cri-numbers';
-import type { CpuRequest } from './infer-cpu-request';
+import { shared, type CpuRequest } from './infer-cpu-request';
 import { exclusiveCpusOf } from './pod-cpus';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 /**
- * Whether a creation message carries the numbers that the kubelet makes of this spec. It does not while a resize is on its
+ * True for a creation message that carries the numbers that the kubelet makes of this spec. It does not while a resize is on its
  * way, or was not admitted: then the message says what the container really has, and the spec what it may get.
  */
 export function explainsMessage(
@@ -18,31 +18,29 @@ export function explainsMessage(
   return quotaUs <= 0 || limitMilliCpu === undefined || quotaUsOfMilli(limitMilliCpu, periodUs) === quotaUs;
 }
 
-/** Who is entitled by the static policy: whole CPUs in a Guaranteed pod without resources of the pod as a whole. */
+/** The entitlement by the static policy: whole CPUs in a Guaranteed pod without resources of the pod as a whole. */
 export function guaranteedBySpec(
   { qos, podResources }: Pick<PodSpec, 'qos' | 'podResources'>,
   { requestMilliCpu = 0 }: ContainerSpec,
 ): CpuRequest {
-  const shared = (because: string): CpuRequest => ({ kind: 'shared', qos, because });
-  if (qos !== 'Guaranteed') return shared(`the pod is ${qos}, and only Guaranteed pods have exclusive CPUs`);
-  if (podResources) return shared('the pod has resources as a whole, which its containers share');
-  if (requestMilliCpu === 0) return shared('the container asks for no CPU of its own');
+  if (qos !== 'Guaranteed') return shared(qos, `the pod is ${qos}, and only Guaranteed pods have exclusive CPUs`);
+  if (podResources) return shared(qos, 'the pod has resources as a whole, which its containers share');
+  if (requestMilliCpu === 0) return shared(qos, 'the container asks for no CPU of its own');
   const count = exclusiveCpusOf({ qos, requestMilliCpu });
-  if (count === 0) return shared(`${requestMilliCpu}m CPU is not a whole number of CPUs`);
+  if (count === 0) return shared(qos, `${requestMilliCpu}m CPU is not a whole number of CPUs`);
   return { kind: 'exclusive', qos, count, because: `Guaranteed pod, and ${plural(count, 'whole CPU')} requested` };
 }
 
-/** Who is a target of Crane's policies: an app container whose CPU request is its limit, and a whole number. */
+/** The entitlement by Crane's policies: an app container whose CPU request is its limit, and a whole number. */
 export function wholeBySpec(
   { qos }: Pick<PodSpec, 'qos'>,
   { kind, requestMilliCpu = 0, limitMilliCpu = 0 }: ContainerSpec,
 ): CpuRequest {
-  const shared = (because: string): CpuRequest => ({ kind: 'shared', qos, because });
-  if (kind !== 'app') return shared("it is an init container, and Crane's policies are for app containers");
-  if (requestMilliCpu === 0) return shared('the container asks for no CPU');
+  if (kind !== 'app') return shared(qos, "it is an init container, and Crane's policies are for app containers");
+  if (requestMilliCpu === 0) return shared(qos, 'the container asks for no CPU');
   const count = requestMilliCpu / 1000;
-  if (!Number.isSafeInteger(count)) return shared(`${requestMilliCpu}m CPU is not a whole number of CPUs`);
-  if (limitMilliCpu === 0) return shared('the container has no CPU limit');
-  if (limitMilliCpu !== requestMilliCpu) return shared('CPU request and limit of the container differ');
+  if (!Number.isSafeInteger(count)) return shared(qos, `${requestMilliCpu}m CPU is not a whole number of CPUs`);
+  if (limitMilliCpu === 0) return shared(qos, 'the container has no CPU limit');
+  if (limitMilliCpu !== requestMilliCpu) return shared(qos, 'CPU request and limit of the container differ');
   return { kind: 'exclusive', qos, count, because: `${plural(count, 'whole CPU')} requested, and no more allowed` };
 }

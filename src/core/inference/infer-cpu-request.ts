@@ -2,9 +2,9 @@ import type { ContainerInfo, CpuResources, PodInfo } from '../model/events';
 import { parseCgroupParent } from './cgroup-parent';
 import { MAX_SHARES, MIN_SHARES, milliOfShares, wholeCpusOfQuota, wholeCpusOfShares } from './cri-numbers';
 import { qosOfOomScore, type QosClass } from './qos';
-import { plural } from '../plural';
+import { plural } from '../text';
 
-/** What a container is entitled to, as far as its creation request tells. `because` is written for the operator. */
+/** The CPUs that a container is entitled to, as far as its creation request tells. `because` is written for the operator. */
 export type CpuRequest =
   /** `count` whole CPUs of its own. */
   | {
@@ -28,6 +28,13 @@ export type CpuRequest =
       readonly because: string;
     };
 
+type Shared = Extract<CpuRequest, { readonly kind: 'shared' }>;
+
+/** The request of a container that has no CPUs of its own. */
+export function shared(qos: Shared['qos'], because: string, doubt?: Shared['doubt']): Shared {
+  return { kind: 'shared', qos, because, ...(doubt && { doubt }) };
+}
+
 /**
  * Infers how many exclusive CPUs a container is entitled to from what the runtime was asked for.
  *
@@ -41,9 +48,8 @@ export type CpuRequest =
 export function inferCpuRequest(pod: PodInfo, container: ContainerInfo): CpuRequest {
   const parent = parseCgroupParent(pod.cgroupParent, pod.uid);
   const qos = parent?.qos ?? qosOfOomScore(container.oomScoreAdj);
-  if (qos === 'unknown') return { kind: 'shared', qos, doubt: 'undecidable', because: becauseUnknown(pod, container) };
-  if (qos !== 'Guaranteed')
-    return { kind: 'shared', qos, because: `the pod is ${qos}, and only Guaranteed pods have exclusive CPUs` };
+  if (qos === 'unknown') return shared(qos, becauseUnknown(pod, container), 'undecidable');
+  if (qos !== 'Guaranteed') return shared(qos, `the pod is ${qos}, and only Guaranteed pods have exclusive CPUs`);
   return inferWithinGuaranteed(container.resources, pod.podResources);
 }
 
@@ -51,18 +57,12 @@ function inferWithinGuaranteed(resources: CpuResources, podResources: CpuResourc
   const qos = 'Guaranteed';
   const shares = resources.shares ?? 0;
   const quotaUs = resources.quotaUs ?? 0;
-  const shared = (because: string, doubt?: 'contradiction' | 'undecidable'): CpuRequest => ({
-    kind: 'shared',
-    qos,
-    because,
-    ...(doubt && { doubt }),
-  });
-
-  if (shares <= MIN_SHARES) return shared('the container asks for no CPU of its own');
+  if (shares <= MIN_SHARES) return shared(qos, 'the container asks for no CPU of its own');
   const ofQuota = quotaUs > 0 ? wholeCpusOfQuota(quotaUs, resources.periodUs) : undefined;
   const atBound = shares >= MAX_SHARES;
   if (atBound && quotaUs === 0) {
     return shared(
+      qos,
       `CPU shares ${shares} stand for 256 CPUs or more, and there is no quota that says how many`,
       'undecidable',
     );
@@ -80,25 +80,27 @@ function inferWithinGuaranteed(resources: CpuResources, podResources: CpuResourc
     };
   }
   if (count === undefined) {
-    if (atBound) return shared(`CPU quota ${describeQuota(resources)} is not a whole number of CPUs`);
-    return shared(`${milliOfShares(shares)}m CPU is not a whole number of CPUs`);
+    if (atBound) return shared(qos, `CPU quota ${describeQuota(resources)} is not a whole number of CPUs`);
+    return shared(qos, `${milliOfShares(shares)}m CPU is not a whole number of CPUs`);
   }
   if (atBound && count < MAX_SHARES / 1024) {
-    return shared(`CPU shares stand for 256 CPUs or more, but the quota for ${count}`, 'contradiction');
+    return shared(qos, `CPU shares stand for 256 CPUs or more, but the quota for ${count}`, 'contradiction');
   }
   if (quotaUs > 0 && ofQuota !== count) {
     return shared(
+      qos,
       `CPU shares stand for ${count} CPUs, but the quota is ${describeQuota(resources)}: request and limit differ, ` +
         'as with resources of the pod as a whole',
       'contradiction',
     );
   }
   if ((resources.memoryLimitBytes ?? 0) <= 0) {
-    return shared('the container has no memory limit, so it is not Guaranteed by itself', 'contradiction');
+    return shared(qos, 'the container has no memory limit, so it is not Guaranteed by itself', 'contradiction');
   }
   const podShares = podResources?.shares ?? 0;
   if (podShares > MIN_SHARES && podShares < Math.min(shares, MAX_SHARES)) {
     return shared(
+      qos,
       `the container asks for ${plural(count, 'CPU')}, but its whole pod only for ${milliOfShares(podShares)}m: ` +
         'something changed the request on its way',
       'contradiction',

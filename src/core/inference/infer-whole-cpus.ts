@@ -1,12 +1,12 @@
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { parseCgroupParent } from './cgroup-parent';
 import { MAX_SHARES, MIN_SHARES, milliOfShares, wholeCpusOfQuota, wholeCpusOfShares } from './cri-numbers';
-import { inferCpuRequest, type CpuRequest } from './infer-cpu-request';
+import { inferCpuRequest, shared, type CpuRequest } from './infer-cpu-request';
 import { qosOfOomScore } from './qos';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 /**
- * Infers who is a target of Crane's policies: a container whose CPU request is its limit, and a whole number, whatever the
+ * Infers the targets of Crane's policies: a container whose CPU request is its limit, and a whole number, whatever the
  * QoS class of its pod and its memory. Shares tell the request and the quota the limit; both have to be there, so where the
  * kubelet sets no quotas (`cpuCFSQuota: false`) nobody can be told to be one.
  *
@@ -17,23 +17,17 @@ export function inferWholeCpus(pod: PodInfo, container: ContainerInfo): CpuReque
   if (asGuaranteed.kind === 'conflict') return asGuaranteed;
   const qos = parseCgroupParent(pod.cgroupParent, pod.uid)?.qos ?? qosOfOomScore(container.oomScoreAdj);
   const { shares = 0, quotaUs = 0, periodUs } = container.resources;
-  const shared = (because: string, doubt?: 'contradiction'): CpuRequest => ({
-    kind: 'shared',
-    qos,
-    because,
-    ...(doubt && { doubt }),
-  });
-
-  if (shares <= MIN_SHARES) return shared('the container asks for no CPU');
+  if (shares <= MIN_SHARES) return shared(qos, 'the container asks for no CPU');
   const atBound = shares >= MAX_SHARES;
   const ofShares = wholeCpusOfShares(shares);
-  if (!atBound && ofShares === undefined) return shared(`${milliOfShares(shares)}m CPU is not a whole number of CPUs`);
-  if (quotaUs < 0) return shared('the CPU limit was lifted, so it can no more be told', 'contradiction');
-  if (quotaUs === 0) return shared('the container has no CPU limit, or the kubelet does not tell it');
+  if (!atBound && ofShares === undefined)
+    return shared(qos, `${milliOfShares(shares)}m CPU is not a whole number of CPUs`);
+  if (quotaUs < 0) return shared(qos, 'the CPU limit was lifted, so it can no more be told', 'contradiction');
+  if (quotaUs === 0) return shared(qos, 'the container has no CPU limit, or the kubelet does not tell it');
   const ofQuota = wholeCpusOfQuota(quotaUs, periodUs);
   const count = atBound ? ofQuota : ofShares;
   if (count === undefined || ofQuota !== count || (atBound && count < MAX_SHARES / 1024)) {
-    return shared('CPU request and limit of the container differ');
+    return shared(qos, 'CPU request and limit of the container differ');
   }
   return { kind: 'exclusive', qos, count, because: `${plural(count, 'whole CPU')} requested, and no more allowed` };
 }

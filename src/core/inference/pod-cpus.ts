@@ -1,6 +1,6 @@
 import type { QosClass } from './qos';
 
-/** How a container runs within its pod; a sidecar is an init container that is restarted for as long as the pod lives. */
+/** The role of a container in its pod; a sidecar is an init container that is restarted for as long as the pod lives. */
 export type ContainerKind = 'init' | 'sidecar' | 'app';
 
 /** Exclusive CPUs that a container of a pod spec is entitled to: all of its CPU request if that is whole, else none. */

@@ -1,5 +1,5 @@
 import type { CpuSet } from '../cpuset';
-import type { PolicyName } from './policy-name';
+import type { PolicyName } from './policies';
 
 /** The policy that made it; what it means to others is in `kinds.ts`. `none` makes none. */
 export type AssignmentKind = Exclude<PolicyName, 'none'>;

@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import { keyOf, type Assignment, type AssignmentKey } from './assignment';
 import { CpuCounts } from './cpu-counts';
-import { KINDS } from './kinds';
+import { KINDS } from './pool-view';
 
 /** NUMA nodes that somebody follows. */
 export interface FollowedNodes {
@@ -68,9 +68,9 @@ export class Holdings implements HoldingsView {
   }
 
   private change({ kind, cpus, nodes = CpuSet.empty, requested }: Assignment, by: 1 | -1): void {
-    const { holds } = KINDS[kind];
-    if (holds === 'alone') this.ofAlone.change(cpus, by);
-    else if (holds === 'beside-shared') this.ofBesideShared.change(cpus, by);
+    const { claim } = KINDS[kind];
+    if (claim === 'exclusive') this.ofAlone.change(cpus, by);
+    else if (claim === 'non-exclusive') this.ofBesideShared.change(cpus, by);
     else this.changeFollowers(nodes, requested, by);
   }
 

@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { Assignment, AssignmentKind } from './assignment';
 import { CpuCounts } from './cpu-counts';
-import { KINDS, type Hold } from './kinds';
+import { KINDS, type CpuClaim } from './pool-view';
 
 /** The CPUs and nodes that the assignments of one pod hold together. */
 export interface PodHoldingsView {
@@ -19,8 +19,8 @@ export interface PodHoldingsView {
 export interface HeldByOthers {
   /** CPUs of containers that run, or are still to come. */
   readonly busy: CpuSet;
-  /** CPUs of containers that have exited, by the hold of their assignment. */
-  readonly idle: Readonly<Record<Hold, CpuSet>>;
+  /** CPUs of containers that have exited, by the claim of their assignment. */
+  readonly idle: Readonly<Record<CpuClaim, CpuSet>>;
   /** The NUMA nodes that they follow. */
   readonly nodes: CpuSet;
 }
@@ -31,7 +31,11 @@ export class PodHoldings implements PodHoldingsView {
   planned = 0;
   private readonly all = new CpuCounts();
   private readonly busy = new CpuCounts();
-  private readonly idle = { alone: new CpuCounts(), 'beside-shared': new CpuCounts(), nodes: new CpuCounts() };
+  private readonly idle = {
+    exclusive: new CpuCounts(),
+    'non-exclusive': new CpuCounts(),
+    'numa-nodes': new CpuCounts(),
+  };
   private readonly nodes = new CpuCounts();
   private readonly sets = new Map<
     AssignmentKind,
@@ -45,10 +49,10 @@ export class PodHoldings implements PodHoldingsView {
   without(own: Assignment | undefined): HeldByOthers {
     const countsOfOwn = own && this.countsOf(own);
     const rest = (counts: CpuCounts): CpuSet => (counts === countsOfOwn ? counts.without(own!.cpus) : counts.cpus);
-    const { alone, 'beside-shared': besideShared } = this.idle;
+    const { exclusive, 'non-exclusive': nonExclusive } = this.idle;
     return {
       busy: rest(this.busy),
-      idle: { alone: rest(alone), 'beside-shared': rest(besideShared), nodes: CpuSet.empty },
+      idle: { exclusive: rest(exclusive), 'non-exclusive': rest(nonExclusive), 'numa-nodes': CpuSet.empty },
       nodes: own?.nodes ? this.nodes.without(own.nodes) : this.nodes.cpus,
     };
   }
@@ -85,7 +89,7 @@ export class PodHoldings implements PodHoldingsView {
   }
 
   private countsOf({ kind, containerId, planned }: Assignment): CpuCounts {
-    return containerId === null && !planned ? this.idle[KINDS[kind].holds] : this.busy;
+    return containerId === null && !planned ? this.idle[KINDS[kind].claim] : this.busy;
   }
 }
 

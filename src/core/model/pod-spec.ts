@@ -1,4 +1,4 @@
-import { MIRROR, MIRROR_HASH } from '../annotations/mirror';
+import { MIRROR, MIRROR_HASH } from '../annotations/annotations';
 import type { ContainerKind } from '../inference/pod-cpus';
 import type { QosClass } from '../inference/qos';
 

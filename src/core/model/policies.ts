@@ -1,15 +1,15 @@
 /**
- * The effect of an assignment on everyone else:
- * `alone` its CPUs leave the shared pool, nobody else runs there;
- * `beside-shared` its CPUs stay in the shared pool, but no other assignment gets them;
- * `nodes` it has no CPUs: it follows what is shared on its NUMA nodes, as the pool follows what is left.
+ * The claim of an assignment on CPUs:
+ * `exclusive` its CPUs leave the shared pool, nobody else runs there;
+ * `non-exclusive` its CPUs stay in the shared pool, but no other assignment gets them;
+ * `numa-nodes` it has no CPUs: it follows what is shared on its NUMA nodes, as the pool follows what is left.
  */
-export type Hold = 'alone' | 'beside-shared' | 'nodes';
+export type CpuClaim = 'exclusive' | 'non-exclusive' | 'numa-nodes';
 
 /** All that the rest of the program has to know of a policy. */
 interface PolicyTraits {
-  /** What its assignments take from others; null for a policy that makes none. */
-  readonly holds: Hold | null;
+  /** The claim of its assignments; null for a policy that makes none. */
+  readonly claim: CpuClaim | null;
   /** The function of `core/policy` that decides on a request. */
   readonly grant: 'nothing' | 'container-cpus' | 'pod-cpus' | 'numa-nodes';
   /**
@@ -28,11 +28,11 @@ interface PolicyTraits {
 /** Every policy in one row: its name is what operators, annotations and the state file say. Its function is in `core/policy`. */
 // prettier-ignore
 export const POLICY_TABLE = {
-  none:      { holds: null, grant: 'nothing', entitles: 'guaranteed', scheduledFor: null, takesOptions: false, isCranes: true },
-  static:    { holds: 'alone', grant: 'container-cpus', entitles: 'guaranteed', scheduledFor: 'container', takesOptions: true, isCranes: false },
-  exclusive: { holds: 'alone', grant: 'pod-cpus', entitles: 'request-is-limit', scheduledFor: 'pod', takesOptions: true, isCranes: true },
-  numa:      { holds: 'nodes', grant: 'numa-nodes', entitles: 'request-is-limit', scheduledFor: 'pod', takesOptions: false, isCranes: true },
-  immovable: { holds: 'beside-shared', grant: 'pod-cpus', entitles: 'request-is-limit', scheduledFor: 'pod', takesOptions: false, isCranes: true },
+  none:      { claim: null, grant: 'nothing', entitles: 'guaranteed', scheduledFor: null, takesOptions: false, isCranes: true },
+  static:    { claim: 'exclusive', grant: 'container-cpus', entitles: 'guaranteed', scheduledFor: 'container', takesOptions: true, isCranes: false },
+  exclusive: { claim: 'exclusive', grant: 'pod-cpus', entitles: 'request-is-limit', scheduledFor: 'pod', takesOptions: true, isCranes: true },
+  numa:      { claim: 'numa-nodes', grant: 'numa-nodes', entitles: 'request-is-limit', scheduledFor: 'pod', takesOptions: false, isCranes: true },
+  immovable: { claim: 'non-exclusive', grant: 'pod-cpus', entitles: 'request-is-limit', scheduledFor: 'pod', takesOptions: false, isCranes: true },
 } as const satisfies Readonly<Record<string, PolicyTraits>>;
 
 export type PolicyName = keyof typeof POLICY_TABLE;

@@ -1,5 +1,5 @@
 import type { RefusalCode } from './events';
-import type { ChosenPolicy } from './policy-name';
+import type { ChosenPolicy } from './policies';
 
 /** A container that was refused and that nobody has served since. Texts are bounded: it is kept on disk. */
 export interface Refusal extends ChosenPolicy {

@@ -22,11 +22,11 @@ export const NO_OPTIONS: StaticPolicyOptions = {
   preferAlignCpusByUncorecache: false,
 };
 
-/** What the operator chose, as far as it decides placements. */
+/** The operator's choices, as far as they decide placements. */
 export interface Settings {
   /** For every container whose pod did not choose, or may not. */
   readonly cpuManagerPolicy: PolicyName;
-  /** What pods may choose by annotation; absent = nothing. */
+  /** The policies that pods may choose by annotation; absent = none. */
   readonly podPolicies?: readonly PolicyName[];
   readonly options: StaticPolicyOptions;
   /** Never allocated exclusively; part of the shared pool unless strict-cpu-reservation. */
@@ -36,9 +36,9 @@ export interface Settings {
   readonly onInsufficientCpu: 'refuse' | 'share';
   /** Lift the container's own CFS quota when it gets exclusive CPUs. */
   readonly liftCpuQuota: boolean;
-  /** How CPUs and memory are aligned to NUMA nodes; absent = not at all (topology-manager-policy none). */
+  /** The alignment of CPUs and memory to NUMA nodes; absent = none (topology-manager-policy none). */
   readonly topologyManager?: TopologyManagerSettings;
-  /** Whether memory nodes follow exclusive CPUs; absent = off. */
+  /** `follow`: memory nodes follow exclusive CPUs; absent = off. */
   readonly memoryNodes?: 'follow' | 'off';
 }
 
@@ -50,7 +50,7 @@ export function canPin({
   return [cpuManagerPolicy, ...podPolicies].some((policy) => policy !== 'none');
 }
 
-/** How strictly a placement must be as narrow as can be; see the kubelet's topology manager. */
+/** The kubelet's policies for placements on more NUMA nodes than needed: ignore, prefer, or refuse them. */
 export type TopologyManagerPolicy = 'none' | 'best-effort' | 'restricted' | 'single-numa-node';
 
 /** The options of the topology manager, by the kubelet's names in camel case. */
@@ -63,23 +63,24 @@ export interface TopologyManagerOptions {
 
 export interface TopologyManagerSettings {
   readonly policy: TopologyManagerPolicy;
-  /** Whether each container is aligned by itself, or all of a pod to the same nodes. */
+  /** `container`: each container is aligned by itself; `pod`: all of a pod to the same nodes. */
   readonly scope: 'container' | 'pod';
   readonly options: TopologyManagerOptions;
 }
 
-const OPTION_NAMES: readonly (readonly [keyof StaticPolicyOptions, string])[] = [
-  ['alignBySocket', 'align-by-socket'],
-  ['distributeCpusAcrossCores', 'distribute-cpus-across-cores'],
-  ['distributeCpusAcrossNuma', 'distribute-cpus-across-numa'],
-  ['fullPcpusOnly', 'full-pcpus-only'],
-  ['preferAlignCpusByUncorecache', 'prefer-align-cpus-by-uncorecache'],
-  ['strictCpuReservation', 'strict-cpu-reservation'],
-];
+/** The options by the kubelet's names, sorted. */
+export const OPTIONS_BY_NAME: ReadonlyMap<string, keyof StaticPolicyOptions> = new Map([
+  ['align-by-socket', 'alignBySocket'],
+  ['distribute-cpus-across-cores', 'distributeCpusAcrossCores'],
+  ['distribute-cpus-across-numa', 'distributeCpusAcrossNuma'],
+  ['full-pcpus-only', 'fullPcpusOnly'],
+  ['prefer-align-cpus-by-uncorecache', 'preferAlignCpusByUncorecache'],
+  ['strict-cpu-reservation', 'strictCpuReservation'],
+]);
 
 /** The kubelet's names of the options that are on, sorted. */
 export const optionNames: (options: StaticPolicyOptions) => readonly string[] = oncePer(
-  (options: StaticPolicyOptions) => OPTION_NAMES.filter(([key]) => options[key]).map(([, name]) => name),
+  (options: StaticPolicyOptions) => [...OPTIONS_BY_NAME].filter(([, key]) => options[key]).map(([name]) => name),
 );
 
 /** The rules as they are written beside a decision. */

@@ -1,7 +1,7 @@
 import { resultOf, type Annotations, type TopologyResult } from '../annotations';
 import { CpuSet } from '../cpuset';
 import { findSpec } from '../model/find-spec';
-import { KINDS } from '../model/kinds';
+import { KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 
 /** CPUs that one pod has, and those that crane-scheduler counts for it. */
@@ -72,7 +72,7 @@ interface Holder {
 function holdersOf({ assignments }: NodeView): Holder[] {
   const byPod = new Map<string, { namespace: string; name: string; sets: CpuSet[] }>();
   for (const { kind, podUid, podNamespace: namespace, podName: name, cpus } of assignments.values()) {
-    if (KINDS[kind].holds === 'nodes') continue;
+    if (KINDS[kind].claim === 'numa-nodes') continue;
     const pod = byPod.get(podUid);
     if (pod) pod.sets.push(cpus);
     else byPod.set(podUid, { namespace, name, sets: [cpus] });

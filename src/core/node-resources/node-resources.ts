@@ -1,5 +1,5 @@
 import { CpuSet } from '../cpuset';
-import { KINDS, sharedOn } from '../model/kinds';
+import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import { POLICY_TABLE } from '../model/policies';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
@@ -9,14 +9,14 @@ import { keepWholeCores, threadsPerCore, type Unit } from '../topology';
 import { listClaims } from './claims';
 import { withhold } from './withhold';
 
-/** What the node has, zone by zone, as schedulers want to know it. Counts are CPUs or bytes. */
+/** The resources of the node, zone by zone, for schedulers. Counts are CPUs or bytes. */
 export interface NodeResources {
   /** NUMA nodes, those without CPUs and those without memory included, ascending by id. */
   readonly zones: readonly Zone[];
-  /** What really becomes of a request that does not lie in one zone. */
+  /** The policy that a request which does not lie in one zone really meets. */
   readonly topologyPolicy: TopologyManagerPolicy;
   readonly topologyScope: 'container' | 'pod';
-  /** Somebody can be given CPUs here. */
+  /** Some container can be given CPUs here. */
   readonly pins: boolean;
   readonly reserved: CpuSet;
 }
@@ -121,8 +121,8 @@ function findUsable(view: NodeView, onlyWholeCores: boolean): CpuSet {
 function listFollowed(view: NodeView): CpuSet[] {
   const sets = new Map<string, CpuSet>();
   for (const { kind, nodes = CpuSet.empty } of view.assignments.values()) {
-    if (KINDS[kind].holds !== 'nodes' || sets.has(nodes.toString())) continue;
-    sets.set(nodes.toString(), sharedOn(view, nodes));
+    if (KINDS[kind].claim !== 'numa-nodes' || sets.has(nodes.toString())) continue;
+    sets.set(nodes.toString(), sharedCpusOfNodes(view, nodes));
   }
   return [...sets.values()];
 }
@@ -175,7 +175,7 @@ function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {
  * only for CPUs that one container gets alone, and the node's own policy tells of most containers what they get.
  */
 function effectivePolicy({ settings }: NodeView, policy: TopologyManagerPolicy): TopologyManagerPolicy {
-  if (POLICY_TABLE[settings.cpuManagerPolicy].holds !== 'alone') return 'none';
+  if (POLICY_TABLE[settings.cpuManagerPolicy].claim !== 'exclusive') return 'none';
   const isStrict = policy === 'single-numa-node' || policy === 'restricted';
   return isStrict && settings.onInsufficientCpu === 'share' ? 'best-effort' : policy;
 }

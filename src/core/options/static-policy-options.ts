@@ -1,17 +1,7 @@
 import { POLICY_TABLE, type PolicyName } from '../model/policies';
-import { NO_OPTIONS, type StaticPolicyOptions } from '../model/settings';
+import { NO_OPTIONS, OPTIONS_BY_NAME, type StaticPolicyOptions } from '../model/settings';
 import type { Topology } from '../topology';
-import { parseBoolean } from './parse-boolean';
-import { failWith, type OptionProblem, type Parsed } from './problem';
-
-const KEYS: ReadonlyMap<string, keyof StaticPolicyOptions> = new Map([
-  ['align-by-socket', 'alignBySocket'],
-  ['distribute-cpus-across-cores', 'distributeCpusAcrossCores'],
-  ['distribute-cpus-across-numa', 'distributeCpusAcrossNuma'],
-  ['full-pcpus-only', 'fullPcpusOnly'],
-  ['prefer-align-cpus-by-uncorecache', 'preferAlignCpusByUncorecache'],
-  ['strict-cpu-reservation', 'strictCpuReservation'],
-]);
+import { failWith, parseBoolean, type OptionProblem, type Parsed } from './problem';
 
 const EXCLUSIONS: readonly (readonly [string, string])[] = [
   ['full-pcpus-only', 'distribute-cpus-across-cores'],
@@ -26,10 +16,10 @@ const EXCLUSIONS: readonly (readonly [string, string])[] = [
  */
 export function parseStaticPolicyOptions(values: ReadonlyMap<string, string>): Parsed<StaticPolicyOptions> {
   for (const name of values.keys()) {
-    if (!KEYS.has(name)) {
+    if (!OPTIONS_BY_NAME.has(name)) {
       return failWith(
         'unknown-option',
-        `unknown CPU Manager Policy option: "${name}"; options are ${[...KEYS.keys()].join(', ')}`,
+        `unknown CPU Manager Policy option: "${name}"; options are ${[...OPTIONS_BY_NAME.keys()].join(', ')}`,
       );
     }
   }
@@ -39,10 +29,10 @@ export function parseStaticPolicyOptions(values: ReadonlyMap<string, string>): P
     if (value === undefined) {
       return failWith('bad-value', `bad value for option "${name}": "${text}" is not a boolean; write true or false`);
     }
-    options[KEYS.get(name)!] = value;
+    options[OPTIONS_BY_NAME.get(name)!] = value;
   }
   for (const [one, other] of EXCLUSIONS) {
-    if (options[KEYS.get(one)!] && options[KEYS.get(other)!]) {
+    if (options[OPTIONS_BY_NAME.get(one)!] && options[OPTIONS_BY_NAME.get(other)!]) {
       return failWith(
         'incompatible',
         `static policy options ${one} and ${other} can not be used at the same time; set one of them to false`,
@@ -64,7 +54,7 @@ export function checkOptionsAreUsed(
   };
 }
 
-/** What speaks against options on this machine, with this topology manager policy: only align-by-socket has such rules. */
+/** Refuses options that this machine or the topology manager policy forbids: only align-by-socket has such rules. */
 export function checkStaticPolicyOptions(
   options: StaticPolicyOptions,
   { topology, topologyManagerPolicy }: { readonly topology: Topology; readonly topologyManagerPolicy: string },

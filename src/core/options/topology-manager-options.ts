@@ -1,6 +1,5 @@
 import type { TopologyManagerOptions } from '../model/settings';
-import { parseBoolean } from './parse-boolean';
-import { failWith, type Parsed } from './problem';
+import { failWith, parseBoolean, type Parsed } from './problem';
 
 /** The kubelet's default, and the least that it accepts. */
 export const MIN_ALLOWABLE_NUMA_NODES = 8;
@@ -51,7 +50,7 @@ export function parseTopologyManagerOptions(values: ReadonlyMap<string, string>)
   return { ok: true, options: { preferClosestNumaNodes, maxAllowableNumaNodes } };
 }
 
-/** Whether a machine has few enough NUMA nodes for the policy; the policy none does not look at them. */
+/** Refuses a machine that has too many NUMA nodes for the policy; the policy none does not look at them. */
 export function checkTopologyManagerOptions(
   options: TopologyManagerOptions,
   { policy, numaNodes }: { readonly policy: string; readonly numaNodes: number },

@@ -1,15 +1,15 @@
 import { CpuSet } from '../cpuset';
 import { keyOf, type Assignment } from '../model/assignment';
 import { samePromise, type Container, type CpuPromise, type PauseRules, type PromisedQuota } from '../model/container';
-import { cpusOf, isAssigned, KINDS, poolFor } from '../model/kinds';
+import { cpusOf, isAssigned, KINDS, sharedPoolFor } from '../model/pool-view';
 import type { Change, NodeView } from '../model/node-model';
-import { podQuotaToRestore } from './pod-quota';
+import { podQuotaToRestore } from './plan-quotas';
 
 /** One container that has to change its CPUs, as data. */
 export interface Move {
   readonly containerId: string;
   readonly cgroupsPath: string;
-  /** Where it is, as far as known. */
+  /** Its CPUs so far, as far as known. */
   readonly from?: CpuPromise;
   readonly to: CpuPromise;
   /** The quota of its pod as a whole, where that has to be set again too. */
@@ -54,7 +54,7 @@ export function planMoves({ model, put, affected }: Changing): Move[] {
   return moves.sort((a, b) => Number(onlyGrows(a)) - Number(onlyGrows(b)));
 }
 
-/** What the container shall have by the model as it is; undefined when it is left alone. */
+/** The CPUs and memory that the model as it is gives the container; undefined when it is left alone. */
 export function promiseOf(view: NodeView, container: Container): CpuPromise | undefined {
   if (container.pause) return promiseOfPause(view, container, container.pause);
   const assignment = isAssigned(container) ? ownAssignment(view, container) : undefined;
@@ -65,10 +65,10 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
     return { cpus: cpus.isEmpty ? view.sharedPool : cpus, mems: assignment.mems, ...(quota && { quota }) };
   }
   if (container.placement === 'left-alone' && view.exclusive.isEmpty) return undefined;
-  // Who had memory nodes of its own and shares now may use all of them again: a list can't be taken away, only widened.
+  // cpuset.mems cannot be cleared, so a container that loses its memory nodes gets all of them.
   const confined = container.told !== undefined && !container.told.mems.isEmpty;
   const mems = confined ? memoryNodesOf(view) : CpuSet.empty;
-  return { cpus: poolFor(view, container), mems, ...(quota && { quota }) };
+  return { cpus: sharedPoolFor(view, container), mems, ...(quota && { quota }) };
 }
 
 /**
@@ -86,7 +86,7 @@ function promiseOfPause(
   return { cpus: [own, reserved].find((cpus) => !cpus.isEmpty) ?? view.sharedPool, mems: CpuSet.empty };
 }
 
-/** Who has its quota again may have been the last one of its pod to have none. */
+/** A container that gets its quota again may have been the last one of its pod to have none. */
 function planPodQuota(view: NodeView, container: Container): Pick<Move, 'podQuota'> {
   const { quota: to, podUid, promise, told } = container;
   if (to !== 'as-asked' || promise?.quota?.quotaUs === told?.quota?.quotaUs) return {};
@@ -112,10 +112,12 @@ function ownAssignment(view: NodeView, { id, podUid, name }: Container): Assignm
 function reasonOf(view: NodeView, container: Container): string {
   const assignment = isAssigned(container) ? ownAssignment(view, container) : undefined;
   if (!assignment) return 'the shared pool changed';
-  return KINDS[assignment.kind].holds === 'nodes' ? 'what is shared on its NUMA nodes changed' : assignment.because;
+  return KINDS[assignment.kind].claim === 'numa-nodes'
+    ? 'what is shared on its NUMA nodes changed'
+    : assignment.because;
 }
 
-/** How a container stands with its promise of now; who had CPUs of its own may have lost them. */
+/** The placement that goes with the promise of now: a container may have lost its own CPUs. */
 function standingOf(view: NodeView, container: Container): Pick<Container, 'placement' | 'because'> {
   const { placement, because } = container;
   if (isAssigned(container) && !ownAssignment(view, container))
@@ -123,7 +125,7 @@ function standingOf(view: NodeView, container: Container): Pick<Container, 'plac
   return { placement: placement === 'left-alone' ? 'shared' : placement, because };
 }
 
-/** Whether there is a cgroup to be written: from the start of the container to its exit. */
+/** True while there is a cgroup to be written: from the start of the container to its exit. */
 export function hasCgroup({ phase }: Container): boolean {
   return phase === 'starting' || phase === 'running';
 }

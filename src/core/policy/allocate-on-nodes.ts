@@ -1,4 +1,4 @@
-import { takeByOptions, type AllocationStep } from '../allocation';
+import { allocateByOptions, type AllocationStep } from '../allocation';
 import { CpuSet } from '../cpuset';
 import { completeCores, completeSockets, cpusOfNodes, keepWholeCores } from '../topology';
 import type { GrantOptions } from './grant-options';
@@ -109,7 +109,7 @@ function takeFrom(
     const left = source.cpus.minus(cpus);
     const candidates = options.fullPcpusOnly ? keepWholeCores(topology, left) : left;
     if (missing === 0 || candidates.isEmpty) continue;
-    const result = takeByOptions(topology, options, candidates, Math.min(missing, candidates.size));
+    const result = allocateByOptions(topology, options, candidates, Math.min(missing, candidates.size));
     if (!result.ok) return result;
     steps.push(...result.steps);
     cpus = cpus.union(result.cpus);

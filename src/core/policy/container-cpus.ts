@@ -7,7 +7,7 @@ import { allocateCpus, pin } from './allocate-cpus';
 import { allocateOnNodes, type Source } from './allocate-on-nodes';
 import { countCpus, grantOptionsOf, type GrantOptions } from './grant-options';
 import type { Decision, Grant, PinRequest, Snapshot } from './policy';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 /**
  * Gives each container its own CPUs, as the kubelet's static policy does. The kubelet knows nothing of what a scheduler chose

@@ -1,7 +1,7 @@
 import type { AssignmentKind } from '../model/assignment';
 import { POLICY_TABLE } from '../model/policies';
 import { NO_OPTIONS, type Settings, type StaticPolicyOptions } from '../model/settings';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 /** The rules by which a policy allocates CPUs. */
 export interface GrantOptions {
@@ -14,8 +14,8 @@ export interface GrantOptions {
 }
 
 export function grantOptionsOf(kind: AssignmentKind, settings: Settings): GrantOptions {
-  const { holds, takesOptions } = POLICY_TABLE[kind];
-  const leavesPool = holds === 'alone';
+  const { claim, takesOptions } = POLICY_TABLE[kind];
+  const leavesPool = claim === 'exclusive';
   return {
     kind,
     label: leavesPool ? 'exclusive' : 'fixed',

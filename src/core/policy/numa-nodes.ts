@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import { chooseMemoryNodes } from './memory-nodes';
 import type { Decision, Grant, Snapshot } from './policy';
-import { plural } from '../plural';
+import { plural } from '../text';
 import { sum } from '../sum';
 
 /**

@@ -1,4 +1,4 @@
-import { takeByOptions, type AllocationStep } from '../allocation';
+import { allocateByOptions, type AllocationStep } from '../allocation';
 import { totalOf, type TopologyResult } from '../annotations';
 import { CpuSet } from '../cpuset';
 import { NO_OPTIONS } from '../model/settings';
@@ -52,9 +52,9 @@ function shareScheduledCpus(
       const preferred = first.intersect(there);
       const usable = preferred.union(then.intersect(there));
       if (usable.size < count) return refuseOnNode(node, count, usable.size);
-      const again = takeByOptions(topology, NO_OPTIONS, preferred, Math.min(count, preferred.size));
+      const again = allocateByOptions(topology, NO_OPTIONS, preferred, Math.min(count, preferred.size));
       const missing = count - Math.min(count, preferred.size);
-      const anew = takeByOptions(topology, NO_OPTIONS, usable.minus(preferred), missing);
+      const anew = allocateByOptions(topology, NO_OPTIONS, usable.minus(preferred), missing);
       if (!again.ok) return { kind: 'refuse', code: 'INTERNAL', because: again.error };
       if (!anew.ok) return { kind: 'refuse', code: 'INTERNAL', because: anew.error };
       cpus = CpuSet.unionOf([cpus, again.cpus, anew.cpus]);

@@ -33,9 +33,9 @@ export interface PodSet {
   readonly inUse: boolean;
 }
 
-/** Those who have no CPUs but follow what is shared on their NUMA nodes. */
+/** Containers that have no CPUs but follow what is shared on their NUMA nodes. */
 export interface Followers {
-  /** What each of the others runs on now, every set once. None of them may be taken whole. */
+  /** The CPUs that each of the others runs on now, every set once. None of them may be taken whole. */
   readonly sets: readonly CpuSet[];
   /** Whole CPUs of the shared pool that others asked for, by NUMA node. */
   readonly demand: ReadonlyMap<number, number>;
@@ -52,13 +52,13 @@ export interface PinRequest {
   readonly podCount: number;
   /** The container's memory limit; 0 when it has none. */
   readonly memoryBytes: number;
-  /** What the scheduler chose for the whole pod; only for policies that go by it. */
+  /** The scheduler's choice for the whole pod; only for policies that go by it. */
   readonly scheduled?: TopologyResult;
   /** The rest of the scheduler's choice that the pod's other containers leave; only for a policy that gives each container its own. */
   readonly restOfResult?: TopologyResult;
 }
 
-/** What becomes of a request, with the reason, written for the operator, and the steps that led there. */
+/** The outcome of a request, with the reason, written for the operator, and the steps that led there. */
 export type Decision =
   | {
       readonly kind: 'pin';
@@ -72,7 +72,7 @@ export type Decision =
       /** Memory nodes to go with the CPUs; empty = memory is left alone. */
       readonly mems: CpuSet;
       readonly because: string;
-      /** Why the scheduler's choice was not followed, where there was one and it was not. */
+      /** The reason why the scheduler's choice was not followed, where there was one and it was not. */
       readonly unfollowed?: string;
       readonly steps: readonly AllocationStep[];
     }

@@ -1,7 +1,7 @@
 import { leaveForFollowers } from './floors';
 import type { Decision, Snapshot } from './policy';
 import { countCpus, type GrantOptions } from './grant-options';
-import { plural } from '../plural';
+import { plural } from '../text';
 import { threadsPerCore } from '../topology';
 
 /** full-pcpus-only, and the request would leave half a core. */

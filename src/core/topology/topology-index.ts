@@ -22,7 +22,7 @@ export interface UnitIndex {
   readonly smallest: number;
 }
 
-/** Which inner units have a CPU in an outer unit. */
+/** The inner units that have a CPU in each outer unit. */
 export interface Nesting {
   /** Inner units of each outer unit, ascending. */
   readonly within: readonly Int32Array[];

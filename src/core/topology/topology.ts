@@ -18,7 +18,7 @@ export interface Topology {
   readonly uncoreCaches: readonly Unit[];
   /** CPUs that the kernel keeps its scheduler away from (isolcpus=); a subset of online. */
   readonly isolated: CpuSet;
-  /** What is known of memory, per memory node, nodes without CPUs included; ascending by id. Empty when unknown. */
+  /** The known memory, per memory node, nodes without CPUs included; ascending by id. Empty when unknown. */
   readonly memoryNodes: readonly MemoryNode[];
   /** The same CPUs and units once more, as flat numbers for routines that have to be fast. */
   readonly index: TopologyIndex;

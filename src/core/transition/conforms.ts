@@ -4,7 +4,7 @@ import { keyOf, type Assignment, type AssignmentKind } from '../model/assignment
 import type { Container } from '../model/container';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { asSpecSays } from '../model/find-spec';
-import { isAssigned, KINDS } from '../model/kinds';
+import { isAssigned, KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import type { Settings } from '../model/settings';
 import { isSpreadAs } from '../policy';
@@ -51,7 +51,7 @@ function isMet({ topology }: NodeView, assignment: Assignment | undefined, want:
   if (!assignment || !want) return assignment === undefined && want === undefined;
   if (assignment.kind !== want.kind) return false;
   const { scheduled } = want;
-  if (KINDS[want.kind].holds === 'nodes') return scheduled === undefined || sameNodes(assignment.nodes, scheduled);
+  if (KINDS[want.kind].claim === 'numa-nodes') return scheduled === undefined || sameNodes(assignment.nodes, scheduled);
   if (scheduled === undefined) return assignment.scope === undefined;
   return assignment.scope === 'pod' && isSpreadAs(topology, assignment.cpus, scheduled);
 }

@@ -1,9 +1,9 @@
 import type { AllocationStep } from '../allocation';
-import type { Remark } from '../annotations/annotation';
+import type { Remark } from '../annotations/annotations';
 import type { CpuSet } from '../cpuset';
 import type { Placement } from '../model/container';
 import type { RefusalCode } from '../model/events';
-import type { PolicyName } from '../model/policy-name';
+import type { PolicyName } from '../model/policies';
 import type { DriftCause } from '../verdict/drift-cause';
 
 export interface PodRef {

@@ -1,6 +1,6 @@
-import { choosePolicy, rememberedAnnotations, sayingOf } from '../annotations';
+import { choosePolicy, rememberedAnnotations, digestAnnotations } from '../annotations';
 import { findSpec } from '../model/find-spec';
-import { isAssigned } from '../model/kinds';
+import { isAssigned } from '../model/pool-view';
 import type { Container, Pod } from '../model/container';
 import type { NodeView } from '../model/node-model';
 import type { NodeEvent } from '../model/pod-event';
@@ -57,7 +57,11 @@ function mayKeep({ kind }: NodeEvent): boolean {
 }
 
 function isNeeded(view: NodeView, pod: Pod, spec: PodSpec): boolean {
-  if (spec.containers.some(({ name }) => sayingOf(spec.annotations, name) !== sayingOf(pod.annotations, name)))
+  if (
+    spec.containers.some(
+      ({ name }) => digestAnnotations(spec.annotations, name) !== digestAnnotations(pod.annotations, name),
+    )
+  )
     return true;
   for (const container of view.containersOf(pod.uid))
     if (container.sandboxId === pod.sandboxId && !isAssigned(container) && looksOtherwise(view, pod, spec, container))

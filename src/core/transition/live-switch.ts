@@ -1,8 +1,8 @@
-import { excludesReserved, sayingOf, type Annotations } from '../annotations';
-import { compareTexts } from '../compare-texts';
+import { excludesReserved, digestAnnotations, type Annotations } from '../annotations';
+import { compareTexts } from '../text';
 import type { Container } from '../model/container';
 import { findSpec, runtimeUidOf } from '../model/find-spec';
-import { isAssigned } from '../model/kinds';
+import { isAssigned } from '../model/pool-view';
 import { namesIn } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import type { PodSpec } from '../model/pod-spec';
@@ -97,7 +97,7 @@ function keepOffReserved(draft: Draft, annotations: Annotations, container: Cont
 /** Whether it has to move. If it has what it should have by now, that is remembered, and nothing is left to be done. */
 function isToSwitch(draft: Draft, annotations: Annotations, container: Container): boolean {
   const { model } = draft;
-  const saying = sayingOf(annotations, container.name);
+  const saying = digestAnnotations(annotations, container.name);
   const isNew = saying !== (container.saying ?? '');
   if (isNew ? !conforms(model, container) : wantsAfterAll(model, container)) return true;
   if (!isNew && container.unmetSwitch === undefined) return false;

@@ -1,9 +1,9 @@
 import { CpuSet } from '../cpuset';
 import type { Assignment } from '../model/assignment';
 import type { RuntimeAnswer } from '../model/events';
-import { KINDS } from '../model/kinds';
+import { KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
-import { plural } from '../plural';
+import { plural } from '../text';
 import { isInRuntime } from './api-has-pod';
 
 /** Names of pods in a text for the operator, and the characters of each. */
@@ -22,7 +22,7 @@ export function nameKept(
   { withNames = false }: { readonly withNames?: boolean } = {},
 ): string {
   const { awaited } = view.specSource;
-  const isKept = ({ kind, podUid }: Assignment): boolean => podUid !== pod.uid && KINDS[kind].holds !== 'nodes';
+  const isKept = ({ kind, podUid }: Assignment): boolean => podUid !== pod.uid && KINDS[kind].claim !== 'numa-nodes';
   const isAwaited = (uid: string): boolean => awaited.has(uid) && !isInRuntime(view, uid);
   const planned = [...view.holdings.planned].filter((each) => isKept(each) && !isAwaited(each.podUid));
   const left = [...awaited].filter(isAwaited).flatMap((uid) => view.assignmentsOf(uid).filter(isKept));

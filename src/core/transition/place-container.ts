@@ -1,10 +1,10 @@
-import { excludesReserved, sayingOf } from '../annotations';
+import { excludesReserved, digestAnnotations } from '../annotations';
 import type { CpuRequest } from '../inference';
 import { keyOf } from '../model/assignment';
 import type { Container, CpuPromise, Placement } from '../model/container';
 import type { ContainerInfo, CpuAdjustment, PodInfo, RuntimeAnswer } from '../model/events';
 import { asSpecSays } from '../model/find-spec';
-import { KINDS } from '../model/kinds';
+import { KINDS } from '../model/pool-view';
 import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import { promiseOf } from '../plan/plan-moves';
@@ -119,7 +119,7 @@ interface Standing {
 
 /** The container as it is decided, ready to be put into the model. */
 export function describe(pod: PodInfo, container: ContainerInfo, standing: Standing): Container {
-  const saying = sayingOf(pod.annotations, container.name);
+  const saying = digestAnnotations(pod.annotations, container.name);
   return {
     id: container.id,
     sandboxId: pod.sandboxId,

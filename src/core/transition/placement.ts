@@ -4,9 +4,9 @@ import { MAX_SHARES, milliOfShares, type CpuRequest } from '../inference';
 import { cutText, keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { asSpecSays, findContainerSpec, findSpec } from '../model/find-spec';
-import { KINDS, mayOverlap, sharedOn } from '../model/kinds';
+import { KINDS, mayOverlap, sharedCpusOfNodes } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
-import type { ChosenPolicy } from '../model/policy-name';
+import { DEFAULT_KIND, POLICY_TABLE, type ChosenPolicy } from '../model/policies';
 import type { BytesByNode } from '../model/promised-memory';
 import { rulesOf } from '../model/settings';
 import { POLICIES, SCHEDULED_POLICIES, type Decision, type Followers, type PinRequest, type Snapshot } from '../policy';
@@ -62,7 +62,7 @@ export function decidePlacement(
     return { chosen, request, decision: { kind: 'share', because: request.because }, remarks };
   }
   const scheduled = readSchedule(view, pod, container, chosen, request.count);
-  const kind = chosen.policy === 'none' ? 'static' : chosen.policy;
+  const kind = chosen.policy === 'none' ? DEFAULT_KIND : chosen.policy;
   const whole = snapshotFor(view, pod, container.name, kind);
   const snapshot = {
     ...whole,
@@ -101,7 +101,7 @@ export function decideFromPod(view: NodeView, pod: PodInfo, container: Container
   const own = view.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }));
   const decided = decidePlacement(view, pod, container, { fromPod: true, mayShare: false });
   const { decision } = decided;
-  if (decision.kind !== 'pin' || KINDS[decision.assignmentKind].holds === 'nodes') return undefined;
+  if (decision.kind !== 'pin' || KINDS[decision.assignmentKind].claim === 'numa-nodes') return undefined;
   // It is not back: it comes for the first time, and this is why it has them.
   const isAsPlanned = own?.planned === true && own.cpus.equals(decision.cpus);
   return isAsPlanned ? { ...decided, decision: { ...decision, because: own.because } } : decided;
@@ -142,7 +142,8 @@ function readRest(
 ): { readonly found: Pick<PinRequest, 'restOfResult'>; readonly remarks: Remark[] } {
   const spec = findSpec(view, pod);
   const kindOf = (name: string) => findContainerSpec(spec, name)?.kind;
-  if (policy !== 'static' || kindOf(container.name) === 'sidecar') return { found: {}, remarks: [] };
+  if (POLICY_TABLE[policy].scheduledFor !== 'container' || kindOf(container.name) === 'sidecar')
+    return { found: {}, remarks: [] };
   const { result, remarks } = readTopologyResult(topology, asSpecSays(view, pod), {
     count,
     container,
@@ -172,25 +173,25 @@ export function snapshotFor(
   view: NodeView,
   pod: { readonly uid: string },
   containerName: string,
-  kind: AssignmentKind = 'static',
+  kind: AssignmentKind = DEFAULT_KIND,
 ): Snapshot {
   const own = view.assignments.get(keyOf({ podUid: pod.uid, containerName }));
   const ofPod = view.holdingsOf(pod.uid);
   const { busy, idle, nodes: nodesOfPod } = ofPod.without(own);
-  const { holds } = KINDS[kind];
-  const otherHolds = (['alone', 'beside-shared'] as const).filter((each) => each !== holds);
-  const hasSameHold = own !== undefined && KINDS[own.kind].holds === holds;
+  const { claim } = KINDS[kind];
+  const otherClaims = (['exclusive', 'non-exclusive'] as const).filter((each) => each !== claim);
+  const hasSameClaim = own !== undefined && KINDS[own.kind].claim === claim;
   const ownCpus = own?.cpus.minus(busy) ?? CpuSet.empty;
-  const otherwiseOwn = hasSameHold ? CpuSet.empty : ownCpus;
-  const reusable = CpuSet.unionOf(otherHolds.map((each) => idle[each]))
+  const otherwiseOwn = hasSameClaim ? CpuSet.empty : ownCpus;
+  const reusable = CpuSet.unionOf(otherClaims.map((each) => idle[each]))
     .minus(busy)
     .union(otherwiseOwn);
-  const returning = own && KINDS[own.kind].holds === 'alone' ? otherwiseOwn : CpuSet.empty;
+  const returning = own && KINDS[own.kind].claim === 'exclusive' ? otherwiseOwn : CpuSet.empty;
   return {
     topology: view.topology,
     settings: view.settings,
-    own: hasSameHold ? ownCpus : CpuSet.empty,
-    idleInPod: idle[holds].minus(busy),
+    own: hasSameClaim ? ownCpus : CpuSet.empty,
+    idleInPod: idle[claim].minus(busy),
     ownedByPod: ofPod.cpus,
     podSet: ofPod.podSet(kind),
     free: view.free.union(reusable.intersect(view.topology.online).minus(view.settings.reserved)),
@@ -207,14 +208,14 @@ function cpusOfAll(assignments: readonly Assignment[]): CpuSet {
 /** The others who follow what is shared on NUMA nodes, and what was asked for there. */
 function findFollowers(view: NodeView, own: Assignment | undefined, nodesOfPod: CpuSet): Followers {
   const ownNodes = own?.nodes ?? CpuSet.empty;
-  const isFollower = own !== undefined && KINDS[own.kind].holds === 'nodes';
+  const isFollower = own !== undefined && KINDS[own.kind].claim === 'numa-nodes';
   const sets: CpuSet[] = [];
   const demand = new Map<number, number>();
   const ask = (node: number, count: number): unknown => demand.set(node, (demand.get(node) ?? 0) + count);
   for (const { nodes, followers, requested } of view.holdings.followed) {
     const isOwn = isFollower && nodes.equals(ownNodes);
     if (isOwn && followers === 1) continue;
-    sets.push(sharedOn(view, nodes));
+    sets.push(sharedCpusOfNodes(view, nodes));
     for (const node of nodes) ask(node, (isOwn ? requested - own.requested : requested) / nodes.size);
   }
   if (!view.held.isEmpty) countHeld(view, own, ask);
@@ -223,7 +224,7 @@ function findFollowers(view: NodeView, own: Assignment | undefined, nodesOfPod: 
 
 /** CPUs that others hold beside shared containers were asked for too. */
 function countHeld(view: NodeView, own: Assignment | undefined, ask: (node: number, count: number) => void): void {
-  const ownCpus = own && KINDS[own.kind].holds === 'beside-shared' ? own.cpus : CpuSet.empty;
+  const ownCpus = own && KINDS[own.kind].claim === 'non-exclusive' ? own.cpus : CpuSet.empty;
   for (const { id, cpus } of view.topology.numaNodes) {
     let held = -ownCpus.countIn(cpus);
     view.held.intersect(cpus).forEach((cpu) => (held += view.holdings.countBesideShared(cpu)));
@@ -267,13 +268,14 @@ export function assign(
     mems: decision.mems,
     requested,
     containerId: container.id,
-    quotaLifted: KINDS[kind].holds === 'alone' && model.settings.liftCpuQuota && (container.resources.quotaUs ?? 0) > 0,
+    quotaLifted:
+      KINDS[kind].claim === 'exclusive' && model.settings.liftCpuQuota && (container.resources.quotaUs ?? 0) > 0,
     rules: rulesOf(model.settings, chosen),
     because: cutText(decision.because),
     since: before && sameSet(before, decision) ? before.since : draft.now,
   };
   const { busy, idle } = model.holdingsOf(pod.uid).without(before);
-  const overlaps = [busy, idle.alone, idle['beside-shared']].some((cpus) => cpus.overlaps(decision.cpus));
+  const overlaps = [busy, idle.exclusive, idle['non-exclusive']].some((cpus) => cpus.overlaps(decision.cpus));
   for (const other of overlaps ? model.assignmentsOf(pod.uid) : []) {
     if (keyOf(other) === key || !other.cpus.overlaps(decision.cpus) || mayOverlap(other, assignment)) continue;
     const rest = other.cpus.minus(decision.cpus);

@@ -1,14 +1,14 @@
 import type { AllocationStep } from '../allocation';
-import { compareTexts } from '../compare-texts';
+import { compareTexts } from '../text';
 import { CpuSet } from '../cpuset';
 import { sharesOfMilli, sumPodCpus } from '../inference';
 import { keyOf, type Assignment } from '../model/assignment';
 import type { ContainerInfo, PodInfo, RefusalCode } from '../model/events';
 import { findContainerSpec, findSpec, runtimeUidOf } from '../model/find-spec';
-import { KINDS } from '../model/kinds';
+import { KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import type { ContainerSpec, PodSpec } from '../model/pod-spec';
-import type { PolicyName } from '../model/policy-name';
+import type { PolicyName } from '../model/policies';
 import { SCHEDULED_POLICIES } from '../policy';
 import { mostDecisions, type Draft } from './draft';
 import { entitledBySpec } from './entitled-by-spec';
@@ -120,7 +120,7 @@ function listWanted(view: NodeView, spec: PodSpec, podUid: string, making?: stri
 
 function wantedOf(view: NodeView, spec: PodSpec, container: ContainerSpec): Wanted | undefined {
   const entitled = entitledBySpec(view.settings, spec, container);
-  return entitled && KINDS[entitled.policy].holds !== 'nodes' ? { spec: container, ...entitled } : undefined;
+  return entitled && KINDS[entitled.policy].claim !== 'numa-nodes' ? { spec: container, ...entitled } : undefined;
 }
 
 /**

@@ -6,7 +6,7 @@ import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
 import type { LikelyCause } from '../verdict/drift-cause';
 import { judge, type Verdict } from '../verdict/judge';
 import type { Observation, Seen } from '../verdict/observation';
-import type { Restraint } from '../verdict/restraint';
+import type { RepairDecision } from '../verdict/repair-backoff';
 import type { Draft } from './draft';
 
 export interface Judged {
@@ -19,13 +19,13 @@ export interface Judged {
 }
 
 export interface Drift extends Partial<LikelyCause> {
-  readonly action: Restraint['action'];
+  readonly action: RepairDecision['action'];
 }
 
 /** What is known beside the model when a drift is met. */
 export interface DriftPolicy {
   readonly explain: (container: Container, seen: Seen) => LikelyCause;
-  readonly restrain: (container: Container) => Restraint;
+  readonly restrain: (container: Container) => RepairDecision;
 }
 
 /**

@@ -4,7 +4,7 @@ import { oncePer } from '../once-per';
 import { findContainerSpec, findSpec } from '../model/find-spec';
 import type { NodeView } from '../model/node-model';
 import type { PodSpec } from '../model/pod-spec';
-import type { PolicyName } from '../model/policy-name';
+import type { PolicyName } from '../model/policies';
 import { ENTITLEMENTS, SCHEDULED_POLICIES, SPEC_ENTITLEMENTS } from '../policy';
 
 /**

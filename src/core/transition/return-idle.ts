@@ -1,6 +1,6 @@
 import { keyOf, type Assignment } from '../model/assignment';
 import { findContainerSpec, findSpec } from '../model/find-spec';
-import { KINDS } from '../model/kinds';
+import { KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import type { ContainerSpec, PodSpec } from '../model/pod-spec';
 import type { Draft } from './draft';
@@ -67,5 +67,5 @@ function lacksCpus(view: NodeView, spec: PodSpec, podUid: string, container: Con
   const { policy, count } = entitled;
   const own = view.assignments.get(keyOf({ podUid, containerName: container.name }));
   if (own?.kind !== policy || own.requested < count) return true;
-  return KINDS[policy].holds !== 'nodes' && own.scope === undefined && own.cpus.size < count;
+  return KINDS[policy].claim !== 'numa-nodes' && own.scope === undefined && own.cpus.size < count;
 }

@@ -8,7 +8,7 @@ import { adoptAsShared, adoptContainer, forgetContainer } from './container-life
 import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import type { Draft } from './draft';
-import { KINDS } from '../model/kinds';
+import { KINDS } from '../model/pool-view';
 import { isSpreadAs, isWithinFloors, type Decision } from '../policy';
 import { describe, withPromise } from './place-container';
 import { assign, entitle, readSchedule, snapshotFor } from './placement';
@@ -134,7 +134,7 @@ function adoptAsItIs(draft: Draft, pod: PodInfo, container: ContainerInfo, live:
   const { chosen, request } = entitle(model, pod, container);
   const cpus = live.get(container.id) ?? readList(container.resources.cpus);
   if (request.kind !== 'exclusive' || chosen.policy === 'none' || !cpus) return false;
-  if (KINDS[chosen.policy].holds === 'nodes') return false; // moving costs it nothing
+  if (KINDS[chosen.policy].claim === 'numa-nodes') return false; // moving costs it nothing
   const { scheduled } = readSchedule(model, pod, container, chosen, request.count).found;
   const snapshot = snapshotFor(model, pod, container.name, chosen.policy);
   const { own, idleInPod, podSet, free } = snapshot;
@@ -152,7 +152,7 @@ function adoptAsItIs(draft: Draft, pod: PodInfo, container: ContainerInfo, live:
     because,
     steps: [],
   };
-  if (KINDS[chosen.policy].holds === 'alone' && !isWithinFloors(snapshot, decision)) return false;
+  if (KINDS[chosen.policy].claim === 'exclusive' && !isWithinFloors(snapshot, decision)) return false;
   const assignment = assign(draft, pod, container, { requested: request.count, chosen, decision });
   bind(draft, pod, container, assignment, live);
   draft.report({ kind: 'restored', who: namesOf(pod, container), cpus, because });

@@ -1,7 +1,7 @@
 import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../model/events';
 import { keyOf, type Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
-import { isAssigned } from '../model/kinds';
+import { isAssigned } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import { hasCgroup, promiseOf } from '../plan/plan-moves';
 import { adoptContainer } from './container-life';

@@ -1,4 +1,4 @@
-import { compareTexts } from '../compare-texts';
+import { compareTexts } from '../text';
 import type { Container } from '../model/container';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import type { NodeView } from '../model/node-model';

@@ -15,12 +15,25 @@ export const DRIFT_CAUSES = [
 
 export type DriftCause = (typeof DRIFT_CAUSES)[number];
 
-/** What speaks for one cause or another. What could not be found out is absent, and speaks for nothing. */
+/**
+ * Programs that write cpusets of containers, by the name that the kernel has for their process: its first 15 bytes. The
+ * kubelet is not among them: it runs everywhere, and what tells of its CPU manager is its state file.
+ */
+export const KNOWN_MANAGERS: ReadonlyMap<string, string> = new Map([
+  ['koordlet', 'Koordinator (koordlet)'],
+  ['crane-agent', 'Crane (crane-agent)'],
+  ['katalyst-agent', 'Katalyst (katalyst-agent)'],
+  ['cri-resmgr', 'CRI Resource Manager (cri-resmgr)'],
+  ['nri-resource-po', 'NRI resource policy (nri-resource-policy)'],
+  ['dracpu', 'DRA driver for CPUs (dracpu)'],
+]);
+
+/** Evidence for the causes. A fact that could not be found out is absent, and speaks for none. */
 export interface DriftClues {
   readonly promise: CpuPromise;
   readonly seen: Seen;
   readonly online: CpuSet;
-  /** Where the parent cgroup's processes may run. */
+  /** The CPUs that the parent cgroup's processes may run on. */
   readonly parent?: CpuSet;
   /** The container's cgroup is a unit of systemd. */
   readonly systemd: boolean;
@@ -30,7 +43,7 @@ export interface DriftClues {
   readonly msSinceReload?: number;
   /** An update of someone else went through the runtime so long ago. */
   readonly msSinceUpdate?: number;
-  /** How often this promise was repaired shortly before. */
+  /** The number of repairs of this promise shortly before. */
   readonly repairs: number;
   /** The kubelet's own CPU manager is at work on this node. */
   readonly staticKubelet: boolean;
@@ -48,7 +61,7 @@ export interface LikelyCause {
 const UPDATE_MS = 2_000;
 /** A reload begins with loading all units, and ends with writing their values. */
 const RELOAD_MS = 15_000;
-/** Whoever manages cpusets does so again and again. */
+/** A manager of cpusets writes them again and again. */
 const MANY_REPAIRS = 3;
 
 /**

@@ -2,17 +2,17 @@ import { CpuSet } from '../cpuset';
 import { DEFAULT_PERIOD_US } from '../inference';
 import { keyOf, type Assignment } from '../model/assignment';
 import type { Container, CpuPromise, PromisedQuota } from '../model/container';
-import { cpusOf, isAssigned, KINDS } from '../model/kinds';
+import { cpusOf, isAssigned, KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import { optionNames, type Settings } from '../model/settings';
 import { hasCgroup } from '../plan/plan-moves';
 import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
 import type { Observation, Quota, Seen, UnreadQuota } from './observation';
 import { describeQuota, isLimit, wasLifted } from './throttling';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 /**
- * How promise and observation compare:
+ * The outcome of comparing promise and observation:
  * `kept` equal; `pending` on its way, or waiting for CPUs of its own; `drifted` someone wrote another cpuset; `violated` the cpuset is as promised but
  * the kernel does not honour it; `held-under-old-rules` kept, but given under rules that are no longer in force;
  * `unknown` could not be read. Where nothing was promised, nothing can be broken: that is `kept`.
@@ -46,7 +46,7 @@ export function judge(view: NodeView, container: Container, observation: Observa
   return { ...standing, because: [standing.because, ...remarks].join('; ') };
 }
 
-/** What in the cgroup is not what we wrote there. */
+/** The difference between the cgroup and what cpusetd wrote there, in words; undefined when there is none. */
 function findDrift(promise: CpuPromise, { cpus, mems, active }: Seen): string | undefined {
   // cgroup version 1 takes a CPU that goes offline out of `cpuset.cpus` too: nobody wrote that.
   const isKernels = active !== undefined && cpus.equals(promise.cpus.intersect(active));
@@ -59,7 +59,7 @@ function findDrift(promise: CpuPromise, { cpus, mems, active }: Seen): string | 
   return undefined;
 }
 
-/** What keeps the container from having what its cgroup says. */
+/** The reason why the container does not have what its cgroup says; undefined when it has. */
 function findBreach(view: NodeView, promise: CpuPromise, seen: Seen, quotas: readonly QuotaStep[]): string | undefined {
   if (!seen.effective.equals(promise.cpus)) {
     const run = `its processes run on ${seen.effective.toString() || 'no CPU'}: ${whatNarrows(view, promise, seen)}`;
@@ -103,7 +103,7 @@ function whatNarrows(
   return missing.isEmpty ? 'they were not moved' : `a parent cgroup is narrower, it lacks CPUs ${missing.toString()}`;
 }
 
-/** What the operator may want to know although the promise is kept. */
+/** Facts that the operator may want to know although the promise is kept. */
 function listRemarks(view: NodeView, container: Container, seen: Seen, quotas: readonly QuotaStep[]): string[] {
   const { quota, podQuota, threads, unread = [] } = seen;
   const remarks = unread.map(describeUnread);
@@ -134,7 +134,7 @@ function judgeStanding(view: NodeView, container: Container): Verdict {
     ? view.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name }))
     : undefined;
   if (isAssigned(container) && !assignment) return { kind: 'unknown', because: 'its assignment is missing' };
-  if ((!assignment || KINDS[assignment.kind].holds === 'nodes') && view.sharedPool.overlaps(view.exclusive)) {
+  if ((!assignment || KINDS[assignment.kind].claim === 'numa-nodes') && view.sharedPool.overlaps(view.exclusive)) {
     return {
       kind: 'violated',
       because: 'no CPU outside the exclusive ones is online: the shared pool overlaps them',
@@ -156,7 +156,7 @@ function judgeStanding(view: NodeView, container: Container): Verdict {
     : { kind: 'held-under-old-rules', because: held };
 }
 
-/** Who is to be kept off reserved CPUs may have nowhere else to run. */
+/** A container that is to be kept off reserved CPUs may have nowhere else to run. */
 function remarkReserved({ settings }: NodeView, { placement, avoidsReserved, promise }: Container): string[] {
   const avoids = placement === 'numa' || avoidsReserved === true;
   const reserved = promise?.cpus.intersect(settings.reserved);
@@ -165,7 +165,7 @@ function remarkReserved({ settings }: NodeView, { placement, avoidsReserved, pro
     : [];
 }
 
-/** What in an assignment the rules in force would not allow today; undefined when it conforms. */
+/** The part of an assignment that the rules in force would not allow today, in words; undefined when it conforms. */
 export function heldBecause(assignment: Assignment, settings: Settings): string | undefined {
   const { rules, kind, cpus } = assignment;
   if (rules.chosenBy !== undefined) {
@@ -176,7 +176,7 @@ export function heldBecause(assignment: Assignment, settings: Settings): string 
   }
   const reserved = cpus.intersect(settings.reserved);
   if (!reserved.isEmpty) return `CPUs ${reserved.toString()} are reserved now`;
-  if (KINDS[kind].holds !== 'alone') return undefined; // the options are those of exclusive CPUs
+  if (KINDS[kind].claim !== 'exclusive') return undefined; // the options are those of exclusive CPUs
   const before = rules.options.join(',');
   const today = optionNames(settings.options).join(',');
   if (before !== today) return `given with the policy options ${before || 'none'}, which are ${today || 'none'} now`;

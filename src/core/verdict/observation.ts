@@ -1,12 +1,12 @@
-import type { CpuSet } from '../cpuset';
+import { CpuSet } from '../cpuset';
 
-/** What the kernel really has for a container, read back from its cgroup. */
+/** The state of a container in the kernel, read back from its cgroup. */
 export type Observation =
   | {
       readonly kind: 'seen';
       /** `cpuset.cpus`: what was written there last. Empty on v2 where nothing was. */
       readonly cpus: CpuSet;
-      /** Where its processes may run now: `cpuset.cpus.effective`, `cpuset.effective_cpus`. */
+      /** The CPUs that its processes may run on now: `cpuset.cpus.effective`, `cpuset.effective_cpus`. */
       readonly effective: CpuSet;
       /**
        * The CPUs that any cgroup can have: the root's. The kernel takes a CPU out of cpusets before it calls it offline,
@@ -40,14 +40,25 @@ export interface UnreadQuota {
   readonly because: string;
 }
 
-/** What some of a container's threads may run on (`Cpus_allowed_list`). */
+/** The CPUs that some of a container's threads may run on (`Cpus_allowed_list`). */
 export interface ThreadSample {
-  /** How many were looked at. */
+  /** The number of threads that were looked at. */
   readonly looked: number;
-  /** How many of these may run on less than the cpuset, by an affinity of their own. */
+  /** The number of these that may run on less than the cpuset, by an affinity of their own. */
   readonly narrower: number;
-  /** Where those may run, all together. */
+  /** The CPUs of those, all together. */
   readonly narrowerCpus: CpuSet;
   /** CPUs outside of the cpuset that some thread may run on; the kernel lets that happen only while it moves them. */
   readonly outside: CpuSet;
+}
+
+/** Compares the CPUs that threads of a container may run on with its effective cpuset. */
+export function sampleThreads(effective: CpuSet, allowed: readonly CpuSet[]): ThreadSample {
+  const narrower = allowed.filter((cpus) => !effective.isSubsetOf(cpus));
+  return {
+    looked: allowed.length,
+    narrower: narrower.length,
+    narrowerCpus: CpuSet.unionOf(narrower),
+    outside: CpuSet.unionOf(allowed).minus(effective),
+  };
 }

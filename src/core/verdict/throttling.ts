@@ -1,9 +1,9 @@
 import { keyOf } from '../model/assignment';
 import type { Container } from '../model/container';
-import { isAssigned } from '../model/kinds';
+import { isAssigned } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import type { Observation, Quota } from './observation';
-import { plural } from '../plural';
+import { plural } from '../text';
 
 /** Whose CFS quota holds a container back that owns its CPUs. */
 export type Throttle = 'container' | 'pod';
@@ -26,7 +26,7 @@ export function wasLifted(view: NodeView, container: Container): boolean {
   return view.assignments.get(keyOf({ podUid, containerName: name }))?.quotaLifted ?? false;
 }
 
-/** Whether the quota is one: -1 is none, and one that was not looked at counts as none. */
+/** True for a quota that limits: -1 does not, and one that was not looked at counts as none. */
 export function isLimit(quota: Quota | undefined): quota is Quota {
   return quota !== undefined && quota.quotaUs >= 0;
 }

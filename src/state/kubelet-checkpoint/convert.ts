@@ -1,6 +1,6 @@
 import { CpuSet, parseCpuList } from '../../core/cpuset';
 import { keyOf, type Assignment, type KeptRules } from '../../core/model/assignment';
-import { KINDS } from '../../core/model/kinds';
+import { KINDS } from '../../core/model/pool-view';
 import type { KubeletState } from './state';
 
 /** The runtime's data of a container in the kubelet's file. */
@@ -89,7 +89,7 @@ export function toKubeletState(
 ): KubeletState {
   const entries = new Map<string, Map<string, string>>();
   for (const { podUid, containerName, kind, cpus } of assignments) {
-    if (KINDS[kind].holds !== 'alone') continue; // in the shared pool, which is all that the kubelet has for them
+    if (KINDS[kind].claim !== 'exclusive') continue; // in the shared pool, which is all that the kubelet has for them
     const pod = entries.get(podUid) ?? new Map<string, string>();
     entries.set(podUid, pod.set(containerName, cpus.toString()));
   }

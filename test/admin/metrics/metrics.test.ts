@@ -4,7 +4,7 @@ import type { Status } from '../../../src/admin/model/status';
 import { parseCpuList } from '../../../src/core/cpuset';
 import { wellFormed } from '../../../src/core/show-text';
 import { buildTopology } from '../../../src/core/topology';
-import { POLICY_NAMES } from '../../../src/core/model/policy-name';
+import { POLICY_NAMES } from '../../../src/core/model/policies';
 import { NodeDriver, without } from '../../core/transition/node-driver';
 import { createRandom } from '../../support/random';
 import { randomText, unsafeIn } from '../../support/unsafe-text';

@@ -7,7 +7,7 @@ import { Reconciler } from '../../../src/app/reconcile/reconciler';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { VerdictBook } from '../../../src/app/status/verdict-store';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
-import { MAX_REPAIRS } from '../../../src/core/verdict/restraint';
+import { MAX_REPAIRS } from '../../../src/core/verdict/repair-backoff';
 import type { RuntimeListing } from '../../../src/core/transition';
 import type { Cgroups } from '../../../src/host';
 import { planMoves } from '../../../src/core/plan/plan-moves';

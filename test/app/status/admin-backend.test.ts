@@ -1,7 +1,7 @@
 import { createAdminBackend, type DaemonFacts } from '../../../src/app/status/admin-backend';
 import { VerdictBook } from '../../../src/app/status/verdict-store';
 import { explainCount } from '../../../src/app/status/explain';
-import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policy-name';
+import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policies';
 import { buildTopology } from '../../../src/core/topology';
 import { cpus, NodeDriver } from '../../core/transition/node-driver';
 import { silentFaults } from '../../support/faults';

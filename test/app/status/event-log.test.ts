@@ -5,11 +5,11 @@ import { toNews } from '../../../src/app/apiserver/to-pod-event';
 import { logEvents } from '../../../src/app/status/event-log';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { takeKnown } from '../../../src/core/model/known-before';
-import { POLICY_NAMES } from '../../../src/core/model/policy-name';
+import { POLICY_NAMES } from '../../../src/core/model/policies';
 import type { NodeEvent } from '../../../src/core/model/pod-event';
 import { planMoves } from '../../../src/core/plan/plan-moves';
 import type { Observation } from '../../../src/core/verdict/observation';
-import { restrain } from '../../../src/core/verdict/restraint';
+import { decideRepair } from '../../../src/core/verdict/repair-backoff';
 import {
   compareListing,
   reconcile,
@@ -185,7 +185,7 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
         (draft) =>
           reconcile(draft, new Map([['q/s#1', seen('0-7')]]), {
             explain: () => cause,
-            restrain: ({ promise }) => restrain(undefined, { promise: promise!, nowMs: 0, written: true }),
+            decideRepair: ({ promise }) => decideRepair(undefined, { promise: promise!, nowMs: 0, written: true }),
           }).moves,
       );
     },

@@ -1,6 +1,6 @@
 import { listPodResources } from '../../../src/app/status/pod-resources';
 import { buildTopology } from '../../../src/core/topology';
-import { POLICY_NAMES } from '../../../src/core/model/policy-name';
+import { POLICY_NAMES } from '../../../src/core/model/policies';
 import { NodeDriver, type Rules } from '../../core/transition/node-driver';
 
 /** NUMA node 0 has the CPUs 0-3, node 1 the CPUs 4-7; CPU 0 is reserved. */

@@ -1,5 +1,5 @@
 import { cpuQuantity } from '../../../src/app/config/types/cpu-types';
-import { chooseReserved, take, type TakeRequest } from '../../../src/core/allocation';
+import { chooseReserved, allocate, type AllocationRequest } from '../../../src/core/allocation';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { NO_OPTIONS, type StaticPolicyOptions } from '../../../src/core/model/settings';
 import { parseStaticPolicyOptions } from '../../../src/core/options';
@@ -17,7 +17,7 @@ export function optionsOf(given: Readonly<Record<string, boolean>> = {}): Static
   return parsed.options;
 }
 
-function requestOf({ given }: Scenario, machines: ReadonlyMap<string, Topology>): TakeRequest {
+function requestOf({ given }: Scenario, machines: ReadonlyMap<string, Topology>): AllocationRequest {
   return {
     topology: machines.get(given.topology)!,
     available: parseCpuList(given.available),
@@ -31,7 +31,7 @@ function requestOf({ given }: Scenario, machines: ReadonlyMap<string, Topology>)
 
 export const runAssign: Runner = (scenario, machines) => {
   const { expect: want } = scenario;
-  const got = take(requestOf(scenario, machines));
+  const got = allocate(requestOf(scenario, machines));
   if (want.error) {
     const { requested, available } = want.error;
     const error = `not enough cpus available to satisfy request: requested=${requested}, available=${available}`;
@@ -44,7 +44,7 @@ export const runAssign: Runner = (scenario, machines) => {
 /** What the kubelet does here must not happen: busy CPUs given out, or large cores passed over. */
 export const runHazard: Runner = (scenario, machines) => {
   const request = requestOf(scenario, machines);
-  const got = take(request);
+  const got = allocate(request);
   if (!got.ok) throw new Error(got.error);
   expect(got.cpus.size).toBe(request.count);
   expect(got.cpus.isSubsetOf(request.available)).toBe(true);

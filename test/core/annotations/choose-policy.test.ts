@@ -1,5 +1,5 @@
 import { choosePolicy, excludesReserved } from '../../../src/core/annotations';
-import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policy-name';
+import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policies';
 
 type Annotations = Readonly<Record<string, string>>;
 

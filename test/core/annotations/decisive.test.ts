@@ -6,11 +6,11 @@ import {
   excludesReserved,
   rememberedAnnotations,
   resultOf,
-  sayingOf,
+  digestAnnotations,
   type Annotations,
 } from '../../../src/core/annotations';
 import { runtimeUidOf } from '../../../src/core/model/find-spec';
-import { POLICY_NAMES } from '../../../src/core/model/policy-name';
+import { POLICY_NAMES } from '../../../src/core/model/policies';
 
 const RESULT = 'topology.crane.io/topology-result';
 const resultFor = (nodes: readonly (readonly [number, number])[], more = {}): string =>
@@ -64,7 +64,7 @@ function meaningOf(annotations: Annotations, container: string) {
   return {
     chosen,
     ignored: remarks.map(({ annotation }) => annotation),
-    saying: sayingOf(annotations, container),
+    saying: digestAnnotations(annotations, container),
     avoids: excludesReserved(annotations),
   };
 }

@@ -1,7 +1,6 @@
 /* The topology manager's rules written down one hint after the other: what the tables of src/core/hints have to agree with. */
 import { CpuSet } from '../../../src/core/cpuset';
-import type { CpuHintRequest } from '../../../src/core/hints/providers';
-import type { MemoryHintRequest } from '../../../src/core/hints/providers';
+import type { CpuHintRequest, MemoryHintRequest } from '../../../src/core/hints/providers';
 import type { TopologyManagerOptions, TopologyManagerPolicy } from '../../../src/core/model/settings';
 import type { Topology } from '../../../src/core/topology';
 

@@ -1,4 +1,4 @@
-import type { PolicyName } from '../../../src/core/model/policy-name';
+import type { PolicyName } from '../../../src/core/model/policies';
 import {
   checkOptionsAreUsed,
   checkStaticPolicyOptions,

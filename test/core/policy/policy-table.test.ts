@@ -15,20 +15,20 @@ const TABLE = 'src/core/model/policies.ts';
 /** `none` is left out: it grants nothing, so everyone may compare with it, and no policy to come is like it. */
 const NAMES: ReadonlySet<string> = new Set(POLICY_NAMES.filter((name) => name !== 'none'));
 
-/** Words of other vocabularies that are spelled like a policy, by the field that has them. */
+/** Words of other vocabularies that are spelled like a policy, by the field or type that has them. */
 const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   kind: ['exclusive'], // of a CpuRequest
   placement: ['exclusive', 'immovable', 'numa'],
   label: ['exclusive'],
-  holds: ['exclusive'],
+  claim: ['exclusive'],
+  CpuClaim: ['exclusive'],
+  Placement: ['exclusive', 'immovable', 'numa'],
 };
 
 /** Files and folders that name a policy beside its row, and the reason. */
 const NAMED_ELSEWHERE: Readonly<Record<string, string>> = {
-  'src/core/model/container.ts': 'a placement is shown to users, and some have the name of a policy',
   'src/core/model/kinds.ts': 'the placement that an assignment is shown as',
-  'src/core/transition/': 'the kind that is assumed where the node pins nobody',
-  'src/app/status/': 'the kind that is assumed where the node pins nobody',
+  'src/core/transition/': 'a claim on CPUs that has the name of a policy',
   'src/admin/': 'the gRPC messages and metrics have values of their own for kinds and placements',
   'src/app/config/': 'the default of an option',
   'src/app/node/': "the kubelet's own CPU manager policy",
@@ -43,11 +43,12 @@ function sourcesBelow(folder: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1));
 }
 
-/** The field that a literal is compared with, assigned to or declared for; empty when there is none. */
+/** The field or type that a literal is compared with, assigned to or declared for; empty when there is none. */
 function fieldOf(node: ts.Node): string {
   const { parent } = node;
   if (ts.isLiteralTypeNode(parent) || ts.isUnionTypeNode(parent) || ts.isParenthesizedTypeNode(parent))
     return fieldOf(parent);
+  if (ts.isTypeAliasDeclaration(parent)) return parent.name.text;
   if (ts.isPropertyAssignment(parent) || ts.isPropertySignature(parent)) return parent.name.getText();
   if (ts.isBinaryExpression(parent)) {
     const other = parent.left === node ? parent.right : parent.left;
@@ -57,12 +58,14 @@ function fieldOf(node: ts.Node): string {
   return '';
 }
 
-/** Literals and keys of objects that are the name of a policy. */
+/** Literals, and keys of tables, that are the name of a policy. */
 function policiesNamedIn(path: string): string[] {
   const named: string[] = [];
   const visit = (node: ts.Node): void => {
-    const isKey = ts.isPropertyAssignment(node) && ts.isIdentifier(node.name) && NAMES.has(node.name.text);
-    if (isKey) named.push(node.name.getText());
+    if (ts.isObjectLiteralExpression(node)) {
+      const keys = node.properties.flatMap(({ name }) => (name && NAMES.has(name.getText()) ? [name.getText()] : []));
+      if (keys.length > 1) named.push(...keys); // a single one is a word of another vocabulary
+    }
     if (
       ts.isStringLiteralLike(node) &&
       NAMES.has(node.text) &&

@@ -1,4 +1,4 @@
-import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policy-name';
+import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policies';
 import { judge } from '../../../src/core/verdict/judge';
 import { buildTopology, type Topology } from '../../../src/core/topology';
 import { cpus, NodeDriver, without, type Rules } from './node-driver';

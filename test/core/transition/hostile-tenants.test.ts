@@ -3,7 +3,7 @@ import type { ContainerInfo, PodInfo } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
 import type { NodeEvent } from '../../../src/core/model/pod-event';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
-import type { PolicyName } from '../../../src/core/model/policy-name';
+import type { PolicyName } from '../../../src/core/model/policies';
 import { Draft, handle } from '../../../src/core/transition';
 import { leastCpuMsOf } from '../../support/cpu-time';
 import { costlyAnnotations } from '../../support/hostile-annotations';

@@ -1,6 +1,6 @@
 import { takeKnown } from '../../../src/core/model/known-before';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
-import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policy-name';
+import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policies';
 import { planMoves } from '../../../src/core/plan/plan-moves';
 import { buildTopology } from '../../../src/core/topology';
 import { compareListing } from '../../../src/core/transition';

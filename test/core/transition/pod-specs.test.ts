@@ -1,5 +1,5 @@
 import type { PodSpec } from '../../../src/core/model/pod-spec';
-import { POLICY_NAMES } from '../../../src/core/model/policy-name';
+import { POLICY_NAMES } from '../../../src/core/model/policies';
 import { specOf } from '../../support/spec-of';
 import { EIGHT_CPUS, machineOf, NodeDriver, resourcesOf } from './node-driver';
 

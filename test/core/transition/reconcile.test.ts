@@ -66,10 +66,10 @@ test('what drifted in the kernel counts as unknown in the record of the runtime'
 
 test.each(['wait', 'stop'] as const)('a drift whose repair is to %s is told and not repaired', (action) => {
   const node = new NodeDriver().run(history);
-  const quarrel = {} as never;
+  const decided = { history: {} as never };
   const judged = sweep(node, 'p/a#1 0-7', {
     explain: () => ({ cause: 'unknown-writer', because: 'someone' }),
-    restrain: () => (action === 'wait' ? { action, quarrel, untilMs: 1 } : { action, quarrel }),
+    restrain: () => (action === 'wait' ? { action, ...decided, untilMs: 1 } : { action, ...decided }),
   });
   expect(node.movesMade).toBe('');
   expect(judged).toMatchObject([{ verdict: { kind: 'drifted' }, drift: { action, cause: 'unknown-writer' } }]);

@@ -1,7 +1,12 @@
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { judge } from '../../../src/core/verdict/judge';
-import type { Observation, Quota, ThreadSample, UnreadQuota } from '../../../src/core/verdict/observation';
-import { sampleThreads } from '../../../src/core/verdict/sample-threads';
+import {
+  sampleThreads,
+  type Observation,
+  type Quota,
+  type ThreadSample,
+  type UnreadQuota,
+} from '../../../src/core/verdict/observation';
 import { findThrottles } from '../../../src/core/verdict/throttling';
 import { buildTopology } from '../../../src/core/topology';
 import { EIGHT_CPUS, NodeDriver } from '../transition/node-driver';

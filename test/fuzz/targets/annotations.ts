@@ -1,5 +1,5 @@
 import { choosePolicy, excludesReserved, parseTopologyResult } from '../../../src/core/annotations';
-import { POLICY_NAMES } from '../../../src/core/model/policy-name';
+import { POLICY_NAMES } from '../../../src/core/model/policies';
 
 export const maxBytes = 8_192;
 

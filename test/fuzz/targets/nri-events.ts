@@ -1,7 +1,7 @@
 import { CpusetdError } from '../../../src/core/errors';
 import type { RuntimeEvent } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
-import { POLICY_NAMES } from '../../../src/core/model/policy-name';
+import { POLICY_NAMES } from '../../../src/core/model/policies';
 import { Draft, handle } from '../../../src/core/transition';
 import { EVENT_METHODS, readEvent } from '../../../src/nri/messages/read-event';
 import { findBrokenSets } from '../../support/invariants';

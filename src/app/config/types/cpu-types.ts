@@ -1,5 +1,5 @@
 import { CpuListError, MAX_CPU_ID, parseCpuList, type CpuSet } from '../../../core/cpuset';
-import { POLICY_NAMES, type PolicyName } from '../../../core/model/policy-name';
+import { POLICY_NAMES, type PolicyName } from '../../../core/model/policies';
 import { accept, excerpt, reject, type ValueType } from './value-type';
 
 /** CPUs in the kernel's list format; at least one. */

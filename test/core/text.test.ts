@@ -1,4 +1,4 @@
-import { plural } from '../../src/core/plural';
+import { plural } from '../../src/core/text';
 import { refuseForLack, refuseSplitCores } from '../../src/core/policy/refusals';
 import { snapshotFor } from '../../src/core/transition';
 import { NO_OPTIONS } from '../../src/core/model/settings';

@@ -1,15 +1,26 @@
 /** The annotations of a pod. */
 export type Annotations = Readonly<Record<string, string>>;
 
-/** Why an annotation is not followed. Both texts are written for the operator. */
+/** The reason why an annotation is not followed. Both texts are written for the operator. */
 export interface Remark {
   readonly annotation: string;
   readonly because: string;
 }
 
+/** Present on the API server's mirror of a static pod, and the uid that the kubelet gave the pod itself. */
+export const MIRROR = 'kubernetes.io/config.mirror';
+export const MIRROR_HASH = 'kubernetes.io/config.hash';
+
+export const EXCLUDE_RESERVED = 'topology.crane.io/exclude-reserved-cpus';
+
 /** The value of an annotation, or undefined; names are the pod's choice, so inherited ones don't count. */
 export function annotationOf(annotations: Annotations, name: string): string | undefined {
   return Object.hasOwn(annotations, name) ? annotations[name] : undefined;
+}
+
+/** True for a pod that is to be kept off reserved CPUs, also where it shares. Only the exact text `true` says so, as in Crane. */
+export function excludesReserved(annotations: Annotations): boolean {
+  return annotationOf(annotations, EXCLUDE_RESERVED) === 'true';
 }
 
 const SHOWN_LENGTH = 64;

@@ -1,3 +1,8 @@
+/** Sorts by code units: the same everywhere, whatever the locale. */
+export function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
 /** A count with its noun: `1 CPU`, `2 CPUs`. `many` where it is not `one` with an s. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;

@@ -1,27 +1,27 @@
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import {
-  FIRST_WAIT_MS,
-  FREE_REPAIRS,
-  LAST_WAIT_MS,
+  BASE_BACKOFF_MS,
+  IMMEDIATE_REPAIRS,
+  MAX_BACKOFF_MS,
   MAX_REPAIRS,
   QUIET_MS,
-  restrain,
-  type Quarrel,
-  type Restraint,
-} from '../../../src/core/verdict/restraint';
+  decideRepair,
+  type RepairHistory,
+  type RepairDecision,
+} from '../../../src/core/verdict/repair-backoff';
 
 const promiseOf = (cpus: string) => ({ cpus: parseCpuList(cpus), mems: CpuSet.empty });
 
 /** One container whose drifts are met one after the other. */
 class Story {
   nowMs = 1_000_000;
-  quarrel: Quarrel | undefined;
+  history: RepairHistory | undefined;
   promise = promiseOf('2-3');
 
-  meet({ written = true } = {}): Restraint['action'] {
-    const restraint = restrain(this.quarrel, { promise: this.promise, nowMs: this.nowMs, written });
-    this.quarrel = restraint.quarrel;
-    return restraint.action;
+  meet({ written = true } = {}): RepairDecision['action'] {
+    const decision = decideRepair(this.history, { promise: this.promise, nowMs: this.nowMs, written });
+    this.history = decision.history;
+    return decision.action;
   }
 
   /** Somebody writes every `everyMs` for `forMs`. Returns the times of our repairs since the beginning. */
@@ -33,7 +33,7 @@ class Story {
 }
 
 test('the waits stay below the time that counts as quiet, or a wait would end a quarrel', () => {
-  expect(LAST_WAIT_MS).toBeLessThan(QUIET_MS);
+  expect(MAX_BACKOFF_MS).toBeLessThan(QUIET_MS);
 });
 
 test('who is merely clumsy is put right at once, every time', () => {
@@ -46,8 +46,8 @@ test('the first repairs come at once, then each waits twice as long, then they s
   const waits = repairs.slice(1).map((at, i) => at - repairs[i]!);
   expect(repairs).toHaveLength(MAX_REPAIRS);
   expect(waits).toEqual([
-    ...Array<number>(FREE_REPAIRS - 1).fill(100),
-    ...Array.from({ length: MAX_REPAIRS - FREE_REPAIRS }, (_, i) => FIRST_WAIT_MS * 2 ** i),
+    ...Array<number>(IMMEDIATE_REPAIRS - 1).fill(100),
+    ...Array.from({ length: MAX_REPAIRS - IMMEDIATE_REPAIRS }, (_, i) => BASE_BACKOFF_MS * 2 ** i),
   ]);
 });
 
@@ -93,7 +93,7 @@ describe('when repairs have stopped', () => {
     story.nowMs += QUIET_MS;
     expect(story.meet({ written: false })).toBe('repair');
     story.nowMs += QUIET_MS;
-    expect(story.fight({ everyMs: 1, forMs: FREE_REPAIRS - 1 })).toHaveLength(FREE_REPAIRS);
+    expect(story.fight({ everyMs: 1, forMs: IMMEDIATE_REPAIRS - 1 })).toHaveLength(IMMEDIATE_REPAIRS);
   });
 
   test('another promise is another matter', () => {
@@ -109,9 +109,9 @@ test('a repair that the kernel refuses is tried again with longer and longer wai
   for (let t = 0; t < 30 * 60_000; t += 1_000, story.nowMs += 1_000) {
     if (story.meet({ written: false }) !== 'repair') continue;
     repairs.push(t);
-    story.quarrel = { ...story.quarrel!, refused: true };
+    story.history = { ...story.history!, refused: true };
   }
   const waits = repairs.slice(1).map((at, i) => at - repairs[i]!);
-  expect(waits.at(-1)).toBe(LAST_WAIT_MS);
-  expect(Math.max(...waits)).toBe(LAST_WAIT_MS);
+  expect(waits.at(-1)).toBe(MAX_BACKOFF_MS);
+  expect(Math.max(...waits)).toBe(MAX_BACKOFF_MS);
 });

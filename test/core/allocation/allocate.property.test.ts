@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { take, takeByOptions, type TakeRequest } from '../../../src/core/allocation';
+import { allocate, allocateByOptions, type AllocationRequest } from '../../../src/core/allocation';
 import { CpuSet } from '../../../src/core/cpuset';
 import { NO_OPTIONS } from '../../../src/core/model/settings';
 import { buildTopology, type Topology, type Unit } from '../../../src/core/topology';
@@ -7,7 +7,7 @@ import { arbitraryMachine, arbitraryShape, cpusOf, makeRandom } from '../topolog
 
 const RUNS = { seed: 20261121, numRuns: 250 };
 
-const arbitraryRequest: fc.Arbitrary<TakeRequest> = fc
+const arbitraryRequest: fc.Arbitrary<AllocationRequest> = fc
   .record({
     topology: arbitraryMachine,
     busy: fc.constantFrom(0, 0.1, 0.5, 0.9),
@@ -29,7 +29,7 @@ const arbitraryRequest: fc.Arbitrary<TakeRequest> = fc
 test('exactly the count comes out, all of it available, or an error when there are too few', () => {
   fc.assert(
     fc.property(arbitraryRequest, (request) => {
-      const got = take(request);
+      const got = allocate(request);
       expect(got.ok).toBe(request.count <= request.available.size);
       if (!got.ok) return;
       expect(got.cpus.size).toBe(request.count);
@@ -44,7 +44,7 @@ test('the same request gives the same answer, with the same reasons', () => {
   fc.assert(
     fc.property(arbitraryRequest, (request) => {
       const twin = { ...request, topology: buildTopology({ cpus: [...request.topology.cpus].reverse() }) };
-      expect(JSON.stringify(take(twin))).toBe(JSON.stringify(take(request)));
+      expect(JSON.stringify(allocate(twin))).toBe(JSON.stringify(allocate(request)));
     }),
     RUNS,
   );
@@ -61,7 +61,7 @@ test('on an idle machine packed opens no more cores, NUMA nodes and sockets than
         preferAlignByUncoreCache: false,
         cpuGroupSize: 1,
       } as const;
-      const got = take({ ...packed, topology, available: topology.online, count });
+      const got = allocate({ ...packed, topology, available: topology.online, count });
       if (!got.ok) throw new Error(got.error);
       for (const units of unequal(topology) ? [] : [topology.cores, topology.numaNodes, topology.sockets]) {
         expect(countTouched(units, got.cpus)).toBe(Math.ceil(count / units[0]!.cpus.size));
@@ -78,7 +78,7 @@ test('full cores only: with groups of a whole core no core is broken on an idle 
       const count = Math.round((topology.online.size / shape.threads) * part) * shape.threads;
       for (const distributeCpusAcrossNuma of [false, true]) {
         const options = { ...NO_OPTIONS, fullPcpusOnly: true, distributeCpusAcrossNuma };
-        const got = takeByOptions(topology, options, topology.online, count);
+        const got = allocateByOptions(topology, options, topology.online, count);
         if (!got.ok) throw new Error(got.error);
         expect(topology.cores.filter(({ cpus }) => cpus.overlaps(got.cpus) && !cpus.isSubsetOf(got.cpus))).toEqual([]);
       }

@@ -7,7 +7,7 @@ import { takePacked } from './packed';
 import { startRun, type AllocationStep } from './run';
 
 /** One question to the allocation routine: which `count` of the available CPUs? */
-export interface TakeRequest {
+export interface AllocationRequest {
   readonly topology: Topology;
   /** CPUs that may be taken. Ids that the topology does not have are ignored. */
   readonly available: CpuSet;
@@ -21,7 +21,7 @@ export interface TakeRequest {
   readonly cpuGroupSize: number;
 }
 
-export type TakeResult =
+export type AllocationResult =
   | { readonly ok: true; readonly cpus: CpuSet; readonly steps: readonly AllocationStep[] }
   | { readonly ok: false; readonly error: string; readonly steps: readonly AllocationStep[] };
 
@@ -31,7 +31,7 @@ export type TakeResult =
  *
  * Throws RangeError for a count or a group size that is not a whole number.
  */
-export function take(request: TakeRequest): TakeResult {
+export function allocate(request: AllocationRequest): AllocationResult {
   const { count, cpuGroupSize, strategy } = request;
   if (!Number.isSafeInteger(count)) throw new RangeError(`not a number of CPUs: ${count}`);
   if (!Number.isSafeInteger(cpuGroupSize) || cpuGroupSize < 1)
@@ -53,13 +53,13 @@ export function take(request: TakeRequest): TakeResult {
 }
 
 /** One run of the allocation routine as the options of the static policy demand it. */
-export function takeByOptions(
+export function allocateByOptions(
   topology: Topology,
   options: StaticPolicyOptions,
   available: CpuSet,
   count: number,
-): TakeResult {
-  return take({
+): AllocationResult {
+  return allocate({
     topology,
     available,
     count,

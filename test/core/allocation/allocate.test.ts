@@ -1,4 +1,4 @@
-import { chooseReserved, take, type TakeRequest } from '../../../src/core/allocation';
+import { chooseReserved, allocate, type AllocationRequest } from '../../../src/core/allocation';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { NO_OPTIONS } from '../../../src/core/model/settings';
 import { buildTopology, threadsPerCore, type CpuInfo } from '../../../src/core/topology';
@@ -24,9 +24,9 @@ const hybrid = buildTopology({
   })),
 });
 
-function takeFrom(topology: typeof small, free: string, count: number, rules: Partial<TakeRequest> = {}) {
+function takeFrom(topology: typeof small, free: string, count: number, rules: Partial<AllocationRequest> = {}) {
   const packed = { algorithm: 'packed', strategy: 'packed', preferAlignByUncoreCache: false, cpuGroupSize: 1 } as const;
-  return take({ ...packed, topology, available: parseCpuList(free), count, ...rules });
+  return allocate({ ...packed, topology, available: parseCpuList(free), count, ...rules });
 }
 
 function stepsOf(...request: Parameters<typeof takeFrom>): string {
@@ -104,7 +104,7 @@ test('the search that was ended by its bound says so', () => {
     return { id, core: id, socket: Math.floor(numaNode / 32), numaNode, uncoreCache: numaNode };
   });
   const worn = CpuSet.of(cpus.filter(({ id, numaNode }) => id % 16 <= (numaNode * 7) % 16).map(({ id }) => id));
-  const got = take({
+  const got = allocate({
     topology: buildTopology({ cpus }),
     available: worn,
     count: 301,

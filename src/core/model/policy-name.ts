@@ -1,1 +1,0 @@
-export { isPolicyName, POLICY_NAMES, type ChosenPolicy, type PolicyName } from './policies';
