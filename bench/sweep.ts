@@ -7,6 +7,7 @@
 import { closeSync, mkdirSync, openSync, readSync, rmdirSync, writeFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { Alarms } from '../src/app/alarms/alarms';
+import { ContainerCgroups } from '../src/app/cgroups/container-cgroups';
 import { Faults } from '../src/app/alarms/faults';
 import { DriftClues } from '../src/app/reconcile/drift-diagnosis';
 import { Reconciler } from '../src/app/reconcile/reconciler';
@@ -120,13 +121,13 @@ function createReconciler(dirs: readonly string[]): Reconciler {
   const now = (): string => new Date().toISOString();
   const transactor = new Transactor({ model, save: () => undefined, mover: { move: () => undefined }, now, log });
   const alarms = new Alarms({ log, now, onChange: () => undefined });
+  const containerCgroups = new ContainerCgroups({ cgroups, canWrite: true, model, log });
   return new Reconciler({
     model,
     transactor,
-    cgroups,
-    writes: true,
+    cgroups: containerCgroups,
     verdicts: new VerdictBook(),
-    clues: new DriftClues({ model, cgroups, hasStaticKubelet: () => false }),
+    clues: new DriftClues({ model, cgroups: containerCgroups, hasStaticKubelet: () => false }),
     alarms,
     faults: new Faults({ log, alarms }),
     resynchronize: () => undefined,

@@ -1,8 +1,7 @@
 import { destination, pino } from 'pino';
 
-import { createCgroupMover } from '../../src/app/cgroups/container-cgroups';
+import { ContainerCgroups } from '../../src/app/cgroups/container-cgroups';
 import { logEvents } from '../../src/app/status/event-log';
-import { makeRoom } from '../../src/app/cgroups/widen-pod';
 import { openMemory } from '../../src/app/transaction/assignment-store';
 import { Transactor, type Timing } from '../../src/app/transaction/transactor';
 import { CpuSet } from '../../src/core/cpuset';
@@ -51,10 +50,9 @@ export function openInProcess(dir: string, topology: Topology): InProcess {
   const transactor = new Transactor({
     model,
     save: memory.save,
-    mover: createCgroupMover(cgroups, { writes: true }),
+    mover: new ContainerCgroups({ cgroups, canWrite: true, model, log }),
     now: () => new Date().toISOString(),
     log,
-    makeRoom: (pod) => makeRoom({ model, cgroups, log }, pod),
     observer: {
       onTransaction: ({ timing, reported }) => {
         if (timing) last.timing = timing;

@@ -2,7 +2,6 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
-import type { PodInfo } from '../core/model/events';
 import type { NodeView } from '../core/model/node-model';
 import { readOffline } from '../host';
 import { Aftermath } from './transaction/post-commit';
@@ -11,7 +10,7 @@ import { Alarms } from './alarms/alarms';
 import type { KubeAttachment } from './apiserver/api-server';
 import { attachNri } from './runtime/nri-attachment';
 import { attachPods } from './apiserver/pod-ingest';
-import { createCgroupMover } from './cgroups/container-cgroups';
+import { ContainerCgroups } from './cgroups/container-cgroups';
 import { withClosers } from './lifecycle/closers';
 import type { Config, OptionsInForce, PlaceOf } from './config';
 import { countTransaction } from './status/transaction-metrics';
@@ -27,7 +26,6 @@ import { adoptReservation } from './node/kubelet-reservation';
 import { makeRounds } from './periodic-tasks';
 import { createAdminBackend } from './status/admin-backend';
 import { logEvents } from './status/event-log';
-import { makeRoom } from './cgroups/widen-pod';
 import { notifyServiceManager } from './lifecycle/notify-service-manager';
 import { OnlineCpus } from './node/cpu-hotplug';
 import { openGround } from './bootstrap';
@@ -137,14 +135,11 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     // Only loaded when asked for: nothing of it is on the way to being registered otherwise.
     const metrics = await loadMetrics(config, { status: () => backend.status(), node: model });
 
-    const makeRoomFor = (pod: PodInfo): void => {
-      if (writes) makeRoom({ model, cgroups, log }, pod);
-    };
+    const containerCgroups = new ContainerCgroups({ cgroups, canWrite: writes, model, log });
     const transactor = new Transactor({
       model,
       save: watchSaves(memory.save, { metrics, alarms, faults }),
-      mover: createCgroupMover(cgroups, { writes }),
-      makeRoom: makeRoomFor,
+      mover: containerCgroups,
       now,
       log,
       observer: {
@@ -163,12 +158,11 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     });
     if (!memory.isWritable) transactor.trySaving(); // an alarm from the start, not from the first refusal on
     const kubelet = new KubeletManager(config.kubeletRootDir, alarms);
-    const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => kubelet.isActive });
+    const clues = new DriftClues({ model, cgroups: containerCgroups, hasStaticKubelet: () => kubelet.isActive });
     const reconciler = new Reconciler({
       model,
       transactor,
-      cgroups,
-      writes,
+      cgroups: containerCgroups,
       verdicts,
       clues,
       alarms,
@@ -215,7 +209,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       signal,
       faults,
       events,
-      makeRoom: makeRoomFor,
+      widenPod: (pod) => containerCgroups.widenPod(pod),
       watch: (ids) => watch.follow(ids),
       check: (ids) => reconciler.check(ids),
       readBack: (ids, urgency) => reconciler.readBack(ids, urgency),
@@ -223,8 +217,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
 
     const pauses = new PauseFinder({
       model,
-      cgroups,
-      writes,
+      cgroups: containerCgroups,
       tell: (found) => transactor.handle({ kind: 'pauses-found', pauses: found }),
       ...(link.isOn && { ask: (id) => link.ask((client, options) => client.readPause(id, options)) }),
       faults,
@@ -287,7 +280,13 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       });
     }
 
-    const onlineCpus = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot: config.sysfsRoot, log });
+    const onlineCpus = new OnlineCpus({
+      model,
+      transactor,
+      cgroups: containerCgroups,
+      sysfsRoot: config.sysfsRoot,
+      log,
+    });
     await makeRounds({
       onlineCpus,
       kubelet,

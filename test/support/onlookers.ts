@@ -12,6 +12,7 @@ import { CpuSet } from '../../src/core/cpuset';
 import type { NodeModel } from '../../src/core/model/node-model';
 import { isOutdated } from '../../src/core/verdict/judgement';
 import { cgroupPathOf, type Cgroups } from '../../src/host';
+import { containerCgroups } from './container-cgroups';
 import { findContradictions } from './contradictions';
 
 /** The parts of a daemon that see and show what its transactor does, on a kernel that is a map. */
@@ -38,10 +39,10 @@ export class Onlookers {
     const { signal } = this.stop;
     const alarms = new Alarms({ log, now, onChange: () => undefined });
     const faults = new Faults({ log, alarms });
-    const cgroups = cgroupsOf(model, kernel);
+    const cgroups = containerCgroups(cgroupsOf(model, kernel), model, { log });
     const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => false, listProcessNames: () => new Set() });
     this.reconciler = new Reconciler({
-      model, transactor, cgroups, writes: true, verdicts, clues, alarms, faults, resynchronize: () => undefined, now, log, signal,
+      model, transactor, cgroups, verdicts, clues, alarms, faults, resynchronize: () => undefined, now, log, signal,
       observer: {
         onDrift: () => undefined,
         onRepair: (outcome, id) => outcome === 'ok' && this.compareRepaired(id),
@@ -50,7 +51,7 @@ export class Onlookers {
     }); // prettier-ignore
     this.aftermath = new Aftermath({
       events: new DaemonEvents(faults),
-      makeRoom: () => undefined,
+      widenPod: () => undefined,
       watch: () => undefined,
       check: (ids) => this.reconciler.check(ids),
       // Those who can wait are read at once: the time that they may wait is not played here.

@@ -115,6 +115,7 @@ export class SimulatedNode {
         this.strike('moved', containerId);
         return undefined;
       },
+      widenPod: () => this.strike('room'),
     };
     const transactor = new Transactor({
       model,
@@ -130,7 +131,6 @@ export class SimulatedNode {
         this.strike('saved');
         return undefined;
       },
-      makeRoom: () => this.strike('room'),
       now: () => {
         this.isDeciding = true;
         this.strike('decide');

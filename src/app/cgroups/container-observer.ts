@@ -8,7 +8,7 @@ import type { Observation, Quota, Seen, ThreadSample, UnreadQuota } from '../../
 import { sampleThreads } from '../../core/verdict/sample-threads';
 import { cgroupPathOf, type Cgroups, type QuotaReading } from '../../host';
 import { messageOf, type Faults } from '../alarms/faults';
-import { podCgroupOf } from './pod-cgroup';
+import { podCgroupOf } from './container-cgroups';
 
 /** Threads are many and each costs a read: so many containers have theirs looked at in a sweep, in turn. */
 const SAMPLED_CONTAINERS = 8;

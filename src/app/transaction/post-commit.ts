@@ -13,7 +13,7 @@ export interface Urgency {
 export interface AftermathParts {
   readonly events: DaemonEvents;
   /** Looks whether what is above a new container in its pod lacks CPUs that came back unnoticed since the pod was started. */
-  readonly makeRoom: (pod: PodInfo) => void;
+  readonly widenPod: (pod: PodInfo) => void;
   /**
    * Watches those of these containers who are new, undefined = of all: before they are looked at, so that nothing is missed that is
    * written in between.
@@ -46,7 +46,7 @@ export class Aftermath {
 
   private carryOut(): void {
     const { waiting, parts } = this;
-    const { events, makeRoom, watch, check, readBack, faults, signal } = parts;
+    const { events, widenPod, watch, check, readBack, faults, signal } = parts;
     this.waiting = [];
     for (const done of waiting) events.emit('committed', done);
     if (signal.aborted) return;
@@ -54,7 +54,7 @@ export class Aftermath {
     for (const { request, answer } of waiting)
       if (request?.kind === 'create-container' && answer.kind === 'ok') {
         isMaking = true;
-        faults.contain('making room above a container', () => makeRoom(request.pod));
+        faults.contain('making room above a container', () => widenPod(request.pod));
       }
     const outdated = listOutdated(waiting);
     faults.contain('watching cpusets', () => watch(outdated));

@@ -26,6 +26,8 @@ import { logFault, messageOf } from '../alarms/faults';
 export interface Mover {
   /** Undefined when the cgroup was written; else why not. `gone` containers need no move. */
   move(move: Move): MoveFailure | undefined;
+  /** Lets cgroups above the pod's containers have all CPUs, where they may lack some. */
+  widenPod?(pod: PodInfo): void;
 }
 
 export interface MoveFailure {
@@ -44,8 +46,6 @@ export interface TransactorParts {
   /** Undefined when durable; else why not. */
   readonly save: (assignments: Iterable<Assignment>, pods: Iterable<PodSpec>) => SaveProblem | undefined;
   readonly mover: Mover;
-  /** Lets cgroups above the pod's containers have all CPUs, where they may lack some. */
-  readonly makeRoom?: (pod: PodInfo) => void;
   readonly now: () => string;
   readonly log: Logger;
   readonly observer?: TransactionObserver;
@@ -342,15 +342,16 @@ export class Transactor {
 
   /** Phase 3. From here on the answers stand. */
   private carryOutAll(jobs: readonly Job[], decided: readonly Decided[]): readonly CarriedOut[] {
-    for (const { request } of jobs) this.makeRoom(request);
+    for (const { request } of jobs) this.widenPods(request);
     const endMs = performance.now() + MOVING_MS;
     return decided.map(({ outcome }) => this.carryOut(outcome, endMs));
   }
 
   /** For what has been found, before it is moved, and for what will be made in a new pod. */
-  private makeRoom(request: NodeEvent | undefined): void {
-    if (request?.kind === 'pod-started') this.aside(() => this.parts.makeRoom?.(request.pod));
-    if (request?.kind === 'synchronize') for (const pod of request.pods) this.aside(() => this.parts.makeRoom?.(pod));
+  private widenPods(request: NodeEvent | undefined): void {
+    const { mover } = this.parts;
+    if (request?.kind === 'pod-started') this.aside(() => mover.widenPod?.(request.pod));
+    if (request?.kind === 'synchronize') for (const pod of request.pods) this.aside(() => mover.widenPod?.(pod));
   }
 
   /** Moves that can't be made here, or not in time, are handed to the runtime with the answer, where the answer can carry them. */

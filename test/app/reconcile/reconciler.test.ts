@@ -14,6 +14,7 @@ import { planMoves } from '../../../src/core/plan/plan-moves';
 import { ShownModel } from '../../../src/app/status/show-status';
 import { NodeDriver, podOf, resourcesOf, without } from '../../core/transition/node-driver';
 import { specOf } from '../../support/spec-of';
+import { containerCgroups } from '../../support/container-cgroups';
 
 type CpusetReading = ReturnType<Cgroups['readCpuset']>;
 
@@ -75,12 +76,11 @@ class Stage {
       },
     }));
     this.alarms = new Alarms({ log, now, onChange: () => undefined });
-    const cgroups = cgroupsOf(this);
+    const cgroups = containerCgroups(cgroupsOf(this), model, { canWrite: writes, log });
     this.reconciler = new Reconciler({
       model,
       transactor,
       cgroups,
-      writes,
       verdicts: this.verdicts,
       clues: new DriftClues({
         model,

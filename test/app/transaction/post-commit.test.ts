@@ -8,7 +8,7 @@ import { podOf } from '../../core/transition/node-driver';
 
 /** An aftermath that writes down what is asked of it. */
 function watch(
-  failAt: Partial<Record<'tell' | 'makeRoom' | 'watch' | 'check' | 'readBack' | 'follow', () => void>> = {},
+  failAt: Partial<Record<'tell' | 'widenPod' | 'watch' | 'check' | 'readBack' | 'follow', () => void>> = {},
 ) {
   const done: string[] = [];
   const stop = new AbortController();
@@ -22,8 +22,8 @@ function watch(
   events.on('turnEnded', 'a list', () => void done.push('follow'));
   const aftermath = new Aftermath({
     events,
-    makeRoom: ({ uid }) => {
-      failAt.makeRoom?.();
+    widenPod: ({ uid }) => {
+      failAt.widenPod?.();
       done.push(`room for ${uid}`);
     },
     watch: (ids) => {
@@ -150,7 +150,7 @@ test('nothing follows when all is to end, but what was done is told', async () =
   expect([done, told]).toEqual([[], ['container-started']]);
 });
 
-test.each(['tell', 'makeRoom', 'watch', 'check', 'readBack', 'follow'] as const)(
+test.each(['tell', 'widenPod', 'watch', 'check', 'readBack', 'follow'] as const)(
   'a fault in %s keeps nothing else from its turn, then and later',
   async (part) => {
     const { aftermath, done, told } = watch({
@@ -164,7 +164,7 @@ test.each(['tell', 'makeRoom', 'watch', 'check', 'readBack', 'follow'] as const)
       await turn();
     }
     const all = {
-      makeRoom: 'room for p',
+      widenPod: 'room for p',
       watch: 'watch',
       check: 'check a',
       readBack: 'read b later',

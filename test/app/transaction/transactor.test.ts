@@ -77,8 +77,8 @@ class Stage {
           if (!failure) this.kernel.set(containerId, to.cpus.toString());
           return failure;
         },
+        widenPod: (pod) => this.do(`room for ${pod.uid}`),
       },
-      makeRoom: (pod) => this.do(`room for ${pod.uid}`),
       log: pino(
         { level: 'info' },
         {
