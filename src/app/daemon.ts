@@ -13,7 +13,7 @@ import { attachPods } from './apiserver/pod-ingest';
 import { ContainerCgroups } from './cgroups/container-cgroups';
 import { withClosers } from './lifecycle/closers';
 import type { Config, OptionsInForce, PlaceOf } from './config';
-import { countTransaction } from './status/transaction-metrics';
+import { TransactionMetrics } from './status/transaction-metrics';
 import { DriftClues } from './reconcile/drift-diagnosis';
 import { DaemonEvents } from './transaction/daemon-events';
 import { DriftWatch } from './reconcile/drift-watch';
@@ -36,7 +36,6 @@ import { RuntimeLink } from './runtime/runtime-client';
 import { loadMetrics, openDoors, servePeople } from './status/admin-endpoints';
 import { Transactor } from './transaction/transactor';
 import { VerdictBook } from './status/verdict-store';
-import { watchSaves } from './status/watch-saves';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -136,13 +135,15 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const metrics = await loadMetrics(config, { status: () => backend.status(), node: model });
 
     const containerCgroups = new ContainerCgroups({ cgroups, canWrite: writes, model, log });
+    const transactionMetrics = new TransactionMetrics({ model, metrics, alarms, faults });
     const transactor = new Transactor({
       model,
-      save: watchSaves(memory.save, { metrics, alarms, faults }),
+      save: memory.save,
       mover: containerCgroups,
       now,
       log,
       observer: {
+        onSaved: (tookMs, problem) => transactionMetrics.onSaved(tookMs, problem),
         onTransaction: (done) => {
           const { request, reported } = done;
           gap.note(reported);
@@ -199,9 +200,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     events.on('committed', 'telling the API server', (done) => kube?.onTransaction(done));
     events.on('committed', 'remembering refusals', (done) => refusals.note(done));
     if (metrics)
-      events.on('committed', 'counting for metrics', (done) =>
-        countTransaction(metrics, model, done, refusals.of(done)),
-      );
+      events.on('committed', 'counting for metrics', (done) => transactionMetrics.count(done, refusals.of(done)));
     if (link.isOn) events.on('turnEnded', 'waking the recorder', () => link.recorder.wake());
     events.on('turnEnded', 'telling who watches', () => backend.feed.touch());
     events.on('turnEnded', 'publishing the node', () => kube?.follow());

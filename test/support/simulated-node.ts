@@ -1,5 +1,6 @@
 import { logEvents } from '../../src/app/status/event-log';
-import { Transactor, type Mover } from '../../src/app/transaction/transactor';
+import { Transactor } from '../../src/app/transaction/transactor';
+import type { Mover } from '../../src/app/transaction/carry-out';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../../src/core/model/events';
 import type { NodeEvent } from '../../src/core/model/pod-event';

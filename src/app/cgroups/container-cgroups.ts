@@ -8,7 +8,7 @@ import type { NodeView } from '../../core/model/node-model';
 import { hasCgroup, type Move } from '../../core/plan/plan-moves';
 import type { QuotaStep } from '../../core/plan/plan-quotas';
 import { cgroupPathOf, cgroupPathOfParent, type Cgroups, type WriteOutcome } from '../../host';
-import type { MoveFailure, Mover } from '../transaction/transactor';
+import type { MoveFailure, Mover } from '../transaction/carry-out';
 
 export interface ContainerCgroupsParts {
   readonly cgroups: Cgroups;

@@ -2,7 +2,7 @@ import { findSpec } from '../../core/model/find-spec';
 import type { NodeView } from '../../core/model/node-model';
 import { keyOfRefusal, type Refusal } from '../../core/model/refusal';
 import { asCpuEvent, describeRefusal, keyOfRequest, type CpuEvent } from '../../core/transition';
-import type { Transaction } from '../transaction/transactor';
+import type { Transaction } from '../transaction/transaction';
 
 export interface RefusalBookParts {
   readonly model: NodeView;

@@ -4,7 +4,7 @@ import type { Assignment } from '../../core/model/assignment';
 import type { NodeModel } from '../../core/model/node-model';
 import type { PodSpec } from '../../core/model/pod-spec';
 import { MAX_PODS_BYTES, openStateStore } from '../../state';
-import type { SaveProblem } from './transactor';
+import type { SaveProblem } from './transaction';
 
 export interface MemoryOptions {
   readonly stateDir: string;

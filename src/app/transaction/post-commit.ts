@@ -1,7 +1,7 @@
 import type { PodInfo } from '../../core/model/events';
 import type { Faults } from '../alarms/faults';
 import type { DaemonEvents } from './daemon-events';
-import type { Transaction } from './transactor';
+import type { Transaction } from './transaction';
 
 export interface Urgency {
   /** It is read also where the last verdict on it still stands. */

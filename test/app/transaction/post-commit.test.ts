@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Aftermath } from '../../../src/app/transaction/post-commit';
 import { DaemonEvents } from '../../../src/app/transaction/daemon-events';
-import type { Transaction } from '../../../src/app/transaction/transactor';
+import type { Transaction } from '../../../src/app/transaction/transaction';
 import type { NodeEvent } from '../../../src/core/model/pod-event';
 import { silentFaults } from '../../support/faults';
 import { podOf } from '../../core/transition/node-driver';
