@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
-import { Aftermath } from '../src/app/transaction/post-commit';
+import { PostCommit } from '../src/app/transaction/post-commit';
 import { DaemonEvents } from '../src/app/transaction/daemon-events';
 import { Alarms } from '../src/app/alarms/alarms';
 import { ContainerCgroups } from '../src/app/cgroups/container-cgroups';
@@ -19,7 +19,7 @@ import { Faults } from '../src/app/alarms/faults';
 import { Reconciler } from '../src/app/reconcile/reconciler';
 import { ShownModel } from '../src/app/status/show-status';
 import { Transactor } from '../src/app/transaction/transactor';
-import { VerdictBook } from '../src/app/status/verdict-store';
+import { VerdictStore } from '../src/app/status/verdict-store';
 import { CpuSet, parseCpuList } from '../src/core/cpuset';
 import { NodeModel } from '../src/core/model/node-model';
 import { NO_OPTIONS } from '../src/core/model/settings';
@@ -121,7 +121,7 @@ function createNode(dirs: readonly string[]) {
     const container = { id: `c${i}`, sandboxId: 'pod', podUid: `uid${i}`, name: `c${i}`, cgroupsPath: dir, phase: 'running', resources: {}, placement: 'shared', entitled: 0, promise, told: promise, recorded: promise, freshAssignment: false, because: 'bench' } as const; // prettier-ignore
     model.apply({ kind: 'put-container', container });
   });
-  const verdicts = new VerdictBook();
+  const verdicts = new VerdictStore();
   const alarms = new Alarms({ log, now, onChange: () => undefined });
   const faults = new Faults({ log, alarms });
   const mover = new ContainerCgroups({ cgroups, canWrite: true, model, log });
@@ -131,7 +131,7 @@ function createNode(dirs: readonly string[]) {
     mover,
     now,
     log,
-    observer: { onTransaction: (done) => aftermath.begin(done) },
+    observer: { onTransaction: (done) => postCommit.begin(done) },
   });
   const clues = new DriftClues({ model, cgroups: mover, hasStaticKubelet: () => false });
   let isDone = false;
@@ -159,7 +159,7 @@ function createNode(dirs: readonly string[]) {
     willReadBack: (id) => reconciler.willReadBack(id),
     onAsPromised: (ids) => reconciler.noteWritten(ids),
   });
-  const aftermath = new Aftermath({ events: new DaemonEvents(faults), widenPod: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, urgency) => reconciler.readBack(ids, urgency), faults, signal }); // prettier-ignore
+  const postCommit = new PostCommit({ events: new DaemonEvents(faults), widenPod: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, urgency) => reconciler.readBack(ids, urgency), faults, signal }); // prettier-ignore
   const shown = new ShownModel({ model, verdicts, now });
   reconciler.readBack();
   return {

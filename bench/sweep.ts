@@ -12,7 +12,7 @@ import { Faults } from '../src/app/alarms/faults';
 import { DriftClues } from '../src/app/reconcile/drift-diagnosis';
 import { Reconciler } from '../src/app/reconcile/reconciler';
 import { Transactor } from '../src/app/transaction/transactor';
-import { VerdictBook } from '../src/app/status/verdict-store';
+import { VerdictStore } from '../src/app/status/verdict-store';
 import { CpuSet, parseCpuList } from '../src/core/cpuset';
 import { NodeModel } from '../src/core/model/node-model';
 import { NO_OPTIONS } from '../src/core/model/settings';
@@ -126,7 +126,7 @@ function createReconciler(dirs: readonly string[]): Reconciler {
     model,
     transactor,
     cgroups: containerCgroups,
-    verdicts: new VerdictBook(),
+    verdicts: new VerdictStore(),
     clues: new DriftClues({ model, cgroups: containerCgroups, hasStaticKubelet: () => false }),
     alarms,
     faults: new Faults({ log, alarms }),

@@ -2,7 +2,7 @@ import { destination, pino } from 'pino';
 
 import { ContainerCgroups } from '../../src/app/cgroups/container-cgroups';
 import { logEvents } from '../../src/app/status/event-log';
-import { openMemory } from '../../src/app/transaction/assignment-store';
+import { openAssignmentStore } from '../../src/app/transaction/assignment-store';
 import { Transactor } from '../../src/app/transaction/transactor';
 import type { Timing } from '../../src/app/transaction/transaction';
 import { CpuSet } from '../../src/core/cpuset';
@@ -44,7 +44,7 @@ export function openInProcess(dir: string, topology: Topology): InProcess {
     liftCpuQuota: true,
   });
   const log = pino({ base: null }, destination({ dest: `${dir}/in-process.log`, sync: true }));
-  const memory = openMemory({ stateDir: `${dir}/in-process`, version: '0.0.0-bench', model, log });
+  const memory = openAssignmentStore({ stateDir: `${dir}/in-process`, version: '0.0.0-bench', model, log });
   const last: { timing: Timing } = { timing: { decideMs: 0, saveMs: 0, moveMs: 0 } };
   const cgroups = openCgroups({ cgroupRoot: CGROUP_ROOT });
   const untold: DomainEvent[] = [];

@@ -4,8 +4,8 @@ import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
 import type { NodeView } from '../core/model/node-model';
 import { readOffline } from '../host';
-import { Aftermath } from './transaction/post-commit';
-import { AllocationBook } from './status/allocation-trace';
+import { PostCommit } from './transaction/post-commit';
+import { AllocationTrace } from './status/allocation-trace';
 import { Alarms } from './alarms/alarms';
 import type { KubeAttachment } from './apiserver/api-server';
 import { attachNri } from './runtime/nri-attachment';
@@ -18,7 +18,7 @@ import { DriftClues } from './reconcile/drift-diagnosis';
 import { DaemonEvents } from './transaction/daemon-events';
 import { DriftWatch } from './reconcile/drift-watch';
 import { Faults } from './alarms/faults';
-import { GapKeeper } from './status/gap-tracker';
+import { GapTracker } from './status/gap-tracker';
 import { Heartbeat } from './lifecycle/stall-detector';
 import type { KubeletConfig } from '../kube/kubelet/kubelet-config';
 import { KubeletManager } from './node/kubelet-cpu-manager';
@@ -33,9 +33,9 @@ import { PauseFinder } from './runtime/pause-finder';
 import { Reconciler } from './reconcile/reconciler';
 import { openRefusals } from './status/refusal-file';
 import { RuntimeLink } from './runtime/runtime-client';
-import { loadMetrics, openDoors, servePeople } from './status/admin-endpoints';
+import { loadMetrics, openDoors, startAdminEndpoints } from './status/admin-endpoints';
 import { Transactor } from './transaction/transactor';
-import { VerdictBook } from './status/verdict-store';
+import { VerdictStore } from './status/verdict-store';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -67,7 +67,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const ground = await openGround({ config: given, placeOf, version, log, onClose });
     const { config, kubeletConfig, model, memory, cgroups, writes, lockPath, aliveMs } = ground;
     const doors = await openDoors(config, { log, onClose });
-    const verdicts = new VerdictBook();
+    const verdicts = new VerdictStore();
     const health = new HealthState();
     notifyServiceManager({ notifySocket, health, service: given.mode === 'nri' ? 'nri' : 'cri', log, signal });
 
@@ -100,9 +100,9 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     });
     const faults = new Faults({ log, alarms });
     const events = new DaemonEvents(faults);
-    const allocations = new AllocationBook(model, faults);
+    const allocations = new AllocationTrace(model, faults);
     const heartbeat = new Heartbeat({ signal });
-    const gap = new GapKeeper(
+    const gap = new GapTracker(
       {
         log,
         onEnded: (ended) => metrics?.gapEnded(ended),
@@ -153,7 +153,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
             clues.noteUpdate(request.container.id, performance.now());
           if (done.isCut) reconciler.goOnServing();
           if (request) pauses.follow(request);
-          aftermath.begin(done);
+          postCommit.begin(done);
         },
       },
     });
@@ -204,7 +204,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     if (link.isOn) events.on('turnEnded', 'waking the recorder', () => link.recorder.wake());
     events.on('turnEnded', 'telling who watches', () => backend.feed.touch());
     events.on('turnEnded', 'publishing the node', () => kube?.follow());
-    const aftermath = new Aftermath({
+    const postCommit = new PostCommit({
       signal,
       faults,
       events,
@@ -248,7 +248,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       attachment.firstContact,
       delay(FIRST_CONTACT_MS, undefined, { ref: false, signal }).catch(() => undefined),
     ]);
-    await servePeople({ config, doors, backend, health, metrics, alarms, log, onClose });
+    await startAdminEndpoints({ config, doors, backend, health, metrics, alarms, log, onClose });
     log.info({ adminSocket: config.adminSocket, topology: describe(model) }, 'started');
 
     let knownKubelet = kubeletConfig;

@@ -4,7 +4,7 @@ import { DriftClues } from '../../src/app/reconcile/drift-diagnosis';
 import { Faults } from '../../src/app/alarms/faults';
 import { Reconciler } from '../../src/app/reconcile/reconciler';
 import { Transactor } from '../../src/app/transaction/transactor';
-import { VerdictBook } from '../../src/app/status/verdict-store';
+import { VerdictStore } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
 import type { Cgroups } from '../../src/host';
 import { NodeDriver } from '../core/transition/node-driver';
@@ -25,7 +25,7 @@ class Stage {
   readonly refusing = new Set<string>();
   readonly unreadable = new Set<string>();
   readonly logged: string[] = [];
-  readonly verdicts = new VerdictBook();
+  readonly verdicts = new VerdictStore();
   readonly node = new NodeDriver(undefined, { liftCpuQuota: true, podPolicies: ['none', 'static'] });
   readonly transactor: Transactor;
   readonly reconciler: Reconciler;

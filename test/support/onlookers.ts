@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { Aftermath } from '../../src/app/transaction/post-commit';
+import { PostCommit } from '../../src/app/transaction/post-commit';
 import { DaemonEvents } from '../../src/app/transaction/daemon-events';
 import { Alarms } from '../../src/app/alarms/alarms';
 import { DriftClues } from '../../src/app/reconcile/drift-diagnosis';
@@ -8,7 +8,7 @@ import { Reconciler } from '../../src/app/reconcile/reconciler';
 import { ShownModel } from '../../src/app/status/show-status';
 import type { Transactor } from '../../src/app/transaction/transactor';
 import type { Transaction } from '../../src/app/transaction/transaction';
-import { VerdictBook } from '../../src/app/status/verdict-store';
+import { VerdictStore } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
 import type { NodeModel } from '../../src/core/model/node-model';
 import { isOutdated } from '../../src/core/verdict/judgement';
@@ -19,9 +19,9 @@ import { findContradictions } from './contradictions';
 /** The parts of a daemon that see and show what its transactor does, on a kernel that is a map. */
 export class Onlookers {
   private readonly stop = new AbortController();
-  private readonly verdicts = new VerdictBook();
+  private readonly verdicts = new VerdictStore();
   private readonly reconciler: Reconciler;
-  private readonly aftermath: Aftermath;
+  private readonly postCommit: PostCommit;
   private readonly shown: ShownModel;
   /** News that was told and was not so. */
   private readonly untrue: string[] = [];
@@ -50,7 +50,7 @@ export class Onlookers {
         onSwept: () => undefined,
       },
     }); // prettier-ignore
-    this.aftermath = new Aftermath({
+    this.postCommit = new PostCommit({
       events: new DaemonEvents(faults),
       widenPod: () => undefined,
       watch: () => undefined,
@@ -64,7 +64,7 @@ export class Onlookers {
   }
 
   begin(done: Transaction): void {
-    this.aftermath.begin(done);
+    this.postCommit.begin(done);
   }
 
   /** Looks at all, as in a round. */

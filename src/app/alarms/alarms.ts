@@ -24,7 +24,7 @@ export class Alarms {
   }
 
   /** What there is to say of a subject now; undefined = nothing. An alarm that goes on for another reason is not over in between. */
-  tell(kind: AlarmKind, subject: string, reason: string | undefined): void {
+  update(kind: AlarmKind, subject: string, reason: string | undefined): void {
     const key = `${kind}/${subject}`;
     if (reason === undefined) this.clear(kind, subject);
     else if (this.raised.get(key)?.because !== boundText(reason)) {

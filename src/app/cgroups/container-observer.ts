@@ -15,7 +15,7 @@ const SAMPLED_CONTAINERS = 8;
 const SAMPLED_THREADS = 16;
 
 /** Reads back the cpuset that the kernel has for one container. */
-function observe(cgroups: Cgroups, cgroupsPath: string): Observation {
+function readContainer(cgroups: Cgroups, cgroupsPath: string): Observation {
   const at = cgroupPathOf(cgroupsPath);
   return at.kind === 'refused' ? { kind: 'unreadable', because: at.because } : observeCpuset(cgroups, at.path);
 }
@@ -28,7 +28,7 @@ export function readLiveCpusets(cgroups: Cgroups, containers: readonly Container
   const live = new Map<string, CpuSet>();
   for (const { id, phase, cgroupsPath } of containers) {
     if (phase !== 'running') continue;
-    const observation = observe(cgroups, cgroupsPath);
+    const observation = readContainer(cgroups, cgroupsPath);
     if (observation.kind === 'seen' && !isParents(cgroups, cgroupsPath, observation.cpus))
       live.set(id, observation.cpus);
   }
@@ -50,7 +50,7 @@ interface Look {
 }
 
 /** Looks at containers as a verdict needs it: cpuset, quotas where CPUs are owned, and some threads. */
-export class Onlooker {
+export class ContainerObserver {
   /** Whose threads come next, as a place in the list of containers. */
   private turn = 0;
 
@@ -63,7 +63,7 @@ export class Onlooker {
    * A fault in looking at one makes that one unreadable. `before`: what was seen of a container the last time. `sampled`: whose
    * threads are looked at too, none if absent.
    */
-  look(
+  observe(
     containers: readonly Container[],
     {
       before,
@@ -75,7 +75,7 @@ export class Onlooker {
       containers.map((container) => {
         const { id } = container;
         const look = { known: before(id), podQuotas, sampled: sampled?.has(id) === true };
-        return [id, this.lookAtOne(container, look)];
+        return [id, this.observeOne(container, look)];
       }),
     );
   }
@@ -87,9 +87,9 @@ export class Onlooker {
     return new Set(containerIds.slice(first, this.turn));
   }
 
-  private lookAtOne(container: Container, look: Look): Observation {
+  private observeOne(container: Container, look: Look): Observation {
     try {
-      const observation = this.lookAt(container, look);
+      const observation = this.observeContainer(container, look);
       this.faults.over('looking at', container.id);
       return observation;
     } catch (error) {
@@ -98,7 +98,7 @@ export class Onlooker {
     }
   }
 
-  private lookAt(container: Container, { known, podQuotas, sampled }: Look): Observation {
+  private observeContainer(container: Container, { known, podQuotas, sampled }: Look): Observation {
     if (!hasCgroup(container)) return { kind: 'gone' };
     const at = cgroupPathOf(container.cgroupsPath);
     if (at.kind === 'refused') return { kind: 'unreadable', because: at.because };

@@ -22,21 +22,21 @@ import type { Alarms } from '../alarms/alarms';
 import type { DriftClues } from './drift-diagnosis';
 import type { Faults } from '../alarms/faults';
 import { ListingLog } from './listing-log';
-import { Onlooker } from '../cgroups/container-observer';
+import { ContainerObserver } from '../cgroups/container-observer';
 import { OverdueCreations } from './stale-creations';
-import { PendingLine } from '../transaction/pending-queue';
+import { PendingQueue } from '../transaction/pending-queue';
 import type { ContainerCgroups } from '../cgroups/container-cgroups';
 import { ReadBackLine, type Asked } from './read-back-queue';
 import type { Urgency } from '../transaction/post-commit';
 import { RepairBook } from './repair-history';
 import type { Transactor } from '../transaction/transactor';
-import type { VerdictBook } from '../status/verdict-store';
+import type { VerdictStore } from '../status/verdict-store';
 
 export interface ReconcilerParts {
   readonly model: NodeView;
   readonly transactor: Transactor;
   readonly cgroups: ContainerCgroups;
-  readonly verdicts: VerdictBook;
+  readonly verdicts: VerdictStore;
   readonly clues: DriftClues;
   readonly alarms: Alarms;
   readonly faults: Faults;
@@ -74,9 +74,9 @@ interface SweepOptions {
  */
 export class Reconciler {
   private readonly repairs = new RepairBook();
-  private readonly onlooker: Onlooker;
+  private readonly containerObserver: ContainerObserver;
   private readonly overdue = new OverdueCreations();
-  private readonly pending: PendingLine;
+  private readonly pending: PendingQueue;
   private readonly listingLog: ListingLog;
   private readonly line: ReadBackLine;
   /** Whose repair was left to the runtime, because the cgroup was not written here. */
@@ -85,8 +85,8 @@ export class Reconciler {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly parts: ReconcilerParts) {
-    this.onlooker = new Onlooker(parts.cgroups.files, parts.faults);
-    this.pending = new PendingLine(parts);
+    this.containerObserver = new ContainerObserver(parts.cgroups.files, parts.faults);
+    this.pending = new PendingQueue(parts);
     this.listingLog = new ListingLog(parts);
     this.line = new ReadBackLine({
       read: (asked) => this.readBackSome(asked),
@@ -121,7 +121,7 @@ export class Reconciler {
     const { model } = this.parts;
     const ofPods = [...model.containers.keys()];
     const ids = [...ofPods, ...[...model.allContainers.keys()].filter((id) => !model.containers.has(id))];
-    const sampled = sample ? this.onlooker.chooseSampled(ofPods) : undefined;
+    const sampled = sample ? this.containerObserver.chooseSampled(ofPods) : undefined;
     await this.checkInTurns(ids, { ...(sampled && { sampled }) });
   }
 
@@ -288,7 +288,7 @@ export class Reconciler {
 
   private look(containers: readonly Container[], sampled?: ReadonlySet<string>): Map<string, Observation> {
     const before = (id: string) => this.parts.verdicts.get(id)?.observation;
-    return this.onlooker.look(containers, { before, ...(sampled && { sampled }) });
+    return this.containerObserver.observe(containers, { before, ...(sampled && { sampled }) });
   }
 
   /** `looked`: the container as it was when it was looked at. */

@@ -7,7 +7,7 @@ import { createAdapter, mergeInventory } from '../../cri/interceptors';
 import type { RuntimeVersion } from '../../cri/client';
 import { CriProxy } from '../../cri/proxy';
 import type { Attachment, AttachmentFacts, AttachmentParts } from './attachment';
-import { EventQueue } from '../transaction/event-batcher';
+import { EventBatcher } from '../transaction/event-batcher';
 import { logFault } from '../alarms/faults';
 import { Gate } from './readiness-gate';
 import { readLiveCpusets } from '../cgroups/container-observer';
@@ -47,7 +47,7 @@ class ProxyAttachment implements Attachment {
     this.connection = { state: 'connecting', since: startedAt, reason: '' };
     this.adapter = createAdapter({
       node: model,
-      handle: new EventQueue((events) => transactor.handleAll(events)).handle,
+      handle: new EventBatcher((events) => transactor.handleAll(events)).handle,
       conclude: (end) => transactor.conclude(end),
       whenReady: (signal) => this.gate.whenOpen({ signal, timeoutMs: GATE_TIMEOUT_MS }),
       carryOut: async (containerIds) => {

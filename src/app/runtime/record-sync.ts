@@ -9,7 +9,7 @@ import { EarliestTimer } from '../../net/earliest-timer';
 import { logFault } from '../alarms/faults';
 import type { Transactor } from '../transaction/transactor';
 
-export interface RecorderParts {
+export interface RecordSyncParts {
   readonly model: NodeView;
   readonly transactor: Pick<Transactor, 'record'>;
   /** Writes a container's cpuset into the runtime's record (CRI UpdateContainerResources). Rejects when it could not. */
@@ -69,7 +69,7 @@ const WORK: ReadonlySet<string> = new Set<RuntimeEvent['kind']>([
  * Always writes the latest promise. Where the kernel has it already, the record gives way to whatever the runtime makes: each
  * update takes the runtime some 10 ms. Waited for only where the runtime is the one way to move a container (`settle`).
  */
-export class RuntimeRecorder {
+export class RecordSync {
   private readonly underWay = new Map<string, Write>();
   private readonly failures = new Map<string, { readonly count: number; readonly notBeforeMs: number }>();
   private readonly look: EarliestTimer;
@@ -84,7 +84,7 @@ export class RuntimeRecorder {
   private workedMs = -Infinity;
   private lastWrite = { endMs: -Infinity, tookMs: 0 };
 
-  constructor(private readonly parts: RecorderParts) {
+  constructor(private readonly parts: RecordSyncParts) {
     const { signal } = parts;
     this.look = new EarliestTimer(() => this.contain(() => this.findBehind()), signal);
     this.next = new EarliestTimer(() => this.contain(() => this.startDue()), signal);

@@ -9,7 +9,7 @@ import { explainCount, explainPod } from './explain';
 import type { Faults } from '../alarms/faults';
 import { ShownModel } from './show-status';
 import { StatusFeed } from './status-feed';
-import type { VerdictBook } from './verdict-store';
+import type { VerdictStore } from './verdict-store';
 
 /** What status shows beside the model; the daemon keeps it up to date. */
 export interface DaemonFacts {
@@ -28,7 +28,7 @@ export interface DaemonFacts {
 
 export interface NodeStatusParts {
   readonly model: NodeView;
-  readonly verdicts: VerdictBook;
+  readonly verdicts: VerdictStore;
   readonly facts: () => DaemonFacts;
   readonly readOffline: () => CpuSet;
   /** How the CPUs of a container were chosen. */

@@ -34,7 +34,7 @@ interface OpenGap {
  * A process that was stopped hears of the loss when it runs again: its gap begins where it stopped. How long a gap was is not
  * changed by a clock that was set meanwhile.
  */
-export class GapKeeper {
+export class GapTracker {
   private readonly wallMs: () => number;
   private readonly steadyMs: () => number;
   private open: OpenGap | undefined;

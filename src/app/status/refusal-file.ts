@@ -7,7 +7,7 @@ import type { Refusal } from '../../core/model/refusal';
 import { readBounded } from '../../state';
 import type { OnClose } from '../lifecycle/closers';
 import { logFault } from '../alarms/faults';
-import { RefusalBook } from './refusal-history';
+import { RefusalHistory } from './refusal-history';
 import { decodeRefusals, encodeRefusals, MAX_REFUSALS_BYTES } from '../../state/refusals';
 
 const FILE_NAME = 'refusals.json';
@@ -21,10 +21,10 @@ export interface RefusalsOptions {
 }
 
 /** The book of refusals with what an earlier process knew, kept on disk from now on. */
-export function openRefusals({ stateDir, model, now, log, onClose }: RefusalsOptions): RefusalBook {
+export function openRefusals({ stateDir, model, now, log, onClose }: RefusalsOptions): RefusalHistory {
   const path = join(stateDir, FILE_NAME);
   const file = new RefusalFile({ path, list: () => book.list(), log });
-  const book = new RefusalBook({ model, now, onChange: (change) => file.touch(change) });
+  const book = new RefusalHistory({ model, now, onChange: (change) => file.touch(change) });
   book.restore(readRefusals(path, log));
   onClose(() => file.close());
   return book;

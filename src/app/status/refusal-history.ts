@@ -4,7 +4,7 @@ import { keyOfRefusal, type Refusal } from '../../core/model/refusal';
 import { asCpuEvent, describeRefusal, keyOfRequest, type CpuEvent } from '../../core/transition';
 import type { Transaction } from '../transaction/transaction';
 
-export interface RefusalBookParts {
+export interface RefusalHistoryParts {
   readonly model: NodeView;
   /** The clock, RFC 3339. */
   readonly now: () => string;
@@ -33,14 +33,14 @@ const ENDS = {
  * many namespaces. Where each namespace has one entry, those of pods that are gone make room, the latest first; where no pod is gone,
  * who comes finds no place. So who is alone in his namespace keeps his entry as long as his pod lives.
  */
-export class RefusalBook {
+export class RefusalHistory {
   /** By key, in the order of the last time. */
   private readonly entries = new Map<string, Refusal>();
   private readonly retries = new WeakSet<Transaction>();
   /** The API server has told of all pods: one that it did not tell of, it does not have. */
   private knowsAllPods = false;
 
-  constructor(private readonly parts: RefusalBookParts) {}
+  constructor(private readonly parts: RefusalHistoryParts) {}
 
   /** Takes in what an earlier process knew. */
   restore(refusals: readonly Refusal[]): void {

@@ -11,11 +11,11 @@ import type { NodeView } from '../../core/model/node-model';
 import type { Verdict } from '../../core/verdict/judge';
 import { judgeNow } from '../../core/verdict/judgement';
 import { listPodResources } from './pod-resources';
-import type { VerdictBook, VerdictEntry } from './verdict-store';
+import type { VerdictStore, VerdictEntry } from './verdict-store';
 
 export interface ShownModelParts {
   readonly model: NodeView;
-  readonly verdicts: VerdictBook;
+  readonly verdicts: VerdictStore;
   readonly now: () => string;
 }
 

@@ -6,7 +6,7 @@ import type { PodSpec } from '../../core/model/pod-spec';
 import { MAX_PODS_BYTES, openStateStore } from '../../state';
 import type { SaveProblem } from './transaction';
 
-export interface MemoryOptions {
+export interface AssignmentStoreOptions {
   readonly stateDir: string;
   readonly version: string;
   readonly model: NodeModel;
@@ -14,7 +14,7 @@ export interface MemoryOptions {
 }
 
 /** What was promised before, and how promises are kept from now on. */
-export interface Memory {
+export interface AssignmentStore {
   /** Goes up by one with every durable change. */
   readonly generation: number;
   /** Returns when all of it is durable, or with the reason why they are not. */
@@ -27,7 +27,7 @@ export interface Memory {
  * Opens the state and puts what it remembers into the model. A file that can't be used is set aside and said so: what
  * runs is rebuilt from the runtime. Throws only where a start would destroy something: a file of a newer version.
  */
-export function openMemory({ stateDir, version, model, log }: MemoryOptions): Memory {
+export function openAssignmentStore({ stateDir, version, model, log }: AssignmentStoreOptions): AssignmentStore {
   const opened = openStateStore({ dir: stateDir, version });
   if (!opened.ok) throw new CpusetdError('FAILED_PRECONDITION', opened.because);
   const { store } = opened;

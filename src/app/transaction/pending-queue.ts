@@ -4,7 +4,7 @@ import { hasPending, servePending } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
 import type { Transactor } from './transactor';
 
-export interface PendingLineParts {
+export interface PendingQueueParts {
   readonly model: NodeView;
   readonly transactor: Pick<Transactor, 'change'>;
   readonly faults: Faults;
@@ -18,7 +18,7 @@ export interface PendingLineParts {
  * Each event that gives CPUs back begins with the first in the line. A pass that is under way goes on to the end of the line all
  * the same, and another follows it: however often CPUs come back, everybody's turn comes.
  */
-export class PendingLine {
+export class PendingQueue {
   /** Those of this pass who had their turn. */
   private readonly tried = new Set<string>();
   private scheduled = false;
@@ -26,7 +26,7 @@ export class PendingLine {
   private again = false;
   private serving = false;
 
-  constructor(private readonly parts: PendingLineParts) {}
+  constructor(private readonly parts: PendingQueueParts) {}
 
   /** Looks at those in front at once, and at the others in later turns. Cheap where nobody lacks CPUs. */
   lookNow(): void {

@@ -10,7 +10,7 @@ export interface Urgency {
   readonly canWait?: boolean;
 }
 
-export interface AftermathParts {
+export interface PostCommitParts {
   readonly events: DaemonEvents;
   /** Looks whether what is above a new container in its pod lacks CPUs that came back unnoticed since the pod was started. */
   readonly widenPod: (pod: PodInfo) => void;
@@ -34,10 +34,10 @@ export interface AftermathParts {
  * What follows a transaction and that nobody waits for: it begins when the answer has left, once for all of a turn. An
  * exception in one part of it keeps no other part from its turn.
  */
-export class Aftermath {
+export class PostCommit {
   private waiting: Transaction[] = [];
 
-  constructor(private readonly parts: AftermathParts) {}
+  constructor(private readonly parts: PostCommitParts) {}
 
   begin(done: Transaction): void {
     this.waiting.push(done);

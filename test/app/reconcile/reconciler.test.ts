@@ -5,7 +5,7 @@ import { DriftClues } from '../../../src/app/reconcile/drift-diagnosis';
 import { Faults } from '../../../src/app/alarms/faults';
 import { Reconciler } from '../../../src/app/reconcile/reconciler';
 import { Transactor } from '../../../src/app/transaction/transactor';
-import { VerdictBook } from '../../../src/app/status/verdict-store';
+import { VerdictStore } from '../../../src/app/status/verdict-store';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { MAX_REPAIRS } from '../../../src/core/verdict/restraint';
 import type { RuntimeListing } from '../../../src/core/transition';
@@ -44,7 +44,7 @@ class Stage {
   /** Readings of a container's cpuset that are not what was written. */
   readAs: (id: string) => CpusetReading | undefined = () => undefined;
   reads = 0;
-  readonly verdicts = new VerdictBook();
+  readonly verdicts = new VerdictStore();
   readonly logged: string[] = [];
   readonly transactor: Transactor;
   private readonly stop = new AbortController();

@@ -1,5 +1,5 @@
 import { CreateContainerResponse } from '../../../gen/cri/v1/cri';
-import { EventQueue } from '../../../src/app/transaction/event-batcher';
+import { EventBatcher } from '../../../src/app/transaction/event-batcher';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import type { SaveProblem, Transaction } from '../../../src/app/transaction/transaction';
 import { CpusetdError } from '../../../src/core/errors';
@@ -96,7 +96,7 @@ export class Stage {
       log,
       observer: { onTransaction: (done) => this.onTransaction(done) },
     });
-    const queue = new EventQueue((events) => {
+    const queue = new EventBatcher((events) => {
       this.beforeHandle();
       this.events.push(...events.map(({ kind }) => kind));
       return transactor.handleAll(events);
