@@ -109,6 +109,6 @@ function quietly(work: () => void): void {
   try {
     work();
   } catch {
-    // Whom should it be told?
+    // There is no other place to report it.
   }
 }

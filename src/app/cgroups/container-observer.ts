@@ -10,7 +10,7 @@ import { cgroupPathOf, type Cgroups, type QuotaReading } from '../../host';
 import { messageOf, type Faults } from '../alarms/faults';
 import { podCgroupOf } from './container-cgroups';
 
-/** Threads are many and each costs a read: so many containers have theirs looked at in a sweep, in turn. */
+/** Containers whose threads are read in one sweep, in turn: each thread costs a read. */
 const SAMPLED_CONTAINERS = 8;
 const SAMPLED_THREADS = 16;
 
@@ -49,9 +49,9 @@ interface Look {
   readonly sampled: boolean;
 }
 
-/** Looks at containers as a verdict needs it: cpuset, quotas where CPUs are owned, and some threads. */
+/** Reads containers as a verdict needs it: cpuset, quotas where CPUs are owned, and some threads. */
 export class ContainerObserver {
-  /** Whose threads come next, as a place in the list of containers. */
+  /** Index of the container whose threads are read next. */
   private turn = 0;
 
   constructor(
@@ -60,8 +60,8 @@ export class ContainerObserver {
   ) {}
 
   /**
-   * A fault in looking at one makes that one unreadable. `before`: what was seen of a container the last time. `sampled`: whose
-   * threads are looked at too, none if absent.
+   * A fault in reading one makes that one unreadable. `before`: the last observation of a container. `sampled`: containers whose threads are
+   * read too, none if absent.
    */
   observe(
     containers: readonly Container[],
@@ -80,7 +80,7 @@ export class ContainerObserver {
     );
   }
 
-  /** Those of all these containers whose threads are looked at now: some, and others the next time. */
+  /** Chooses the containers whose threads are read now: some, and others the next time. */
   chooseSampled(containerIds: readonly string[]): ReadonlySet<string> {
     const first = this.turn < containerIds.length ? this.turn : 0;
     this.turn = first + SAMPLED_CONTAINERS;

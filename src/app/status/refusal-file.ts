@@ -30,7 +30,7 @@ export function openRefusals({ stateDir, model, now, log, onClose }: RefusalsOpt
   return book;
 }
 
-/** The refusals that an earlier process knew. What can't be read is told in the log and forgotten: it decides nothing. */
+/** The refusals that an earlier process knew. A file that can't be read is logged and forgotten: it decides nothing. */
 export function readRefusals(path: string, log: Logger): readonly Refusal[] {
   const read = readBounded(path, MAX_REFUSALS_BYTES, { own: true });
   if (!read.ok && read.kind === 'missing') return [];
@@ -59,7 +59,7 @@ const CLOSE_MS = 1_000;
 /**
  * Keeps the refusals on disk, in a file of their own and in the background: no answer waits for it and none depends on it. Changes are
  * written together after a while, one write at a time, without a sync: a crash of the machine may cost the last of them, a crash
- * of the process those of the last seconds. A write that fails is told once, and tried again with the next change.
+ * of the process those of the last seconds. A write that fails is logged once, and tried again with the next change.
  */
 export class RefusalFile {
   private timer: { readonly dueMs: number; readonly handle: NodeJS.Timeout } | undefined;

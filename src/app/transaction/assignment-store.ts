@@ -13,13 +13,13 @@ export interface AssignmentStoreOptions {
   readonly log: Logger;
 }
 
-/** What was promised before, and how promises are kept from now on. */
+/** The assignments on disk: those of the process before, and every one from now on. */
 export interface AssignmentStore {
   /** Goes up by one with every durable change. */
   readonly generation: number;
   /** Returns when all of it is durable, or with the reason why they are not. */
   readonly save: (assignments: Iterable<Assignment>, pods: Iterable<PodSpec>) => SaveProblem | undefined;
-  /** Nothing speaks against saves, as far as that can be told without one. */
+  /** True when nothing is known that would make a save fail. */
   readonly isWritable: boolean;
 }
 
@@ -54,10 +54,10 @@ export function openAssignmentStore({ stateDir, version, model, log }: Assignmen
       );
   }
   for (const assignment of remembered) model.apply({ kind: 'put-assignment', assignment });
-  // Until the API server speaks, what it told last is true.
+  // The last specs of the API server hold until it sends others.
   for (const kind of ['put-spec', 'keep-spec'] as const) for (const spec of pods) model.apply({ kind, spec });
 
-  /** The names of pods of which too much is told to be remembered; each is told once, until it fits again. */
+  /** The names of pods whose specs are too large to be saved. Each is logged once, until it fits again. */
   let tooLarge: ReadonlySet<string> = new Set();
   const tellLeftOut = (leftOut: readonly PodSpec[]): void => {
     const names = leftOut.map(({ namespace, name }) => `${namespace}/${name}`);

@@ -40,7 +40,7 @@ const LATE: MoveFailure = {
   because: `writing cgroups took ${MOVING_MS / 1000} s, and the runtime waits for the answer: it makes these moves itself`,
 };
 
-/** Carries decisions out in the kernel, after they were saved. Throws never: a fault in one move counts as a failure of that move. */
+/** Carries decisions out in the kernel, after they were saved. Never throws: a fault in one move counts as a failure of that move. */
 export class CarryOut {
   constructor(private readonly parts: CarryOutParts) {}
 

@@ -20,7 +20,7 @@ export interface Transaction {
    * all of them.
    */
   readonly outdated?: readonly string[];
-  /** For the log and others that report, after the answer: whoever asked waits. */
+  /** For the log and other reports, which are made after the answer. */
   readonly reported: readonly DomainEvent[];
   /** Absent where nothing was decided: only the end of a request became known. */
   readonly timing?: Timing;

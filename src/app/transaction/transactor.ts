@@ -65,7 +65,7 @@ const FAULT: RuntimeAnswer = {
 
 /**
  * The one place where the node changes. A transaction runs in one turn of the event loop, so no two changes ever mix, and
- * what is answered was on disk and in the kernel first. It has four phases, and an exception in each has one result:
+ * every answer was on disk and in the kernel first. It has four phases, and an exception in each has one result:
  *
  * 1. decide: nothing of that event remains, and it alone is answered INTERNAL. The others of its batch go on.
  * 2. save: it counts as a save that failed, after which the disk may have either state.
@@ -110,7 +110,7 @@ export class Transactor {
 
   /**
    * Reports how a request ended after its answer, or without one. The interceptors in front of the transactor refuse here, and say here when
-   * a request that was answered tentatively is done. Changes nothing. So every refusal passes `report`, whoever refuses.
+   * a request that was answered tentatively is done. Changes nothing. So every refusal is reported in one place.
    */
   conclude({ event, request, answer, problem }: Conclusion): void {
     this.report({
@@ -227,7 +227,7 @@ export class Transactor {
     const before = this.unsaved;
     for (const { draft } of [...proposed].reverse()) draft?.rollback();
     const decided = jobs.map((job) => this.decideWithoutSaving(job, problem.because));
-    // What was refused is on disk at most by a save that broke off after its rename.
+    // A refused decision is on disk only if a save broke off after its rename.
     this.unsaved = before || problem.onDisk === 'unknown' || decided.some(isDurable);
     return decided;
   }
