@@ -9,17 +9,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
-import { Aftermath } from '../src/app/transaction/post-commit';
+import { PostCommit } from '../src/app/transaction/post-commit';
 import { DaemonEvents } from '../src/app/transaction/daemon-events';
 import { Alarms } from '../src/app/alarms/alarms';
-import { createCgroupMover } from '../src/app/cgroups/container-cgroups';
+import { ContainerCgroups } from '../src/app/cgroups/container-cgroups';
 import { DriftClues } from '../src/app/reconcile/drift-diagnosis';
 import { DriftWatch } from '../src/app/reconcile/drift-watch';
 import { Faults } from '../src/app/alarms/faults';
 import { Reconciler } from '../src/app/reconcile/reconciler';
 import { ShownModel } from '../src/app/status/show-status';
 import { Transactor } from '../src/app/transaction/transactor';
-import { VerdictBook } from '../src/app/status/verdict-store';
+import { VerdictStore } from '../src/app/status/verdict-store';
 import { CpuSet, parseCpuList } from '../src/core/cpuset';
 import { NodeModel } from '../src/core/model/node-model';
 import { NO_OPTIONS } from '../src/core/model/settings';
@@ -121,19 +121,19 @@ function createNode(dirs: readonly string[]) {
     const container = { id: `c${i}`, sandboxId: 'pod', podUid: `uid${i}`, name: `c${i}`, cgroupsPath: dir, phase: 'running', resources: {}, placement: 'shared', entitled: 0, promise, told: promise, recorded: promise, freshAssignment: false, because: 'bench' } as const; // prettier-ignore
     model.apply({ kind: 'put-container', container });
   });
-  const verdicts = new VerdictBook();
+  const verdicts = new VerdictStore();
   const alarms = new Alarms({ log, now, onChange: () => undefined });
   const faults = new Faults({ log, alarms });
-  const mover = createCgroupMover(cgroups, { writes: true });
+  const mover = new ContainerCgroups({ cgroups, canWrite: true, model, log });
   const transactor = new Transactor({
     model,
     save: () => undefined,
     mover,
     now,
     log,
-    observer: { onTransaction: (done) => aftermath.begin(done) },
+    observer: { onTransaction: (done) => postCommit.begin(done) },
   });
-  const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => false });
+  const clues = new DriftClues({ model, cgroups: mover, hasStaticKubelet: () => false });
   let isDone = false;
   let endedAtMs = 0;
   let cpuMs = 0;
@@ -149,7 +149,7 @@ function createNode(dirs: readonly string[]) {
     isDone = true;
   };
   const observer = { onDrift: () => undefined, onRepair: () => undefined, onSwept };
-  const reconciler = new Reconciler({ model, transactor, cgroups, writes: true, verdicts, clues, alarms, faults, resynchronize: () => undefined, now, log, signal, observer }); // prettier-ignore
+  const reconciler = new Reconciler({ model, transactor, cgroups: mover, verdicts, clues, alarms, faults, resynchronize: () => undefined, now, log, signal, observer }); // prettier-ignore
   const watch = new DriftWatch({
     model,
     cgroups,
@@ -159,7 +159,7 @@ function createNode(dirs: readonly string[]) {
     willReadBack: (id) => reconciler.willReadBack(id),
     onAsPromised: (ids) => reconciler.noteWritten(ids),
   });
-  const aftermath = new Aftermath({ events: new DaemonEvents(faults), makeRoom: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, urgency) => reconciler.readBack(ids, urgency), faults, signal }); // prettier-ignore
+  const postCommit = new PostCommit({ events: new DaemonEvents(faults), widenPod: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, urgency) => reconciler.readBack(ids, urgency), faults, signal }); // prettier-ignore
   const shown = new ShownModel({ model, verdicts, now });
   reconciler.readBack();
   return {

@@ -1,10 +1,10 @@
 import { destination, pino } from 'pino';
 
-import { createCgroupMover } from '../../src/app/cgroups/container-cgroups';
+import { ContainerCgroups } from '../../src/app/cgroups/container-cgroups';
 import { logEvents } from '../../src/app/status/event-log';
-import { makeRoom } from '../../src/app/cgroups/widen-pod';
-import { openMemory } from '../../src/app/transaction/assignment-store';
-import { Transactor, type Timing } from '../../src/app/transaction/transactor';
+import { openAssignmentStore } from '../../src/app/transaction/assignment-store';
+import { Transactor } from '../../src/app/transaction/transactor';
+import type { Timing } from '../../src/app/transaction/transaction';
 import { CpuSet } from '../../src/core/cpuset';
 import type { RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { NodeModel } from '../../src/core/model/node-model';
@@ -44,17 +44,16 @@ export function openInProcess(dir: string, topology: Topology): InProcess {
     liftCpuQuota: true,
   });
   const log = pino({ base: null }, destination({ dest: `${dir}/in-process.log`, sync: true }));
-  const memory = openMemory({ stateDir: `${dir}/in-process`, version: '0.0.0-bench', model, log });
+  const memory = openAssignmentStore({ stateDir: `${dir}/in-process`, version: '0.0.0-bench', model, log });
   const last: { timing: Timing } = { timing: { decideMs: 0, saveMs: 0, moveMs: 0 } };
   const cgroups = openCgroups({ cgroupRoot: CGROUP_ROOT });
   const untold: DomainEvent[] = [];
   const transactor = new Transactor({
     model,
     save: memory.save,
-    mover: createCgroupMover(cgroups, { writes: true }),
+    mover: new ContainerCgroups({ cgroups, canWrite: true, model, log }),
     now: () => new Date().toISOString(),
     log,
-    makeRoom: (pod) => makeRoom({ model, cgroups, log }, pod),
     observer: {
       onTransaction: ({ timing, reported }) => {
         if (timing) last.timing = timing;

@@ -6,7 +6,7 @@ import type { OnClose } from './lifecycle/closers';
 import type { Config, PlaceOf } from './config';
 import { demand } from './demand';
 import { loadKubeletConfig, withReservation } from './node/kubelet-reservation';
-import { openMemory, type Memory } from './transaction/assignment-store';
+import { openAssignmentStore, type AssignmentStore } from './transaction/assignment-store';
 import { settingsOf } from './config/settings';
 import { readSignOfLife } from './lifecycle/heartbeat';
 import { takeLocks } from './lifecycle/take-locks';
@@ -17,7 +17,7 @@ export interface Ground {
   readonly config: Config;
   readonly kubeletConfig: KubeletConfig | undefined;
   readonly model: NodeModel;
-  readonly memory: Memory;
+  readonly memory: AssignmentStore;
   readonly cgroups: Cgroups;
   /** Whether cgroups are written here; else the runtime is asked to. */
   readonly writes: boolean;
@@ -59,7 +59,7 @@ async function readGround(options: GroundOptions): Promise<Omit<Ground, 'lockPat
       { isolated: isolated.toString() },
       'the kernel isolates CPUs that are not reserved: they are given out and shared like others, but threads stay where they start',
     );
-  const memory = openMemory({ stateDir: config.stateDir, version, model, log });
+  const memory = openAssignmentStore({ stateDir: config.stateDir, version, model, log });
   if (config.kubeconfig !== undefined) {
     const awaited = new Set([...model.assignments.values()].map(({ podUid }) => podUid));
     model.apply({ kind: 'set-spec-source', source: { told: false, awaited } });

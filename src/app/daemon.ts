@@ -2,24 +2,23 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
-import type { PodInfo } from '../core/model/events';
 import type { NodeView } from '../core/model/node-model';
 import { readOffline } from '../host';
-import { Aftermath } from './transaction/post-commit';
-import { AllocationBook } from './status/allocation-trace';
+import { PostCommit } from './transaction/post-commit';
+import { AllocationTrace } from './status/allocation-trace';
 import { Alarms } from './alarms/alarms';
 import type { KubeAttachment } from './apiserver/api-server';
 import { attachNri } from './runtime/nri-attachment';
 import { attachPods } from './apiserver/pod-ingest';
-import { createCgroupMover } from './cgroups/container-cgroups';
+import { ContainerCgroups } from './cgroups/container-cgroups';
 import { withClosers } from './lifecycle/closers';
 import type { Config, OptionsInForce, PlaceOf } from './config';
-import { countTransaction } from './status/transaction-metrics';
+import { TransactionMetrics } from './status/transaction-metrics';
 import { DriftClues } from './reconcile/drift-diagnosis';
 import { DaemonEvents } from './transaction/daemon-events';
 import { DriftWatch } from './reconcile/drift-watch';
 import { Faults } from './alarms/faults';
-import { GapKeeper } from './status/gap-tracker';
+import { GapTracker } from './status/gap-tracker';
 import { Heartbeat } from './lifecycle/stall-detector';
 import type { KubeletConfig } from '../kube/kubelet/kubelet-config';
 import { KubeletManager } from './node/kubelet-cpu-manager';
@@ -27,7 +26,6 @@ import { adoptReservation } from './node/kubelet-reservation';
 import { makeRounds } from './periodic-tasks';
 import { createAdminBackend } from './status/admin-backend';
 import { logEvents } from './status/event-log';
-import { makeRoom } from './cgroups/widen-pod';
 import { notifyServiceManager } from './lifecycle/notify-service-manager';
 import { OnlineCpus } from './node/cpu-hotplug';
 import { openGround } from './bootstrap';
@@ -35,10 +33,9 @@ import { PauseFinder } from './runtime/pause-finder';
 import { Reconciler } from './reconcile/reconciler';
 import { openRefusals } from './status/refusal-file';
 import { RuntimeLink } from './runtime/runtime-client';
-import { loadMetrics, openDoors, servePeople } from './status/admin-endpoints';
+import { loadMetrics, openDoors, startAdminEndpoints } from './status/admin-endpoints';
 import { Transactor } from './transaction/transactor';
-import { VerdictBook } from './status/verdict-store';
-import { watchSaves } from './status/watch-saves';
+import { VerdictStore } from './status/verdict-store';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -70,7 +67,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     const ground = await openGround({ config: given, placeOf, version, log, onClose });
     const { config, kubeletConfig, model, memory, cgroups, writes, lockPath, aliveMs } = ground;
     const doors = await openDoors(config, { log, onClose });
-    const verdicts = new VerdictBook();
+    const verdicts = new VerdictStore();
     const health = new HealthState();
     notifyServiceManager({ notifySocket, health, service: given.mode === 'nri' ? 'nri' : 'cri', log, signal });
 
@@ -103,9 +100,9 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     });
     const faults = new Faults({ log, alarms });
     const events = new DaemonEvents(faults);
-    const allocations = new AllocationBook(model, faults);
+    const allocations = new AllocationTrace(model, faults);
     const heartbeat = new Heartbeat({ signal });
-    const gap = new GapKeeper(
+    const gap = new GapTracker(
       {
         log,
         onEnded: (ended) => metrics?.gapEnded(ended),
@@ -137,17 +134,16 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     // Only loaded when asked for: nothing of it is on the way to being registered otherwise.
     const metrics = await loadMetrics(config, { status: () => backend.status(), node: model });
 
-    const makeRoomFor = (pod: PodInfo): void => {
-      if (writes) makeRoom({ model, cgroups, log }, pod);
-    };
+    const containerCgroups = new ContainerCgroups({ cgroups, canWrite: writes, model, log });
+    const transactionMetrics = new TransactionMetrics({ model, metrics, alarms, faults });
     const transactor = new Transactor({
       model,
-      save: watchSaves(memory.save, { metrics, alarms, faults }),
-      mover: createCgroupMover(cgroups, { writes }),
-      makeRoom: makeRoomFor,
+      save: memory.save,
+      mover: containerCgroups,
       now,
       log,
       observer: {
+        onSaved: (tookMs, problem) => transactionMetrics.onSaved(tookMs, problem),
         onTransaction: (done) => {
           const { request, reported } = done;
           gap.note(reported);
@@ -157,18 +153,17 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
             clues.noteUpdate(request.container.id, performance.now());
           if (done.isCut) reconciler.goOnServing();
           if (request) pauses.follow(request);
-          aftermath.begin(done);
+          postCommit.begin(done);
         },
       },
     });
     if (!memory.isWritable) transactor.trySaving(); // an alarm from the start, not from the first refusal on
     const kubelet = new KubeletManager(config.kubeletRootDir, alarms);
-    const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => kubelet.isActive });
+    const clues = new DriftClues({ model, cgroups: containerCgroups, hasStaticKubelet: () => kubelet.isActive });
     const reconciler = new Reconciler({
       model,
       transactor,
-      cgroups,
-      writes,
+      cgroups: containerCgroups,
       verdicts,
       clues,
       alarms,
@@ -205,17 +200,15 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     events.on('committed', 'telling the API server', (done) => kube?.onTransaction(done));
     events.on('committed', 'remembering refusals', (done) => refusals.note(done));
     if (metrics)
-      events.on('committed', 'counting for metrics', (done) =>
-        countTransaction(metrics, model, done, refusals.of(done)),
-      );
+      events.on('committed', 'counting for metrics', (done) => transactionMetrics.count(done, refusals.of(done)));
     if (link.isOn) events.on('turnEnded', 'waking the recorder', () => link.recorder.wake());
     events.on('turnEnded', 'telling who watches', () => backend.feed.touch());
     events.on('turnEnded', 'publishing the node', () => kube?.follow());
-    const aftermath = new Aftermath({
+    const postCommit = new PostCommit({
       signal,
       faults,
       events,
-      makeRoom: makeRoomFor,
+      widenPod: (pod) => containerCgroups.widenPod(pod),
       watch: (ids) => watch.follow(ids),
       check: (ids) => reconciler.check(ids),
       readBack: (ids, urgency) => reconciler.readBack(ids, urgency),
@@ -223,8 +216,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
 
     const pauses = new PauseFinder({
       model,
-      cgroups,
-      writes,
+      cgroups: containerCgroups,
       tell: (found) => transactor.handle({ kind: 'pauses-found', pauses: found }),
       ...(link.isOn && { ask: (id) => link.ask((client, options) => client.readPause(id, options)) }),
       faults,
@@ -256,7 +248,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       attachment.firstContact,
       delay(FIRST_CONTACT_MS, undefined, { ref: false, signal }).catch(() => undefined),
     ]);
-    await servePeople({ config, doors, backend, health, metrics, alarms, log, onClose });
+    await startAdminEndpoints({ config, doors, backend, health, metrics, alarms, log, onClose });
     log.info({ adminSocket: config.adminSocket, topology: describe(model) }, 'started');
 
     let knownKubelet = kubeletConfig;
@@ -287,7 +279,13 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       });
     }
 
-    const onlineCpus = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot: config.sysfsRoot, log });
+    const onlineCpus = new OnlineCpus({
+      model,
+      transactor,
+      cgroups: containerCgroups,
+      sysfsRoot: config.sysfsRoot,
+      log,
+    });
     await makeRounds({
       onlineCpus,
       kubelet,

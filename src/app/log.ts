@@ -21,7 +21,7 @@ export interface LogOptions {
 
 /**
  * The daemon's log on standard output: one JSON object a line, or lines for people. Written at once, so that a
- * crash loses nothing of it. Texts in fields are shown as to people, and bounded: whoever reads a log does it in a terminal.
+ * crash loses nothing of it. Texts in fields are shown as to people, and bounded, since logs are read in terminals.
  * Logging never throws and never waits: a line that can't be made is left out; lines that can't be written are kept until they
  * can, up to a bound, and what is beyond it is left out and counted. That it never waits for a reader depends on Node, which makes
  * a pipe or a socket non-blocking when `process.stdout` is first asked for.
@@ -41,7 +41,7 @@ async function prettyOn(output: DestinationStream): Promise<DestinationStream> {
   return { write: (line) => output.write(pretty(line)) };
 }
 
-/** What the output did not take is offered again after a pause: the next line may be long in coming, or itself be left out. */
+/** Lines that the output did not take are offered again after a pause: the next line may be long in coming, or itself be left out. */
 function keepTrying(output: Output): void {
   let timer: NodeJS.Timeout | undefined;
   const tryAgain = (): void => {
@@ -89,7 +89,7 @@ function createLog(level: string, to: DestinationStream): Logger {
     },
     to,
   );
-  // What a child logger always says passes by the formatters.
+  // The formatters do not see the fields of a child logger.
   // eslint-disable-next-line @typescript-eslint/unbound-method -- is called with the logger whose child is made
   log.child = new Proxy(log.child, {
     apply: (child, of, [fields, ...rest]: [object, ...unknown[]]) =>
@@ -110,7 +110,7 @@ function showFields(fields: object): Record<string, unknown> {
   );
 }
 
-/** What has a text of its own, such as a CPU set, is shown by it. */
+/** A value with a text of its own, such as a CPU set, is shown by it. */
 function showValue(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return showText(value, LONGEST_FIELD);
   if (typeof value !== 'object' || value === null) return value;

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 
 import { AnswerQueue } from '../../src/admin/server/answer-queue';
 import { createAdminBackend } from '../../src/app/status/admin-backend';
-import { VerdictBook } from '../../src/app/status/verdict-store';
+import { VerdictStore } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
 import { matterOf, type Judgement } from '../../src/core/verdict/judgement';
 import { buildTopology } from '../../src/core/topology';
@@ -32,7 +32,7 @@ function busyNode() {
   });
   const node = new NodeDriver(topology, {});
   for (let i = 0; i < 500; i++) node.run(`make pod${i}/c 1.5; start pod${i}/c`);
-  const verdicts = new VerdictBook();
+  const verdicts = new VerdictStore();
   const off = { state: 'off', since: AT, reason: '' } as const;
   const backend = createAdminBackend({
     faults: silentFaults(),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { logEvents } from '../../src/app/status/event-log';
 import { toNews } from '../../src/app/apiserver/to-pod-event';
-import { RefusalBook } from '../../src/app/status/refusal-history';
+import { RefusalHistory } from '../../src/app/status/refusal-history';
 import type { PodEventMessage } from '../../src/kube';
 import { createRequest, resourcesOf, updateRequest } from '../cri/interceptors/messages';
 import { idOf, Stage } from '../cri/interceptors/stage';
@@ -25,7 +25,7 @@ function watchRefusals(rules: Rules = {}) {
   const lines: Line[] = [];
   const events: PodEventMessage[] = [];
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line) as Line) });
-  const book = new RefusalBook({ model: stage.model, now: () => '2026-01-01T00:00:00.000Z' });
+  const book = new RefusalHistory({ model: stage.model, now: () => '2026-01-01T00:00:00.000Z' });
   stage.onTransaction = (done) => {
     logEvents(log, done.reported);
     for (const event of done.reported) events.push(...[toNews(stage.model, event) ?? []].flat());
@@ -239,5 +239,9 @@ test('nothing in the adapter ends a call with an error, and nothing writes the l
   const having = (pattern: RegExp): string[] =>
     sources.filter((path) => path.endsWith('.ts') && pattern.test(readFileSync(path, 'utf8')));
   expect(having(/refuse: (?!Record|OwnError)|toOwnError/)).toEqual(['src/cri/interceptors/refusal.ts']);
-  expect(having(/kind: 'refused',\s*who/)).toEqual(['src/app/transaction/transactor.ts']);
+  expect(having(/kind: 'refused',\s*who/)).toEqual(['src/app/transaction/transaction.ts']);
+  expect(having(/toRefused/).sort()).toEqual([
+    'src/app/transaction/transaction.ts',
+    'src/app/transaction/transactor.ts',
+  ]);
 });

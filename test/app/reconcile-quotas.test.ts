@@ -1,14 +1,14 @@
 import { pino } from 'pino';
 import { Alarms } from '../../src/app/alarms/alarms';
-import { createCgroupMover } from '../../src/app/cgroups/container-cgroups';
 import { DriftClues } from '../../src/app/reconcile/drift-diagnosis';
 import { Faults } from '../../src/app/alarms/faults';
 import { Reconciler } from '../../src/app/reconcile/reconciler';
 import { Transactor } from '../../src/app/transaction/transactor';
-import { VerdictBook } from '../../src/app/status/verdict-store';
+import { VerdictStore } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
 import type { Cgroups } from '../../src/host';
 import { NodeDriver } from '../core/transition/node-driver';
+import { containerCgroups } from '../support/container-cgroups';
 import { specOf } from '../support/spec-of';
 
 const POD = '/kubepods/podp';
@@ -25,7 +25,7 @@ class Stage {
   readonly refusing = new Set<string>();
   readonly unreadable = new Set<string>();
   readonly logged: string[] = [];
-  readonly verdicts = new VerdictBook();
+  readonly verdicts = new VerdictStore();
   readonly node = new NodeDriver(undefined, { liftCpuQuota: true, podPolicies: ['none', 'static'] });
   readonly transactor: Transactor;
   readonly reconciler: Reconciler;
@@ -34,21 +34,19 @@ class Stage {
     this.node.podsSay.set('p', { podResources: { quotaUs: 300_000, periodUs: 100_000 } });
     this.node.run('pod p; make p/a 2');
     const { model } = this.node;
-    const cgroups = this.open();
     const log = pino(
       { level: 'info' },
       { write: (line) => this.logged.push((JSON.parse(line) as { msg: string }).msg) },
     );
     const now = () => '2026-01-01T00:00:00Z';
     const alarms = new Alarms({ log, now, onChange: () => undefined });
-    const mover = createCgroupMover(cgroups, { writes: true });
-    this.transactor = new Transactor({ model, log, now, save: () => undefined, mover });
+    const cgroups = containerCgroups(this.open(), model, { log });
+    this.transactor = new Transactor({ model, log, now, save: () => undefined, mover: cgroups });
     this.cpusets.set(OWN, model.containers.get('p/a#1')!.promise!.cpus);
     this.reconciler = new Reconciler({
       model,
       transactor: this.transactor,
       cgroups,
-      writes: true,
       verdicts: this.verdicts,
       clues: new DriftClues({ model, cgroups, hasStaticKubelet: () => false }),
       alarms,

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { RuntimeRecorder } from '../../src/app/runtime/record-sync';
+import { RecordSync } from '../../src/app/runtime/record-sync';
 import { parseCpuList } from '../../src/core/cpuset';
 import { CpusetdError } from '../../src/core/errors';
 import type { Container } from '../../src/core/model/container';
@@ -15,7 +15,7 @@ class Stage {
   readonly stop = new AbortController();
   readonly writes: string[] = [];
   readonly open: { resolve: () => void; reject: (error: unknown) => void }[] = [];
-  readonly recorder = new RuntimeRecorder({
+  readonly recorder = new RecordSync({
     model: this.model,
     transactor: recorderOf(this.model),
     log: pino({ level: 'silent' }),

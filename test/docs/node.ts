@@ -6,9 +6,9 @@ import { setImmediate } from 'node:timers/promises';
 import { HealthState } from '../../src/admin/health-state';
 import { listenAt } from '../../src/admin/server/door';
 import { startAdminServer } from '../../src/admin/server/admin-server';
-import { AllocationBook } from '../../src/app/status/allocation-trace';
+import { AllocationTrace } from '../../src/app/status/allocation-trace';
 import { createAdminBackend } from '../../src/app/status/admin-backend';
-import { VerdictBook } from '../../src/app/status/verdict-store';
+import { VerdictStore } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
 import { judge } from '../../src/core/verdict/judge';
 import { matterOf } from '../../src/core/verdict/judgement';
@@ -39,8 +39,8 @@ async function playNode() {
   for (const uid of ['db', 'job']) node.podsSay.set(uid, { namespace: 'default' });
   node.podsSay.set('web', { namespace: 'default', cgroupParent: '/kubepods/burstable/podweb' });
   const faults = silentFaults();
-  const allocations = new AllocationBook(node.model, faults);
-  const verdicts = new VerdictBook();
+  const allocations = new AllocationTrace(node.model, faults);
+  const verdicts = new VerdictStore();
   for (const step of HISTORY) {
     node.run(step);
     allocations.note(node.reported);

@@ -1,25 +1,27 @@
 import type { Logger } from 'pino';
-import { Aftermath } from '../../src/app/transaction/post-commit';
+import { PostCommit } from '../../src/app/transaction/post-commit';
 import { DaemonEvents } from '../../src/app/transaction/daemon-events';
 import { Alarms } from '../../src/app/alarms/alarms';
 import { DriftClues } from '../../src/app/reconcile/drift-diagnosis';
 import { Faults } from '../../src/app/alarms/faults';
 import { Reconciler } from '../../src/app/reconcile/reconciler';
 import { ShownModel } from '../../src/app/status/show-status';
-import type { Transaction, Transactor } from '../../src/app/transaction/transactor';
-import { VerdictBook } from '../../src/app/status/verdict-store';
+import type { Transactor } from '../../src/app/transaction/transactor';
+import type { Transaction } from '../../src/app/transaction/transaction';
+import { VerdictStore } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
 import type { NodeModel } from '../../src/core/model/node-model';
 import { isOutdated } from '../../src/core/verdict/judgement';
 import { cgroupPathOf, type Cgroups } from '../../src/host';
+import { containerCgroups } from './container-cgroups';
 import { findContradictions } from './contradictions';
 
 /** The parts of a daemon that see and show what its transactor does, on a kernel that is a map. */
 export class Onlookers {
   private readonly stop = new AbortController();
-  private readonly verdicts = new VerdictBook();
+  private readonly verdicts = new VerdictStore();
   private readonly reconciler: Reconciler;
-  private readonly aftermath: Aftermath;
+  private readonly postCommit: PostCommit;
   private readonly shown: ShownModel;
   /** News that was told and was not so. */
   private readonly untrue: string[] = [];
@@ -38,19 +40,19 @@ export class Onlookers {
     const { signal } = this.stop;
     const alarms = new Alarms({ log, now, onChange: () => undefined });
     const faults = new Faults({ log, alarms });
-    const cgroups = cgroupsOf(model, kernel);
+    const cgroups = containerCgroups(cgroupsOf(model, kernel), model, { log });
     const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => false, listProcessNames: () => new Set() });
     this.reconciler = new Reconciler({
-      model, transactor, cgroups, writes: true, verdicts, clues, alarms, faults, resynchronize: () => undefined, now, log, signal,
+      model, transactor, cgroups, verdicts, clues, alarms, faults, resynchronize: () => undefined, now, log, signal,
       observer: {
         onDrift: () => undefined,
         onRepair: (outcome, id) => outcome === 'ok' && this.compareRepaired(id),
         onSwept: () => undefined,
       },
     }); // prettier-ignore
-    this.aftermath = new Aftermath({
+    this.postCommit = new PostCommit({
       events: new DaemonEvents(faults),
-      makeRoom: () => undefined,
+      widenPod: () => undefined,
       watch: () => undefined,
       check: (ids) => this.reconciler.check(ids),
       // Those who can wait are read at once: the time that they may wait is not played here.
@@ -62,7 +64,7 @@ export class Onlookers {
   }
 
   begin(done: Transaction): void {
-    this.aftermath.begin(done);
+    this.postCommit.begin(done);
   }
 
   /** Looks at all, as in a round. */

@@ -1,15 +1,22 @@
+import { pino } from 'pino';
 import { Metrics } from '../../src/admin/metrics/metrics';
-import { countTransaction } from '../../src/app/status/transaction-metrics';
+import { TransactionMetrics } from '../../src/app/status/transaction-metrics';
+import { Alarms } from '../../src/app/alarms/alarms';
 import { CpuSet } from '../../src/core/cpuset';
+import type { NodeView } from '../../src/core/model/node-model';
 import { sampleStatus } from '../admin/sample-status';
 import { EIGHT_CPUS } from '../core/transition/node-driver';
+import { silentFaults } from './faults';
 
 /** The counters of containers that ask for CPUs. */
 export function createMetricsOf() {
   const metrics = new Metrics({ status: () => sampleStatus, node: { topology: EIGHT_CPUS, exclusive: CpuSet.empty } });
-  type Rest<T> = T extends (first: never, ...rest: infer R) => unknown ? R : never;
   return {
-    count: (...done: Rest<typeof countTransaction>) => countTransaction(metrics, ...done),
+    count: (model: NodeView, ...done: Parameters<TransactionMetrics['count']>) => {
+      const log = pino({ level: 'silent' });
+      const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
+      new TransactionMetrics({ model, metrics, alarms, faults: silentFaults() }).count(...done);
+    },
     read: async () => {
       const text = await metrics.expose();
       const sum = (name: string): number =>

@@ -1,5 +1,6 @@
 import { logEvents } from '../../src/app/status/event-log';
-import { Transactor, type Mover } from '../../src/app/transaction/transactor';
+import { Transactor } from '../../src/app/transaction/transactor';
+import type { Mover } from '../../src/app/transaction/carry-out';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../../src/core/model/events';
 import type { NodeEvent } from '../../src/core/model/pod-event';
@@ -115,6 +116,7 @@ export class SimulatedNode {
         this.strike('moved', containerId);
         return undefined;
       },
+      widenPod: () => this.strike('room'),
     };
     const transactor = new Transactor({
       model,
@@ -130,7 +132,6 @@ export class SimulatedNode {
         this.strike('saved');
         return undefined;
       },
-      makeRoom: () => this.strike('room'),
       now: () => {
         this.isDeciding = true;
         this.strike('decide');

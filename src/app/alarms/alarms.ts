@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Alarm, AlarmKind } from '../../admin/model/alarm';
 import { boundText } from '../../core/show-text';
 
-/** What an operator has to look at, as long as it lasts: in status, health, metrics, and once in the log. */
+/** Problems that need an operator, as long as they last: in status, health and metrics, and once in the log. */
 export class Alarms {
   private readonly raised = new Map<string, Alarm>();
   /** For the log: the names of a container that the subject is the id of. */
@@ -23,8 +23,8 @@ export class Alarms {
     this.parts.onChange();
   }
 
-  /** What there is to say of a subject now; undefined = nothing. An alarm that goes on for another reason is not over in between. */
-  tell(kind: AlarmKind, subject: string, reason: string | undefined): void {
+  /** Sets the reason of an alarm; undefined clears it. An alarm that goes on for another reason is not over in between. */
+  update(kind: AlarmKind, subject: string, reason: string | undefined): void {
     const key = `${kind}/${subject}`;
     if (reason === undefined) this.clear(kind, subject);
     else if (this.raised.get(key)?.because !== boundText(reason)) {

@@ -63,7 +63,7 @@ export class Faults {
     this.records.set(subject, { message, count, loggedAtMs, containerId });
     if (isNews) logFault(this.parts.log, 'a fault of cpusetd; everything else goes on', error, { part: subject });
     quietly(() => {
-      if (count >= LASTS_FROM) this.parts.alarms.tell('internal-fault', subject, `${subject}: ${message}`);
+      if (count >= LASTS_FROM) this.parts.alarms.update('internal-fault', subject, `${subject}: ${message}`);
     });
   }
 
@@ -109,6 +109,6 @@ function quietly(work: () => void): void {
   try {
     work();
   } catch {
-    // Whom should it be told?
+    // There is no other place to report it.
   }
 }

@@ -59,6 +59,6 @@ export class KubeConnection {
     this.isAway = true;
     const { reason } = this.current;
     const because = `no news from the API server: ${reason === '' ? 'it has not answered yet' : reason}`;
-    this.parts.alarms.tell('api-server', '', because);
+    this.parts.alarms.update('api-server', '', because);
   }
 }

@@ -32,7 +32,7 @@ import { KubeConnection } from './api-server-connection';
 import { repairedNews, toNews } from './to-pod-event';
 import { repeat } from '../lifecycle/repeat';
 import { PodFingerprint } from './pod-fingerprint';
-import type { Transaction } from '../transaction/transactor';
+import type { Transaction } from '../transaction/transaction';
 
 export interface KubeParts {
   readonly source: KubeConfigSource;

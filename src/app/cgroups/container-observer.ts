@@ -14,14 +14,14 @@ import {
 } from '../../core/verdict/observation';
 import { cgroupPathOf, type Cgroups, type QuotaReading } from '../../host';
 import { messageOf, type Faults } from '../alarms/faults';
-import { podCgroupOf } from './pod-cgroup';
+import { podCgroupOf } from './container-cgroups';
 
-/** Threads are many and each costs a read: so many containers have theirs looked at in a sweep, in turn. */
+/** Containers whose threads are read in one sweep, in turn: each thread costs a read. */
 const SAMPLED_CONTAINERS = 8;
 const SAMPLED_THREADS = 16;
 
 /** Reads back the cpuset that the kernel has for one container. */
-function observe(cgroups: Cgroups, cgroupsPath: string): Observation {
+function readContainer(cgroups: Cgroups, cgroupsPath: string): Observation {
   const at = cgroupPathOf(cgroupsPath);
   return at.kind === 'refused' ? { kind: 'unreadable', because: at.because } : observeCpuset(cgroups, at.path);
 }
@@ -34,7 +34,7 @@ export function readLiveCpusets(cgroups: Cgroups, containers: readonly Container
   const live = new Map<string, CpuSet>();
   for (const { id, phase, cgroupsPath } of containers) {
     if (phase !== 'running') continue;
-    const observation = observe(cgroups, cgroupsPath);
+    const observation = readContainer(cgroups, cgroupsPath);
     if (observation.kind === 'seen' && !isParents(cgroups, cgroupsPath, observation.cpus))
       live.set(id, observation.cpus);
   }
@@ -55,9 +55,9 @@ interface Look {
   readonly sampled: boolean;
 }
 
-/** Looks at containers as a verdict needs it: cpuset, quotas where CPUs are owned, and some threads. */
-export class Onlooker {
-  /** Whose threads come next, as a place in the list of containers. */
+/** Reads containers as a verdict needs it: cpuset, quotas where CPUs are owned, and some threads. */
+export class ContainerObserver {
+  /** Index of the container whose threads are read next. */
   private turn = 0;
 
   constructor(
@@ -66,10 +66,10 @@ export class Onlooker {
   ) {}
 
   /**
-   * A fault in looking at one makes that one unreadable. `before`: what was seen of a container the last time. `sampled`: whose
-   * threads are looked at too, none if absent.
+   * A fault in reading one makes that one unreadable. `before`: the last observation of a container. `sampled`: containers whose threads are
+   * read too, none if absent.
    */
-  look(
+  observe(
     containers: readonly Container[],
     {
       before,
@@ -81,21 +81,21 @@ export class Onlooker {
       containers.map((container) => {
         const { id } = container;
         const look = { known: before(id), podQuotas, sampled: sampled?.has(id) === true };
-        return [id, this.lookAtOne(container, look)];
+        return [id, this.observeOne(container, look)];
       }),
     );
   }
 
-  /** Those of all these containers whose threads are looked at now: some, and others the next time. */
+  /** Chooses the containers whose threads are read now: some, and others the next time. */
   chooseSampled(containerIds: readonly string[]): ReadonlySet<string> {
     const first = this.turn < containerIds.length ? this.turn : 0;
     this.turn = first + SAMPLED_CONTAINERS;
     return new Set(containerIds.slice(first, this.turn));
   }
 
-  private lookAtOne(container: Container, look: Look): Observation {
+  private observeOne(container: Container, look: Look): Observation {
     try {
-      const observation = this.lookAt(container, look);
+      const observation = this.observeContainer(container, look);
       this.faults.over('looking at', container.id);
       return observation;
     } catch (error) {
@@ -104,7 +104,7 @@ export class Onlooker {
     }
   }
 
-  private lookAt(container: Container, { known, podQuotas, sampled }: Look): Observation {
+  private observeContainer(container: Container, { known, podQuotas, sampled }: Look): Observation {
     if (!hasCgroup(container)) return { kind: 'gone' };
     const at = cgroupPathOf(container.cgroupsPath);
     if (at.kind === 'refused') return { kind: 'unreadable', because: at.because };

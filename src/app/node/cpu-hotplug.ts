@@ -1,19 +1,17 @@
-import { posix } from 'node:path';
 import type { Logger } from 'pino';
 import { CpuSet } from '../../core/cpuset';
+import type { Container } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-model';
-import { hasCgroup, planMoves } from '../../core/plan/plan-moves';
+import { planMoves } from '../../core/plan/plan-moves';
 import { servePending } from '../../core/transition';
-import { cgroupPathOf, readOnline, readTopology, type Cgroups, type WriteOutcome } from '../../host';
-import { widenPodCgroup } from '../cgroups/pod-cgroup';
+import { readOnline, readTopology, type WriteOutcome } from '../../host';
+import type { ContainerCgroups } from '../cgroups/container-cgroups';
 import type { Transactor } from '../transaction/transactor';
 
 export interface OnlineCpusParts {
   readonly model: NodeView;
   readonly transactor: Transactor;
-  readonly cgroups: Cgroups;
-  /** Whether cgroups are written here. */
-  readonly writes: boolean;
+  readonly cgroups: ContainerCgroups;
   readonly sysfsRoot: string;
   readonly log: Logger;
 }
@@ -44,14 +42,14 @@ export class OnlineCpus {
 
   /** Returns the CPUs that are back, if anything has changed. */
   private follow(): CpuSet | undefined {
-    const { model, transactor, writes, sysfsRoot } = this.parts;
+    const { model, transactor, cgroups, sysfsRoot } = this.parts;
     const before = model.topology.online;
     const topology = readTopology({ sysfsRoot });
     const hasChanged = !topology.online.equals(before);
     const returned = topology.online.minus(before);
     // cgroup version 1 takes a CPU that goes offline out of every cpuset, and never gives it back.
     const missed = returned.union(this.unsettled?.intersect(topology.online) ?? CpuSet.empty);
-    if (writes && !missed.isEmpty) this.widenAboveContainers(missed);
+    if (!missed.isEmpty) this.widenAboveContainers(missed);
     transactor.change((draft) => {
       draft.put({ kind: 'set-topology', topology });
       if (hasChanged)
@@ -65,23 +63,20 @@ export class OnlineCpus {
       return planMoves(draft);
     });
     // And it moves the processes of a cpuset that it emptied.
-    if (writes) this.forEachDir((dir) => this.parts.cgroups.reclaimTasks(dir));
+    this.forEachContainer((container) => cgroups.reclaimTasks(container));
     return hasChanged ? returned : undefined;
   }
 
   /** Of pods too: a container that is being made has no cgroup yet, but what is above it has. */
   private widenAboveContainers(returned: CpuSet): void {
     const { model, cgroups } = this.parts;
-    this.forEachDir((dir) => cgroups.widen(posix.dirname(dir), returned));
-    for (const pod of model.pods.values()) this.warnOf(widenPodCgroup(cgroups, pod, returned), { podUid: pod.uid });
+    this.forEachContainer((container) => cgroups.widenAbove(container, returned));
+    for (const pod of model.pods.values()) this.warnOf(cgroups.widenAbovePod(pod, returned), { podUid: pod.uid });
   }
 
-  private forEachDir(write: (dir: string) => WriteOutcome): void {
-    for (const container of this.parts.model.allContainers.values()) {
-      const at = cgroupPathOf(container.cgroupsPath);
-      if (at.kind === 'refused' || !hasCgroup(container)) continue;
-      this.warnOf(write(at.path), { containerId: container.id });
-    }
+  private forEachContainer(write: (container: Container) => WriteOutcome): void {
+    for (const container of this.parts.model.allContainers.values())
+      this.warnOf(write(container), { containerId: container.id });
   }
 
   private warnOf(outcome: WriteOutcome, facts: object): void {

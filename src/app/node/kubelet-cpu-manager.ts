@@ -79,7 +79,7 @@ export class KubeletManager {
   }
 
   private tell(): void {
-    this.alarms.tell('kubelet-cpu-manager', '', this.configSays ?? this.fileSays);
+    this.alarms.update('kubelet-cpu-manager', '', this.configSays ?? this.fileSays);
   }
 }
 

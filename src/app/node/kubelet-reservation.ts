@@ -146,7 +146,7 @@ export function adoptReservation(parts: {
       because = `the kubelet's reservation can't be taken over: ${error.message}`;
     }
   }
-  alarms.tell('kubelet-reservation', '', because ?? compareReservation(model.settings, found));
+  alarms.update('kubelet-reservation', '', because ?? compareReservation(model.settings, found));
 }
 
 function hasOwn({ reservedCpus, reservedCpuCount }: Config): boolean {

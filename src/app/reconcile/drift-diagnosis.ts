@@ -1,15 +1,14 @@
 import { statSync } from 'node:fs';
-import { posix } from 'node:path';
-import type { CpuSet } from '../../core/cpuset';
 import type { Container } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-model';
 import { explainDrift, KNOWN_MANAGERS, type LikelyCause } from '../../core/verdict/drift-cause';
 import type { Seen } from '../../core/verdict/observation';
-import { cgroupPathOf, listProcessNames, type Cgroups } from '../../host';
+import { listProcessNames } from '../../host';
+import type { ContainerCgroups } from '../cgroups/container-cgroups';
 
 export interface DriftClueParts {
   readonly model: NodeView;
-  readonly cgroups: Cgroups;
+  readonly cgroups: Pick<ContainerCgroups, 'parentCpus'>;
   readonly hasStaticKubelet: () => boolean;
   /** Touched by systemd whenever it has loaded its units. */
   readonly unitsLoadedFile?: string;
@@ -36,8 +35,8 @@ export class DriftClues {
     { id, promise, recorded, cgroupsPath }: Container,
     { seen, repairs, nowMs }: { seen: Seen; repairs: number; nowMs: number },
   ): LikelyCause {
-    const { model, hasStaticKubelet } = this.parts;
-    const parent = this.readParent(cgroupsPath);
+    const { model, cgroups, hasStaticKubelet } = this.parts;
+    const parent = cgroups.parentCpus(cgroupsPath);
     const updatedAtMs = this.updatedAtMs.get(id);
     const systemd = !cgroupsPath.startsWith('/');
     const loadedAtMs = systemd ? this.readUnitsLoaded() : undefined;
@@ -59,13 +58,6 @@ export class DriftClues {
   /** Forgets containers that are gone. */
   keepOnly(containers: ReadonlyMap<string, Container>): void {
     for (const id of this.updatedAtMs.keys()) if (!containers.has(id)) this.updatedAtMs.delete(id);
-  }
-
-  private readParent(cgroupsPath: string): CpuSet | undefined {
-    const at = cgroupPathOf(cgroupsPath);
-    if (at.kind === 'refused') return undefined;
-    const reading = this.parts.cgroups.readCpus(posix.dirname(at.path));
-    return reading.kind === 'found' ? reading.effectiveCpus : undefined;
   }
 
   /** Undefined where there is no systemd, or not in sight. */

@@ -171,7 +171,7 @@ export class DriftWatch {
   private tell(): void {
     const [because] = this.unwatched.values();
     const told = because && `foreign writes of some cpusets are noticed by rounds only: ${because}`;
-    this.parts.alarms.tell('not-watched', '', told);
+    this.parts.alarms.update('not-watched', '', told);
   }
 
   private schedule(): void {

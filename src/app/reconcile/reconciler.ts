@@ -18,28 +18,25 @@ import { judge, type Verdict } from '../../core/verdict/judge';
 import { isOutdated, matterOf } from '../../core/verdict/judgement';
 import type { Observation, Seen } from '../../core/verdict/observation';
 import type { RepairDecision } from '../../core/verdict/repair-backoff';
-import type { Cgroups } from '../../host';
 import type { Alarms } from '../alarms/alarms';
 import type { DriftClues } from './drift-diagnosis';
 import type { Faults } from '../alarms/faults';
 import { ListingLog } from './listing-log';
-import { Onlooker } from '../cgroups/container-observer';
+import { ContainerObserver } from '../cgroups/container-observer';
 import { OverdueCreations } from './stale-creations';
-import { PendingLine } from '../transaction/pending-queue';
-import { QuotaWriter } from '../cgroups/quota-writer';
+import { PendingQueue } from '../transaction/pending-queue';
+import type { ContainerCgroups } from '../cgroups/container-cgroups';
 import { ReadBackLine, type Asked } from './read-back-queue';
 import type { Urgency } from '../transaction/post-commit';
 import { RepairBook } from './repair-history';
 import type { Transactor } from '../transaction/transactor';
-import type { VerdictBook } from '../status/verdict-store';
+import type { VerdictStore } from '../status/verdict-store';
 
 export interface ReconcilerParts {
   readonly model: NodeView;
   readonly transactor: Transactor;
-  readonly cgroups: Cgroups;
-  /** Whether cgroups are written here; else the runtime is asked to. */
-  readonly writes: boolean;
-  readonly verdicts: VerdictBook;
+  readonly cgroups: ContainerCgroups;
+  readonly verdicts: VerdictStore;
   readonly clues: DriftClues;
   readonly alarms: Alarms;
   readonly faults: Faults;
@@ -77,10 +74,9 @@ interface SweepOptions {
  */
 export class Reconciler {
   private readonly repairs = new RepairBook();
-  private readonly onlooker: Onlooker;
-  private readonly quotas: QuotaWriter;
+  private readonly containerObserver: ContainerObserver;
   private readonly overdue = new OverdueCreations();
-  private readonly pending: PendingLine;
+  private readonly pending: PendingQueue;
   private readonly listingLog: ListingLog;
   private readonly line: ReadBackLine;
   /** Whose repair was left to the runtime, because the cgroup was not written here. */
@@ -89,9 +85,8 @@ export class Reconciler {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly parts: ReconcilerParts) {
-    this.onlooker = new Onlooker(parts.cgroups, parts.faults);
-    this.quotas = new QuotaWriter(parts);
-    this.pending = new PendingLine(parts);
+    this.containerObserver = new ContainerObserver(parts.cgroups.files, parts.faults);
+    this.pending = new PendingQueue(parts);
     this.listingLog = new ListingLog(parts);
     this.line = new ReadBackLine({
       read: (asked) => this.readBackSome(asked),
@@ -126,7 +121,7 @@ export class Reconciler {
     const { model } = this.parts;
     const ofPods = [...model.containers.keys()];
     const ids = [...ofPods, ...[...model.allContainers.keys()].filter((id) => !model.containers.has(id))];
-    const sampled = sample ? this.onlooker.chooseSampled(ofPods) : undefined;
+    const sampled = sample ? this.containerObserver.chooseSampled(ofPods) : undefined;
     await this.checkInTurns(ids, { ...(sampled && { sampled }) });
   }
 
@@ -293,7 +288,7 @@ export class Reconciler {
 
   private look(containers: readonly Container[], sampled?: ReadonlySet<string>): Map<string, Observation> {
     const before = (id: string) => this.parts.verdicts.get(id)?.observation;
-    return this.onlooker.look(containers, { before, ...(sampled && { sampled }) });
+    return this.containerObserver.observe(containers, { before, ...(sampled && { sampled }) });
   }
 
   /** `looked`: the container as it was when it was looked at. */
@@ -334,10 +329,9 @@ export class Reconciler {
 
   /** Returns whose quotas were written. */
   private writeQuotas(judged: readonly Judged[]): string[] {
-    const { writes, faults } = this.parts;
-    if (!writes) return [];
+    const { cgroups, faults } = this.parts;
     const written = (containerId: string, step: QuotaStep): boolean =>
-      faults.contain('writing the quota of', () => this.quotas.write(step), containerId) === true;
+      faults.contain('writing the quota of', () => cgroups.writeQuota(step), containerId) === true;
     return judged.flatMap(({ containerId, quotas = [] }) =>
       quotas.filter((step) => written(containerId, step)).length > 0 ? [containerId] : [],
     );
@@ -355,7 +349,7 @@ export class Reconciler {
   }
 
   private judgeAgain(containerId: string, observation: Observation, isRepaired: boolean): void {
-    const { model, writes } = this.parts;
+    const { model, cgroups } = this.parts;
     const container = model.allContainers.get(containerId)!;
     const verdict = judge(model, container, observation);
     // Where the runtime does the writing the verdict stays: it has not come to it yet.
@@ -368,8 +362,8 @@ export class Reconciler {
       // What the kernel took and somebody undid before we looked is a quarrel with them, not a refusal.
       const isRefused = !container.promise || !samePromise(container.told, container.promise);
       if (isRefused) this.handedOver.add(containerId); // the runtime will try, on its own
-      if (writes && isRefused) this.repairs.noteRefusal(containerId);
-      if (writes) this.tellRepair('failed', containerId);
+      if (cgroups.canWrite && isRefused) this.repairs.noteRefusal(containerId);
+      if (cgroups.canWrite) this.tellRepair('failed', containerId);
     }
   }
 
@@ -400,7 +394,7 @@ export class Reconciler {
     verdicts.keepOnly(model.allContainers);
     clues.keepOnly(model.allContainers);
     this.repairs.keepOnly(model.allContainers);
-    this.quotas.keepOnly(model.allContainers);
+    this.parts.cgroups.keepOnly(model.allContainers);
     for (const id of this.handedOver) if (!model.allContainers.has(id)) this.handedOver.delete(id);
     for (const { kind, subject } of alarms.list())
       if (kind === 'repairs-stopped' && !model.allContainers.has(subject)) alarms.clear(kind, subject);

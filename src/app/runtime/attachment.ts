@@ -4,7 +4,7 @@ import type { Connection } from '../../admin/model/status';
 import type { NodeView } from '../../core/model/node-model';
 import type { Cgroups } from '../../host';
 import type { Config } from '../config';
-import type { GapKeeper } from '../status/gap-tracker';
+import type { GapTracker } from '../status/gap-tracker';
 import type { PauseFinder } from './pause-finder';
 import type { RuntimeLink } from './runtime-client';
 import type { Transactor } from '../transaction/transactor';
@@ -39,7 +39,7 @@ export interface AttachmentParts {
   readonly cgroups: Cgroups;
   readonly link: RuntimeLink;
   readonly pauses: PauseFinder;
-  readonly gap: GapKeeper;
+  readonly gap: GapTracker;
   readonly health: HealthState;
   readonly log: Logger;
   readonly signal: AbortSignal;

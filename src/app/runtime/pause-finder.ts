@@ -2,15 +2,15 @@ import { CpuSet } from '../../core/cpuset';
 import type { FoundPause, PauseInfo, RuntimeEvent } from '../../core/model/events';
 import type { NodeView } from '../../core/model/node-model';
 import type { NodeEvent } from '../../core/model/pod-event';
-import { cgroupPathOf, type Cgroups, type ThreadInfo } from '../../host';
+import { cgroupPathOf, type ThreadInfo } from '../../host';
 import { EarliestTimer } from '../../net/earliest-timer';
 import type { Faults } from '../alarms/faults';
+import type { ContainerCgroups } from '../cgroups/container-cgroups';
 
 export interface PauseFinderParts {
   readonly model: NodeView;
-  readonly cgroups: Cgroups;
-  /** True when cgroups are written here: nobody else moves a pause container. */
-  readonly writes: boolean;
+  /** Nobody else moves a pause container. */
+  readonly cgroups: Pick<ContainerCgroups, 'files' | 'canWrite'>;
   /** Takes what was found into the model. */
   readonly tell: (pauses: readonly FoundPause[]) => void;
   /** Asks the runtime for the pause container of a sandbox, where events do not tell of it; absent = there is no way to ask. */
@@ -137,7 +137,7 @@ interface Seen {
   readonly isFinal: boolean;
 }
 
-function inspect({ cgroups, writes }: PauseFinderParts, cgroupsPath: string): Seen {
+function inspect({ cgroups: { files, canWrite } }: PauseFinderParts, cgroupsPath: string): Seen {
   const stays = (staysBecause: string, { found = CpuSet.empty, isFinal = true } = {}): Seen => ({
     found,
     staysBecause,
@@ -145,12 +145,12 @@ function inspect({ cgroups, writes }: PauseFinderParts, cgroupsPath: string): Se
   });
   const at = cgroupPathOf(cgroupsPath);
   if (at.kind === 'refused') return stays(at.because);
-  const reading = cgroups.readCpus(at.path);
+  const reading = files.readCpus(at.path);
   if (reading.kind === 'gone') return { isFinal: false };
   if (reading.kind === 'error') return stays(reading.because, { isFinal: false });
   const found = reading.cpus;
-  if (!writes) return stays('cgroup-writes is off, and the runtime moves no pause container', { found });
-  const list = cgroups.listThreads(at.path, { maxThreads: MOST_THREADS });
+  if (!canWrite) return stays('cgroup-writes is off, and the runtime moves no pause container', { found });
+  const list = files.listThreads(at.path, { maxThreads: MOST_THREADS });
   if (list.kind === 'gone') return { isFinal: false };
   if (list.kind === 'error') return stays(list.because, { found, isFinal: false });
   if (list.hidden > 0)

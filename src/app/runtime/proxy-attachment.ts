@@ -7,7 +7,7 @@ import { createInterceptors, mergeInventory } from '../../cri/interceptors';
 import type { RuntimeVersion } from '../../cri/client';
 import { CriProxy, UpstreamMonitor } from '../../cri/proxy';
 import type { Attachment, AttachmentFacts, AttachmentParts } from './attachment';
-import { EventQueue } from '../transaction/event-batcher';
+import { EventBatcher } from '../transaction/event-batcher';
 import { logFault } from '../alarms/faults';
 import { Gate } from './readiness-gate';
 import { readLiveCpusets } from '../cgroups/container-observer';
@@ -50,7 +50,7 @@ class ProxyAttachment implements Attachment {
     this.upstream.subscribe((isUp) => this.onRuntimeChange(isUp));
     this.adapter = createInterceptors({
       node: model,
-      handle: new EventQueue((events) => transactor.handleAll(events)).handle,
+      handle: new EventBatcher((events) => transactor.handleAll(events)).handle,
       conclude: (end) => transactor.conclude(end),
       whenReady: (signal) => this.gate.whenOpen({ signal, timeoutMs: GATE_TIMEOUT_MS }),
       carryOut: async (containerIds) => {

@@ -9,7 +9,7 @@ import { EarliestTimer } from '../../net/earliest-timer';
 import { logFault } from '../alarms/faults';
 import type { Transactor } from '../transaction/transactor';
 
-export interface RecorderParts {
+export interface RecordSyncParts {
   readonly model: NodeView;
   readonly transactor: Pick<Transactor, 'record'>;
   /** Writes a container's cpuset into the runtime's record (CRI UpdateContainerResources). Rejects when it could not. */
@@ -18,7 +18,7 @@ export interface RecorderParts {
   readonly signal: AbortSignal;
   /** The runtime did not take an update; it is tried again. */
   readonly onFailure?: (containerId: string) => void;
-  /** Whether a call about the container is under way in which an update would be lost: it has its turn afterwards. */
+  /** True while a call about the container is under way in which an update would be lost. The update is sent afterwards. */
   readonly isBusy?: (containerId: string) => boolean;
   /** The runtime is making a sandbox or a container that the model does not show yet. */
   readonly isMaking?: () => boolean;
@@ -30,19 +30,19 @@ interface Write {
   readonly done: Promise<unknown>;
 }
 
-/** So many are written at once where somebody waits for them. */
+/** Maximum number of concurrent updates for a caller that waits. */
 const SETTLED_AT_ONCE = 8;
-/** So many at once that nobody waits for, where only the runtime can move the container. */
+/** Maximum number of concurrent updates without a waiting caller, where only the runtime can move the container. */
 const URGENT_AT_ONCE = 2;
 
-/** Of changes that come together only the last is written. */
+/** Changes within this time are written as one. */
 const SETTLE_MS = 200;
-/** Records that nobody waits for are written when the runtime has made and ended nothing for so long. */
+/** Records without a waiting caller are written when the runtime has made and ended nothing for this time. */
 const QUIET_MS = 3_000;
-/** Records that have waited so long are written also while the runtime is at work, one at a time with long pauses. */
+/** Records that have waited this long are also written while the runtime is at work, one at a time with long pauses. */
 const PATIENCE_MS = 60_000;
 const LONGEST_PAUSE_MS = 100;
-/** The pauses between many records take about so long in all: with the quiet before them, calm need last no 30 s. */
+/** Total time of the pauses between many records: with the quiet before them, calm need last no 30 s. */
 const SPREAD_MS = 10_000;
 
 const FIRST_RETRY_MS = 500;
@@ -69,7 +69,7 @@ const WORK: ReadonlySet<string> = new Set<RuntimeEvent['kind']>([
  * Always writes the latest promise. Where the kernel has it already, the record gives way to whatever the runtime makes: each
  * update takes the runtime some 10 ms. Waited for only where the runtime is the one way to move a container (`settle`).
  */
-export class RuntimeRecorder {
+export class RecordSync {
   private readonly underWay = new Map<string, Write>();
   private readonly failures = new Map<string, { readonly count: number; readonly notBeforeMs: number }>();
   private readonly look: EarliestTimer;
@@ -84,7 +84,7 @@ export class RuntimeRecorder {
   private workedMs = -Infinity;
   private lastWrite = { endMs: -Infinity, tookMs: 0 };
 
-  constructor(private readonly parts: RecorderParts) {
+  constructor(private readonly parts: RecordSyncParts) {
     const { signal } = parts;
     this.look = new EarliestTimer(() => this.contain(() => this.findBehind()), signal);
     this.next = new EarliestTimer(() => this.contain(() => this.startDue()), signal);
@@ -97,7 +97,7 @@ export class RuntimeRecorder {
     return count;
   }
 
-  /** Whether an update of this container that passes through the runtime now is our own. */
+  /** True when an update of this container that passes through the runtime now is our own. */
   isUpdating(containerId: string): boolean {
     return this.underWay.has(containerId);
   }
@@ -139,7 +139,7 @@ export class RuntimeRecorder {
     this.look.startIn(SETTLE_MS);
   }
 
-  /** Something was told or asked of us; what the runtime does for others comes first. */
+  /** An event of the runtime arrived; its work comes before ours. */
   noteEvent(kind: string): void {
     if (WORK.has(kind)) this.workedMs = performance.now();
   }

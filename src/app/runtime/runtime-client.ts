@@ -7,7 +7,7 @@ import type { RuntimeListing } from '../../core/transition';
 import type { CallOptions, CriClient } from '../../cri/client';
 import { explainCriTrouble } from './explain-cri-error';
 import type { Transactor } from '../transaction/transactor';
-import { RuntimeRecorder } from './record-sync';
+import { RecordSync } from './record-sync';
 
 export interface RuntimeLinkParts {
   /** The runtime's CRI socket; undefined = off. */
@@ -17,7 +17,7 @@ export interface RuntimeLinkParts {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly now: () => string;
-  /** See `RecorderParts`. */
+  /** See `RecordSyncParts`. */
   readonly isBusy?: (containerId: string) => boolean;
   readonly isMaking?: () => boolean;
   readonly onUpdateFailed?: (containerId: string) => void;
@@ -34,7 +34,7 @@ const ASK_TIMEOUT_MS = 20_000;
  * promises. All of it in the background; the client is loaded when it is first needed.
  */
 export class RuntimeLink {
-  readonly recorder: RuntimeRecorder;
+  readonly recorder: RecordSync;
   private client: Promise<CriClient> | undefined;
   private current: Connection;
 
@@ -42,7 +42,7 @@ export class RuntimeLink {
     const { model, transactor, log, signal, now, isBusy, isMaking, onUpdateFailed } = parts;
     const off = parts.endpoint === undefined;
     this.current = { state: off ? 'off' : 'connecting', since: now(), reason: '' };
-    this.recorder = new RuntimeRecorder({
+    this.recorder = new RecordSync({
       model,
       transactor,
       log,

@@ -12,9 +12,9 @@ import { explainCount, explainPod } from './explain';
 import type { Faults } from '../alarms/faults';
 import { ShownModel } from './show-status';
 import { StatusFeed } from './status-feed';
-import type { VerdictBook } from './verdict-store';
+import type { VerdictStore } from './verdict-store';
 
-/** What status shows beside the model; the daemon keeps it up to date. */
+/** Facts of the daemon that status shows beside the model. */
 export interface DaemonFacts {
   readonly mode: 'nri' | 'cri-proxy';
   readonly startedAt: string;
@@ -31,10 +31,10 @@ export interface DaemonFacts {
 
 export interface NodeStatusParts {
   readonly model: NodeView;
-  readonly verdicts: VerdictBook;
+  readonly verdicts: VerdictStore;
   readonly facts: () => DaemonFacts;
   readonly readOffline: () => CpuSet;
-  /** How the CPUs of a container were chosen. */
+  /** The steps by which the CPUs of a container were chosen. */
   readonly stepsOf: (containerId: string) => readonly AllocationStep[];
   /** Refusals of containers that were not served since. */
   readonly refused: () => readonly Refusal[];

@@ -10,7 +10,7 @@ import type { OnClose } from '../lifecycle/closers';
 import type { Config } from '../config';
 import { keepListening } from './keep-listening';
 
-export interface PeopleServed {
+export interface AdminEndpointsParts {
   readonly config: Config;
   readonly doors: AdminDoors;
   readonly backend: AdminBackend;
@@ -33,11 +33,11 @@ export async function loadMetrics(
 
 /**
  * Takes the sockets that people ask at, before anything is registered or pinned: one that can't be had ends the start, and later
- * nothing does. Who comes before `servePeople` waits. Throws CpusetdError.
+ * nothing does. Who comes before `startAdminEndpoints` waits. Throws CpusetdError.
  */
 export async function openDoors(
   { adminSocket, podResourcesSocket }: Config,
-  { log, onClose }: Pick<PeopleServed, 'log' | 'onClose'>,
+  { log, onClose }: Pick<AdminEndpointsParts, 'log' | 'onClose'>,
 ): Promise<AdminDoors> {
   const listen = async (path: string) => {
     const door = await listenAt(path, (err) => log.warn({ err }, 'a connection was not accepted'));
@@ -52,7 +52,7 @@ export async function openDoors(
  * Serves what people and their tools ask: the admin socket, PodResources, and health and metrics over TCP where they are wanted. An
  * address over TCP that can't be had is an alarm, and tried again.
  */
-export async function servePeople(served: PeopleServed): Promise<void> {
+export async function startAdminEndpoints(served: AdminEndpointsParts): Promise<void> {
   const { config, doors, backend, health, metrics, log, onClose } = served;
   const { startAdminServer, startHealthServer } = await import('../../admin/server/admin-server');
   const admin = startAdminServer({
@@ -77,7 +77,7 @@ export async function servePeople(served: PeopleServed): Promise<void> {
 }
 
 async function keepAt(
-  { alarms, onClose }: PeopleServed,
+  { alarms, onClose }: AdminEndpointsParts,
   option: string,
   address: HostPort | undefined,
   start: (address: HostPort) => Promise<{ close(): Promise<void> }>,

@@ -8,7 +8,7 @@ import type { Faults } from '../alarms/faults';
  * Steps by which the CPUs of each living container were chosen, and of those that are planned. Not kept on disk: after a restart only the
  * reason is known.
  */
-export class AllocationBook {
+export class AllocationTrace {
   private readonly stepsById = new Map<string, readonly AllocationStep[]>();
   private readonly stepsOfPlanned = new Map<AssignmentKey, readonly AllocationStep[]>();
 

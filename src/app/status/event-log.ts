@@ -4,12 +4,12 @@ import type { PodEventMessage } from '../../kube';
 
 type EventOf<K extends DomainEvent['kind']> = Extract<DomainEvent, { readonly kind: K }>;
 
-/** How one kind of event is shown. Its log line has a constant message, and facts as fields. */
+/** The log line of one kind of event has a constant message, and facts as fields. */
 interface Entry<E> {
   readonly level: Level | ((event: E) => Level);
   readonly message: string;
   readonly fields: (event: E) => object;
-  /** The Event on the pod, for kinds that concern whoever owns it. Its text is the event's `because`. */
+  /** The Event on the pod, for kinds that concern its owner. Its text is the event's `because`. */
   readonly podEvent?: Pick<PodEventMessage, 'type' | 'reason'>;
 }
 
@@ -28,7 +28,7 @@ const reasonOnly = ({ who, because }: EventOf<'not-switched' | 'container-gone'>
 const warnUnlessExpected = ({ isExpected }: EventOf<'shares'>): Level => (isExpected ? 'debug' : 'warn');
 
 /**
- * How each kind of event is shown to people. The compiler wants an entry for every kind. Metrics are not here: they count transactions
+ * Maps each kind of event to its log line and its Event on the pod. The compiler wants an entry for every kind. Metrics are not here: they count transactions
  * (`transaction-metrics.ts`), since a try again is an event and is not a request.
  */
 const ENTRIES: { readonly [K in DomainEvent['kind']]: Entry<EventOf<K>> } = {

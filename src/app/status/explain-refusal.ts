@@ -7,7 +7,7 @@ import { POLICIES, SCHEDULED_POLICIES, type Decision } from '../../core/policy';
 import { countFree, nameKept, snapshotFor } from '../../core/transition';
 import { plural } from '../../core/text';
 
-/** A refusal as it is remembered, beside what the node has now: for whoever wants to know what helps. */
+/** Shows a refusal beside what the node has now, with a remedy. */
 export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContainer {
   const { podNamespace: namespace, podName: pod, containerName: container, zones, ...rest } = refusal;
   const decision = decideNow(view, refusal);

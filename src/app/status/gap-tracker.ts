@@ -14,7 +14,7 @@ export interface GapParts {
   readonly steadyMs?: () => number;
 }
 
-/** So many names are kept for people to read; all are in the log. */
+/** Maximum number of names that are kept; all are in the log. */
 const MAX_NAMES = 20;
 
 interface OpenGap {
@@ -27,14 +27,14 @@ interface OpenGap {
 }
 
 /**
- * The time in which containers could start without cpusetd: from the last sign of life of the process before, or from
- * the loss of the connection, until the runtime has told of all containers. Those that are found unpinned then have
- * been put right by the same transaction, before anyone was answered.
+ * Tracks the time in which containers could start without cpusetd: from the last heartbeat of the process before, or from the loss of the
+ * connection, until the runtime has listed all containers. Containers that are found unpinned then are put right by the same transaction,
+ * before anyone is answered.
  *
- * A process that was stopped hears of the loss when it runs again: its gap begins where it stopped. How long a gap was is not
- * changed by a clock that was set meanwhile.
+ * A process that was stopped notices the loss when it runs again: its gap begins where it stopped. Setting the clock meanwhile does not
+ * change the length of a gap.
  */
-export class GapKeeper {
+export class GapTracker {
   private readonly wallMs: () => number;
   private readonly steadyMs: () => number;
   private open: OpenGap | undefined;
@@ -57,7 +57,7 @@ export class GapKeeper {
     return { from: toTime(fromMs), containers, names: [...names] };
   }
 
-  /** The runtime no longer asks us. */
+  /** The runtime no longer sends us its containers. */
   begin(): void {
     this.open ??= this.since(this.parts.stalledForMs());
   }
@@ -74,7 +74,7 @@ export class GapKeeper {
     }
   }
 
-  /** The runtime asks us about every container. */
+  /** The runtime sends us every container again. */
   end(): void {
     if (!this.open) return;
     const { fromMs, beganMs, containers, names } = this.open;

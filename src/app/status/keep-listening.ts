@@ -10,7 +10,7 @@ export interface KeepListeningParts<Listening> {
   /** Why not, for the operator. */
   readonly explain: (error: unknown) => string;
   readonly close: (listening: Listening) => Promise<void>;
-  readonly alarms: Pick<Alarms, 'tell' | 'clear'>;
+  readonly alarms: Pick<Alarms, 'update' | 'clear'>;
   readonly firstDelayMs?: number;
 }
 
@@ -32,7 +32,7 @@ export async function keepListening<Listening>(parts: KeepListeningParts<Listeni
       alarms.clear('not-listening', option);
       return listening;
     } catch (error) {
-      alarms.tell('not-listening', option, explain(error));
+      alarms.update('not-listening', option, explain(error));
       return undefined;
     }
   };

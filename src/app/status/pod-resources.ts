@@ -8,7 +8,7 @@ import type { NodeView } from '../../core/model/node-model';
 const NOTHING: Resources = { cpus: CpuSet.empty, memory: [] };
 
 /**
- * What belongs to whom alone. Containers without CPUs of their own are named, with none. One that has exited is named as long
+ * Lists CPUs and memory that belong to one container or pod alone. Containers without CPUs of their own are named, with none. One that has exited is named as long
  * as its pod keeps its CPUs: nobody else can have them, and who counts what is left must know.
  */
 export function listPodResources(view: NodeView): ExclusiveResources {
@@ -44,7 +44,7 @@ export function listPodResources(view: NodeView): ExclusiveResources {
   };
 }
 
-/** CPUs that the container does not share: those of its pod are told of the pod. */
+/** CPUs that the container does not share. CPUs that it shares with its pod are listed with the pod. */
 function ownCpus({ kind, scope, cpus }: Assignment): CpuSet {
   return KINDS[kind].claim === 'exclusive' && scope !== 'pod' ? cpus : CpuSet.empty;
 }

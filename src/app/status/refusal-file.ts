@@ -7,7 +7,7 @@ import type { Refusal } from '../../core/model/refusal';
 import { readBounded } from '../../state';
 import type { OnClose } from '../lifecycle/closers';
 import { logFault } from '../alarms/faults';
-import { RefusalBook } from './refusal-history';
+import { RefusalHistory } from './refusal-history';
 import { decodeRefusals, encodeRefusals, MAX_REFUSALS_BYTES } from '../../state/refusals';
 
 const FILE_NAME = 'refusals.json';
@@ -21,16 +21,16 @@ export interface RefusalsOptions {
 }
 
 /** The book of refusals with what an earlier process knew, kept on disk from now on. */
-export function openRefusals({ stateDir, model, now, log, onClose }: RefusalsOptions): RefusalBook {
+export function openRefusals({ stateDir, model, now, log, onClose }: RefusalsOptions): RefusalHistory {
   const path = join(stateDir, FILE_NAME);
   const file = new RefusalFile({ path, list: () => book.list(), log });
-  const book = new RefusalBook({ model, now, onChange: (change) => file.touch(change) });
+  const book = new RefusalHistory({ model, now, onChange: (change) => file.touch(change) });
   book.restore(readRefusals(path, log));
   onClose(() => file.close());
   return book;
 }
 
-/** The refusals that an earlier process knew. What can't be read is told in the log and forgotten: it decides nothing. */
+/** The refusals that an earlier process knew. A file that can't be read is logged and forgotten: it decides nothing. */
 export function readRefusals(path: string, log: Logger): readonly Refusal[] {
   const read = readBounded(path, MAX_REFUSALS_BYTES, { own: true });
   if (!read.ok && read.kind === 'missing') return [];
@@ -59,7 +59,7 @@ const CLOSE_MS = 1_000;
 /**
  * Keeps the refusals on disk, in a file of their own and in the background: no answer waits for it and none depends on it. Changes are
  * written together after a while, one write at a time, without a sync: a crash of the machine may cost the last of them, a crash
- * of the process those of the last seconds. A write that fails is told once, and tried again with the next change.
+ * of the process those of the last seconds. A write that fails is logged once, and tried again with the next change.
  */
 export class RefusalFile {
   private timer: { readonly dueMs: number; readonly handle: NodeJS.Timeout } | undefined;

@@ -2,13 +2,13 @@ import { findSpec } from '../../core/model/find-spec';
 import type { NodeView } from '../../core/model/node-model';
 import { keyOfRefusal, type Refusal } from '../../core/model/refusal';
 import { asCpuEvent, describeRefusal, keyOfRequest, type CpuEvent } from '../../core/transition';
-import type { Transaction } from '../transaction/transactor';
+import type { Transaction } from '../transaction/transaction';
 
-export interface RefusalBookParts {
+export interface RefusalHistoryParts {
   readonly model: NodeView;
   /** The clock, RFC 3339. */
   readonly now: () => string;
-  /** The book has changed: `repeated` = only how often and when somebody was refused who stood in it. */
+  /** The history has changed; `repeated`: only the count and the time of an entry. */
   readonly onChange?: (change: 'entries' | 'repeated') => void;
 }
 
@@ -28,19 +28,19 @@ const ENDS = {
  * goes when the container is made, when another pod has its name, and after a day without a try. It also goes when the API server has the
  * pod no more: of a static pod, of which the API server has a mirror only, when the sandbox is gone as well.
  *
- * The book is bounded, and fair. Beyond the bound, one entry of the namespace that has most goes: the oldest of its pod that has most. Of
+ * The history is bounded, and fair. Beyond the bound, one entry of the namespace that has most goes: the oldest of its pod that has most. Of
  * several such namespaces the one that came last loses. So nobody pushes others out by being refused often, with many pods, or in
  * many namespaces. Where each namespace has one entry, those of pods that are gone make room, the latest first; where no pod is gone,
  * who comes finds no place. So who is alone in his namespace keeps his entry as long as his pod lives.
  */
-export class RefusalBook {
+export class RefusalHistory {
   /** By key, in the order of the last time. */
   private readonly entries = new Map<string, Refusal>();
   private readonly retries = new WeakSet<Transaction>();
-  /** The API server has told of all pods: one that it did not tell of, it does not have. */
+  /** True after a complete list of the API server: a pod that is not in it does not exist there. */
   private knowsAllPods = false;
 
-  constructor(private readonly parts: RefusalBookParts) {}
+  constructor(private readonly parts: RefusalHistoryParts) {}
 
   /** Takes in what an earlier process knew. */
   restore(refusals: readonly Refusal[]): void {
@@ -118,7 +118,7 @@ export class RefusalBook {
     return { isRetry: this.retries.has(done), refused: this.entries.get(key) };
   }
 
-  /** Those of the last day, the oldest first. */
+  /** The entries of the last day, the oldest first. */
   list(): readonly Refusal[] {
     return [...this.entries.values()].filter((refusal) => this.isOfLastDay(refusal));
   }
@@ -149,7 +149,7 @@ export class RefusalBook {
     return keyOfRefusal(largestOf(groupBy(inNamespace, ({ podUid }) => podUid))[0]![0]!);
   }
 
-  /** Neither the API server nor the runtime has the pod, as far as they have told. */
+  /** True when neither the API server nor the runtime is known to have the pod. */
   private isGone({ podUid: uid, podNamespace: namespace, podName: name }: Refusal): boolean {
     const { model } = this.parts;
     return findSpec(model, { uid, namespace, name }) === undefined && model.podsOf(uid).every(({ stopped }) => stopped);
@@ -195,7 +195,7 @@ function groupBy(refusals: Iterable<Refusal>, nameOf: (refusal: Refusal) => stri
   return [...groups.values()];
 }
 
-/** Those that have most; several where they have as many. */
+/** The largest groups; several where they are of one size. */
 function largestOf(groups: readonly Group[]): readonly Group[] {
   const most = Math.max(...groups.map(({ length }) => length));
   return groups.filter(({ length }) => length === most);

@@ -11,15 +11,15 @@ import type { NodeView } from '../../core/model/node-model';
 import type { Verdict } from '../../core/verdict/judge';
 import { judgeNow } from '../../core/verdict/judgement';
 import { listPodResources } from './pod-resources';
-import type { VerdictBook, VerdictEntry } from './verdict-store';
+import type { VerdictStore, VerdictEntry } from './verdict-store';
 
 export interface ShownModelParts {
   readonly model: NodeView;
-  readonly verdicts: VerdictBook;
+  readonly verdicts: VerdictStore;
   readonly now: () => string;
 }
 
-/** What a container's status is made of: as long as all of it is the same, so is the status. */
+/** The sources of a container's status: while all of them are the same objects, so is the status. */
 interface Sources {
   readonly container: Container;
   readonly pod: Pod | undefined;
@@ -33,7 +33,7 @@ interface Sources {
 
 /**
  * The model and the verdicts as status shows them. Nothing is made twice: what has not changed since the last look is the same object
- * as then, lists included, so that whoever encodes or compares them can tell by that alone. A look without a change in between costs
+ * as then, lists included, so that an encoder or a comparison can rely on identity. A look without a change in between costs
  * a comparison of two numbers.
  */
 export class ShownModel {

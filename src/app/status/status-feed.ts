@@ -5,9 +5,9 @@ import type { Faults } from '../alarms/faults';
 type Listener = (change: StatusChange) => void;
 
 /**
- * Tells watchers what changed. Costs nothing while nobody watches; with watchers, everything that happens within one
- * turn of the event loop is told once, and only what is another object than before is compared at all. A status that can't be
- * had is told with the next touch; a watcher that fails keeps no other from hearing.
+ * Sends changes to watchers. It costs nothing without watchers. With watchers, all changes of one turn of the event loop are sent once, and
+ * only objects that are not identical with those before are compared. If the status can't be made, the changes are sent with the next touch.
+ * A watcher that fails stops no other.
  */
 export class StatusFeed {
   private readonly listeners = new Set<Listener>();

@@ -9,7 +9,7 @@ export interface VerdictEntry extends Judgement {
 }
 
 /** The last verdict on each container, and since when it holds. */
-export class VerdictBook {
+export class VerdictStore {
   private readonly entries = new Map<string, VerdictEntry>();
   private changes = 0;
 

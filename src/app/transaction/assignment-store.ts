@@ -4,22 +4,22 @@ import type { Assignment } from '../../core/model/assignment';
 import type { NodeModel } from '../../core/model/node-model';
 import type { PodSpec } from '../../core/model/pod-spec';
 import { MAX_PODS_BYTES, openStateStore } from '../../state';
-import type { SaveProblem } from './transactor';
+import type { SaveProblem } from './transaction';
 
-export interface MemoryOptions {
+export interface AssignmentStoreOptions {
   readonly stateDir: string;
   readonly version: string;
   readonly model: NodeModel;
   readonly log: Logger;
 }
 
-/** What was promised before, and how promises are kept from now on. */
-export interface Memory {
+/** The assignments on disk: those of the process before, and every one from now on. */
+export interface AssignmentStore {
   /** Goes up by one with every durable change. */
   readonly generation: number;
   /** Returns when all of it is durable, or with the reason why they are not. */
   readonly save: (assignments: Iterable<Assignment>, pods: Iterable<PodSpec>) => SaveProblem | undefined;
-  /** Nothing speaks against saves, as far as that can be told without one. */
+  /** True when nothing is known that would make a save fail. */
   readonly isWritable: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface Memory {
  * Opens the state and puts what it remembers into the model. A file that can't be used is set aside and said so: what
  * runs is rebuilt from the runtime. Throws only where a start would destroy something: a file of a newer version.
  */
-export function openMemory({ stateDir, version, model, log }: MemoryOptions): Memory {
+export function openAssignmentStore({ stateDir, version, model, log }: AssignmentStoreOptions): AssignmentStore {
   const opened = openStateStore({ dir: stateDir, version });
   if (!opened.ok) throw new CpusetdError('FAILED_PRECONDITION', opened.because);
   const { store } = opened;
@@ -54,10 +54,10 @@ export function openMemory({ stateDir, version, model, log }: MemoryOptions): Me
       );
   }
   for (const assignment of remembered) model.apply({ kind: 'put-assignment', assignment });
-  // Until the API server speaks, what it told last is true.
+  // The last specs of the API server hold until it sends others.
   for (const kind of ['put-spec', 'keep-spec'] as const) for (const spec of pods) model.apply({ kind, spec });
 
-  /** The names of pods of which too much is told to be remembered; each is told once, until it fits again. */
+  /** The names of pods whose specs are too large to be saved. Each is logged once, until it fits again. */
   let tooLarge: ReadonlySet<string> = new Set();
   const tellLeftOut = (leftOut: readonly PodSpec[]): void => {
     const names = leftOut.map(({ namespace, name }) => `${namespace}/${name}`);

@@ -1,6 +1,6 @@
 import type { Drift } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
-import type { Transaction } from './transactor';
+import type { Transaction } from './transaction';
 
 export interface DaemonEventMap {
   /** A transaction, after its answer was sent. */

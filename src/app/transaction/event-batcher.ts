@@ -7,7 +7,7 @@ interface Waiting {
 }
 
 /** Collects the events of one turn of the loop, so that they share one transaction and its durable write. Keeps their order. */
-export class EventQueue {
+export class EventBatcher {
   private waiting: Waiting[] = [];
 
   /**

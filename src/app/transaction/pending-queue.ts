@@ -4,7 +4,7 @@ import { hasPending, servePending } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
 import type { Transactor } from './transactor';
 
-export interface PendingLineParts {
+export interface PendingQueueParts {
   readonly model: NodeView;
   readonly transactor: Pick<Transactor, 'change'>;
   readonly faults: Faults;
@@ -12,21 +12,21 @@ export interface PendingLineParts {
 }
 
 /**
- * Goes through those who lack CPUs where one transaction could not decide on all of them: some in each turn of the event loop,
- * so that the runtime is served in between.
+ * Serves the containers that lack CPUs where one transaction could not decide on all of them: some in each turn of the event loop, so that
+ * the runtime is served in between.
  *
- * Each event that gives CPUs back begins with the first in the line. A pass that is under way goes on to the end of the line all
- * the same, and another follows it: however often CPUs come back, everybody's turn comes.
+ * Each event that gives CPUs back begins with the first in the queue. A pass that is under way goes on to the end all the same, and another
+ * follows it: however often CPUs come back, every container has its turn.
  */
-export class PendingLine {
-  /** Those of this pass who had their turn. */
+export class PendingQueue {
+  /** Containers that had their turn in this pass. */
   private readonly tried = new Set<string>();
   private scheduled = false;
   /** Another pass has to follow this one. */
   private again = false;
   private serving = false;
 
-  constructor(private readonly parts: PendingLineParts) {}
+  constructor(private readonly parts: PendingQueueParts) {}
 
   /** Looks at those in front at once, and at the others in later turns. Cheap where nobody lacks CPUs. */
   lookNow(): void {
@@ -66,7 +66,7 @@ export class PendingLine {
       this.parts.transactor.change((draft) => {
         servePending(draft, this.tried);
         ({ isCut } = draft);
-        // Who was switched may have left CPUs for somebody who had his turn already.
+        // A switched container may have left CPUs for one that had its turn already.
         this.again ||= draft.isDurable;
         return planMoves(draft);
       });

@@ -1,7 +1,7 @@
 import type { PodInfo } from '../../core/model/events';
 import type { Faults } from '../alarms/faults';
 import type { DaemonEvents } from './daemon-events';
-import type { Transaction } from './transactor';
+import type { Transaction } from './transaction';
 
 export interface Urgency {
   /** It is read also where the last verdict on it still stands. */
@@ -10,20 +10,17 @@ export interface Urgency {
   readonly canWait?: boolean;
 }
 
-export interface AftermathParts {
+export interface PostCommitParts {
   readonly events: DaemonEvents;
-  /** Looks whether what is above a new container in its pod lacks CPUs that came back unnoticed since the pod was started. */
-  readonly makeRoom: (pod: PodInfo) => void;
-  /**
-   * Watches those of these containers who are new, undefined = of all: before they are looked at, so that nothing is missed that is
-   * written in between.
-   */
+  /** Widens the cgroups above a new container, which may lack CPUs that came back unnoticed since the pod was started. */
+  readonly widenPod: (pod: PodInfo) => void;
+  /** Watches the new ones of these containers, undefined = of all. It runs before they are read, so that no write in between is missed. */
   readonly watch: (containerIds: readonly string[] | undefined) => void;
-  /** Looks at containers for the first time in their life. */
+  /** Reads containers for the first time after their start. */
   readonly check: (containerIds: readonly string[]) => void;
   /**
-   * Reads back those of these containers whose last verdict does not stand any more; undefined = of all. `always`: the others too.
-   * `canWait`: those who had to move for a container that the runtime is making now.
+   * Reads back those of these containers whose last verdict is out of date; undefined = of all. `always`: the others too. `canWait`: they had
+   * to move for a container that the runtime is making now.
    */
   readonly readBack: (containerIds: readonly string[] | undefined, urgency: Urgency) => void;
   readonly faults: Faults;
@@ -31,13 +28,13 @@ export interface AftermathParts {
 }
 
 /**
- * What follows a transaction and that nobody waits for: it begins when the answer has left, once for all of a turn. An
- * exception in one part of it keeps no other part from its turn.
+ * Does the work after a transaction that no caller waits for: listeners, watching, reading back. It runs once per turn of the event loop, after
+ * the answers were sent. An exception in one part keeps no other part from running.
  */
-export class Aftermath {
+export class PostCommit {
   private waiting: Transaction[] = [];
 
-  constructor(private readonly parts: AftermathParts) {}
+  constructor(private readonly parts: PostCommitParts) {}
 
   begin(done: Transaction): void {
     this.waiting.push(done);
@@ -46,7 +43,7 @@ export class Aftermath {
 
   private carryOut(): void {
     const { waiting, parts } = this;
-    const { events, makeRoom, watch, check, readBack, faults, signal } = parts;
+    const { events, widenPod, watch, check, readBack, faults, signal } = parts;
     this.waiting = [];
     for (const done of waiting) events.emit('committed', done);
     if (signal.aborted) return;
@@ -54,7 +51,7 @@ export class Aftermath {
     for (const { request, answer } of waiting)
       if (request?.kind === 'create-container' && answer.kind === 'ok') {
         isMaking = true;
-        faults.contain('making room above a container', () => makeRoom(request.pod));
+        faults.contain('making room above a container', () => widenPod(request.pod));
       }
     const outdated = listOutdated(waiting);
     faults.contain('watching cpusets', () => watch(outdated));
@@ -68,7 +65,7 @@ export class Aftermath {
       if (waiting.some(({ event }) => event === 'synchronize')) readBack(undefined, { always: true });
       else if (outdated?.length !== 0) readBack(outdated, { always: false, canWait: isMaking });
     });
-    // Those who show the node do so after the first of it was read back: most changes are shown whole, and once.
+    // Listeners that show the node run after the first read-back: so most changes are shown whole, and once.
     events.emit('turnEnded');
   }
 }

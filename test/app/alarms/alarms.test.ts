@@ -33,7 +33,7 @@ test.each`
   ${'another reason is told, and nothing was over'}  | ${['a', 'b']}       | ${['alarm: a', 'alarm: b']}      | ${['b']}
   ${'it is over when there is nothing more to tell'} | ${['a', undefined]} | ${['alarm: a', 'alarm is over']} | ${[]}
 `('$name', ({ told, want, left }: { told: (string | undefined)[]; want: string[]; left: string[] }) => {
-  for (const because of told) alarms.tell('kubelet-cpu-manager', '', because);
+  for (const because of told) alarms.update('kubelet-cpu-manager', '', because);
   expect(logged).toEqual(want);
   expect(reasons()).toEqual(left);
   expect(changes).toBe(want.length);

@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createCgroupMover } from '../../../src/app/cgroups/container-cgroups';
 import type { Move } from '../../../src/core/plan/plan-moves';
 import { openCgroups } from '../../../src/host';
-import { cpus } from '../../core/transition/node-driver';
+import { cpus, NodeDriver } from '../../core/transition/node-driver';
+import { containerCgroups } from '../../support/container-cgroups';
 
 /** A cgroup v2 tree of plain files: what is written is read back as it was written. */
 describe('a move writes what was promised', () => {
@@ -24,7 +24,7 @@ describe('a move writes what was promised', () => {
   afterEach(() => rmSync(root, { recursive: true }));
 
   const move = (to: Partial<Move['to']>, more: Partial<Move> = {}) => {
-    return createCgroupMover(openCgroups({ cgroupRoot: root }), { writes: true }).move({
+    return containerCgroups(openCgroups({ cgroupRoot: root }), new NodeDriver().model).move({
       containerId: 'c',
       cgroupsPath: `/${pod}/c`,
       to: { cpus: cpus('1-2'), mems: cpus(''), ...to },

@@ -1,5 +1,5 @@
 import { silentFaults } from '../../support/faults';
-import { Onlooker, readLiveCpusets } from '../../../src/app/cgroups/container-observer';
+import { ContainerObserver, readLiveCpusets } from '../../../src/app/cgroups/container-observer';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { ContainerInfo, ContainerPhase } from '../../../src/core/model/events';
 import type { Container } from '../../../src/core/model/container';
@@ -60,8 +60,8 @@ test.each`
     }),
     readActive: () => parseCpuList('0-2,4-7'),
   } as unknown as Cgroups;
-  const seen = new Onlooker(cgroups, silentFaults())
-    .look([container], { before: () => undefined })
+  const seen = new ContainerObserver(cgroups, silentFaults())
+    .observe([container], { before: () => undefined })
     .get('running') as Seen;
   expect(seen.active?.toString()).toBe(active);
 });
@@ -83,7 +83,9 @@ describe('CFS quotas', () => {
       readCpuset: () => ({ kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty }),
       readQuota: (dir: string) => (dir.endsWith('/running') ? readings.own : readings.pod),
     } as unknown as Cgroups;
-    return new Onlooker(cgroups, silentFaults()).look([container], { before: () => undefined }).get('running') as Seen;
+    return new ContainerObserver(cgroups, silentFaults())
+      .observe([container], { before: () => undefined })
+      .get('running') as Seen;
   }
 
   test.each`
@@ -119,11 +121,11 @@ test('a sweep looks at the threads of eight containers, the next one at those of
     placement: 'shared',
     promise: { cpus, mems: CpuSet.empty },
   })) as unknown as Container[];
-  const onlooker = new Onlooker(cgroups, silentFaults());
+  const observer = new ContainerObserver(cgroups, silentFaults());
   const ids = containers.map(({ id }) => id);
   const sweep = (sample = true): number[] => {
     sampled.length = 0;
-    onlooker.look(containers, { before: () => undefined, ...(sample && { sampled: onlooker.chooseSampled(ids) }) });
+    observer.observe(containers, { before: () => undefined, ...(sample && { sampled: observer.chooseSampled(ids) }) });
     return sampled.map((dir) => Number(dir.split('/').pop()));
   };
   const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
-import { makeRoom } from '../../../src/app/cgroups/widen-pod';
 import { NodeModel } from '../../../src/core/model/node-model';
 import type { Cgroups, WriteOutcome } from '../../../src/host';
 import { EIGHT_CPUS, podOf, settingsWith } from '../../core/transition/node-driver';
+import { containerCgroups } from '../../support/container-cgroups';
 
 /** What is asked of the cgroups, and what the operator reads. */
-function makeRoomWhere(outcome: WriteOutcome) {
+function widenWhere(outcome: WriteOutcome) {
   const asked: string[] = [];
   const logged: string[] = [];
   const cgroups = {
@@ -16,7 +16,7 @@ function makeRoomWhere(outcome: WriteOutcome) {
     },
   } as Pick<Cgroups, 'version' | 'widen'> as Cgroups;
   const log = pino({}, { write: (line) => logged.push((JSON.parse(line) as { msg: string }).msg) });
-  makeRoom({ model: new NodeModel(EIGHT_CPUS, settingsWith()), cgroups, log }, podOf('p'));
+  containerCgroups(cgroups, new NodeModel(EIGHT_CPUS, settingsWith()), { log }).widenPod(podOf('p'));
   return { asked, logged };
 }
 
@@ -30,5 +30,5 @@ test.each`
   ${'a pod that has no cgroup yet is none either'}              | ${{ kind: 'gone' }}                                           | ${[]}
   ${'a refusal of the kernel is told'}                          | ${{ kind: 'refused', errno: 'EACCES', because: 'no access' }} | ${[REFUSED]}
 `('$name', ({ outcome, logged }) => {
-  expect(makeRoomWhere(outcome as WriteOutcome)).toEqual({ asked: [`${podOf('p').cgroupParent} 0-7`], logged });
+  expect(widenWhere(outcome as WriteOutcome)).toEqual({ asked: [`${podOf('p').cgroupParent} 0-7`], logged });
 });

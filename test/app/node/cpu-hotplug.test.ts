@@ -10,6 +10,7 @@ import { NO_OPTIONS } from '../../../src/core/model/settings';
 import { readTopology, type Cgroups } from '../../../src/host';
 import { podOf } from '../../core/transition/node-driver';
 import { loadMachine, withSysfs } from '../../support/sysfs-tree';
+import { containerCgroups } from '../../support/container-cgroups';
 
 /** Eight CPUs, two threads a core; CPUs 2-3 are one container's, the reservation was chosen by count. */
 function withMachine(body: (node: ReturnType<typeof build>) => void, writes = true): void {
@@ -85,7 +86,13 @@ function build(sysfsRoot: string, writes: boolean) {
     log: logger,
     observer: { onTransaction: ({ reported }) => void log.push(...reported.map(({ kind }) => kind)) },
   });
-  const watch = new OnlineCpus({ model, transactor, cgroups, writes, sysfsRoot, log: logger });
+  const watch = new OnlineCpus({
+    model,
+    transactor,
+    cgroups: containerCgroups(cgroups, model, { canWrite: writes }),
+    sysfsRoot,
+    log: logger,
+  });
   const online = (list: string) => writeFileSync(join(sysfsRoot, 'devices/system/cpu/online'), list);
   const check = (): string[] => {
     done.length = 0;

@@ -6,6 +6,7 @@ import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { Container } from '../../../src/core/model/container';
 import { listProcessNames, type Cgroups } from '../../../src/host';
 import { NodeDriver } from '../../core/transition/node-driver';
+import { containerCgroups } from '../../support/container-cgroups';
 
 const { model } = new NodeDriver();
 const cgroups = { readCpus: () => ({ kind: 'gone' }) } as unknown as Cgroups; // no parent to be narrower
@@ -33,7 +34,12 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('a reload of systemd is told by the file that it touches then', () => {
   const explain = (container: Container) => {
-    const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => false, unitsLoadedFile });
+    const clues = new DriftClues({
+      model,
+      cgroups: containerCgroups(cgroups, model),
+      hasStaticKubelet: () => false,
+      unitsLoadedFile,
+    });
     return clues.explain(container, { seen, repairs: 0, nowMs: 0 }).cause;
   };
 
@@ -57,7 +63,7 @@ describe('a reload of systemd is told by the file that it touches then', () => {
 });
 
 test('a CPU that the kernel has taken out of cpusets is going offline, also before the kernel calls it so', () => {
-  const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => false });
+  const clues = new DriftClues({ model, cgroups: containerCgroups(cgroups, model), hasStaticKubelet: () => false });
   const left = { ...seen, cpus: parseCpuList('2'), effective: parseCpuList('2') };
   const explain = (active: string) =>
     clues.explain(containerAt('/a'), { seen: { ...left, active: parseCpuList(active) }, repairs: 0, nowMs: 0 });
@@ -71,7 +77,12 @@ test('who runs on the node is looked up when a repair was undone, and not each t
     looked++;
     return new Set(['systemd', 'koordlet', 'node']);
   };
-  const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => false, listProcessNames: names });
+  const clues = new DriftClues({
+    model,
+    cgroups: containerCgroups(cgroups, model),
+    hasStaticKubelet: () => false,
+    listProcessNames: names,
+  });
   const explain = (repairs: number, nowMs: number) =>
     clues.explain(containerAt('/kubepods/podp/c'), { seen, repairs, nowMs });
   expect(explain(0, 0).cause).toBe('unknown-writer');

@@ -5,7 +5,7 @@ import { DriftClues } from '../../../src/app/reconcile/drift-diagnosis';
 import { Faults } from '../../../src/app/alarms/faults';
 import { Reconciler } from '../../../src/app/reconcile/reconciler';
 import { Transactor } from '../../../src/app/transaction/transactor';
-import { VerdictBook } from '../../../src/app/status/verdict-store';
+import { VerdictStore } from '../../../src/app/status/verdict-store';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { MAX_REPAIRS } from '../../../src/core/verdict/repair-backoff';
 import type { RuntimeListing } from '../../../src/core/transition';
@@ -14,6 +14,7 @@ import { planMoves } from '../../../src/core/plan/plan-moves';
 import { ShownModel } from '../../../src/app/status/show-status';
 import { NodeDriver, podOf, resourcesOf, without } from '../../core/transition/node-driver';
 import { specOf } from '../../support/spec-of';
+import { containerCgroups } from '../../support/container-cgroups';
 
 type CpusetReading = ReturnType<Cgroups['readCpuset']>;
 
@@ -43,7 +44,7 @@ class Stage {
   /** Readings of a container's cpuset that are not what was written. */
   readAs: (id: string) => CpusetReading | undefined = () => undefined;
   reads = 0;
-  readonly verdicts = new VerdictBook();
+  readonly verdicts = new VerdictStore();
   readonly logged: string[] = [];
   readonly transactor: Transactor;
   private readonly stop = new AbortController();
@@ -75,12 +76,11 @@ class Stage {
       },
     }));
     this.alarms = new Alarms({ log, now, onChange: () => undefined });
-    const cgroups = cgroupsOf(this);
+    const cgroups = containerCgroups(cgroupsOf(this), model, { canWrite: writes, log });
     this.reconciler = new Reconciler({
       model,
       transactor,
       cgroups,
-      writes,
       verdicts: this.verdicts,
       clues: new DriftClues({
         model,

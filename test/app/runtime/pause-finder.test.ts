@@ -19,11 +19,15 @@ class Stage {
     this.write('cgroup.controllers', 'cpuset\n');
   }
 
-  finder({ writes = true, ask, signal = this.stop.signal }: Partial<PauseFinderParts> = {}) {
+  finder({
+    writes = true,
+    ask,
+    signal = this.stop.signal,
+  }: Partial<PauseFinderParts> & { readonly writes?: boolean } = {}) {
+    const files = openCgroups({ cgroupRoot: this.folder, procRoot: join(this.folder, 'proc') });
     return new PauseFinder({
       model: this.node.model,
-      cgroups: openCgroups({ cgroupRoot: this.folder, procRoot: join(this.folder, 'proc') }),
-      writes,
+      cgroups: { files, canWrite: writes },
       ...(ask && { ask }),
       tell: (pauses) => {
         this.told.push([...pauses]);

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { RuntimeRecorder } from '../../../src/app/runtime/record-sync';
+import { RecordSync } from '../../../src/app/runtime/record-sync';
 import type { RuntimeEvent } from '../../../src/core/model/events';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { recorderOf } from '../../support/recorder-of';
@@ -36,7 +36,7 @@ class Runtime {
 interface Stage {
   readonly node: NodeDriver;
   readonly runtime: Runtime;
-  readonly recorder: RuntimeRecorder;
+  readonly recorder: RecordSync;
   readonly stop: AbortController;
   readonly logged: string[];
   /** Sandboxes that the runtime is making, unseen by the model. */
@@ -49,7 +49,7 @@ async function stageOf(history: string): Promise<Stage> {
   const stop = new AbortController();
   const logged: string[] = [];
   const making = new Set<string>();
-  const recorder = new RuntimeRecorder({
+  const recorder = new RecordSync({
     model: node.model,
     transactor: recorderOf(node.model),
     update: runtime.update,

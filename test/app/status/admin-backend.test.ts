@@ -1,5 +1,5 @@
 import { createAdminBackend, type DaemonFacts } from '../../../src/app/status/admin-backend';
-import { VerdictBook } from '../../../src/app/status/verdict-store';
+import { VerdictStore } from '../../../src/app/status/verdict-store';
 import { explainCount } from '../../../src/app/status/explain';
 import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policies';
 import { buildTopology } from '../../../src/core/topology';
@@ -43,7 +43,7 @@ function backendAfter(history: string) {
   return createAdminBackend({
     faults: silentFaults(),
     model: node.model,
-    verdicts: new VerdictBook(),
+    verdicts: new VerdictStore(),
     facts: () => facts,
     readOffline: () => cpus('8-9'),
     refused: () => [],

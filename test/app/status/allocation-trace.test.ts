@@ -1,14 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 
 import type { AllocationStep } from '../../../src/core/allocation';
-import { AllocationBook } from '../../../src/app/status/allocation-trace';
+import { AllocationTrace } from '../../../src/app/status/allocation-trace';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { silentFaults } from '../../support/faults';
 import { specOf } from '../../support/spec-of';
 
 test('how CPUs were chosen is known as long as the container lives', async () => {
   const node = new NodeDriver();
-  const book = new AllocationBook(node.model, silentFaults());
+  const book = new AllocationTrace(node.model, silentFaults());
   const run = async (history: string): Promise<void> => {
     node.run(history);
     book.note(node.reported);
@@ -29,7 +29,7 @@ test('how CPUs were chosen is known as long as the container lives', async () =>
 
 test('how CPUs were chosen that were planned is known of the container that gets them', async () => {
   const node = new NodeDriver();
-  const book = new AllocationBook(node.model, silentFaults());
+  const book = new AllocationTrace(node.model, silentFaults());
   const note = async (): Promise<void> => {
     book.note(node.reported);
     await setImmediate();
@@ -46,7 +46,7 @@ test('how CPUs were chosen that were planned is known of the container that gets
 
 test('steps whose text can not be made end nothing', async () => {
   const node = new NodeDriver();
-  const book = new AllocationBook(node.model, silentFaults());
+  const book = new AllocationTrace(node.model, silentFaults());
   const broken = Object.defineProperty({} as AllocationStep, 'because', {
     get: () => {
       throw new Error('a fault of our own');

@@ -185,7 +185,7 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
         (draft) =>
           reconcile(draft, new Map([['q/s#1', seen('0-7')]]), {
             explain: () => cause,
-            decideRepair: ({ promise }) => decideRepair(undefined, { promise: promise!, nowMs: 0, written: true }),
+            restrain: ({ promise }) => decideRepair(undefined, { promise: promise!, nowMs: 0, written: true }),
           }).moves,
       );
     },

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { GapKeeper } from '../../../src/app/status/gap-tracker';
+import { GapTracker } from '../../../src/app/status/gap-tracker';
 import type { DomainEvent } from '../../../src/core/transition';
 
 const found = (container: string): DomainEvent => ({
@@ -24,7 +24,7 @@ function keep(fromMs: number, startMs = fromMs) {
     { write: (line) => void log.push(JSON.parse(line) as Record<string, unknown>) },
   );
   const clock = { wallMs: startMs, steadyMs: 777, stalledMs: 0 };
-  const gap = new GapKeeper(
+  const gap = new GapTracker(
     {
       log: logger,
       onEnded: (gap) => ended.push(gap),

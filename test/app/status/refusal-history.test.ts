@@ -1,8 +1,9 @@
 import { pino } from 'pino';
 import { createMetricsOf } from '../../support/refusal-metrics';
 import { explainPod } from '../../../src/app/status/explain';
-import { MOST_REFUSALS, RefusalBook } from '../../../src/app/status/refusal-history';
-import { Transactor, type Transaction } from '../../../src/app/transaction/transactor';
+import { MOST_REFUSALS, RefusalHistory } from '../../../src/app/status/refusal-history';
+import { Transactor } from '../../../src/app/transaction/transactor';
+import type { Transaction } from '../../../src/app/transaction/transaction';
 import type { CpuResources, PodInfo } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
 import type { NodeEvent } from '../../../src/core/model/pod-event';
@@ -20,14 +21,14 @@ class Node {
   readonly changes: string[] = [];
   readonly model: NodeModel;
   readonly metrics = createMetricsOf();
-  readonly book: RefusalBook;
+  readonly book: RefusalHistory;
   private readonly transactor: Transactor;
   private containers = 0;
 
   constructor(rules: Rules = {}) {
     this.model = new NodeModel(EIGHT_CPUS, settingsWith(rules));
     const now = () => new Date(this.nowMs).toISOString();
-    this.book = new RefusalBook({ model: this.model, now, onChange: (change) => this.changes.push(change) });
+    this.book = new RefusalHistory({ model: this.model, now, onChange: (change) => this.changes.push(change) });
     this.transactor = new Transactor({
       model: this.model,
       now,

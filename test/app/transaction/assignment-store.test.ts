@@ -1,5 +1,5 @@
 import pino from 'pino';
-import { openMemory } from '../../../src/app/transaction/assignment-store';
+import { openAssignmentStore } from '../../../src/app/transaction/assignment-store';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { EIGHT_CPUS, settingsWith } from '../../core/transition/node-driver';
 import { assignmentOf } from '../../state/support/assignments';
@@ -12,7 +12,7 @@ function remember(stateDir: string) {
   const lines: { msg: string; pod?: string }[] = [];
   const log = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line) as (typeof lines)[number]) });
   const model = new NodeModel(EIGHT_CPUS, settingsWith());
-  const memory = openMemory({ stateDir, version: '0.1.0', model, log });
+  const memory = openAssignmentStore({ stateDir, version: '0.1.0', model, log });
   return { memory, model, lines };
 }
 

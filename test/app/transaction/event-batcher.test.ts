@@ -1,8 +1,8 @@
-import { EventQueue } from '../../../src/app/transaction/event-batcher';
+import { EventBatcher } from '../../../src/app/transaction/event-batcher';
 
 test('events of one turn come together and in order, and each has its own answer', async () => {
   const batches: string[][] = [];
-  const queue = new EventQueue((events) => {
+  const queue = new EventBatcher((events) => {
     batches.push(events.map((event) => (event.kind === 'pod-stopped' ? event.sandboxId : '')));
     return events.map((_, i) => ({ kind: 'refuse', code: 'INTERNAL', message: String(i) }) as const);
   });
@@ -16,7 +16,7 @@ test('events of one turn come together and in order, and each has its own answer
 
 test('a batch that throws is rejected whole, handed over once, and the next turn is served', async () => {
   const batches: number[] = [];
-  const queue = new EventQueue((events) => {
+  const queue = new EventBatcher((events) => {
     batches.push(events.length);
     if (batches.length === 1) throw new Error('broken');
     return events.map(() => ({ kind: 'ok' }) as const);

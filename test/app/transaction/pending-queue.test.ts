@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Alarms } from '../../../src/app/alarms/alarms';
 import { Faults } from '../../../src/app/alarms/faults';
-import { PendingLine } from '../../../src/app/transaction/pending-queue';
+import { PendingQueue } from '../../../src/app/transaction/pending-queue';
 import { Draft } from '../../../src/core/transition';
 import { NodeDriver } from '../../core/transition/node-driver';
 
@@ -31,7 +31,7 @@ function crowd(waiting: number) {
       if (draft.isCut) line.goOn(); // as the daemon does after every transaction
     },
   };
-  const line: PendingLine = new PendingLine({ model: node.model, transactor, faults, signal: stop.signal });
+  const line: PendingQueue = new PendingQueue({ model: node.model, transactor, faults, signal: stop.signal });
   return { node, line, turns, stop };
 }
 

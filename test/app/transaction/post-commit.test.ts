@@ -1,14 +1,14 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { Aftermath } from '../../../src/app/transaction/post-commit';
+import { PostCommit } from '../../../src/app/transaction/post-commit';
 import { DaemonEvents } from '../../../src/app/transaction/daemon-events';
-import type { Transaction } from '../../../src/app/transaction/transactor';
+import type { Transaction } from '../../../src/app/transaction/transaction';
 import type { NodeEvent } from '../../../src/core/model/pod-event';
 import { silentFaults } from '../../support/faults';
 import { podOf } from '../../core/transition/node-driver';
 
-/** An aftermath that writes down what is asked of it. */
+/** A follow-up that writes down what is asked of it. */
 function watch(
-  failAt: Partial<Record<'tell' | 'makeRoom' | 'watch' | 'check' | 'readBack' | 'follow', () => void>> = {},
+  failAt: Partial<Record<'tell' | 'widenPod' | 'watch' | 'check' | 'readBack' | 'follow', () => void>> = {},
 ) {
   const done: string[] = [];
   const stop = new AbortController();
@@ -20,10 +20,10 @@ function watch(
   events.on('committed', 'a list', ({ event }) => void told.push(event));
   events.on('turnEnded', 'a fault', () => failAt.follow?.());
   events.on('turnEnded', 'a list', () => void done.push('follow'));
-  const aftermath = new Aftermath({
+  const postCommit = new PostCommit({
     events,
-    makeRoom: ({ uid }) => {
-      failAt.makeRoom?.();
+    widenPod: ({ uid }) => {
+      failAt.widenPod?.();
       done.push(`room for ${uid}`);
     },
     watch: (ids) => {
@@ -42,7 +42,7 @@ function watch(
     faults,
     signal: stop.signal,
   });
-  return { aftermath, done, told, watched, stop };
+  return { postCommit, done, told, watched, stop };
 }
 
 function transactionOf(request?: NodeEvent, more: Partial<Transaction> = {}): Transaction {
@@ -64,14 +64,14 @@ const creation = { kind: 'create-container', pod: podOf('p'), container: { id: '
 const of = (kind: NodeEvent['kind']) => ({ kind }) as NodeEvent;
 
 test('it begins when the answer has left, once for all of a turn, and the next turn has its own', async () => {
-  const { aftermath, done } = watch();
-  aftermath.begin(transactionOf(started('a')));
-  aftermath.begin(transactionOf());
-  aftermath.begin(transactionOf(started('b')));
+  const { postCommit, done } = watch();
+  postCommit.begin(transactionOf(started('a')));
+  postCommit.begin(transactionOf());
+  postCommit.begin(transactionOf(started('b')));
   expect(done).toEqual([]);
   await turn();
   expect(done).toEqual(['watch', 'check a,b', 'follow']);
-  aftermath.begin(transactionOf(started('c')));
+  postCommit.begin(transactionOf(started('c')));
   await turn();
   expect(done).toEqual(['watch', 'check a,b', 'follow', 'watch', 'check c', 'follow']);
 });
@@ -100,71 +100,71 @@ test.each<[string, NodeEvent | undefined, readonly string[] | undefined, readonl
     ['watch', 'read all always', 'follow'],
   ],
 ])('%s', async (_name, event, outdated, asked) => {
-  const { aftermath, done, watched } = watch();
+  const { postCommit, done, watched } = watch();
   const { outdated: _none, ...transaction } = transactionOf(event);
-  aftermath.begin({ ...transaction, ...(outdated && { outdated }) });
+  postCommit.begin({ ...transaction, ...(outdated && { outdated }) });
   await turn();
   expect(done).toEqual(asked);
   expect(watched).toEqual([outdated]); // undefined: all
 });
 
 test('changes of one turn are read back together, each container once', async () => {
-  const { aftermath, done } = watch();
-  aftermath.begin(transactionOf(undefined, { outdated: ['a', 'b'] }));
-  aftermath.begin(transactionOf(undefined, { outdated: ['b', 'c'] }));
+  const { postCommit, done } = watch();
+  postCommit.begin(transactionOf(undefined, { outdated: ['a', 'b'] }));
+  postCommit.begin(transactionOf(undefined, { outdated: ['b', 'c'] }));
   await turn();
   expect(done).toEqual(['watch', 'read a,b,c', 'follow']);
 });
 
 test('a look at all has the others of the turn in it, and is made once', async () => {
-  const { aftermath, done } = watch();
-  aftermath.begin(transactionOf(of('synchronize')));
-  aftermath.begin(transactionOf(undefined, { outdated: ['a'] }));
+  const { postCommit, done } = watch();
+  postCommit.begin(transactionOf(of('synchronize')));
+  postCommit.begin(transactionOf(undefined, { outdated: ['a'] }));
   await turn();
-  aftermath.begin(transactionOf());
+  postCommit.begin(transactionOf());
   await turn();
   expect(done).toEqual(['watch', 'read all always', 'follow', 'watch', 'follow']);
 });
 
 test('a creation that was refused needs no room', async () => {
-  const { aftermath, done } = watch();
-  aftermath.begin(transactionOf(creation, { answer: { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', message: '' } }));
+  const { postCommit, done } = watch();
+  postCommit.begin(transactionOf(creation, { answer: { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', message: '' } }));
   await turn();
   expect(done).toEqual(['watch', 'follow']);
 });
 
 test('every transaction is told of, in order and after the answer', async () => {
-  const { aftermath, told } = watch();
-  aftermath.begin(transactionOf(creation));
-  aftermath.begin(transactionOf());
+  const { postCommit, told } = watch();
+  postCommit.begin(transactionOf(creation));
+  postCommit.begin(transactionOf());
   expect(told).toEqual([]);
   await turn();
   expect(told).toEqual(['create-container', 'internal']);
 });
 
 test('nothing follows when all is to end, but what was done is told', async () => {
-  const { aftermath, done, told, stop } = watch();
-  aftermath.begin(transactionOf(started('a')));
+  const { postCommit, done, told, stop } = watch();
+  postCommit.begin(transactionOf(started('a')));
   stop.abort();
   await turn();
   expect([done, told]).toEqual([[], ['container-started']]);
 });
 
-test.each(['tell', 'makeRoom', 'watch', 'check', 'readBack', 'follow'] as const)(
+test.each(['tell', 'widenPod', 'watch', 'check', 'readBack', 'follow'] as const)(
   'a fault in %s keeps nothing else from its turn, then and later',
   async (part) => {
-    const { aftermath, done, told } = watch({
+    const { postCommit, done, told } = watch({
       [part]: () => {
         throw new Error('a fault of our own');
       },
     });
     for (let i = 0; i < 2; i++) {
-      aftermath.begin(transactionOf(creation));
-      aftermath.begin(transactionOf(started('a'), { outdated: ['b'] }));
+      postCommit.begin(transactionOf(creation));
+      postCommit.begin(transactionOf(started('a'), { outdated: ['b'] }));
       await turn();
     }
     const all = {
-      makeRoom: 'room for p',
+      widenPod: 'room for p',
       watch: 'watch',
       check: 'check a',
       readBack: 'read b later',

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
-import { Transactor, type MoveFailure } from '../../../src/app/transaction/transactor';
+import { Transactor } from '../../../src/app/transaction/transactor';
+import type { MoveFailure } from '../../../src/app/transaction/carry-out';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { Container } from '../../../src/core/model/container';
 import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../../src/core/model/events';
@@ -77,8 +78,8 @@ class Stage {
           if (!failure) this.kernel.set(containerId, to.cpus.toString());
           return failure;
         },
+        widenPod: (pod) => this.do(`room for ${pod.uid}`),
       },
-      makeRoom: (pod) => this.do(`room for ${pod.uid}`),
       log: pino(
         { level: 'info' },
         {

@@ -1,6 +1,7 @@
 import { CreateContainerResponse } from '../../../gen/cri/v1/cri';
-import { EventQueue } from '../../../src/app/transaction/event-batcher';
-import { Transactor, type SaveProblem, type Transaction } from '../../../src/app/transaction/transactor';
+import { EventBatcher } from '../../../src/app/transaction/event-batcher';
+import { Transactor } from '../../../src/app/transaction/transactor';
+import type { SaveProblem, Transaction } from '../../../src/app/transaction/transaction';
 import { CpusetdError } from '../../../src/core/errors';
 import type { ContainerInfo, RuntimeEvent } from '../../../src/core/model/events';
 import { samePromise } from '../../../src/core/model/container';
@@ -95,7 +96,7 @@ export class Stage {
       log,
       observer: { onTransaction: (done) => this.onTransaction(done) },
     });
-    const queue = new EventQueue((events) => {
+    const queue = new EventBatcher((events) => {
       this.beforeHandle();
       this.events.push(...events.map(({ kind }) => kind));
       return transactor.handleAll(events);

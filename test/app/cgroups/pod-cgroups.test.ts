@@ -1,7 +1,8 @@
-import { podCgroupOf, widenPodCgroup } from '../../../src/app/cgroups/pod-cgroup';
+import { podCgroupOf } from '../../../src/app/cgroups/container-cgroups';
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { Cgroups } from '../../../src/host';
-import { podOf } from '../../core/transition/node-driver';
+import { NodeDriver, podOf } from '../../core/transition/node-driver';
+import { containerCgroups } from '../../support/container-cgroups';
 
 const UID = '8f0e1c1a-5f3b-4a53-9c53-0d3f5f2b7a10';
 
@@ -38,7 +39,9 @@ describe('widening what is above the containers of a pod', () => {
     ${'version 2, where nothing is needed'} | ${2}    | ${'/kubepods/podu'}       | ${'ok'}      | ${[]}
   `('$name', ({ version, cgroupParent, outcome, calls }) => {
     const pod = { ...podOf('u'), cgroupParent: cgroupParent as string };
-    expect(widenPodCgroup(cgroups(version as 1 | 2), pod, parseCpuList('0-3')).kind).toBe(outcome);
+    expect(
+      containerCgroups(cgroups(version as 1 | 2), new NodeDriver().model).widenAbovePod(pod, parseCpuList('0-3')).kind,
+    ).toBe(outcome);
     expect(widened).toEqual(calls);
   });
 });

@@ -2,11 +2,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { QuotaWriter } from '../../../src/app/cgroups/quota-writer';
+import type { ContainerCgroups } from '../../../src/app/cgroups/container-cgroups';
 import type { Container } from '../../../src/core/model/container';
 import { planQuotas } from '../../../src/core/plan/plan-quotas';
 import { openCgroups, type Cgroups } from '../../../src/host';
 import { cpus, NodeDriver } from '../../core/transition/node-driver';
+import { containerCgroups } from '../../support/container-cgroups';
 
 /** A cgroup v2 tree of plain files with a pinned container in it, whose quota was lifted with its CPUs. */
 let root: string;
@@ -40,8 +41,8 @@ function lift(more: Partial<Container> = {}, quotas = { own: 200_000, pod: 200_0
   const steps = planQuotas(node.model, container, {
     kind: 'seen', cpus: cpus('1,5'), effective: cpus('1,5'), mems: cpus(''), quota: quota!, podQuota: podQuota!,
   }); // prettier-ignore
-  const writer = new QuotaWriter({ model: node.model, cgroups: openCgroups({ cgroupRoot: root }), log });
-  return steps.map((step) => writer.write(step)).includes(true);
+  const writer = containerCgroups(openCgroups({ cgroupRoot: root }), node.model, { log });
+  return steps.map((step) => writer.writeQuota(step)).includes(true);
 }
 
 test('the quota of the container and that of its pod are lifted, each in its own cgroup, and each is told', () => {
@@ -97,7 +98,7 @@ test('where quotas are not lifted by choice nothing is written', () => {
 
 describe('what the kernel refuses', () => {
   let because: string | undefined;
-  let writer: QuotaWriter;
+  let writer: ContainerCgroups;
   const step = {
     containerId: 'p/a#1', podUid: 'p', cgroupsPath: '/kubepods/podp/a', of: 'pod', to: { quotaUs: 300_000 },
   } as const; // prettier-ignore
@@ -112,32 +113,32 @@ describe('what the kernel refuses', () => {
       writeQuota: () =>
         because === undefined ? { kind: 'ok', changed: true } : { kind: 'refused', errno: because, because },
     } as unknown as Cgroups;
-    writer = new QuotaWriter({ model: node.model, cgroups, log });
+    writer = containerCgroups(cgroups, node.model, { log });
   });
 
   const told = () => logged.filter(({ level }) => level >= 30).map(({ msg }) => msg);
 
   test('is said once, however often it is tried and for however many containers of the pod', () => {
-    for (let i = 0; i < 100; i++) expect(writer.write({ ...step, containerId: `p/a#${i}` })).toBe(false);
+    for (let i = 0; i < 100; i++) expect(writer.writeQuota({ ...step, containerId: `p/a#${i}` })).toBe(false);
     expect(told()).toEqual(['quota not written']);
   });
 
   test('is said again with another reason, and when it could be written', () => {
-    writer.write(step);
+    writer.writeQuota(step);
     because = 'EBUSY';
-    writer.write(step);
+    writer.writeQuota(step);
     because = undefined;
-    expect(writer.write(step)).toBe(true);
+    expect(writer.writeQuota(step)).toBe(true);
     expect(told()).toEqual(['quota not written', 'quota not written', 'quota set again']);
   });
 
   test('is forgotten with its container', () => {
-    writer.write(step);
+    writer.writeQuota(step);
     writer.keepOnly(new Set(['p/a#1']));
-    writer.write(step);
+    writer.writeQuota(step);
     expect(told()).toHaveLength(1);
     writer.keepOnly(new Set());
-    writer.write(step);
+    writer.writeQuota(step);
     expect(told()).toHaveLength(2);
   });
 });

@@ -1,0 +1,13 @@
+import { pino, type Logger } from 'pino';
+import { ContainerCgroups } from '../../src/app/cgroups/container-cgroups';
+import type { NodeView } from '../../src/core/model/node-model';
+import type { Cgroups } from '../../src/host';
+
+/** The cgroups of a model's containers on these files, which are written unless told otherwise. */
+export function containerCgroups(
+  cgroups: Cgroups,
+  model: NodeView,
+  { canWrite = true, log = pino({ level: 'silent' }) }: { readonly canWrite?: boolean; readonly log?: Logger } = {},
+): ContainerCgroups {
+  return new ContainerCgroups({ cgroups, canWrite, model, log });
+}
