@@ -45,7 +45,7 @@ export class Kubelet {
     // As the kubelet has it by default (runtimeRequestTimeout): a slow disk makes no failure.
     const patient: Channel['call'] = (method, request, options) =>
       channel.call(method, request, { timeoutMs: requestTimeoutMs, ...options });
-    this.channel = { ...channel, call: patient };
+    this.channel = { call: patient, close: () => channel.close() };
     this.#facts = facts;
   }
 
