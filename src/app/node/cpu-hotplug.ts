@@ -2,8 +2,8 @@ import { posix } from 'node:path';
 import type { Logger } from 'pino';
 import { CpuSet } from '../../core/cpuset';
 import type { NodeModel } from '../../core/model/node-model';
-import { hasCgroup, planMoves } from '../../core/plan/plan-moves';
-import { servePending } from '../../core/transition';
+import { hasCgroup } from '../../core/model/container';
+import { planChanges, servePending } from '../../core/transition';
 import { cgroupPathOf, readOnline, readTopology, type Cgroups, type WriteOutcome } from '../../host';
 import { widenPodCgroup } from '../cgroups/pod-cgroup';
 import type { Transactor } from '../transaction/transactor';
@@ -61,7 +61,7 @@ export class OnlineCpus {
           returned: returned.toString(),
         });
       servePending(draft);
-      return planMoves(draft);
+      return planChanges(draft);
     });
     // And it moves the processes of a cpuset that it emptied.
     if (writes) this.forEachDir((dir) => this.parts.cgroups.reclaimTasks(dir));

@@ -1,12 +1,16 @@
 import type { Logger } from 'pino';
 import type { Assignment } from '../../core/model/assignment';
-import { listOthers, type ContainerCpuUpdate, type PodInfo, type RuntimeAnswer } from '../../core/model/events';
+import {
+  type ContainerCpuUpdate,
+  listOthers,
+  type NodeEvent,
+  type PodInfo,
+  type RuntimeAnswer,
+} from '../../core/model/events';
 import { samePromise, type Container } from '../../core/model/container';
-import { runtimeUidOf } from '../../core/model/find-spec';
 import { namesIn, namesOf } from '../../core/model/names-of';
 import type { NodeModel, NodeView } from '../../core/model/node-model';
-import type { NodeEvent } from '../../core/model/pod-event';
-import type { PodSpec } from '../../core/model/pod-spec';
+import { type PodSpec, runtimeUidOf } from '../../core/model/pod-spec';
 import type { Move } from '../../core/plan/plan-moves';
 import {
   answerTo,

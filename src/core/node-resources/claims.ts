@@ -1,8 +1,8 @@
 import { resultOf, type Annotations, type TopologyResult } from '../annotations';
 import { CpuSet } from '../cpuset';
-import { findSpec } from '../model/find-spec';
 import { KINDS } from '../model/kinds';
 import type { NodeView } from '../model/node-model';
+import { findSpec } from '../model/spec-book';
 
 /** CPUs that one pod has, and those that crane-scheduler counts for it. */
 export interface Claim {

@@ -1,7 +1,7 @@
 import { DEFAULT_PERIOD_US, quotaUsOfMilli, sumPodCpus } from '../inference';
 import type { Container, PromisedQuota } from '../model/container';
-import { findSpec } from '../model/find-spec';
 import type { NodeView } from '../model/node-model';
+import { findSpec } from '../model/spec-book';
 import { wasLifted } from '../verdict/throttling';
 
 /**

@@ -1,7 +1,7 @@
 import type { AllocationStep } from '../allocation/allocation-step';
 import { samePromise, type Container } from '../model/container';
-import { runtimeUidOf } from '../model/find-spec';
 import type { Change, NodeModel, NodeView } from '../model/node-model';
+import { runtimeUidOf } from '../model/pod-spec';
 
 /** One line for the operator: constant text, facts as fields. */
 export interface Note {
@@ -160,12 +160,6 @@ export class Draft {
     this.touchedIds.clear();
     this.touchedPods.clear();
   }
-}
-
-/** The containers whose promise may have changed by any of these drafts of one model. */
-export function affectedBy(drafts: readonly Draft[]): readonly Container[] {
-  const ofEveryone = drafts.find((draft) => draft.concernsEveryone);
-  return ofEveryone ? ofEveryone.affected() : [...new Set(drafts.flatMap((draft) => draft.affected()))];
 }
 
 const MOST_DECISIONS = 64;

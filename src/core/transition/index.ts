@@ -5,12 +5,13 @@ export { asCpuEvent, countFree, describeRefusal, keyOfRequest } from './describe
 export type { CpuEvent } from './describe-refusal';
 export { Draft } from './draft';
 export type { Note } from './draft';
-export { entitledBySpec } from './entitled-by-spec';
-export { answerTo, handle, planTogether } from './handle';
-export type { Outcome } from './handle';
+export { entitledBySpec } from './entitlement';
+export { answerTo, handle } from './handle';
 export { nameKept } from './name-kept';
-export { hasPending, servePending } from './pass-on';
-export { snapshotFor } from './placement';
+export { planChanges, planTogether } from './outcome';
+export type { Outcome } from './outcome';
+export { hasPending, servePending } from './retry';
+export { snapshotFor } from './snapshot';
 export { reconcile } from './reconcile';
 export type { Drift, DriftPolicy, Judged } from './reconcile';
 export { FOUND_UNPINNED } from './synchronize';

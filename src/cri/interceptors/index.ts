@@ -1,2 +1,2 @@
 export { createAdapter, type Adapter } from './create-interceptors';
-export { mergeInventory } from '../../core/transition/merge-inventory';
+export { mergeInventory } from '../../core/transition/inventory';

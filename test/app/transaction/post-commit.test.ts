@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Aftermath } from '../../../src/app/transaction/post-commit';
 import type { Transaction } from '../../../src/app/transaction/transactor';
-import type { NodeEvent } from '../../../src/core/model/pod-event';
+import type { NodeEvent } from '../../../src/core/model/events';
 import { silentFaults } from '../../support/faults';
 import { podOf } from '../../core/transition/node-driver';
 

@@ -9,7 +9,7 @@ import {
   sayingOf,
   type Annotations,
 } from '../../../src/core/annotations';
-import { runtimeUidOf } from '../../../src/core/model/find-spec';
+import { runtimeUidOf } from '../../../src/core/model/pod-spec';
 import { POLICY_NAMES } from '../../../src/core/model/policy-name';
 
 const RESULT = 'topology.crane.io/topology-result';
