@@ -23,9 +23,9 @@ import { VerdictStore } from '../src/app/status/verdict-store';
 import { CpuSet, parseCpuList } from '../src/core/cpuset';
 import { NodeModel } from '../src/core/model/node-model';
 import { NO_OPTIONS } from '../src/core/model/settings';
-import { planMoves } from '../src/core/plan/plan-moves';
 import { buildTopology } from '../src/core/topology';
 import { openCgroups } from '../src/host';
+import { planChanges } from '../src/core/transition';
 
 const sizes = process.argv
   .slice(2)
@@ -167,7 +167,7 @@ function createNode(dirs: readonly string[]) {
       transactor.change((draft) => {
         const assignment = { podUid: 'own', podNamespace: '', podName: '', containerName: 'c', kind: 'static', cpus: parseCpuList(own), mems: CpuSet.empty, requested: 1, containerId: null, quotaLifted: false, rules: { policy: 'static', options: [], reserved: parseCpuList('0') }, because: '', since: now() } as const; // prettier-ignore
         draft.put(smaller ? { kind: 'put-assignment', assignment } : { kind: 'drop-assignment', key: 'own/c' });
-        return planMoves(draft);
+        return planChanges(draft);
       }),
     countKept: () => shown.containers().filter(({ verdict }) => verdict.kind === 'kept').length,
     /** Waits until all is read back, and until what the kernel tells of our writes has been compared; returns the processor time of the longest turn, ms. */

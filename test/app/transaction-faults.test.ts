@@ -1,6 +1,5 @@
-import type { RuntimeAnswer } from '../../src/core/model/events';
+import type { NodeEvent, RuntimeAnswer } from '../../src/core/model/events';
 import type { NodeView } from '../../src/core/model/node-model';
-import type { NodeEvent } from '../../src/core/model/pod-event';
 import { decodeState } from '../../src/state';
 import { findBrokenInvariants } from '../support/invariants';
 import { createRandom } from '../support/random';

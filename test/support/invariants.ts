@@ -1,7 +1,7 @@
 import { CpuSet } from '../../src/core/cpuset';
 import { keyOf, type Assignment } from '../../src/core/model/assignment';
-import { findContainerSpec } from '../../src/core/model/find-spec';
 import type { NodeModel } from '../../src/core/model/node-model';
+import { findContainerSpec } from '../../src/core/model/pod-spec';
 import { apiHasPod, specOfPod } from '../../src/core/transition/api-has-pod';
 import { decodeState } from '../../src/state';
 import type { SimulatedNode } from './simulated-node';

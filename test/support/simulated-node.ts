@@ -2,14 +2,13 @@ import { logEvents } from '../../src/app/status/event-log';
 import { Transactor } from '../../src/app/transaction/transactor';
 import type { Mover } from '../../src/app/transaction/carry-out';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
-import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../../src/core/model/events';
-import type { NodeEvent } from '../../src/core/model/pod-event';
+import type { ContainerInfo, CpuResources, NodeEvent, PodInfo, RuntimeAnswer } from '../../src/core/model/events';
 import type { PodSpec } from '../../src/core/model/pod-spec';
 import { NodeModel } from '../../src/core/model/node-model';
 import type { Settings } from '../../src/core/model/settings';
 import type { Topology } from '../../src/core/topology';
-import { reconcile, type Draft } from '../../src/core/transition';
-import { planMoves, type Move } from '../../src/core/plan/plan-moves';
+import { type Draft, planChanges, reconcile } from '../../src/core/transition';
+import type { Move } from '../../src/core/plan/plan-moves';
 import type { Observation } from '../../src/core/verdict/observation';
 import { decodeState, encodeState } from '../../src/state';
 import { Onlookers } from './onlookers';
@@ -316,7 +315,7 @@ export class SimulatedNode {
     this.topology = topology;
     this.change((draft) => {
       draft.put({ kind: 'set-topology', topology });
-      return planMoves(draft);
+      return planChanges(draft);
     });
   }
 

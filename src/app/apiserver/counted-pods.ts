@@ -1,9 +1,8 @@
 import { CpuSet } from '../../core/cpuset';
 import { sumPodCpus } from '../../core/inference';
-import { runtimeUidOf } from '../../core/model/find-spec';
 import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
-import type { ContainerSpec, PodSpec } from '../../core/model/pod-spec';
+import { type ContainerSpec, type PodSpec, runtimeUidOf } from '../../core/model/pod-spec';
 import type { Settings } from '../../core/model/settings';
 import { oncePer } from '../../core/once-per';
 import { entitledBySpec } from '../../core/transition';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { PodEvent } from '../../core/model/pod-event';
+import type { PodEvent } from '../../core/model/events';
 import type { PodSpec } from '../../core/model/pod-spec';
 import type { Transactor } from '../transaction/transactor';
 

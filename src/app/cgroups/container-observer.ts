@@ -1,8 +1,7 @@
 import { posix } from 'node:path';
 import { CpuSet } from '../../core/cpuset';
-import type { Container } from '../../core/model/container';
+import { type Container, hasCgroup } from '../../core/model/container';
 import type { ContainerInfo } from '../../core/model/events';
-import { hasCgroup } from '../../core/plan/plan-moves';
 import type { LiveCpusets } from '../../core/transition';
 import {
   sampleThreads,

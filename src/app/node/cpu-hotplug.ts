@@ -2,8 +2,7 @@ import type { Logger } from 'pino';
 import { CpuSet } from '../../core/cpuset';
 import type { Container } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-model';
-import { planMoves } from '../../core/plan/plan-moves';
-import { servePending } from '../../core/transition';
+import { planChanges, servePending } from '../../core/transition';
 import { readOnline, readTopology, type WriteOutcome } from '../../host';
 import type { ContainerCgroups } from '../cgroups/container-cgroups';
 import type { Transactor } from '../transaction/transactor';
@@ -60,7 +59,7 @@ export class OnlineCpus {
           returned,
         });
       servePending(draft);
-      return planMoves(draft);
+      return planChanges(draft);
     });
     // And it moves the processes of a cpuset that it emptied.
     this.forEachContainer((container) => cgroups.reclaimTasks(container));

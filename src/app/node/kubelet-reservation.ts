@@ -5,8 +5,7 @@ import { canPin, type Settings } from '../../core/model/settings';
 import { readKubeletConfig, type KubeletConfig } from '../../kube/kubelet/kubelet-config';
 import type { Logger } from 'pino';
 import type { NodeView } from '../../core/model/node-model';
-import { planMoves } from '../../core/plan/plan-moves';
-import { servePending } from '../../core/transition';
+import { planChanges, servePending } from '../../core/transition';
 import type { Alarms } from '../alarms/alarms';
 import type { Config, PlaceOf } from '../config';
 import { messageOf } from '../alarms/faults';
@@ -137,7 +136,7 @@ export function adoptReservation(parts: {
         transactor.change((draft) => {
           draft.put({ kind: 'set-settings', settings });
           servePending(draft); // fewer may be reserved than before
-          return planMoves(draft);
+          return planChanges(draft);
         });
         log.info({ reserved: settings.reserved.toString() }, 'the reservation is the kubelet’s');
       }

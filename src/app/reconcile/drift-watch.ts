@@ -1,6 +1,5 @@
-import type { Container } from '../../core/model/container';
+import { type Container, hasCgroup } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-model';
-import { hasCgroup } from '../../core/plan/plan-moves';
 import { cgroupPathOf, type Cgroups, type CpusetWatch } from '../../host';
 import type { Alarms } from '../alarms/alarms';
 import type { Faults } from '../alarms/faults';

@@ -1,19 +1,19 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { samePromise, type Container, type CpuPromise } from '../../core/model/container';
-import { takeKnown } from '../../core/model/known-before';
+import { type Container, type CpuPromise, hasCgroup, samePromise } from '../../core/model/container';
 import { namesIn } from '../../core/model/names-of';
 import type { NodeView } from '../../core/model/node-model';
-import { hasCgroup, planMoves } from '../../core/plan/plan-moves';
 import { planQuotas, type QuotaStep } from '../../core/plan/plan-quotas';
 import {
   compareListing,
-  reconcile,
   type Drift,
   type DriftPolicy,
   type Judged,
+  planChanges,
+  reconcile,
   type RuntimeListing,
 } from '../../core/transition';
+import { takeKnown } from '../../core/transition/inventory';
 import { judge, type Verdict } from '../../core/verdict/judge';
 import { isOutdated, matterOf } from '../../core/verdict/judgement';
 import type { Observation, Seen } from '../../core/verdict/observation';
@@ -417,7 +417,7 @@ export class Reconciler {
     let unknown: readonly string[] = [];
     transactor.change((draft) => {
       unknown = compareListing(draft, listing, before, overdue);
-      return planMoves(draft);
+      return planChanges(draft);
     });
     // One that is unknown twice was not just being made when the list was taken.
     const lasting = unknown.filter((id) => this.strangers.has(id));

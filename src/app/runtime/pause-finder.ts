@@ -1,7 +1,6 @@
 import { CpuSet } from '../../core/cpuset';
-import type { FoundPause, PauseInfo, RuntimeEvent } from '../../core/model/events';
+import type { FoundPause, NodeEvent, PauseInfo, RuntimeEvent } from '../../core/model/events';
 import type { NodeView } from '../../core/model/node-model';
-import type { NodeEvent } from '../../core/model/pod-event';
 import { cgroupPathOf, type ThreadInfo } from '../../host';
 import { EarliestTimer } from '../../net/earliest-timer';
 import type { Faults } from '../alarms/faults';

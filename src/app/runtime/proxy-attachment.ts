@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from '../../admin/model/status';
 import { CpusetdError, toErrorStatus } from '../../core/errors';
-import { takeKnown } from '../../core/model/known-before';
+import { takeKnown } from '../../core/transition/inventory';
 import { createInterceptors, mergeInventory } from '../../cri/interceptors';
 import type { RuntimeVersion } from '../../cri/client';
 import { CriProxy, UpstreamMonitor } from '../../cri/proxy';

@@ -1,9 +1,8 @@
 import type { Logger } from 'pino';
-import { samePromise, type Container, type CpuPromise } from '../../core/model/container';
+import { type Container, type CpuPromise, hasCgroup, samePromise } from '../../core/model/container';
 import type { RuntimeEvent } from '../../core/model/events';
 import { namesIn } from '../../core/model/names-of';
 import type { NodeView } from '../../core/model/node-model';
-import { hasCgroup } from '../../core/plan/plan-moves';
 import { beginOwnUpdate, endOwnUpdate } from '../../core/transition';
 import { EarliestTimer } from '../../net/earliest-timer';
 import { logFault } from '../alarms/faults';

@@ -1,6 +1,6 @@
-import { findSpec } from '../../core/model/find-spec';
 import type { NodeView } from '../../core/model/node-model';
 import { keyOfRefusal, type Refusal } from '../../core/model/refusal';
+import { findSpec } from '../../core/model/spec-book';
 import { asCpuEvent, describeRefusal, keyOfRequest, type CpuEvent } from '../../core/transition';
 import type { Transaction } from '../transaction/transaction';
 

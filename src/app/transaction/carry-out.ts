@@ -3,7 +3,7 @@ import type { ContainerCpuUpdate, PodInfo, RuntimeAnswer } from '../../core/mode
 import { samePromise, type Container } from '../../core/model/container';
 import { namesIn } from '../../core/model/names-of';
 import type { NodeModel } from '../../core/model/node-model';
-import type { NodeEvent } from '../../core/model/pod-event';
+import type { NodeEvent } from '../../core/model/events';
 import type { Move } from '../../core/plan/plan-moves';
 import type { Outcome } from '../../core/transition';
 import { logFault, messageOf } from '../alarms/faults';

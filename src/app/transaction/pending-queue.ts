@@ -1,6 +1,5 @@
 import type { NodeView } from '../../core/model/node-model';
-import { planMoves } from '../../core/plan/plan-moves';
-import { hasPending, servePending } from '../../core/transition';
+import { hasPending, planChanges, servePending } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
 import type { Transactor } from './transactor';
 
@@ -68,7 +67,7 @@ export class PendingQueue {
         ({ isCut } = draft);
         // A switched container may have left CPUs for one that had its turn already.
         this.again ||= draft.isDurable;
-        return planMoves(draft);
+        return planChanges(draft);
       });
     } finally {
       this.serving = false;

@@ -1,8 +1,8 @@
 import { listOthers, type RuntimeAnswer } from '../../core/model/events';
-import { runtimeUidOf } from '../../core/model/find-spec';
+import { runtimeUidOf } from '../../core/model/pod-spec';
 import { namesOf } from '../../core/model/names-of';
 import type { NodeView } from '../../core/model/node-model';
-import type { NodeEvent } from '../../core/model/pod-event';
+import type { NodeEvent } from '../../core/model/events';
 import type { PodSpec } from '../../core/model/pod-spec';
 import type { Move } from '../../core/plan/plan-moves';
 import type { ContainerRef, CpuEvent, DomainEvent, PodRef } from '../../core/transition';

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { Assignment } from '../../core/model/assignment';
-import type { RuntimeAnswer } from '../../core/model/events';
+import type { NodeEvent, RuntimeAnswer } from '../../core/model/events';
 import type { NodeModel, NodeView } from '../../core/model/node-model';
-import type { NodeEvent } from '../../core/model/pod-event';
 import type { PodSpec } from '../../core/model/pod-spec';
 import type { Move } from '../../core/plan/plan-moves';
 import { answerTo, Draft, handle, planTogether, type LiveCpusets, type Outcome } from '../../core/transition';

@@ -61,6 +61,15 @@ export function keyOf(of: { readonly podUid: string; readonly containerName: str
   return `${of.podUid}/${of.containerName}`;
 }
 
+/** The assignment that this very container holds; not one that it only may take over in its pod. */
+export function assignmentOf(
+  { assignments }: { readonly assignments: ReadonlyMap<AssignmentKey, Assignment> },
+  { id, podUid, name }: { readonly id: string; readonly podUid: string; readonly name: string },
+): Assignment | undefined {
+  const assignment = assignments.get(keyOf({ podUid, containerName: name }));
+  return assignment?.containerId === id ? assignment : undefined;
+}
+
 const MAX_TEXT_LENGTH = 2048;
 
 /** A text as an assignment may have it: it is kept on disk, so it can't be of any length. Names in Kubernetes are far shorter. */

@@ -1,5 +1,5 @@
 import type { CpuSet } from '../cpuset';
-import type { ContainerPhase, CpuResources, PodInfo } from './events';
+import type { ContainerInfo, ContainerPhase, CpuResources, PodInfo } from './events';
 
 /** What a container was told that it has. An empty `mems` means that memory nodes are left alone. */
 export interface CpuPromise {
@@ -99,4 +99,22 @@ export function samePromise(a: CpuPromise | undefined, b: CpuPromise | undefined
     a.quota?.quotaUs === b.quota?.quotaUs &&
     a.quota?.periodUs === b.quota?.periodUs
   );
+}
+
+/** True while there is a cgroup to be written: from the start of the container to its exit. */
+export function hasCgroup({ phase }: Pick<Container, 'phase'>): boolean {
+  return phase === 'starting' || phase === 'running';
+}
+
+/** A running container in the form in which it was asked for. */
+export function infoOf({ id, sandboxId, name, phase, cgroupsPath, resources, oomScoreAdj }: Container): ContainerInfo {
+  return {
+    id,
+    sandboxId,
+    name,
+    phase,
+    cgroupsPath,
+    resources,
+    ...(oomScoreAdj !== undefined && { oomScoreAdj }),
+  };
 }

@@ -1,4 +1,5 @@
 import type { CpuSet } from '../cpuset';
+import type { PodSpec } from './pod-spec';
 
 /** A pod sandbox as the runtime describes it. Texts come from the pod and are not to be trusted as identity beyond `sandboxId` and `uid`. */
 export interface PodInfo {
@@ -171,3 +172,18 @@ export interface NodeInventory {
   readonly pods: readonly PodInfo[];
   readonly containers: readonly ContainerInfo[];
 }
+
+/**
+ * What the API server tells of the pods of this node. It comes beside the runtime's events and later than they do, or not
+ * at all: nothing waits for it, and its silence means nothing.
+ */
+export type PodEvent =
+  /** A pod was added, or something about it changed; told again, it changes nothing. */
+  | { readonly kind: 'pod-spec'; readonly spec: PodSpec }
+  /** The API server has the pod no more; `uid` is the one in its spec. */
+  | { readonly kind: 'pod-spec-gone'; readonly uid: string }
+  /** All pods of the node, and no others: a complete list, or not sent at all. */
+  | { readonly kind: 'pod-specs'; readonly specs: readonly PodSpec[] };
+
+/** Everything that is told to cpusetd, from whichever side. */
+export type NodeEvent = RuntimeEvent | PodEvent;

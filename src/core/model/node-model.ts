@@ -7,8 +7,7 @@ import { Holdings, type HoldingsView } from './holdings';
 import { NO_POD_HOLDINGS, PodHoldings, type PodHoldingsView } from './pod-holdings';
 import type { PodSpec } from './pod-spec';
 import { PromisedMemory, type BytesByNode } from './promised-memory';
-import { SpecBook, type SpecsView } from './spec-book';
-import { SILENT, type SpecSource } from './spec-source';
+import { SILENT, SpecBook, type SpecSource, type SpecsView } from './spec-book';
 import type { Settings } from './settings';
 
 /** One change of the model, as data. Applying a change gives the change that takes it back. */

@@ -1,6 +1,7 @@
 import { MIRROR, MIRROR_HASH } from '../annotations/annotations';
 import type { ContainerKind } from '../inference/pod-cpus';
 import type { QosClass } from '../inference/qos';
+import { oncePer } from '../once-per';
 
 /**
  * A pod of this node as the API server describes it, reduced to what decides placements. It is exact where the messages of
@@ -43,3 +44,15 @@ export function runtimeUidOf({ uid, annotations }: Pick<PodSpec, 'uid' | 'annota
   const hash = Object.hasOwn(annotations, MIRROR_HASH) ? annotations[MIRROR_HASH] : '';
   return Object.hasOwn(annotations, MIRROR) && hash ? hash : uid;
 }
+
+/** The container of this name in a pod's spec. */
+export function findContainerSpec(spec: PodSpec | undefined, name: string): ContainerSpec | undefined {
+  return spec && byName(spec.containers).get(name);
+}
+
+/** A pod may have thousands of containers: they are not searched for each of them. */
+const byName = oncePer((containers: PodSpec['containers']): ReadonlyMap<string, ContainerSpec> => {
+  const found = new Map<string, ContainerSpec>();
+  for (const container of containers) if (!found.has(container.name)) found.set(container.name, container);
+  return found;
+});

@@ -1,7 +1,7 @@
 import { resultOf, type Annotations, type TopologyResult } from '../annotations';
 import { CpuSet } from '../cpuset';
-import { findSpec } from '../model/find-spec';
 import { KINDS } from '../model/pool-view';
+import { findSpec } from '../model/spec-book';
 import type { NodeView } from '../model/node-model';
 
 /** CPUs that one pod has, and those that crane-scheduler counts for it. */

@@ -1,6 +1,6 @@
-import { findSpec } from '../model/find-spec';
 import type { NodeView } from '../model/node-model';
 import type { PodSpec } from '../model/pod-spec';
+import { findSpec } from '../model/spec-book';
 
 /**
  * True when the API server has a pod that may run on, or may have it: then its CPUs stay with it, whatever becomes of its sandbox.

@@ -1,11 +1,9 @@
 import type { KnownBefore } from '../model/events';
 import { namesIn } from '../model/names-of';
 import { apiHasPod } from './api-has-pod';
-import { endContainer } from './container-life';
 import type { Draft } from './draft';
-import { passOn } from './pass-on';
-import { releasePod } from './pods';
-import { removePod, stopPod } from './pod-life';
+import { endContainer, releasePod, removePod, stopPod } from './lifecycle';
+import { passOn } from './retry';
 
 /** All pods and containers of the runtime, as its list calls give them: complete, or not used at all. */
 export interface RuntimeListing {

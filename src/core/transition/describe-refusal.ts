@@ -1,7 +1,8 @@
 import type { RuntimeAnswer, RuntimeEvent } from '../model/events';
 import type { NodeView } from '../model/node-model';
 import { keyOfRefusal, type FreeInZone, type Refusal } from '../model/refusal';
-import { entitle } from './placement';
+import { resolvePod } from '../model/spec-book';
+import { entitle } from './entitlement';
 
 /** An event that asks for CPUs, or is refused for lack of them: a start. */
 export type CpuEvent = Extract<RuntimeEvent, { kind: 'create-container' | 'update-container' | 'container-starting' }>;
@@ -35,7 +36,7 @@ export function describeRefusal(
   const known = view.containers.get(container.id)?.resources;
   const changed = event.kind === 'update-container' && { ...known, ...event.resources };
   const resources = { ...container.resources, ...changed };
-  const { chosen, request } = entitle(view, pod, { ...container, resources });
+  const { chosen, request } = entitle(view.settings, resolvePod(view, pod), { ...container, resources });
   return {
     podUid: cut(pod.uid, MAX_NAME),
     podNamespace: cut(pod.namespace, MAX_NAME),

@@ -1,6 +1,6 @@
 import { samePromise, type Container } from '../model/container';
-import { runtimeUidOf } from '../model/find-spec';
 import type { Change, NodeModel, NodeView } from '../model/node-model';
+import { runtimeUidOf } from '../model/pod-spec';
 import type { DomainEvent } from './domain-event';
 
 /**
@@ -151,12 +151,6 @@ export class Draft {
     this.touchedIds.clear();
     this.touchedPods.clear();
   }
-}
-
-/** The containers whose promise may have changed by any of these drafts of one model. */
-export function affectedBy(drafts: readonly Draft[]): readonly Container[] {
-  const ofEveryone = drafts.find((draft) => draft.concernsEveryone);
-  return ofEveryone ? ofEveryone.affected() : [...new Set(drafts.flatMap((draft) => draft.affected()))];
 }
 
 const MOST_DECISIONS = 64;

@@ -1,15 +1,14 @@
-import { choosePolicy, rememberedAnnotations, digestAnnotations } from '../annotations';
-import { findSpec } from '../model/find-spec';
+import { rememberedAnnotations, digestAnnotations } from '../annotations';
 import { isAssigned } from '../model/pool-view';
-import type { Container, Pod } from '../model/container';
+import { infoOf, type Container, type Pod } from '../model/container';
 import type { NodeView } from '../model/node-model';
-import type { NodeEvent } from '../model/pod-event';
 import type { PodSpec } from '../model/pod-spec';
+import { findSpec, withSpec } from '../model/spec-book';
 import { ENTITLEMENTS } from '../policy';
 import type { CpuRequest } from '../inference';
-import { infoOf } from './conforms';
+import type { NodeEvent } from '../model/events';
 import type { Draft } from './draft';
-import { requestOf } from './request-of';
+import { entitle } from './entitlement';
 
 /**
  * Keeps on disk what the API server told of a pod, as long as forgetting it would change what a container of the pod has: its
@@ -71,10 +70,12 @@ function isNeeded(view: NodeView, pod: Pod, spec: PodSpec): boolean {
 
 /** Whether its message alone would entitle a container that shares to another number of CPUs. */
 function looksOtherwise(view: NodeView, pod: Pod, spec: PodSpec, container: Container): boolean {
-  const { policy } = choosePolicy(view.settings, spec.annotations, container.name);
-  if (policy === 'none') return false;
   const info = infoOf(container);
-  return countOf(requestOf(view, pod, info, policy)) !== countOf(ENTITLEMENTS[policy](pod, info));
+  const {
+    chosen: { policy },
+    request,
+  } = entitle(view.settings, withSpec(pod, spec), info);
+  return policy !== 'none' && countOf(request) !== countOf(ENTITLEMENTS[policy](pod, info));
 }
 
 function countOf(request: CpuRequest): number {

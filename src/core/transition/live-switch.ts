@@ -1,16 +1,17 @@
 import { excludesReserved, digestAnnotations, type Annotations } from '../annotations';
 import { compareTexts } from '../text';
-import type { Container } from '../model/container';
-import { findSpec, runtimeUidOf } from '../model/find-spec';
+import { assignmentOf } from '../model/assignment';
+import { infoOf, type Container } from '../model/container';
 import { isAssigned } from '../model/pool-view';
 import { namesIn } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
-import type { PodSpec } from '../model/pod-spec';
+import { runtimeUidOf, type PodSpec } from '../model/pod-spec';
+import { findSpec, resolvePod, type ResolvedPod } from '../model/spec-book';
 import { wasLifted } from '../verdict/throttling';
-import { conforms, infoOf, ownAssignmentOf, podOf, wantsAfterAll } from './conforms';
+import { conforms, wantsAfterAll } from './conforms';
 import { mostDecisions, type Draft } from './draft';
-import { placeContainer } from './place-container';
-import { entitle } from './placement';
+import { entitle } from './entitlement';
+import { placeContainer } from './place';
 
 /**
  * Moves running containers of a pod whose annotations say something else by now than the containers were placed by: at
@@ -22,24 +23,25 @@ import { entitle } from './placement';
  * more of them than one transaction decides on are switched one by one, and those beyond wait for their turn.
  */
 export function switchPod(draft: Draft, spec: PodSpec, tried = new Set<string>()): void {
-  for (const container of containersOf(draft, spec)) keepOffReserved(draft, spec.annotations, container);
-  const waiting = containersOf(draft, spec).filter(
-    (container) => !tried.has(container.id) && isToSwitch(draft, spec.annotations, container),
+  for (const { container } of listRunning(draft, spec)) keepOffReserved(draft, spec.annotations, container);
+  const waiting = listRunning(draft, spec).filter(
+    (running) => !tried.has(running.container.id) && isToSwitch(draft, running),
   );
   const mayBeTogether = waiting.length > 1 && waiting.length <= mostDecisions(draft.model);
   if (mayBeTogether && !draft.spend(waiting.length)) {
-    for (const container of waiting) letWait(draft, container);
+    for (const { container } of waiting) letWait(draft, container);
     return;
   }
   if (mayBeTogether && draft.attempt(() => switchAll(draft, waiting)).ok) return;
-  for (const container of waiting) {
+  for (const running of waiting) {
+    const { container } = running;
     // What was decided in vain together is decided once more, and counts as one.
     if (!mayBeTogether && !draft.spend(1)) {
       letWait(draft, container);
       continue;
     }
     tried.add(container.id);
-    const done = draft.attempt(() => switchAll(draft, [container]));
+    const done = draft.attempt(() => switchAll(draft, [running]));
     if (!done.ok) noteUnmet(draft, container, done.because);
   }
 }
@@ -50,7 +52,7 @@ export function retrySwitches(draft: Draft, tried: Set<string>): void {
   for (const container of listUnmet(draft.model)) {
     if (draft.isCut) return; // those behind in the line wait for the next transaction
     if (tried.has(container.id)) continue;
-    const pod = podOf(draft.model, container);
+    const pod = draft.model.pods.get(container.sandboxId);
     const spec = pod && findSpec(draft.model, pod);
     if (!spec || seen.has(spec)) continue;
     seen.add(spec);
@@ -70,17 +72,25 @@ export function byUid(a: PodSpec, b: PodSpec): number {
   return a.uid < b.uid ? -1 : 1;
 }
 
-/** What runs of the pod, in the order of its spec. */
-function containersOf({ model }: Draft, spec: PodSpec): Container[] {
+/** A container, and the pod that it runs in. */
+interface Running {
+  readonly pod: ResolvedPod;
+  readonly container: Container;
+}
+
+/** The running containers of the pod, in the order of its spec. */
+function listRunning({ model }: Draft, spec: PodSpec): Running[] {
   const order = new Map(spec.containers.map(({ name }, i) => [name, i]));
-  const placeOf = ({ name }: Container): number => order.get(name) ?? order.size;
+  const indexOf = ({ container: { name } }: Running): number => order.get(name) ?? order.size;
+  const podUid = runtimeUidOf(spec);
+  const pods = new Map(model.podsOf(podUid).map((pod) => [pod.sandboxId, resolvePod(model, pod)]));
   return model
-    .containersOf(runtimeUidOf(spec))
-    .filter((container) => {
-      const pod = podOf(model, container);
-      return pod !== undefined && findSpec(model, pod) === spec;
+    .containersOf(podUid)
+    .flatMap((container) => {
+      const pod = pods.get(container.sandboxId);
+      return pod?.spec === spec ? [{ pod, container }] : [];
     })
-    .sort((a, b) => placeOf(a) - placeOf(b) || (a.id < b.id ? -1 : 1));
+    .sort((a, b) => indexOf(a) - indexOf(b) || compareTexts(a.container.id, b.container.id));
 }
 
 /** Who is to be kept off reserved CPUs: that decides only where it shares. */
@@ -95,14 +105,13 @@ function keepOffReserved(draft: Draft, annotations: Annotations, container: Cont
 }
 
 /** Whether it has to move. If it has what it should have by now, that is remembered, and nothing is left to be done. */
-function isToSwitch(draft: Draft, annotations: Annotations, container: Container): boolean {
+function isToSwitch(draft: Draft, { pod, container }: Running): boolean {
   const { model } = draft;
-  const saying = digestAnnotations(annotations, container.name);
+  const saying = digestAnnotations(pod.annotations, container.name);
   const isNew = saying !== (container.saying ?? '');
-  if (isNew ? !conforms(model, container) : wantsAfterAll(model, container)) return true;
+  if (isNew ? !conforms(model, pod, container) : wantsAfterAll(model, pod, container)) return true;
   if (!isNew && container.unmetSwitch === undefined) return false;
-  const pod = podOf(model, container)!;
-  for (const remark of entitle(model, pod, infoOf(container)).remarks)
+  for (const remark of entitle(model.settings, pod, infoOf(container)).remarks)
     draft.report({ kind: 'annotation-ignored', who: namesIn(draft.model, container), ...remark });
   const {
     unmetSwitch: _none,
@@ -121,18 +130,19 @@ function stopWaiting({ waitsSince, ...container }: Container): Container {
 type Switched = { readonly ok: true } | { readonly ok: false; readonly because: string };
 
 /** All of them or none. What they have is their pod's in between: they may keep it, or take it from each other. */
-function switchAll(draft: Draft, containers: readonly Container[]): Switched {
+function switchAll(draft: Draft, running: readonly Running[]): Switched {
   const { model } = draft;
-  const before = containers.map((container) => ({
+  const before = running.map(({ pod, container }) => ({
+    pod,
     container,
-    assignment: ownAssignmentOf(model, container),
+    assignment: assignmentOf(model, container),
     wasLifted: wasLifted(model, container),
   }));
   for (const { assignment } of before)
     if (assignment) draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null } });
-  for (const { container, assignment, wasLifted } of before) {
+  for (const { pod, container, assignment, wasLifted } of before) {
     const switchedBecause = `the annotations of its pod say so since it runs (before: ${assignment?.kind ?? 'shared'})`;
-    const placed = placeContainer(draft, podOf(model, container)!, infoOf(container), { switchedBecause });
+    const placed = placeContainer(draft, pod, infoOf(container), { switchedBecause });
     if (placed.kind === 'refuse') return { ok: false, because: placed.message };
     const { told, recorded } = container;
     const quota = placed.liftQuota === wasLifted ? container.quota : placed.liftQuota ? 'lifted' : 'as-asked';
@@ -140,7 +150,7 @@ function switchAll(draft: Draft, containers: readonly Container[]): Switched {
     draft.put({ kind: 'put-container', container: { ...placed.container, ...kept, freshAssignment: false } });
   }
   // One alone joins the set that the others of its pod have, even if by now the scheduler chose another one.
-  return containers.every(({ id }) => conforms(model, model.containers.get(id)!))
+  return running.every(({ pod, container: { id } }) => conforms(model, pod, model.containers.get(id)!))
     ? { ok: true }
     : { ok: false, because: 'other containers of its pod stay on the CPUs that they share with it' };
 }

@@ -3,17 +3,18 @@ import { compareTexts } from '../text';
 import { CpuSet } from '../cpuset';
 import { sharesOfMilli, sumPodCpus } from '../inference';
 import { keyOf, type Assignment } from '../model/assignment';
-import type { ContainerInfo, PodInfo, RefusalCode } from '../model/events';
-import { findContainerSpec, findSpec, runtimeUidOf } from '../model/find-spec';
+import type { ContainerInfo, RefusalCode } from '../model/events';
 import { KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
-import type { ContainerSpec, PodSpec } from '../model/pod-spec';
+import { findContainerSpec, runtimeUidOf, type ContainerSpec, type PodSpec } from '../model/pod-spec';
 import type { PolicyName } from '../model/policies';
+import { findSpec, withSpec, type ResolvedPod } from '../model/spec-book';
 import { SCHEDULED_POLICIES } from '../policy';
 import { mostDecisions, type Draft } from './draft';
-import { entitledBySpec } from './entitled-by-spec';
-import { assign, decideFromPod, decidePlacement, entitle, unassign } from './placement';
-import { dropForged, release } from './pods';
+import { decideFromPod, decidePlacement } from './decide';
+import { entitle, entitledBySpec } from './entitlement';
+import { dropForged, release } from './lifecycle';
+import { assign, unassign } from './place';
 
 // The kubelet admits pods as a whole. So where the API server tells of a pod, its CPUs are planned as a whole too: all of its
 // containers get theirs, or none of them does, and nobody else gets them while an image is pulled.
@@ -88,12 +89,12 @@ export function planWaiting(draft: Draft, tried: Set<string>): void {
  * Plans a pod at the latest when a container of it is about to be made. Undefined when that one may be decided on: the pod
  * has its CPUs as a whole now, or had some before, or nobody knows what it needs. Else who of it does not fit.
  */
-export function planAtCreation(draft: Draft, pod: PodInfo, container: ContainerInfo): Unfit | undefined {
+export function planAtCreation(draft: Draft, pod: ResolvedPod, container: ContainerInfo): Unfit | undefined {
   const { model } = draft;
-  const spec = findSpec(model, pod);
+  const { spec } = pod;
   const containerSpec = findContainerSpec(spec, container.name);
   if (!spec || spec.finished || !containerSpec) return undefined;
-  const { chosen, request } = entitle(model, pod, container);
+  const { chosen, request } = entitle(model.settings, pod, container);
   const asked = wantedOf(model, spec, containerSpec);
   if (!asked || request.kind !== 'exclusive' || request.count !== asked.count || chosen.policy !== asked.policy)
     return undefined;
@@ -199,7 +200,7 @@ function countsOf(wanted: readonly Wanted[]): ReadonlyMap<string, number> {
  * Decides for all of them as if they were made one after the other, and puts what each of them will have beyond what others of
  * its pod leave to it. Nothing is put when one of them does not fit.
  */
-function plan(draft: Draft, pod: PodInfo, wanted: readonly Wanted[], atCreation: boolean): Unfit | undefined {
+function plan(draft: Draft, pod: ResolvedPod, wanted: readonly Wanted[], atCreation: boolean): Unfit | undefined {
   if (isPlanned(draft, pod, wanted)) return undefined;
   const simulated = simulate(draft, pod, wanted);
   if ('unfit' in simulated) return simulated.unfit;
@@ -241,7 +242,7 @@ interface Placed {
 /** The assignments that the containers would have at their creations. Nothing of it stays in the draft. */
 function simulate(
   draft: Draft,
-  pod: PodInfo,
+  pod: ResolvedPod,
   wanted: readonly Wanted[],
 ): { readonly placed: readonly Placed[] } | { readonly unfit: Unfit } {
   let unfit: Unfit | undefined;
@@ -265,7 +266,7 @@ function simulate(
 }
 
 /** True when all of them get the CPUs that they ask for out of those of the pod. */
-function isPlanned(draft: Draft, pod: PodInfo, wanted: readonly Wanted[]): boolean {
+function isPlanned(draft: Draft, pod: ResolvedPod, wanted: readonly Wanted[]): boolean {
   const ofPod = draft.model.assignmentsOf(pod.uid);
   const counts = countsOf(wanted);
   const asks = ({ planned, containerName, requested }: Assignment): boolean =>
@@ -285,16 +286,15 @@ function isPlanned(draft: Draft, pod: PodInfo, wanted: readonly Wanted[]): boole
  */
 function rehearse(
   draft: Draft,
-  pod: PodInfo,
+  pod: ResolvedPod,
   wanted: readonly Wanted[],
   make: (container: ContainerInfo) => Assignment | 'shares' | undefined,
 ): boolean {
   const { model } = draft;
-  const spec = findSpec(model, pod);
   let isWhole = true;
   draft.attempt(() => {
     for (const assignment of model.assignmentsOf(pod.uid))
-      if (assignment.containerId !== null && findContainerSpec(spec, assignment.containerName)?.kind === 'init')
+      if (assignment.containerId !== null && findContainerSpec(pod.spec, assignment.containerName)?.kind === 'init')
         end(assignment);
     for (const { spec: container } of wanted) {
       const made = make(infoOf(pod, container));
@@ -314,15 +314,18 @@ function rehearse(
 }
 
 /** The pod as the runtime has it, or will have it. */
-function podOf(view: NodeView, spec: PodSpec): PodInfo {
+function podOf(view: NodeView, spec: PodSpec): ResolvedPod {
   const uid = runtimeUidOf(spec);
   const { namespace, name, annotations } = spec;
   const known = view.podsOf(uid).find((pod) => findSpec(view, pod) === spec);
-  return known ?? { sandboxId: '', uid, namespace, name, annotations, cgroupParent: '' };
+  return withSpec(known ?? { sandboxId: '', uid, namespace, name, annotations, cgroupParent: '' }, spec);
 }
 
 /** The container as the kubelet will ask for it, as far as that decides. */
-function infoOf({ sandboxId }: PodInfo, { name, requestMilliCpu = 0, limitMemoryBytes }: ContainerSpec): ContainerInfo {
+function infoOf(
+  { sandboxId }: ResolvedPod,
+  { name, requestMilliCpu = 0, limitMemoryBytes }: ContainerSpec,
+): ContainerInfo {
   const resources = {
     shares: sharesOfMilli(requestMilliCpu),
     ...(limitMemoryBytes !== undefined && { memoryLimitBytes: limitMemoryBytes }),

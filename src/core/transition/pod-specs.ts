@@ -1,10 +1,9 @@
-import { runtimeUidOf } from '../model/find-spec';
-import type { PodSpec } from '../model/pod-spec';
+import { runtimeUidOf, type PodSpec } from '../model/pod-spec';
 import { apiHasPod, isInRuntime } from './api-has-pod';
 import type { Draft } from './draft';
 import { byUid, switchPod } from './live-switch';
+import { releasePod } from './lifecycle';
 import { enlist } from './plan-pods';
-import { releasePod } from './pods';
 
 /** A pod was added at the API server, or something about it changed. */
 export function learnSpec(draft: Draft, spec: PodSpec): void {

@@ -1,13 +1,14 @@
 import { CpuSet } from '../cpuset';
-import { samePromise, type Container } from '../model/container';
+import { hasCgroup, samePromise, type Container } from '../model/container';
 import { namesIn } from '../model/names-of';
-import { hasCgroup, planMoves, type Move } from '../plan/plan-moves';
+import type { Move } from '../plan/plan-moves';
 import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
 import type { LikelyCause } from '../verdict/drift-cause';
 import { judge, type Verdict } from '../verdict/judge';
 import type { Observation, Seen } from '../verdict/observation';
 import type { RepairDecision } from '../verdict/repair-backoff';
 import type { Draft } from './draft';
+import { planChanges } from './outcome';
 
 export interface Judged {
   readonly containerId: string;
@@ -54,7 +55,7 @@ export function reconcile(
     const drift = handleDrift(draft, container, { seen: observation, verdict }, policy);
     return { containerId, verdict: { ...verdict, because: tell(verdict, drift) }, drift, ...quotas };
   });
-  return { judged, moves: planMoves(draft) };
+  return { judged, moves: planChanges(draft) };
 }
 
 /** The container's own quota was read, and is as it has to be. */

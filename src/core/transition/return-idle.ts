@@ -1,10 +1,10 @@
 import { keyOf, type Assignment } from '../model/assignment';
-import { findContainerSpec, findSpec } from '../model/find-spec';
 import { KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
-import type { ContainerSpec, PodSpec } from '../model/pod-spec';
+import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/pod-spec';
+import { findSpec } from '../model/spec-book';
 import type { Draft } from './draft';
-import { entitledBySpec } from './entitled-by-spec';
+import { entitledBySpec } from './entitlement';
 
 /**
  * Gives back CPUs that lie idle in a pod as soon as it is certain that none of its containers can need them: the one that had

@@ -3,17 +3,18 @@ import { cutText, keyOf, type Assignment } from '../model/assignment';
 import type { CpuPromise } from '../model/container';
 import type { ContainerInfo, KnownBefore, PodInfo, RuntimeEvent } from '../model/events';
 import { apiHasPod } from './api-has-pod';
-import { asAskedFor } from './as-asked-for';
-import { adoptAsShared, adoptContainer, forgetContainer } from './container-life';
+import { adoptAsShared, adoptContainer, asAskedFor } from './adopt';
 import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
+import { resolvePod, type ResolvedPod } from '../model/spec-book';
 import type { Draft } from './draft';
 import { KINDS } from '../model/pool-view';
 import { isSpreadAs, isWithinFloors, type Decision } from '../policy';
-import { describe, withPromise } from './place-container';
-import { assign, entitle, readSchedule, snapshotFor } from './placement';
+import { entitle, readSchedule } from './entitlement';
+import { forgetContainer, releasePod, rememberPod } from './lifecycle';
 import { forgetPause } from './pauses';
-import { releasePod, rememberPod } from './pods';
+import { assign, toContainer } from './place';
+import { snapshotFor } from './snapshot';
 
 /**
  * The cpuset that the kernel has for each running container now, by container id. One that has none of its own, but that of its parent,
@@ -45,9 +46,10 @@ export function synchronize(
   forgetAbsent(draft, podById, new Set(present.map(({ id }) => id)), before);
   for (const pod of pods) rememberPod(draft, pod);
 
-  const strangers: { pod: PodInfo; container: ContainerInfo }[] = [];
+  const resolved = new Map(pods.map((pod) => [pod.sandboxId, resolvePod(draft.model, pod)]));
+  const strangers: { pod: ResolvedPod; container: ContainerInfo }[] = [];
   for (const container of present) {
-    const pod = podById.get(container.sandboxId)!;
+    const pod = resolved.get(container.sandboxId)!;
     const assignment = draft.model.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }));
     if (assignment && !assignment.planned && (assignment.containerId ?? container.id) === container.id) {
       bind(draft, pod, container, assignment, live);
@@ -110,7 +112,13 @@ function forgetAbsent(
 }
 
 /** A remembered container: its assignment is confirmed. */
-function bind(draft: Draft, pod: PodInfo, container: ContainerInfo, assignment: Assignment, live: LiveCpusets): void {
+function bind(
+  draft: Draft,
+  pod: ResolvedPod,
+  container: ContainerInfo,
+  assignment: Assignment,
+  live: LiveCpusets,
+): void {
   if (assignment.containerId !== container.id) {
     // An imported assignment knows the uid only.
     const [podNamespace, podName] = [cutText(pod.namespace), cutText(pod.name)];
@@ -119,8 +127,8 @@ function bind(draft: Draft, pod: PodInfo, container: ContainerInfo, assignment: 
   }
   const { requested: entitled, because, kind } = assignment;
   const { placement } = KINDS[kind];
-  const described = describe(pod, container, { placement, entitled, because, freshAssignment: false });
-  draft.put({ kind: 'put-container', container: withPromise(draft.model, described) });
+  const outcome = { placement, entitled, because, freshAssignment: false };
+  draft.put({ kind: 'put-container', container: toContainer(draft.model, pod.sandbox, container, outcome) });
   learnRecord(draft, container, live);
 }
 
@@ -128,14 +136,14 @@ function bind(draft: Draft, pod: PodInfo, container: ContainerInfo, assignment: 
  * A container that is entitled to n CPUs and already sits on exactly n that nobody has, or that lie idle in its pod:
  * state was lost, the promise was not. It stays where it is.
  */
-function adoptAsItIs(draft: Draft, pod: PodInfo, container: ContainerInfo, live: LiveCpusets): boolean {
+function adoptAsItIs(draft: Draft, pod: ResolvedPod, container: ContainerInfo, live: LiveCpusets): boolean {
   const { model } = draft;
   if (hasLivingNamesake(model, pod, container)) return false;
-  const { chosen, request } = entitle(model, pod, container);
+  const { chosen, request } = entitle(model.settings, pod, container);
   const cpus = live.get(container.id) ?? readList(container.resources.cpus);
   if (request.kind !== 'exclusive' || chosen.policy === 'none' || !cpus) return false;
   if (KINDS[chosen.policy].claim === 'numa-nodes') return false; // moving costs it nothing
-  const { scheduled } = readSchedule(model, pod, container, chosen, request.count).found;
+  const { scheduled } = readSchedule(model.topology, pod, container, chosen, request.count).found;
   const snapshot = snapshotFor(model, pod, container.name, chosen.policy);
   const { own, idleInPod, podSet, free } = snapshot;
   const joins = scheduled !== undefined && podSet.inUse && cpus.equals(podSet.cpus);

@@ -1,14 +1,15 @@
-import type { ContainerInfo, CpuResources, PodInfo, RuntimeAnswer } from '../model/events';
 import { keyOf, type Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
+import type { ContainerInfo, CpuResources, RuntimeEvent } from '../model/events';
 import { isAssigned } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
-import { hasCgroup, promiseOf } from '../plan/plan-moves';
-import { adoptContainer } from './container-life';
+import { resolvePod, type ResolvedPod } from '../model/spec-book';
+import { withPromise } from '../plan/promise';
+import { adoptContainer } from './adopt';
 import type { Draft } from './draft';
-import { adjustmentOf, placeContainer } from './place-container';
+import { requestOf } from './entitlement';
+import { rememberPod } from './lifecycle';
 import { withKept } from './name-kept';
-import { requestOf } from './request-of';
+import { placeContainer, type Refused } from './place';
 
 /**
  * Someone changes a container's resources: the promise goes along with the change, whatever cpuset it carried.
@@ -17,47 +18,31 @@ import { requestOf } from './request-of';
  */
 export function updateContainer(
   draft: Draft,
-  pod: PodInfo,
-  container: ContainerInfo,
-  changed: CpuResources,
-): RuntimeAnswer {
+  { pod: told, container, resources: changed }: Extract<RuntimeEvent, { kind: 'update-container' }>,
+): Refused | undefined {
   const { model } = draft;
+  const pod = resolvePod(model, told);
   const known = model.containers.get(container.id);
-  if (!known) adoptContainer(draft, pod, { ...container, resources: { ...container.resources, ...changed } });
-  else {
-    const held = isAssigned(known) ? assignmentOf(draft, pod, known) : undefined;
-    const resources = { ...known.resources, ...numbersOf(changed, held) };
-    if (
-      decidesPlacement(known.resources, resources) &&
-      !keepsItsCpus(model, known, held, pod, { ...container, resources })
-    ) {
-      const placed = placeContainer(draft, withoutSum(pod), {
-        ...container,
-        cgroupsPath: known.cgroupsPath,
-        phase: known.phase,
-        resources,
-      });
-      if (placed.kind === 'refuse') return withKept(model, pod, placed);
-      draft.put({
-        kind: 'put-container',
-        container: { ...placed.container, ...(known.told && { told: known.told }), freshAssignment: false },
-      });
-    } else draft.put({ kind: 'put-container', container: { ...known, resources } });
+  if (!known) {
+    rememberPod(draft, told);
+    adoptContainer(draft, pod, { ...container, resources: { ...container.resources, ...changed } });
+    return undefined;
   }
-  const current = model.containers.get(container.id)!;
-  const promise = promiseOf(model, current);
-  if (!promise) return { kind: 'ok' };
-  const liftQuota =
-    isAssigned(current) && (assignmentOf(draft, pod, current)?.quotaLifted ?? false) && (changed.quotaUs ?? 0) > 0;
-  draft.put({ kind: 'put-container', container: { ...withStart(current), promise, recorded: promise } });
-  return { kind: 'ok', adjust: adjustmentOf(promise, liftQuota) };
-}
-
-/** One that is still to start does so with what the update carries, or with what it had: an update in between can be lost. */
-function withStart(container: Container): Container {
-  if (hasCgroup(container)) return container;
-  const { told: _unknown, ...rest } = container;
-  return rest;
+  const held = isAssigned(known)
+    ? model.assignments.get(keyOf({ podUid: pod.uid, containerName: known.name }))
+    : undefined;
+  const resources = { ...known.resources, ...numbersOf(changed, held) };
+  const asked = { ...container, resources };
+  if (!decidesPlacement(known.resources, resources) || keepsItsCpus(known, held, pod, asked)) {
+    draft.put({ kind: 'put-container', container: { ...known, resources } });
+    return undefined;
+  }
+  const { cgroupsPath, phase, told: given } = known;
+  const placed = placeContainer(draft, withoutSum(pod), { ...asked, cgroupsPath, phase });
+  if (placed.kind === 'refuse') return withKept(model, pod, placed);
+  const now = { ...placed.container, ...(given && { told: given }), freshAssignment: false };
+  draft.put({ kind: 'put-container', container: withPromise(model, now) });
+  return undefined;
 }
 
 /** What the kubelet asks for. A lifted quota that comes back through the runtime is our own doing. */
@@ -81,24 +66,19 @@ function decidesPlacement(before: CpuResources, after: CpuResources): boolean {
  * that contradict each other take nobody's CPUs away either: who changes only one of them means no resize.
  */
 function keepsItsCpus(
-  view: NodeView,
   known: Container,
   held: Assignment | undefined,
-  pod: PodInfo,
+  pod: ResolvedPod,
   container: ContainerInfo,
 ): boolean {
   if (!held) return false;
-  const request = requestOf(view, withoutSum(pod), container, held.kind);
+  const request = requestOf(withoutSum(pod), container, held.kind);
   // What the scheduler chose for a pod does not grow with one of its containers.
   if (request.kind === 'exclusive') return request.count === known.entitled || held.scope === 'pod';
   return request.kind === 'conflict' || request.doubt !== undefined;
 }
 
-function assignmentOf({ model }: Draft, { uid }: PodInfo, { name }: Container): Assignment | undefined {
-  return model.assignments.get(keyOf({ podUid: uid, containerName: name }));
-}
-
 /** The sum that the pod announced at its start may be older than the container's new numbers. */
-function withoutSum({ podResources: _older, ...pod }: PodInfo): PodInfo {
+function withoutSum({ podResources: _older, ...pod }: ResolvedPod): ResolvedPod {
   return pod;
 }

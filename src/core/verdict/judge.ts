@@ -1,11 +1,10 @@
 import { CpuSet } from '../cpuset';
 import { DEFAULT_PERIOD_US } from '../inference';
 import { keyOf, type Assignment } from '../model/assignment';
-import type { Container, CpuPromise, PromisedQuota } from '../model/container';
+import { hasCgroup, type Container, type CpuPromise, type PromisedQuota } from '../model/container';
 import { cpusOf, isAssigned, KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import { optionNames, type Settings } from '../model/settings';
-import { hasCgroup } from '../plan/plan-moves';
 import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
 import type { Observation, Quota, Seen, UnreadQuota } from './observation';
 import { describeQuota, isLimit, wasLifted } from './throttling';

@@ -1,7 +1,6 @@
 import { keyOf, type Assignment } from '../model/assignment';
-import { samePromise, type Container } from '../model/container';
+import { hasCgroup, samePromise, type Container } from '../model/container';
 import type { NodeView } from '../model/node-model';
-import { hasCgroup } from '../plan/plan-moves';
 import { judge, type Verdict } from './judge';
 import type { Observation, Quota } from './observation';
 

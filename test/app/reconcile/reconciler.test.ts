@@ -8,9 +8,8 @@ import { Transactor } from '../../../src/app/transaction/transactor';
 import { VerdictStore } from '../../../src/app/status/verdict-store';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { MAX_REPAIRS } from '../../../src/core/verdict/repair-backoff';
-import type { RuntimeListing } from '../../../src/core/transition';
+import { planChanges, type RuntimeListing } from '../../../src/core/transition';
 import type { Cgroups } from '../../../src/host';
-import { planMoves } from '../../../src/core/plan/plan-moves';
 import { ShownModel } from '../../../src/app/status/show-status';
 import { NodeDriver, podOf, resourcesOf, without } from '../../core/transition/node-driver';
 import { specOf } from '../../support/spec-of';
@@ -553,7 +552,7 @@ describe('who was moved is read back', () => {
     stage.transactor.change((draft) => {
       const topology = without(stage.node.model.topology, '7');
       draft.put({ kind: 'set-topology', topology });
-      return planMoves(draft);
+      return planChanges(draft);
     });
   }
   const verdict = () => {
@@ -598,7 +597,7 @@ describe('who was moved is read back', () => {
     stage.refusing = true;
     stage.transactor.change((draft) => {
       draft.put({ kind: 'set-topology', topology: without(stage.node.model.topology, '7') });
-      return planMoves(draft);
+      return planChanges(draft);
     });
     expect(verdict()).toBe('pending: promised 0-6 since it was last read: not carried out yet');
     stage.reconciler.readBack(['q/s#1']);

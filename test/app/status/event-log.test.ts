@@ -4,14 +4,14 @@ import { pino } from 'pino';
 import { toNews } from '../../../src/app/apiserver/to-pod-event';
 import { logEvents } from '../../../src/app/status/event-log';
 import { Transactor } from '../../../src/app/transaction/transactor';
-import { takeKnown } from '../../../src/core/model/known-before';
+import { takeKnown } from '../../../src/core/transition/inventory';
 import { POLICY_NAMES } from '../../../src/core/model/policies';
-import type { NodeEvent } from '../../../src/core/model/pod-event';
-import { planMoves } from '../../../src/core/plan/plan-moves';
+import type { NodeEvent } from '../../../src/core/model/events';
 import type { Observation } from '../../../src/core/verdict/observation';
 import { decideRepair } from '../../../src/core/verdict/repair-backoff';
 import {
   compareListing,
+  planChanges,
   reconcile,
   type DomainEvent,
   type Draft,
@@ -166,7 +166,7 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
       const before = takeKnown(node.model);
       node.change((draft: Draft) => {
         compareListing(draft, { pods: [], containers: [] }, before, new Set(['q/a#1']));
-        return planMoves(draft);
+        return planChanges(draft);
       });
     },
   },
@@ -204,7 +204,7 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
             left: cpus(left),
             returned: cpus(returned),
           });
-          return planMoves(draft);
+          return planChanges(draft);
         });
     },
   },

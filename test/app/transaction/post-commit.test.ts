@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { PostCommit } from '../../../src/app/transaction/post-commit';
 import { DaemonEvents } from '../../../src/app/transaction/daemon-events';
 import type { Transaction } from '../../../src/app/transaction/transaction';
-import type { NodeEvent } from '../../../src/core/model/pod-event';
+import type { NodeEvent } from '../../../src/core/model/events';
 import { silentFaults } from '../../support/faults';
 import { podOf } from '../../core/transition/node-driver';
 

@@ -3,11 +3,9 @@ import { Transactor } from '../../../src/app/transaction/transactor';
 import type { MoveFailure } from '../../../src/app/transaction/carry-out';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { Container } from '../../../src/core/model/container';
-import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../../src/core/model/events';
+import type { ContainerInfo, NodeEvent, RuntimeAnswer, RuntimeEvent } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
-import { planMoves } from '../../../src/core/plan/plan-moves';
-import type { NodeEvent } from '../../../src/core/model/pod-event';
-import { reconcile, type DomainEvent, type Draft } from '../../../src/core/transition';
+import { planChanges, reconcile, type DomainEvent, type Draft } from '../../../src/core/transition';
 import { toNews } from '../../../src/app/apiserver/to-pod-event';
 import { createRandom, type Random } from '../../support/random';
 import { specOf } from '../../support/spec-of';
@@ -533,7 +531,7 @@ describe('moves that fail', () => {
     stage.failMove = () => undefined;
     stage.transactor.change((draft) => {
       draft.put({ kind: 'set-topology', topology: EIGHT_CPUS });
-      return planMoves(draft);
+      return planChanges(draft);
     });
     expect(stage.kernel.get('q/s')).toBe('0,2-4,6-7');
   });

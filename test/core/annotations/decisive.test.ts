@@ -9,7 +9,7 @@ import {
   digestAnnotations,
   type Annotations,
 } from '../../../src/core/annotations';
-import { runtimeUidOf } from '../../../src/core/model/find-spec';
+import { runtimeUidOf } from '../../../src/core/model/pod-spec';
 import { POLICY_NAMES } from '../../../src/core/model/policies';
 
 const RESULT = 'topology.crane.io/topology-result';

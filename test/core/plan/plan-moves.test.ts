@@ -1,5 +1,5 @@
-import { planMoves, promiseOf } from '../../../src/core/plan/plan-moves';
-import { Draft } from '../../../src/core/transition';
+import { promiseOf } from '../../../src/core/plan/promise';
+import { Draft, planChanges } from '../../../src/core/transition';
 import { machineOf, NodeDriver, without } from '../transition/node-driver';
 
 describe('order', () => {
@@ -88,5 +88,5 @@ test('planning twice plans nothing more', () => {
   const node = new NodeDriver().run('make q/s 0; make p/a 2');
   const draft = new Draft(node.model, '');
   draft.put({ kind: 'set-topology', topology: node.model.topology });
-  expect(planMoves(draft)).toEqual([]);
+  expect(planChanges(draft)).toEqual([]);
 });

@@ -1,7 +1,6 @@
-import type { ContainerInfo, PodInfo } from '../../../src/core/model/events';
+import type { ContainerInfo, NodeEvent, PodInfo } from '../../../src/core/model/events';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { NodeModel } from '../../../src/core/model/node-model';
-import type { NodeEvent } from '../../../src/core/model/pod-event';
 import { buildTopology, type Topology } from '../../../src/core/topology';
 import { Draft, handle, servePending } from '../../../src/core/transition';
 import { mostDecisions } from '../../../src/core/transition/draft';

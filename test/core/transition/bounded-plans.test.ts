@@ -1,5 +1,5 @@
+import type { NodeEvent } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
-import type { NodeEvent } from '../../../src/core/model/pod-event';
 import { buildTopology } from '../../../src/core/topology';
 import { Draft, handle } from '../../../src/core/transition';
 import { leastCpuMsOf } from '../../support/cpu-time';

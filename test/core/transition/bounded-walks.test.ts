@@ -1,13 +1,11 @@
 import { CpuSet } from '../../../src/core/cpuset';
 import type { Assignment, AssignmentKey } from '../../../src/core/model/assignment';
-import { takeKnown } from '../../../src/core/model/known-before';
 import type { Container, Pod } from '../../../src/core/model/container';
-import type { ContainerInfo, PodInfo } from '../../../src/core/model/events';
+import type { ContainerInfo, NodeEvent, PodInfo } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
-import type { NodeEvent } from '../../../src/core/model/pod-event';
-import { planMoves } from '../../../src/core/plan/plan-moves';
 import { buildTopology } from '../../../src/core/topology';
-import { compareListing, Draft, handle, type LiveCpusets } from '../../../src/core/transition';
+import { compareListing, Draft, handle, type LiveCpusets, planChanges } from '../../../src/core/transition';
+import { takeKnown } from '../../../src/core/transition/inventory';
 import { leastCpuMsOf } from '../../support/cpu-time';
 import { specOf } from '../../support/spec-of';
 import { podOf, resourcesOf, settingsWith, type Rules } from './node-driver';
@@ -148,7 +146,7 @@ const list = (node: CountedNode, { pods, containers }: Pick<Crowd, 'pods' | 'con
   };
   node.change((draft) => {
     compareListing(draft, listing, takeKnown(node.model));
-    planMoves(draft);
+    planChanges(draft);
   });
 };
 

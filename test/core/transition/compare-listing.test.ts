@@ -1,5 +1,4 @@
-import { planMoves } from '../../../src/core/plan/plan-moves';
-import { compareListing, type KnownBefore, type RuntimeListing } from '../../../src/core/transition';
+import { compareListing, type KnownBefore, planChanges, type RuntimeListing } from '../../../src/core/transition';
 import { NodeDriver } from './node-driver';
 
 /** `p p:stopped p/a#1 p/b#1:exited`, with sandboxes by pod or as `p@sandbox`. */
@@ -40,7 +39,7 @@ function compare(
   let unknown: readonly string[] = [];
   node.change((draft) => {
     unknown = compareListing(draft, listingOf(listing), before, overdue);
-    return planMoves(draft);
+    return planChanges(draft);
   });
   return unknown;
 }

@@ -1,7 +1,6 @@
 import { decisiveAnnotations, DecisiveAnnotations, type Annotations } from '../../../src/core/annotations';
-import type { ContainerInfo, PodInfo } from '../../../src/core/model/events';
+import type { ContainerInfo, NodeEvent, PodInfo } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
-import type { NodeEvent } from '../../../src/core/model/pod-event';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
 import type { PolicyName } from '../../../src/core/model/policies';
 import { Draft, handle } from '../../../src/core/transition';

@@ -1,7 +1,6 @@
-import { takeKnown } from '../../../src/core/model/known-before';
-import { planMoves } from '../../../src/core/plan/plan-moves';
-import { compareListing } from '../../../src/core/transition';
+import { compareListing, planChanges } from '../../../src/core/transition';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
+import { takeKnown } from '../../../src/core/transition/inventory';
 import { specOf } from '../../support/spec-of';
 import { NodeDriver } from './node-driver';
 
@@ -17,7 +16,7 @@ function nodeWith(...specs: readonly PodSpec[]): NodeDriver {
 function list(node: NodeDriver, pods: readonly { sandboxId: string; uid: string; ready: boolean }[]): void {
   node.change((draft) => {
     compareListing(draft, { pods, containers: [] }, takeKnown(node.model));
-    return planMoves(draft);
+    return planChanges(draft);
   });
 }
 

@@ -1,9 +1,8 @@
-import { takeKnown } from '../../../src/core/model/known-before';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policies';
-import { planMoves } from '../../../src/core/plan/plan-moves';
 import { buildTopology } from '../../../src/core/topology';
-import { compareListing } from '../../../src/core/transition';
+import { compareListing, planChanges } from '../../../src/core/transition';
+import { takeKnown } from '../../../src/core/transition/inventory';
 import { specOf } from '../../support/spec-of';
 import { NodeDriver, type Rules } from './node-driver';
 
@@ -99,7 +98,7 @@ function compareWith(node: Node, pods: string): void {
       },
       takeKnown(node.model),
     );
-    return planMoves(draft);
+    return planChanges(draft);
   });
 }
 

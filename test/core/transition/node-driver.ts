@@ -5,15 +5,15 @@ import type {
   ContainerPhase,
   CpuResources,
   FoundPause,
+  NodeEvent,
   PodInfo,
   RuntimeAnswer,
 } from '../../../src/core/model/events';
-import type { NodeEvent } from '../../../src/core/model/pod-event';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { NO_OPTIONS, type Settings, type StaticPolicyOptions } from '../../../src/core/model/settings';
-import { planMoves, type Move } from '../../../src/core/plan/plan-moves';
+import type { Move } from '../../../src/core/plan/plan-moves';
 import { buildTopology, type Topology } from '../../../src/core/topology';
-import { Draft, handle, type LiveCpusets, type DomainEvent } from '../../../src/core/transition';
+import { Draft, handle, planChanges, type LiveCpusets, type DomainEvent } from '../../../src/core/transition';
 
 /** `cores` cores in one socket; siblings are c, c + cores, and so on, as on bare metal. */
 export function machineOf(cores: number, threads: number): Topology {
@@ -106,7 +106,7 @@ export class NodeDriver {
   setTopology(topology: Topology): void {
     this.change((draft) => {
       draft.put({ kind: 'set-topology', topology });
-      return planMoves(draft);
+      return planChanges(draft);
     });
   }
 

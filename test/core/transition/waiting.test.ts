@@ -1,5 +1,4 @@
-import { servePending } from '../../../src/core/transition';
-import { planMoves } from '../../../src/core/plan/plan-moves';
+import { planChanges, servePending } from '../../../src/core/transition';
 import { judge } from '../../../src/core/verdict/judge';
 import { NodeDriver, podOf, resourcesOf, without, EIGHT_CPUS, type Rules } from './node-driver';
 
@@ -116,7 +115,7 @@ test('CPUs that come back online are given to whoever waits, and a round alone f
   waiting.change((draft) => {
     draft.put({ kind: 'set-topology', topology: EIGHT_CPUS });
     servePending(draft);
-    return planMoves(draft);
+    return planChanges(draft);
   });
   expect(waiting.state).toBe('a/x 1-2,5-6; p/a 3,7; pool 0,4');
 });
@@ -125,7 +124,7 @@ test('an attempt in vain changes nothing and says nothing', () => {
   const node = meet({ before: 'make a/x 6', late: 'p/a 4' });
   node.change((draft) => {
     servePending(draft);
-    return planMoves(draft);
+    return planChanges(draft);
   });
   expect({ durable: node.isDurable, moves: node.moves, reported: node.reported }).toEqual({
     durable: false,

@@ -1,8 +1,8 @@
 import { ContainerState, ListContainersRequest, ListContainersResponse } from '../../../gen/cri/v1/cri';
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { ContainerInfo } from '../../../src/core/model/events';
-import { takeKnown } from '../../../src/core/model/known-before';
 import { Draft, handle } from '../../../src/core/transition';
+import { takeKnown } from '../../../src/core/transition/inventory';
 import { mergeInventory } from '../../../src/cri/interceptors';
 import { readCreateContainer, readUpdateContainer } from '../../../src/cri/messages/read-request';
 import { createRequest, resourcesOf, updateRequest } from './messages';

@@ -1,8 +1,7 @@
-import type { ContainerInfo, PodInfo } from '../../../src/core/model/events';
+import type { ContainerInfo, NodeEvent, PodInfo } from '../../../src/core/model/events';
 import type { NodeModel } from '../../../src/core/model/node-model';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { handle, Draft } from '../../../src/core/transition';
-import type { NodeEvent } from '../../../src/core/model/pod-event';
 import { qosOf, type ContainerModel, type PodModel } from './scheduler-model';
 
 const MIB = 2 ** 20;

@@ -1,6 +1,18 @@
 import type { ContainerInfo, KnownBefore, NodeInventory, RuntimeEvent } from '../model/events';
 import type { NodeView } from '../model/node-model';
 
+/** What the model knows now. Take it before the runtime is asked for lists. */
+export function takeKnown(view: NodeView): KnownBefore {
+  return {
+    sandboxIds: new Set(view.pods.keys()),
+    // One that is being made may not be in the lists yet: they say nothing of it.
+    containerIds: new Set(
+      [...view.containers.values()].filter(({ phase }) => phase !== 'creating').map(({ id }) => id),
+    ),
+    podUids: new Set([...view.assignments.values()].map(({ podUid }) => podUid)),
+  };
+}
+
 /**
  * Makes one event of lists that were taken while calls went on: what the model has learnt since then is newer than they
  * are. Who ended meanwhile does not come back, who came meanwhile is not described anew, who was started is not unmade.

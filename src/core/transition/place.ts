@@ -1,19 +1,23 @@
 import { excludesReserved, digestAnnotations } from '../annotations';
+import { CpuSet } from '../cpuset';
 import type { CpuRequest } from '../inference';
-import { keyOf } from '../model/assignment';
-import type { Container, CpuPromise, Placement } from '../model/container';
-import type { ContainerInfo, CpuAdjustment, PodInfo, RuntimeAnswer } from '../model/events';
-import { asSpecSays } from '../model/find-spec';
-import { KINDS } from '../model/pool-view';
+import { cutText, keyOf, type Assignment } from '../model/assignment';
+import type { Container, Placement } from '../model/container';
+import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../model/events';
+import { KINDS, mayOverlap } from '../model/pool-view';
 import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
-import { promiseOf } from '../plan/plan-moves';
+import type { ChosenPolicy } from '../model/policies';
+import { rulesOf } from '../model/settings';
+import type { ResolvedPod } from '../model/spec-book';
+import { withPromise } from '../plan/promise';
+import type { Decision } from '../policy';
+import { decideFromPod, decidePlacement, type PlacementDecision } from './decide';
 import type { Draft } from './draft';
-import { assign, decideFromPod, decidePlacement, unassign, type PlacementDecision } from './placement';
 
 export type Placed = { readonly kind: 'placed'; readonly container: Container; readonly liftQuota: boolean } | Refused;
 
-type Refused = Extract<RuntimeAnswer, { kind: 'refuse' }>;
+export type Refused = Extract<RuntimeAnswer, { kind: 'refuse' }>;
 
 /**
  * Decides and writes assignment and events into the draft; the container itself is the caller's to put.
@@ -24,7 +28,7 @@ type Refused = Extract<RuntimeAnswer, { kind: 'refuse' }>;
  */
 export function placeContainer(
   draft: Draft,
-  told: PodInfo,
+  pod: ResolvedPod,
   container: ContainerInfo,
   {
     waitedSince,
@@ -37,7 +41,6 @@ export function placeContainer(
   } = {},
 ): Placed {
   const { model } = draft;
-  const pod = asSpecSays(model, told);
   const live = switchedBecause !== undefined;
   const why = switchedBecause ?? (waitedSince === undefined ? undefined : `it had waited since ${waitedSince}`);
   const reasonFor = (because: string): string => (why === undefined ? because : `${because}; ${why}`);
@@ -56,15 +59,9 @@ export function placeContainer(
       const fresh = !model.assignments.has(key) && !model.holdingsOf(pod.uid).cpus.overlaps(decision.cpus);
       const pin = { requested: entitled, chosen, decision: { ...decision, because: reasonFor(decision.because) } };
       const assignment = assign(draft, pod, container, pin);
-      const placed = withPromise(
-        model,
-        describe(pod, container, {
-          placement: KINDS[assignment.kind].placement,
-          entitled,
-          because: assignment.because,
-          freshAssignment: fresh,
-        }),
-      );
+      const { placement } = KINDS[assignment.kind];
+      const outcome = { placement, entitled, because: assignment.because, freshAssignment: fresh };
+      const placed = toContainer(model, pod, container, outcome);
       draft.report({
         kind: live ? 'switched' : 'pinned',
         who,
@@ -83,15 +80,8 @@ export function placeContainer(
         model.settings.cpuManagerPolicy === 'none' &&
         model.exclusive.isEmpty &&
         !excludesReserved(pod.annotations);
-      const placed = withPromise(
-        model,
-        describe(pod, container, {
-          placement: leftAlone ? 'left-alone' : 'shared',
-          entitled,
-          because,
-          freshAssignment: false,
-        }),
-      );
+      const placement = leftAlone ? 'left-alone' : 'shared';
+      const placed = toContainer(model, pod, container, { placement, entitled, because, freshAssignment: false });
       const cpus = placed.promise?.cpus;
       if (live) draft.report({ kind: 'switched', who, cpus, because });
       else {
@@ -103,24 +93,22 @@ export function placeContainer(
   }
 }
 
-/** A container that has just been described, with what the model promises it. */
-export function withPromise(view: NodeView, container: Container): Container {
-  const promise = promiseOf(view, container);
-  return promise ? { promise, ...container } : container;
-}
-
-interface Standing {
+interface PlacementOutcome {
   readonly placement: Placement;
   readonly entitled: number;
   readonly because: string;
-  readonly promise?: CpuPromise;
   readonly freshAssignment: boolean;
 }
 
-/** The container as it is decided, ready to be put into the model. */
-export function describe(pod: PodInfo, container: ContainerInfo, standing: Standing): Container {
+/** The container as it was decided, with the promise that follows from that, ready to be put into the model. */
+export function toContainer(
+  view: NodeView,
+  pod: PodInfo,
+  container: ContainerInfo,
+  outcome: PlacementOutcome,
+): Container {
   const saying = digestAnnotations(pod.annotations, container.name);
-  return {
+  return withPromise(view, {
     id: container.id,
     sandboxId: pod.sandboxId,
     podUid: pod.uid,
@@ -131,16 +119,72 @@ export function describe(pod: PodInfo, container: ContainerInfo, standing: Stand
     ...(container.oomScoreAdj !== undefined && { oomScoreAdj: container.oomScoreAdj }),
     ...(excludesReserved(pod.annotations) && { avoidsReserved: true as const }),
     ...(saying !== '' && { saying }),
-    ...standing,
-  };
-}
-
-/** The promise in the form of an answer. Never an empty list: there it would mean "no change". */
-export function adjustmentOf({ cpus, mems }: CpuPromise, liftQuota: boolean): CpuAdjustment {
-  return { cpus, ...(!mems.isEmpty && { mems }), ...(liftQuota && { quotaUs: -1 }) };
+    ...outcome,
+  });
 }
 
 /** A container that shares although it, or its numbers, asked for something else: worth a look. */
 function isSurprising(request: CpuRequest): boolean {
   return request.kind === 'exclusive' || (request.kind === 'shared' && request.doubt !== undefined);
+}
+
+export interface Assigned {
+  /** Whole CPUs that the container asked for. */
+  readonly requested: number;
+  readonly chosen: ChosenPolicy;
+  readonly decision: Extract<Decision, { kind: 'pin' }>;
+}
+
+/** Writes a pin into the draft: the assignment, and the loss of those in the pod whose idle CPUs it took over. */
+export function assign(
+  draft: Draft,
+  pod: PodInfo,
+  container: ContainerInfo,
+  { requested, chosen, decision }: Assigned,
+): Assignment {
+  const { model } = draft;
+  const { assignmentKind: kind, nodes, scope } = decision;
+  const key = keyOf({ podUid: pod.uid, containerName: container.name });
+  const before = model.assignments.get(key);
+  const assignment: Assignment = {
+    podUid: pod.uid,
+    podNamespace: cutText(pod.namespace),
+    podName: cutText(pod.name),
+    containerName: container.name,
+    kind,
+    cpus: decision.cpus,
+    ...(nodes && { nodes }),
+    ...(scope && { scope }),
+    mems: decision.mems,
+    requested,
+    containerId: container.id,
+    quotaLifted:
+      KINDS[kind].claim === 'exclusive' && model.settings.liftCpuQuota && (container.resources.quotaUs ?? 0) > 0,
+    rules: rulesOf(model.settings, chosen),
+    because: cutText(decision.because),
+    since: before && sameSet(before, decision) ? before.since : draft.now,
+  };
+  const { busy, idle } = model.holdingsOf(pod.uid).without(before);
+  const overlaps = [busy, idle.exclusive, idle['non-exclusive']].some((cpus) => cpus.overlaps(decision.cpus));
+  for (const other of overlaps ? model.assignmentsOf(pod.uid) : []) {
+    if (keyOf(other) === key || !other.cpus.overlaps(decision.cpus) || mayOverlap(other, assignment)) continue;
+    const rest = other.cpus.minus(decision.cpus);
+    draft.put(
+      rest.isEmpty
+        ? { kind: 'drop-assignment', key: keyOf(other) }
+        : { kind: 'put-assignment', assignment: { ...other, cpus: rest } },
+    );
+  }
+  draft.put({ kind: 'put-assignment', assignment });
+  return assignment;
+}
+
+function sameSet(before: Assignment, { cpus, nodes = CpuSet.empty }: Assigned['decision']): boolean {
+  return before.cpus.equals(cpus) && (before.nodes ?? CpuSet.empty).equals(nodes);
+}
+
+/** Takes a container's assignment away, if it has one: it is no longer entitled to CPUs of its own. */
+export function unassign(draft: Draft, pod: PodInfo, containerName: string): void {
+  const key = keyOf({ podUid: pod.uid, containerName });
+  if (draft.model.assignments.has(key)) draft.put({ kind: 'drop-assignment', key });
 }

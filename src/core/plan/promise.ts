@@ -1,0 +1,65 @@
+import { CpuSet } from '../cpuset';
+import { assignmentOf } from '../model/assignment';
+import type { Container, CpuPromise, PauseRules, PromisedQuota } from '../model/container';
+import { samePromise } from '../model/container';
+import { cpusOf, isAssigned, sharedPoolFor } from '../model/pool-view';
+import type { NodeView } from '../model/node-model';
+
+/** The container with the promise that follows from the model as it is; the same object when the promise has not changed. */
+export function withPromise(view: NodeView, container: Container): Container {
+  const promise = promiseOf(view, container);
+  if (!promise || samePromise(promise, container.promise)) return container;
+  const placed = placementOf(view, container);
+  // A new key comes first: V8 adds one to a copy slowly.
+  return container.promise ? { ...container, promise, ...placed } : { promise, ...container, ...placed };
+}
+
+/** The CPUs, memory nodes and quota that the model gives a container; undefined when it is left alone. */
+export function promiseOf(view: NodeView, container: Container): CpuPromise | undefined {
+  if (container.pause) return promiseOfPause(view, container, container.pause);
+  const assignment = isAssigned(container) ? assignmentOf(view, container) : undefined;
+  const quota = quotaOf(container);
+  if (assignment) {
+    const cpus = cpusOf(view, assignment);
+    // All its CPUs are offline: it has to run somewhere. The verdict says so.
+    return { cpus: cpus.isEmpty ? view.sharedPool : cpus, mems: assignment.mems, ...(quota && { quota }) };
+  }
+  if (container.placement === 'left-alone' && view.exclusive.isEmpty) return undefined;
+  // cpuset.mems cannot be cleared, so a container that loses its memory nodes gets all of them.
+  const isConfined = container.told !== undefined && !container.told.mems.isEmpty;
+  const mems = isConfined ? memoryNodesOf(view) : CpuSet.empty;
+  return { cpus: sharedPoolFor(view, container), mems, ...(quota && { quota }) };
+}
+
+/**
+ * A pause container gets the CPUs that the operator configured, less the exclusive ones. Without such it gets the reserved CPUs of
+ * the shared pool: no container is ever given those, so no change of the pool moves it.
+ */
+function promiseOfPause(
+  view: NodeView,
+  { placement }: Container,
+  { stays, configured }: PauseRules,
+): CpuPromise | undefined {
+  if (stays || (placement === 'left-alone' && view.exclusive.isEmpty)) return undefined;
+  const own = configured?.intersect(view.topology.online).minus(view.exclusive) ?? CpuSet.empty;
+  const reserved = view.sharedPool.intersect(view.settings.reserved);
+  return { cpus: [own, reserved].find((cpus) => !cpus.isEmpty) ?? view.sharedPool, mems: CpuSet.empty };
+}
+
+/** The quota that has to be written, where it was switched while the container ran. */
+function quotaOf({ quota, resources: { quotaUs = -1, periodUs } }: Container): PromisedQuota | undefined {
+  if (quota === undefined) return undefined;
+  return quota === 'lifted' ? { quotaUs: -1 } : { quotaUs, ...(periodUs !== undefined && { periodUs }) };
+}
+
+function memoryNodesOf({ topology }: NodeView): CpuSet {
+  return CpuSet.of(topology.memoryNodes.filter(({ memoryBytes }) => memoryBytes > 0).map(({ id }) => id));
+}
+
+/** The placement that goes with a new promise: a container may have lost its own CPUs. */
+function placementOf(view: NodeView, container: Container): Pick<Container, 'placement' | 'because'> {
+  const { placement, because } = container;
+  if (isAssigned(container) && !assignmentOf(view, container))
+    return { placement: 'shared', because: 'its CPUs went with its name to a newer container' };
+  return { placement: placement === 'left-alone' ? 'shared' : placement, because };
+}
