@@ -10,13 +10,8 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { Aftermath } from '../src/app/transaction/post-commit';
-import { DaemonEvents } from '../src/app/transaction/daemon-events';
-import { Alarms } from '../src/app/alarms/alarms';
 import { createCgroupMover } from '../src/app/cgroups/container-cgroups';
-import { DriftClues } from '../src/app/reconcile/drift-diagnosis';
 import { DriftWatch } from '../src/app/reconcile/drift-watch';
-import { Faults } from '../src/app/alarms/faults';
-import { Reconciler } from '../src/app/reconcile/reconciler';
 import { ShownModel } from '../src/app/status/show-status';
 import { Transactor } from '../src/app/transaction/transactor';
 import { VerdictBook } from '../src/app/status/verdict-store';
@@ -26,6 +21,7 @@ import { NO_OPTIONS } from '../src/core/model/settings';
 import { planMoves } from '../src/core/plan/plan-moves';
 import { buildTopology } from '../src/core/topology';
 import { openCgroups } from '../src/host';
+import { contextOf, reconcilerOf } from '../test/support/daemon-context';
 
 const sizes = process.argv
   .slice(2)
@@ -122,8 +118,8 @@ function createNode(dirs: readonly string[]) {
     model.apply({ kind: 'put-container', container });
   });
   const verdicts = new VerdictBook();
-  const alarms = new Alarms({ log, now, onChange: () => undefined });
-  const faults = new Faults({ log, alarms });
+  const context = contextOf({ model, cgroups, log, now, signal });
+  const { events, faults } = context;
   const mover = createCgroupMover(cgroups, { writes: true });
   const transactor = new Transactor({
     model,
@@ -133,7 +129,6 @@ function createNode(dirs: readonly string[]) {
     log,
     observer: { onTransaction: (done) => aftermath.begin(done) },
   });
-  const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => false });
   let isDone = false;
   let endedAtMs = 0;
   let cpuMs = 0;
@@ -148,18 +143,10 @@ function createNode(dirs: readonly string[]) {
     }
     isDone = true;
   };
-  const observer = { onDrift: () => undefined, onRepair: () => undefined, onSwept };
-  const reconciler = new Reconciler({ model, transactor, cgroups, writes: true, verdicts, clues, alarms, faults, resynchronize: () => undefined, now, log, signal, observer }); // prettier-ignore
-  const watch = new DriftWatch({
-    model,
-    cgroups,
-    faults,
-    alarms,
-    onDrift: (ids) => reconciler.check(ids),
-    willReadBack: (id) => reconciler.willReadBack(id),
-    onAsPromised: (ids) => reconciler.noteWritten(ids),
-  });
-  const aftermath = new Aftermath({ events: new DaemonEvents(faults), makeRoom: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, urgency) => reconciler.readBack(ids, urgency), faults, signal }); // prettier-ignore
+  events.on('changed', 'measuring', onSwept);
+  const reconciler = reconcilerOf(context, { transactor, verdicts });
+  const watch = new DriftWatch({ context, reconciler });
+  const aftermath = new Aftermath({ events, makeRoom: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, urgency) => reconciler.readBack(ids, urgency), faults, signal }); // prettier-ignore
   const shown = new ShownModel({ model, verdicts, now });
   reconciler.readBack();
   return {

@@ -1,14 +1,12 @@
 import { pino } from 'pino';
-import { Alarms } from '../../src/app/alarms/alarms';
 import { createCgroupMover } from '../../src/app/cgroups/container-cgroups';
-import { DriftClues } from '../../src/app/reconcile/drift-diagnosis';
-import { Faults } from '../../src/app/alarms/faults';
-import { Reconciler } from '../../src/app/reconcile/reconciler';
+import type { Reconciler } from '../../src/app/reconcile/reconciler';
 import { Transactor } from '../../src/app/transaction/transactor';
 import { VerdictBook } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
 import type { Cgroups } from '../../src/host';
 import { NodeDriver } from '../core/transition/node-driver';
+import { contextOf, reconcilerOf } from '../support/daemon-context';
 import { specOf } from '../support/spec-of';
 
 const POD = '/kubepods/podp';
@@ -40,23 +38,12 @@ class Stage {
       { write: (line) => this.logged.push((JSON.parse(line) as { msg: string }).msg) },
     );
     const now = () => '2026-01-01T00:00:00Z';
-    const alarms = new Alarms({ log, now, onChange: () => undefined });
     const mover = createCgroupMover(cgroups, { writes: true });
     this.transactor = new Transactor({ model, log, now, save: () => undefined, mover });
     this.cpusets.set(OWN, model.containers.get('p/a#1')!.promise!.cpus);
-    this.reconciler = new Reconciler({
-      model,
+    this.reconciler = reconcilerOf(contextOf({ model, cgroups, log, now }), {
       transactor: this.transactor,
-      cgroups,
-      writes: true,
       verdicts: this.verdicts,
-      clues: new DriftClues({ model, cgroups, hasStaticKubelet: () => false }),
-      alarms,
-      faults: new Faults({ log, alarms }),
-      resynchronize: () => undefined,
-      now,
-      log,
-      signal: new AbortController().signal,
     });
   }
 

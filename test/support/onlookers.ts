@@ -1,10 +1,6 @@
 import type { Logger } from 'pino';
 import { Aftermath } from '../../src/app/transaction/post-commit';
-import { DaemonEvents } from '../../src/app/transaction/daemon-events';
-import { Alarms } from '../../src/app/alarms/alarms';
-import { DriftClues } from '../../src/app/reconcile/drift-diagnosis';
-import { Faults } from '../../src/app/alarms/faults';
-import { Reconciler } from '../../src/app/reconcile/reconciler';
+import type { Reconciler } from '../../src/app/reconcile/reconciler';
 import { ShownModel } from '../../src/app/status/show-status';
 import type { Transaction, Transactor } from '../../src/app/transaction/transactor';
 import { VerdictBook } from '../../src/app/status/verdict-store';
@@ -13,6 +9,7 @@ import type { NodeModel } from '../../src/core/model/node-model';
 import { isOutdated } from '../../src/core/verdict/judgement';
 import { cgroupPathOf, type Cgroups } from '../../src/host';
 import { findContradictions } from './contradictions';
+import { contextOf, reconcilerOf } from './daemon-context';
 
 /** The parts of a daemon that see and show what its transactor does, on a kernel that is a map. */
 export class Onlookers {
@@ -36,20 +33,14 @@ export class Onlookers {
     const { model, transactor, kernel, now, log } = parts;
     const { verdicts } = this;
     const { signal } = this.stop;
-    const alarms = new Alarms({ log, now, onChange: () => undefined });
-    const faults = new Faults({ log, alarms });
-    const cgroups = cgroupsOf(model, kernel);
-    const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => false, listProcessNames: () => new Set() });
-    this.reconciler = new Reconciler({
-      model, transactor, cgroups, writes: true, verdicts, clues, alarms, faults, resynchronize: () => undefined, now, log, signal,
-      observer: {
-        onDrift: () => undefined,
-        onRepair: (outcome, id) => outcome === 'ok' && this.compareRepaired(id),
-        onSwept: () => undefined,
-      },
-    }); // prettier-ignore
+    const context = contextOf({ model, cgroups: cgroupsOf(model, kernel), log, now, signal });
+    const { events, faults } = context;
+    events.on('repaired', 'comparing a repair', ({ outcome, containerId }) => {
+      if (outcome === 'ok') this.compareRepaired(containerId);
+    });
+    this.reconciler = reconcilerOf(context, { transactor, verdicts });
     this.aftermath = new Aftermath({
-      events: new DaemonEvents(faults),
+      events,
       makeRoom: () => undefined,
       watch: () => undefined,
       check: (ids) => this.reconciler.check(ids),

@@ -2,7 +2,7 @@ import type { Container, CpuPromise } from '../../core/model/container';
 import { restrain, type Quarrel, type Restraint } from '../../core/verdict/restraint';
 
 /** How the repairs of each container went, so that they never become a fight. */
-export class RepairBook {
+export class RepairHistory {
   private readonly quarrels = new Map<string, Quarrel>();
   private readonly dueAtMs = new Map<string, number>();
 

@@ -1,6 +1,6 @@
-import type { Metrics } from '../../admin/metrics/metrics';
 import type { Alarms } from '../alarms/alarms';
 import { messageOf, type Faults } from '../alarms/faults';
+import type { DaemonEvents } from '../transaction/daemon-events';
 import type { TransactorParts } from '../transaction/transactor';
 
 type Save = TransactorParts['save'];
@@ -8,16 +8,12 @@ type Save = TransactorParts['save'];
 /** The same save; how long each took is measured, and one that failed is an alarm until one succeeds. Neither changes its outcome. */
 export function watchSaves(
   save: Save,
-  {
-    metrics,
-    alarms,
-    faults,
-  }: { readonly metrics: Metrics | undefined; readonly alarms: Alarms; readonly faults: Faults },
+  { alarms, events, faults }: { readonly alarms: Alarms; readonly events: DaemonEvents; readonly faults: Faults },
 ): Save {
   return (...state) => {
     const startMs = performance.now();
     const problem = attempt(save, state);
-    faults.contain('counting a save', () => metrics?.stateWriteTook((performance.now() - startMs) / 1000));
+    events.emit('saved', { seconds: (performance.now() - startMs) / 1000 });
     faults.contain('telling of a save', () => alarms.tell('state-not-saved', '', problem?.because));
     return problem;
   };

@@ -1,6 +1,7 @@
 import { loadConfig } from '../../app/config';
 import { demand } from '../../app/demand';
-import { loadKubeletConfig, withReservation } from '../../app/node/kubelet-reservation';
+import { loadKubeletConfig } from '../../app/node/kubelet-config-cache';
+import { withReservation } from '../../app/node/kubelet-reservation';
 import { settingsOf } from '../../app/config/settings';
 import type { CpuSet } from '../../core/cpuset';
 import { readTopology } from '../../host';
