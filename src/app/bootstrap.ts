@@ -9,7 +9,7 @@ import { Faults } from './alarms/faults';
 import { createCgroupMover } from './cgroups/container-cgroups';
 import { makeRoom } from './cgroups/widen-pod';
 import type { Config, PlaceOf } from './config';
-import { settingsOf } from './config/settings';
+import { toSettings } from './config/settings';
 import type { DaemonContext } from './context';
 import { demand } from './demand';
 import type { OnClose } from './lifecycle/closers';
@@ -61,7 +61,7 @@ async function readNode({ config: given, placeOf, version, log }: BootstrapOptio
   const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given, { log, placeOf }));
   const config = withReservation(given, kubeletConfig);
   const topology = demand(() => readTopology({ sysfsRoot: config.sysfsRoot }));
-  const model = new NodeModel(topology, settingsOf(config, topology, placeOf));
+  const model = new NodeModel(topology, toSettings(config, topology, placeOf));
   const isolated = topology.isolated.minus(model.settings.reserved);
   if (!isolated.isEmpty)
     log.warn(

@@ -8,7 +8,7 @@ import { servePending } from '../../core/transition';
 import type { KubeletConfig } from '../../kube/kubelet/kubelet-config';
 import type { Alarms } from '../alarms/alarms';
 import type { Config } from '../config';
-import { settingsOf, type ConfigInForce } from '../config/settings';
+import { toSettings, type ConfigInForce } from '../config/settings';
 import type { DaemonContext } from '../context';
 import type { Transactor } from '../transaction/transactor';
 import type { KubeletCpuManagerWatch } from './kubelet-cpu-manager';
@@ -105,7 +105,7 @@ export function adoptReservation(parts: {
   if (given.kubeletConfig?.kind === 'configz') rememberKubeletConfig(given, found, log);
   if (!hasReservation(given)) {
     try {
-      const settings = settingsOf(withReservation(given, found), model.topology);
+      const settings = toSettings(withReservation(given, found), model.topology);
       if (!settings.reserved.equals(model.settings.reserved)) {
         transactor.change((draft) => {
           draft.put({ kind: 'set-settings', settings });
