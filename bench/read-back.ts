@@ -10,13 +10,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { PostCommit } from '../src/app/transaction/post-commit';
-import { DaemonEvents } from '../src/app/transaction/daemon-events';
-import { Alarms } from '../src/app/alarms/alarms';
-import { ContainerCgroups } from '../src/app/cgroups/container-cgroups';
-import { DriftClues } from '../src/app/reconcile/drift-diagnosis';
 import { DriftWatch } from '../src/app/reconcile/drift-watch';
-import { Faults } from '../src/app/alarms/faults';
-import { Reconciler } from '../src/app/reconcile/reconciler';
 import { ShownModel } from '../src/app/status/show-status';
 import { Transactor } from '../src/app/transaction/transactor';
 import { VerdictStore } from '../src/app/status/verdict-store';
@@ -26,6 +20,7 @@ import { NO_OPTIONS } from '../src/core/model/settings';
 import { buildTopology } from '../src/core/topology';
 import { openCgroups } from '../src/host';
 import { planChanges } from '../src/core/transition';
+import { contextOf, reconcilerOf } from '../test/support/daemon-context';
 
 const sizes = process.argv
   .slice(2)
@@ -122,18 +117,16 @@ function createNode(dirs: readonly string[]) {
     model.apply({ kind: 'put-container', container });
   });
   const verdicts = new VerdictStore();
-  const alarms = new Alarms({ log, now, onChange: () => undefined });
-  const faults = new Faults({ log, alarms });
-  const mover = new ContainerCgroups({ cgroups, canWrite: true, model, log });
+  const context = contextOf({ model, cgroups, log, now, signal });
+  const { events, faults } = context;
   const transactor = new Transactor({
     model,
     save: () => undefined,
-    mover,
+    mover: context.cgroups,
     now,
     log,
     observer: { onTransaction: (done) => postCommit.begin(done) },
   });
-  const clues = new DriftClues({ model, cgroups: mover, hasStaticKubelet: () => false });
   let isDone = false;
   let endedAtMs = 0;
   let cpuMs = 0;
@@ -148,18 +141,10 @@ function createNode(dirs: readonly string[]) {
     }
     isDone = true;
   };
-  const observer = { onDrift: () => undefined, onRepair: () => undefined, onSwept };
-  const reconciler = new Reconciler({ model, transactor, cgroups: mover, verdicts, clues, alarms, faults, resynchronize: () => undefined, now, log, signal, observer }); // prettier-ignore
-  const watch = new DriftWatch({
-    model,
-    cgroups,
-    faults,
-    alarms,
-    onDrift: (ids) => reconciler.check(ids),
-    willReadBack: (id) => reconciler.willReadBack(id),
-    onAsPromised: (ids) => reconciler.noteWritten(ids),
-  });
-  const postCommit = new PostCommit({ events: new DaemonEvents(faults), widenPod: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, urgency) => reconciler.readBack(ids, urgency), faults, signal }); // prettier-ignore
+  events.on('changed', 'measuring', onSwept);
+  const reconciler = reconcilerOf(context, { transactor, verdicts });
+  const watch = new DriftWatch({ context, reconciler });
+  const postCommit = new PostCommit({ events, widenPod: () => undefined, watch: (ids) => watch.follow(ids), check: (ids) => reconciler.check(ids), readBack: (ids, urgency) => reconciler.readBack(ids, urgency), faults, signal }); // prettier-ignore
   const shown = new ShownModel({ model, verdicts, now });
   reconciler.readBack();
   return {

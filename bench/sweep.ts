@@ -6,18 +6,14 @@
  */
 import { closeSync, mkdirSync, openSync, readSync, rmdirSync, writeFileSync } from 'node:fs';
 import { pino } from 'pino';
-import { Alarms } from '../src/app/alarms/alarms';
-import { ContainerCgroups } from '../src/app/cgroups/container-cgroups';
-import { Faults } from '../src/app/alarms/faults';
-import { DriftClues } from '../src/app/reconcile/drift-diagnosis';
-import { Reconciler } from '../src/app/reconcile/reconciler';
+import type { Reconciler } from '../src/app/reconcile/reconciler';
 import { Transactor } from '../src/app/transaction/transactor';
-import { VerdictStore } from '../src/app/status/verdict-store';
 import { CpuSet, parseCpuList } from '../src/core/cpuset';
 import { NodeModel } from '../src/core/model/node-model';
 import { NO_OPTIONS } from '../src/core/model/settings';
 import { buildTopology } from '../src/core/topology';
 import { openCgroups } from '../src/host';
+import { contextOf, reconcilerOf } from '../test/support/daemon-context';
 
 const CONTAINERS = 500;
 const PINNED = CONTAINERS / 10;
@@ -120,21 +116,7 @@ function createReconciler(dirs: readonly string[]): Reconciler {
   );
   const now = (): string => new Date().toISOString();
   const transactor = new Transactor({ model, save: () => undefined, mover: { move: () => undefined }, now, log });
-  const alarms = new Alarms({ log, now, onChange: () => undefined });
-  const containerCgroups = new ContainerCgroups({ cgroups, canWrite: true, model, log });
-  return new Reconciler({
-    model,
-    transactor,
-    cgroups: containerCgroups,
-    verdicts: new VerdictStore(),
-    clues: new DriftClues({ model, cgroups: containerCgroups, hasStaticKubelet: () => false }),
-    alarms,
-    faults: new Faults({ log, alarms }),
-    resynchronize: () => undefined,
-    now,
-    log,
-    signal: new AbortController().signal,
-  });
+  return reconcilerOf(contextOf({ model, cgroups, log, now }), { transactor });
 }
 
 interface Cost {

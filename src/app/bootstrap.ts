@@ -1,65 +1,69 @@
 import type { Logger } from 'pino';
-import { NodeModel } from '../core/model/node-model';
-import { openCgroups, readTopology, type Cgroups } from '../host';
+import { HealthState } from '../admin/health-state';
+import { NodeModel, type NodeView } from '../core/model/node-model';
+import { openCgroups, readTopology } from '../host';
 import type { KubeletConfig } from '../kube/kubelet/kubelet-config';
-import type { OnClose } from './lifecycle/closers';
+import { Alarms } from './alarms/alarms';
+import { Faults } from './alarms/faults';
+import { ContainerCgroups } from './cgroups/container-cgroups';
 import type { Config, PlaceOf } from './config';
+import { toSettings } from './config/settings';
+import type { DaemonContext } from './context';
 import { demand } from './demand';
-import { loadKubeletConfig, withReservation } from './node/kubelet-reservation';
-import { openAssignmentStore, type AssignmentStore } from './transaction/assignment-store';
-import { settingsOf } from './config/settings';
+import type { OnClose } from './lifecycle/closers';
 import { readSignOfLife } from './lifecycle/heartbeat';
 import { takeLocks } from './lifecycle/take-locks';
+import { loadKubeletConfig } from './node/kubelet-config-cache';
+import { withReservation } from './node/kubelet-reservation';
+import { openAssignmentStore, type AssignmentStore } from './transaction/assignment-store';
+import { DaemonEvents } from './transaction/daemon-events';
+import { Transactor } from './transaction/transactor';
 
-/** What the daemon stands on: the machine, what is remembered of it, and where it may write. */
-export interface Ground {
-  /** With the kubelet's reservation, where there is none of our own. */
-  readonly config: Config;
+/** The result of a successful start: the machine is read, the state is open, and nobody else works on this node. */
+export interface Bootstrap {
+  readonly context: DaemonContext;
+  readonly transactor: Transactor;
+  readonly store: AssignmentStore;
   readonly kubeletConfig: KubeletConfig | undefined;
-  readonly model: NodeModel;
-  readonly memory: AssignmentStore;
-  readonly cgroups: Cgroups;
-  /** Whether cgroups are written here; else the runtime is asked to. */
-  readonly writes: boolean;
-  /** Held until closed; it also carries the sign of life. */
+  /** Held until closed; its time is the sign of life. */
   readonly lockPath: string;
-  /** When a cpusetd was last alive here, if one ever was. */
+  /** Time at which a cpusetd last worked here; undefined when none ever did. */
   readonly aliveMs: number | undefined;
 }
 
-export interface GroundOptions {
+export interface BootstrapOptions {
   readonly config: Config;
-  readonly placeOf: PlaceOf | undefined;
+  readonly placeOf?: PlaceOf | undefined;
   readonly version: string;
   readonly log: Logger;
+  readonly signal: AbortSignal;
   readonly onClose: OnClose;
 }
 
-/** Takes the locks and reads everything that a start needs. Throws CpusetdError when the daemon can't start on this. */
-export async function openGround({ config: given, placeOf, version, log, onClose }: GroundOptions): Promise<Ground> {
-  const lockPath = `${given.stateDir}/lock`;
+/** Takes the locks and reads everything that a start needs. Throws CpusetdError when the daemon can't start. */
+export async function bootstrap(options: BootstrapOptions): Promise<Bootstrap> {
+  const { config, log, onClose } = options;
+  const lockPath = `${config.stateDir}/lock`;
   const aliveMs = readSignOfLife(lockPath, Date.now());
-  const alone = takeLocks({ config: given, lockPath, log, onClose });
-  const ground = readGround({ config: given, placeOf, version, log, onClose });
-  ground.catch(() => undefined); // told below
-  await alone; // first: whoever is not alone need not hear what else is wrong
-  return { ...(await ground), lockPath, aliveMs };
+  const alone = takeLocks({ config, lockPath, log, onClose });
+  const node = readNode(options);
+  node.catch(() => undefined); // thrown below
+  await alone; // first: a second cpusetd is told this and nothing else
+  return { ...createContext(await node, options), lockPath, aliveMs };
 }
 
-async function readGround(options: GroundOptions): Promise<Omit<Ground, 'lockPath' | 'aliveMs'>> {
-  const { config: given, placeOf, version, log } = options;
-
+async function readNode({ config: given, placeOf, version, log }: BootstrapOptions) {
   const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given, { log, placeOf }));
   const config = withReservation(given, kubeletConfig);
   const topology = demand(() => readTopology({ sysfsRoot: config.sysfsRoot }));
-  const model = new NodeModel(topology, settingsOf(config, topology, placeOf));
+  const model = new NodeModel(topology, toSettings(config, topology, placeOf));
   const isolated = topology.isolated.minus(model.settings.reserved);
   if (!isolated.isEmpty)
     log.warn(
       { isolated: isolated.toString() },
       'the kernel isolates CPUs that are not reserved: they are given out and shared like others, but threads stay where they start',
     );
-  const memory = openAssignmentStore({ stateDir: config.stateDir, version, model, log });
+  const store = openAssignmentStore({ stateDir: config.stateDir, version, model, log });
   if (config.kubeconfig !== undefined) {
     const awaited = new Set([...model.assignments.values()].map(({ podUid }) => podUid));
     model.apply({ kind: 'set-spec-source', source: { told: false, awaited } });
@@ -70,5 +74,47 @@ async function readGround(options: GroundOptions): Promise<Omit<Ground, 'lockPat
     : { writable: false as const, because: 'cgroup-writes is off' };
   if (!writable.writable)
     log.warn({ because: writable.because }, 'cgroups are not written directly; the runtime is asked to');
-  return { config, kubeletConfig, model, memory, cgroups, writes: writable.writable };
+  return {
+    config,
+    kubeletConfig,
+    model,
+    store,
+    cgroups: new ContainerCgroups({ cgroups, canWrite: writable.writable, model, log }),
+  };
+}
+
+function createContext(
+  { kubeletConfig, model, store, ...node }: Awaited<ReturnType<typeof readNode>>,
+  { log, signal }: BootstrapOptions,
+): Omit<Bootstrap, 'lockPath' | 'aliveMs'> {
+  const now = (): string => new Date().toISOString();
+  const alarms = new Alarms({ log, now, onChange: () => events.emit('alarmsChanged') });
+  const faults = new Faults({ log, alarms });
+  const events = new DaemonEvents(faults);
+  const context = { ...node, model, health: new HealthState(), alarms, faults, events, log, now, signal };
+  const transactor = new Transactor({
+    model,
+    save: store.save,
+    mover: context.cgroups,
+    now,
+    log,
+    observer: {
+      onSaved: (tookMs, problem) => events.emit('saved', { tookMs, problem }),
+      onTransaction: (done) => events.emit('decided', done),
+    },
+  });
+  return { context, transactor, store, kubeletConfig };
+}
+
+/** For the log. */
+export function describeNode({ topology, settings, sharedPool }: NodeView) {
+  return {
+    cpus: topology.online.toString(),
+    cores: topology.cores.length,
+    sockets: topology.sockets.length,
+    numaNodes: topology.numaNodes.length,
+    uncoreCaches: topology.uncoreCaches.length,
+    reserved: settings.reserved.toString(),
+    sharedPool: sharedPool.toString(),
+  };
 }

@@ -1,58 +1,53 @@
 import { once } from 'node:events';
-import type { HealthState } from '../admin/health-state';
-import type { Alarms } from './alarms/alarms';
-import type { DriftWatch } from './reconcile/drift-watch';
-import type { Faults } from './alarms/faults';
-import type { KubeletManager } from './node/kubelet-cpu-manager';
-import type { OnlineCpus } from './node/cpu-hotplug';
+import type { DaemonContext } from './context';
+import { giveSignOfLife } from './lifecycle/heartbeat';
 import { pause, repeat } from './lifecycle/repeat';
+import type { CpuHotplug } from './node/cpu-hotplug';
+import type { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
+import type { DriftWatch } from './reconcile/drift-watch';
 import type { Reconciler } from './reconcile/reconciler';
 import { RoundWatch } from './reconcile/round-watch';
-import { giveSignOfLife } from './lifecycle/heartbeat';
 
-export interface RoundsParts {
-  readonly onlineCpus: OnlineCpus;
-  readonly kubelet: KubeletManager;
+export interface PeriodicTasksParts {
+  readonly context: DaemonContext;
+  readonly hotplug: CpuHotplug;
+  readonly kubelet: KubeletCpuManagerWatch;
   readonly watch: DriftWatch;
   readonly reconciler: Reconciler;
-  readonly health: Pick<HealthState, 'set'>;
-  readonly alarms: Alarms;
-  readonly faults: Faults;
-  /** Carries the sign of life. */
+  /** The lock file: its time is the sign of life. */
   readonly lockPath: string;
-  /** The pause between two rounds over everything. */
-  readonly periodMs: number;
-  readonly signal: AbortSignal;
 }
 
 /** Hotplug is noticed within this time; asking costs one small file. */
 const ONLINE_PERIOD_MS = 1_000;
-/** At the end a round under way gets so long; one that is stuck keeps nothing from its end. */
+/** Maximum time for the round under way when the daemon ends: a round that is stuck delays nothing else. */
 const LAST_ROUND_MS = 5_000;
 
 /**
- * Looks after everything again and again, and at the online CPUs more often, until the signal is aborted. A part of a round
- * that throws keeps no other part from its turn, and ends no round. One that never ends is noticed.
+ * Runs a round over everything in each period, and checks the online CPUs more often, until the signal is aborted. A part of a round
+ * that throws ends neither the other parts nor the round. A round that never ends is an alarm.
  */
-export async function makeRounds(parts: RoundsParts): Promise<void> {
-  const { onlineCpus, kubelet, watch, reconciler, faults, lockPath, periodMs, signal } = parts;
-  const roundWatch = new RoundWatch(parts);
+export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortSignal): Promise<void> {
+  const { context, hotplug, kubelet, watch, reconciler, lockPath } = parts;
+  const { faults } = context;
+  const periodMs = context.config.reconcilePeriodMs;
+  const roundWatch = new RoundWatch({ ...context, periodMs, signal });
   const live = (): void => faults.contain('giving a sign of life', () => giveSignOfLife(lockPath, Date.now()));
-  const followOnlineCpus = (): Promise<void> =>
+  const followHotplug = (): Promise<void> =>
     faults.containAsync('following the online CPUs', async () => {
-      if (onlineCpus.check()) await reconciler.checkAll();
+      if (hotplug.check()) await reconciler.checkAll();
     });
-  const round = async (): Promise<void> => {
+  const tick = async (): Promise<void> => {
     live();
     faults.contain('looking at the kubelet', () => kubelet.look());
-    await followOnlineCpus();
+    await followHotplug();
     faults.contain('watching again', () => watch.tryAgain());
     await faults.containAsync('the round over all containers', () => reconciler.round());
     roundWatch.noteEnd();
   };
   const all = Promise.all([
-    repeat(round, { periodMs, signal }),
-    repeat(followOnlineCpus, { periodMs: ONLINE_PERIOD_MS, signal }),
+    repeat(tick, { periodMs, signal }),
+    repeat(followHotplug, { periodMs: ONLINE_PERIOD_MS, signal }),
   ]);
   const ended = new AbortController();
   await Promise.race([all.finally(() => ended.abort()), patience(signal, ended.signal)]);

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { logEvents } from '../../src/app/status/event-log';
-import { toNews } from '../../src/app/apiserver/to-pod-event';
+import { toPodEvent } from '../../src/app/apiserver/to-pod-event';
 import { RefusalHistory } from '../../src/app/status/refusal-history';
 import type { PodEventMessage } from '../../src/kube';
 import { createRequest, resourcesOf, updateRequest } from '../cri/interceptors/messages';
@@ -28,7 +28,7 @@ function watchRefusals(rules: Rules = {}) {
   const book = new RefusalHistory({ model: stage.model, now: () => '2026-01-01T00:00:00.000Z' });
   stage.onTransaction = (done) => {
     logEvents(log, done.reported);
-    for (const event of done.reported) events.push(...[toNews(stage.model, event) ?? []].flat());
+    for (const event of done.reported) events.push(...[toPodEvent(stage.model, event) ?? []].flat());
     book.note(done);
     metrics.count(stage.model, done, book.of(done));
   };

@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { HealthState } from '../../src/admin/health-state';
 import { Alarms } from '../../src/app/alarms/alarms';
-import { Faults } from '../../src/app/alarms/faults';
-import { makeRounds, type RoundsParts } from '../../src/app/periodic-tasks';
+import type { DaemonContext } from '../../src/app/context';
+import { runPeriodicTasks, type PeriodicTasksParts } from '../../src/app/periodic-tasks';
+import type { NodeView } from '../../src/core/model/node-model';
+import type { Cgroups } from '../../src/host';
+import { contextOf } from '../support/daemon-context';
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'rounds-'))));
@@ -16,6 +19,12 @@ afterEach(() => {
 
 const ROUNDS = 4;
 const log = pino({ level: 'silent' });
+
+const contextIn = (
+  reconcilePeriodMs: number,
+  { signal }: AbortController,
+  more: Partial<Pick<DaemonContext, 'alarms' | 'health'>> = {},
+) => contextOf({ model: {} as NodeView, cgroups: {} as Cgroups, config: { reconcilePeriodMs }, signal, ...more });
 
 /** Makes some rounds, in which each part named in `broken` throws. Returns the parts that were done, and the alarms. */
 async function roundsWith(...broken: readonly string[]) {
@@ -31,7 +40,7 @@ async function roundsWith(...broken: readonly string[]) {
     done.add(part);
   };
   const parts = {
-    onlineCpus: { check: () => (doPart('online CPUs'), false) },
+    hotplug: { check: () => (doPart('online CPUs'), false) },
     kubelet: { look: () => doPart('kubelet') },
     watch: { tryAgain: () => doPart('watches') },
     reconciler: {
@@ -42,14 +51,10 @@ async function roundsWith(...broken: readonly string[]) {
         doPart('reconciler');
       },
     },
-    health: new HealthState(),
-    alarms,
-    faults: new Faults({ log, alarms }),
+    context: contextIn(1, stop, { alarms }),
     lockPath,
-    periodMs: 1,
-    signal: stop.signal,
-  } as unknown as RoundsParts;
-  await makeRounds(parts);
+  } as unknown as PeriodicTasksParts;
+  await runPeriodicTasks(parts, stop.signal);
   if (statSync(lockPath).mtimeMs > 0) done.add('sign of life');
   return { rounds, done: [...done].sort(), alarms: alarms.list().map(({ subject }) => subject) };
 }
@@ -86,26 +91,21 @@ test('a clock that is broken ends no round either', async () => {
 test('the online CPUs are looked at every second, whatever the period of the rounds, and every container after a change', async () => {
   jest.useFakeTimers();
   writeFileSync(join(folder, 'lock'), '');
-  const silent = new Alarms({ log, now: () => '', onChange: () => undefined });
   const looks = { online: 0, rounds: 0, checked: 0 };
   let hasChanged = false;
   const stop = new AbortController();
   const parts = {
-    onlineCpus: { check: () => (looks.online++, hasChanged) },
+    hotplug: { check: () => (looks.online++, hasChanged) },
     kubelet: { look: () => undefined },
     watch: { tryAgain: () => undefined },
     reconciler: {
       round: () => (looks.rounds++, Promise.resolve()),
       checkAll: () => (looks.checked++, Promise.resolve()),
     },
-    health: new HealthState(),
-    alarms: silent,
-    faults: new Faults({ log, alarms: silent }),
+    context: contextIn(3_600_000, stop),
     lockPath: join(folder, 'lock'),
-    periodMs: 3_600_000,
-    signal: stop.signal,
-  } as unknown as RoundsParts;
-  const ended = makeRounds(parts);
+  } as unknown as PeriodicTasksParts;
+  const ended = runPeriodicTasks(parts, stop.signal);
   await jest.advanceTimersByTimeAsync(0);
   expect(looks).toEqual({ online: 2, rounds: 1, checked: 0 }); // one in the round, one beside it
   await jest.advanceTimersByTimeAsync(10_000);
@@ -129,21 +129,17 @@ describe('rounds that do not end', () => {
     let finish: () => void = () => undefined;
     let hangs = false;
     const parts = {
-      onlineCpus: { check: () => false },
+      hotplug: { check: () => false },
       kubelet: { look: () => undefined },
       watch: { tryAgain: () => undefined },
       reconciler: {
         checkAll: () => Promise.resolve(),
         round: () => (hangs ? new Promise<void>((resolve) => (finish = resolve)) : Promise.resolve()),
       },
-      health,
-      alarms,
-      faults: new Faults({ log, alarms }),
+      context: contextIn(periodMs, stop, { health, alarms }),
       lockPath: join(folder, 'lock'),
-      periodMs,
-      signal: stop.signal,
-    } as unknown as RoundsParts;
-    const ended = makeRounds(parts);
+    } as unknown as PeriodicTasksParts;
+    const ended = runPeriodicTasks(parts, stop.signal);
     return {
       stop,
       ended,

@@ -1,14 +1,11 @@
 import { pino } from 'pino';
-import { Alarms } from '../../src/app/alarms/alarms';
-import { DriftClues } from '../../src/app/reconcile/drift-diagnosis';
-import { Faults } from '../../src/app/alarms/faults';
-import { Reconciler } from '../../src/app/reconcile/reconciler';
+import type { Reconciler } from '../../src/app/reconcile/reconciler';
 import { Transactor } from '../../src/app/transaction/transactor';
 import { VerdictStore } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
 import type { Cgroups } from '../../src/host';
 import { NodeDriver } from '../core/transition/node-driver';
-import { containerCgroups } from '../support/container-cgroups';
+import { contextOf, reconcilerOf } from '../support/daemon-context';
 import { specOf } from '../support/spec-of';
 
 const POD = '/kubepods/podp';
@@ -39,22 +36,12 @@ class Stage {
       { write: (line) => this.logged.push((JSON.parse(line) as { msg: string }).msg) },
     );
     const now = () => '2026-01-01T00:00:00Z';
-    const alarms = new Alarms({ log, now, onChange: () => undefined });
-    const cgroups = containerCgroups(this.open(), model, { log });
-    this.transactor = new Transactor({ model, log, now, save: () => undefined, mover: cgroups });
+    const context = contextOf({ model, cgroups: this.open(), log, now });
+    this.transactor = new Transactor({ model, log, now, save: () => undefined, mover: context.cgroups });
     this.cpusets.set(OWN, model.containers.get('p/a#1')!.promise!.cpus);
-    this.reconciler = new Reconciler({
-      model,
+    this.reconciler = reconcilerOf(context, {
       transactor: this.transactor,
-      cgroups,
       verdicts: this.verdicts,
-      clues: new DriftClues({ model, cgroups, hasStaticKubelet: () => false }),
-      alarms,
-      faults: new Faults({ log, alarms }),
-      resynchronize: () => undefined,
-      now,
-      log,
-      signal: new AbortController().signal,
     });
   }
 

@@ -38,13 +38,14 @@ export const APP_ROOMS: Readonly<Record<string, readonly string[]>> = {
   lifecycle: ['alarms', 'config', 'demand'],
   transaction: ['alarms'],
   cgroups: ['alarms', 'transaction'],
-  status: ['alarms', 'config', 'lifecycle', 'transaction'],
-  reconcile: ['alarms', 'cgroups', 'status', 'transaction'],
-  runtime: ['alarms', 'cgroups', 'config', 'status', 'transaction'],
-  node: ['alarms', 'cgroups', 'config', 'transaction'],
-  apiserver: ['alarms', 'config', 'lifecycle', 'status', 'transaction'],
-  bootstrap: ['config', 'demand', 'lifecycle', 'node', 'transaction'],
-  'periodic-tasks': ['alarms', 'lifecycle', 'node', 'reconcile'],
+  context: ['alarms', 'cgroups', 'config', 'transaction'],
+  status: ['alarms', 'config', 'context', 'lifecycle', 'transaction'],
+  reconcile: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
+  runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
+  node: ['alarms', 'cgroups', 'config', 'context', 'transaction'],
+  apiserver: ['alarms', 'config', 'context', 'lifecycle', 'status', 'transaction'],
+  bootstrap: ['alarms', 'cgroups', 'config', 'context', 'demand', 'lifecycle', 'node', 'status', 'transaction'],
+  'periodic-tasks': ['context', 'lifecycle', 'node', 'reconcile'],
 };
 
 /** What in the sources breaks the architecture, one line each; empty when nothing does. */

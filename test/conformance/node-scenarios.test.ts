@@ -1,7 +1,7 @@
 /* eslint-disable @typescript-eslint/no-explicit-any -- JSON whose fields differ from area to area */
 import { loadConfig } from '../../src/app/config';
 import { listPodResources } from '../../src/app/status/pod-resources';
-import { settingsOf } from '../../src/app/config/settings';
+import { toSettings } from '../../src/app/config/settings';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { Assignment } from '../../src/core/model/assignment';
 import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../../src/core/model/events';
@@ -311,7 +311,7 @@ async function buildManager({ policy, options, reservedMilli }: any, machine?: T
   const loaded = await loadConfig({ flags, env: {} });
   if (!loaded.ok) return loaded.problems.join('\n');
   try {
-    return settingsOf(loaded.config, machine ?? machines.get('single-4noht')!);
+    return toSettings(loaded.config, machine ?? machines.get('single-4noht')!);
   } catch (error) {
     return (error as Error).message;
   }

@@ -5,7 +5,7 @@ import { HEALTH_SERVICES } from '../../src/admin/health-state';
 import { Metrics } from '../../src/admin/metrics/metrics';
 import { ALARM_KINDS } from '../../src/admin/model/alarm';
 import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS } from '../../src/app/config';
-import { settingsOf } from '../../src/app/config/settings';
+import { toSettings } from '../../src/app/config/settings';
 import { optionNames } from '../../src/core/model/settings';
 import { DRIFT_CAUSES } from '../../src/core/verdict/drift-cause';
 import { CpuSet } from '../../src/core/cpuset';
@@ -63,7 +63,7 @@ describe('options of run', () => {
     writeFileSync(path, listExamples(page).get('config')!);
     const loaded = await loadConfig({ flags: { config: [path] }, env: {} });
     if (!loaded.ok) throw new Error(loaded.problems.join('\n'));
-    const { reserved, options } = settingsOf(loaded.config, MACHINES['two-sockets'].topology);
+    const { reserved, options } = toSettings(loaded.config, MACHINES['two-sockets'].topology);
     expect(reserved.toString()).toBe('0,8');
     expect(optionNames(options)).toEqual(['full-pcpus-only', 'strict-cpu-reservation']);
   });

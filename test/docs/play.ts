@@ -49,7 +49,7 @@ interface Played {
 /** Plays a case through the whole path of a creation: inference, policy, allocation. */
 export function play(example: Example, chosen: Case): Played {
   const { topology } = MACHINES[example.machine];
-  const settings = settingsOf(example, chosen);
+  const settings = toSettings(example, chosen);
   const node = new SimulatedNode(topology, settings);
   node.start();
   const { model } = node.daemon!;
@@ -114,7 +114,7 @@ export function showExample(example: Example): string {
   return [asks.join(', then '), ...blocks].join('\n\n');
 }
 
-function settingsOf({ reserved }: Example, chosen: Case): Settings {
+function toSettings({ reserved }: Example, chosen: Case): Settings {
   const options = parseStaticPolicyOptions(new Map((chosen.options ?? []).map((name) => [name, 'true'])));
   const ofTopologyManager = parseTopologyManagerOptions(new Map());
   if (!options.ok || !ofTopologyManager.ok) throw new Error('an example with impossible options');

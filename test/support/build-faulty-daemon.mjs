@@ -31,7 +31,7 @@ const PORTS = {
   `,
   'src/app/lifecycle/heartbeat.ts': `export const giveSignOfLife = breakFunction(real.giveSignOfLife, 'sign of life');`,
   'src/app/node/kubelet-cpu-manager.ts': `
-    export class KubeletManager extends real.KubeletManager {
+    export class KubeletCpuManagerWatch extends real.KubeletCpuManagerWatch {
       look() { strike('kubelet file'); super.look(); }
     }
   `,

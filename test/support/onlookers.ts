@@ -1,10 +1,6 @@
 import type { Logger } from 'pino';
 import { PostCommit } from '../../src/app/transaction/post-commit';
-import { DaemonEvents } from '../../src/app/transaction/daemon-events';
-import { Alarms } from '../../src/app/alarms/alarms';
-import { DriftClues } from '../../src/app/reconcile/drift-diagnosis';
-import { Faults } from '../../src/app/alarms/faults';
-import { Reconciler } from '../../src/app/reconcile/reconciler';
+import type { Reconciler } from '../../src/app/reconcile/reconciler';
 import { ShownModel } from '../../src/app/status/show-status';
 import type { Transactor } from '../../src/app/transaction/transactor';
 import type { Transaction } from '../../src/app/transaction/transaction';
@@ -13,8 +9,8 @@ import { CpuSet } from '../../src/core/cpuset';
 import type { NodeModel } from '../../src/core/model/node-model';
 import { isOutdated } from '../../src/core/verdict/judgement';
 import { cgroupPathOf, type Cgroups } from '../../src/host';
-import { containerCgroups } from './container-cgroups';
 import { findContradictions } from './contradictions';
+import { contextOf, reconcilerOf } from './daemon-context';
 
 /** The parts of a daemon that see and show what its transactor does, on a kernel that is a map. */
 export class Onlookers {
@@ -38,20 +34,14 @@ export class Onlookers {
     const { model, transactor, kernel, now, log } = parts;
     const { verdicts } = this;
     const { signal } = this.stop;
-    const alarms = new Alarms({ log, now, onChange: () => undefined });
-    const faults = new Faults({ log, alarms });
-    const cgroups = containerCgroups(cgroupsOf(model, kernel), model, { log });
-    const clues = new DriftClues({ model, cgroups, hasStaticKubelet: () => false, listProcessNames: () => new Set() });
-    this.reconciler = new Reconciler({
-      model, transactor, cgroups, verdicts, clues, alarms, faults, resynchronize: () => undefined, now, log, signal,
-      observer: {
-        onDrift: () => undefined,
-        onRepair: (outcome, id) => outcome === 'ok' && this.compareRepaired(id),
-        onSwept: () => undefined,
-      },
-    }); // prettier-ignore
+    const context = contextOf({ model, cgroups: cgroupsOf(model, kernel), log, now, signal });
+    const { events, faults } = context;
+    events.on('repaired', 'comparing a repair', ({ outcome, containerId }) => {
+      if (outcome === 'ok') this.compareRepaired(containerId);
+    });
+    this.reconciler = reconcilerOf(context, { transactor, verdicts });
     this.postCommit = new PostCommit({
-      events: new DaemonEvents(faults),
+      events,
       widenPod: () => undefined,
       watch: () => undefined,
       check: (ids) => this.reconciler.check(ids),

@@ -1,42 +1,41 @@
-import type { Logger } from 'pino';
-import type { HealthState } from '../../admin/health-state';
-import type { Connection } from '../../admin/model/status';
-import type { Alarms } from '../alarms/alarms';
+import { ConnectionTracker, type Connection } from '../../net/connection-state';
+import type { DaemonContext } from '../context';
+import type { KubeAccess } from './kube-access';
 
-export interface KubeConnectionParts {
-  readonly nodeName: string;
-  readonly health: HealthState;
-  readonly alarms: Alarms;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
-  readonly now: () => string;
-  readonly onChange: () => void;
+export interface ApiServerConnectionParts {
+  readonly context: Pick<DaemonContext, 'health' | 'alarms' | 'events' | 'now'>;
+  readonly access: Pick<KubeAccess, 'nodeName' | 'log' | 'signal'>;
 }
 
-/** An API server that is away for longer is something to look at. */
+/** An API server that does not answer for longer is an alarm. */
 const AWAY_MS = 60_000;
 
-/** Whether the API server is there: in status and health, in the log when it changes, and an alarm when it is away for long. */
-export class KubeConnection {
-  current: Connection;
+/** Shows the connection to the API server in status, health and log, and raises an alarm when it is away for long. */
+export class ApiServerConnection {
+  private readonly tracker: ConnectionTracker;
   private away: NodeJS.Timeout | undefined;
   private isAway = false;
 
-  constructor(private readonly parts: KubeConnectionParts) {
-    this.current = { state: 'connecting', since: parts.now(), reason: '' };
-    parts.signal.addEventListener('abort', () => clearTimeout(this.away), { once: true });
-    this.expectNews();
+  constructor(private readonly parts: ApiServerConnectionParts) {
+    const { context, access } = parts;
+    this.tracker = new ConnectionTracker({ state: 'connecting', since: context.now(), reason: '' }, context.now);
+    access.signal.addEventListener('abort', () => clearTimeout(this.away), { once: true });
+    this.startTimer();
   }
 
-  /** Saying the same again is no news. */
+  get current(): Connection {
+    return this.tracker.current;
+  }
+
+  /** Does nothing when the state and the reason are the same as before. */
   become(state: 'connecting' | 'ready', reason: string): void {
-    const { nodeName, health, alarms, log, now, onChange } = this.parts;
-    const before = this.current;
-    if (before.state === state && before.reason === reason) return;
-    if (state === 'connecting' && reason !== '' && reason !== before.reason)
-      log.warn({ reason }, 'no news from the API server: what it told last stays true');
-    if (state === 'ready') log.info({ node: nodeName }, 'connected to the API server');
-    this.current = { state, reason, since: before.state === state ? before.since : now() };
+    const { access, context } = this.parts;
+    const { health, alarms, events } = context;
+    const before = this.current.reason;
+    if (!this.tracker.become(state, reason)) return;
+    if (state === 'connecting' && reason !== '' && reason !== before)
+      access.log.warn({ reason }, 'no news from the API server: what it told last stays true');
+    if (state === 'ready') access.log.info({ node: access.nodeName }, 'connected to the API server');
     health.set('kube', state === 'ready' ? 'SERVING' : 'NOT_SERVING');
     if (state === 'ready') {
       clearTimeout(this.away);
@@ -45,13 +44,13 @@ export class KubeConnection {
       alarms.clear('api-server', '');
     } else {
       if (this.isAway) this.raise();
-      this.expectNews();
+      this.startTimer();
     }
-    onChange();
+    events.emit('changed');
   }
 
-  /** From the start on: who never hears a word is away too. */
-  private expectNews(): void {
+  /** Runs from the start on: an API server that never answers is away too. */
+  private startTimer(): void {
     this.away ??= setTimeout(() => this.raise(), AWAY_MS);
   }
 
@@ -59,6 +58,6 @@ export class KubeConnection {
     this.isAway = true;
     const { reason } = this.current;
     const because = `no news from the API server: ${reason === '' ? 'it has not answered yet' : reason}`;
-    this.parts.alarms.update('api-server', '', because);
+    this.parts.context.alarms.update('api-server', '', because);
   }
 }

@@ -1,212 +1,94 @@
-import { setMaxListeners } from 'node:events';
+import { once } from 'node:events';
 import { hostname } from 'node:os';
-import type { Logger } from 'pino';
-import type { HealthState } from '../../admin/health-state';
-import type { AlarmKind } from '../../admin/model/alarm';
 import type { PodSource } from '../../admin/model/status';
-import { countNodeResources } from '../../core/node-resources';
-import type { NodeView } from '../../core/model/node-model';
-import { showText } from '../../core/show-text';
-import {
-  communityTopology,
-  craneTopology,
-  EventRecorder,
-  KubeClient,
-  NodeCondition,
-  NodeInformer,
-  PodInformer,
-  TopologyPublisher,
-  type KubeConfigSource,
-  type KubeletConfig,
-  type NodeIdentity,
-  type NodeState,
-  type Report,
-  type TopologyKind,
-} from '../../kube';
-import type { Alarms } from '../alarms/alarms';
+import { EventRecorder, KubeClient, NodeCondition, type KubeletConfig } from '../../kube';
 import { askKubelet } from '../../kube/api/read-node';
-import type { PodListener } from './pod-ingest';
-import type { Config } from '../config';
 import { logFault } from '../alarms/faults';
-import { KubeConnection } from './api-server-connection';
-import { repairedNews, toNews } from './to-pod-event';
+import type { DaemonContext } from '../context';
 import { repeat } from '../lifecycle/repeat';
-import { PodFingerprint } from './pod-fingerprint';
 import type { Transaction } from '../transaction/transaction';
+import type { Transactor } from '../transaction/transactor';
+import type { KubeAccess, KubeletFacts } from './kube-access';
+import { FollowedPods } from './pod-source';
+import { pinningState } from './pinning-condition';
+import { repairedEvent, toPodEvent } from './to-pod-event';
+import { TopologyReporting } from './topology-reporting';
 
-export interface KubeParts {
-  readonly source: KubeConfigSource;
-  readonly config: Config;
-  readonly model: NodeView;
-  readonly pods: PodListener;
-  readonly health: HealthState;
-  readonly alarms: Alarms;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
-  readonly now: () => string;
-  /** Something changed that status shows. */
-  readonly onChange: () => void;
-  /** The kubelet's own CPU manager is at work. */
-  readonly kubeletIsStatic: () => boolean;
-  /** The kubelet's configuration as far as it is known. */
-  readonly kubelet: () => KubeletConfig | undefined;
-  /** The kubelet's configuration was asked for and came. */
-  readonly onKubeletConfig: (config: KubeletConfig) => void;
-}
-
-/** What the daemon tells the API server's side, and what it can ask of it. Nothing here ever waits or throws. */
-export interface KubeAttachment {
-  readonly source: PodSource;
-  onTransaction(done: Pick<Transaction, 'reported'>): void;
-  onRepaired(containerId: string): void;
-  /** The node is another than before: who publishes it looks again. */
-  follow(): void;
+export interface ApiServerParts {
+  readonly context: DaemonContext;
+  readonly transactor: Pick<Transactor, 'handle'>;
+  readonly kubelet: KubeletFacts;
 }
 
 const KUBELET_CONFIG_PERIOD_MS = 5 * 60_000;
 
-/** Hangs the daemon on the API server: pods come in, the node's topology, events and a condition go out. */
-export function attachKube(parts: KubeParts): KubeAttachment {
-  const { config, model, log: parentLog, now, health, alarms } = parts;
-  const { signal } = followSignal(parts.signal);
-  const nodeName = config.nodeName ?? hostname().toLowerCase();
-  const log = parentLog.child({ op: 'kube' });
-  const client = new KubeClient(parts.source, signal);
-  const connection = new KubeConnection({ nodeName, health, alarms, log, signal, now, onChange: parts.onChange });
-  let heardAt: string | undefined;
-  const hear = (): void => void (heardAt = now());
+/** Follows the pods of this node, and publishes the node's topology, events and a condition. No method waits or throws. */
+export class ApiServer {
+  private readonly access: KubeAccess;
+  private readonly pods: FollowedPods;
+  private readonly topology: TopologyReporting;
+  private readonly recorder: EventRecorder | undefined;
+  private readonly condition: NodeCondition | undefined;
 
-  const informer = new PodInformer({
-    client,
-    nodeName,
-    log,
-    signal,
-    sink: {
-      onList: (specs) => {
-        log.info({ pods: specs.length }, 'the API server told of the pods of this node');
-        hear();
-        parts.pods.onList(specs);
-        publish();
-      },
-      onPod: (spec) => {
-        hear();
-        parts.pods.onPod(spec);
-        publish();
-      },
-      onGone: (uid) => {
-        hear();
-        parts.pods.onGone(uid);
-        publish();
-      },
-    },
-    onState: (state, reason) => connection.become(state, reason),
-  });
-
-  const fingerprint = new PodFingerprint({ mode: config.topologyPodFingerprint, log });
-  const report = (node: NodeIdentity, kind: TopologyKind): Report | undefined => {
-    // Before the runtime has told what runs, everything would look free.
-    if (!model.synchronized) return undefined;
-    const pods = kind === communityTopology ? fingerprint.of(informer.pods, model) : undefined;
-    const kubelet = parts.kubelet();
-    return {
-      node,
-      resources: countNodeResources(model),
-      kubeletIsStatic: parts.kubeletIsStatic(),
-      ...(kubelet && { kubelet }),
-      ...(pods !== undefined && { fingerprint: pods }),
-    };
-  };
-  const nodeInformer = new NodeInformer({ client, nodeName, log, signal, onChange: () => publish() });
-  const publishers = kindsOf(config).map(
-    (kind) =>
-      new TopologyPublisher({
-        client,
-        kind,
-        nodeName,
-        node: () => nodeInformer.node,
-        report: (node) => report(node, kind),
-        log,
-        signal,
-      }),
-  );
-  const publish = (): void => {
-    for (const publisher of publishers) publisher.touch();
-  };
-  if (publishers.length > 0) {
-    nodeInformer
-      .follow()
-      .catch((error: unknown) =>
-        logFault(log, 'the Node is followed no more: what is published stays as it is', error),
-      );
-    fingerprint
-      .load()
-      .then(publish)
-      .catch((error: unknown) => logFault(log, 'pods are published without a fingerprint', error));
+  constructor(private readonly parts: ApiServerParts) {
+    const { context, transactor, kubelet } = parts;
+    const { config, events, now, signal } = context;
+    const log = context.log.child({ op: 'kube' });
+    const nodeName = config.nodeName ?? hostname().toLowerCase();
+    const access = (this.access = { client: new KubeClient(config.kubeconfig!, signal), nodeName, log, signal });
+    this.pods = new FollowedPods({ context, access, transactor, onUpdate: () => this.topology.touch() });
+    this.topology = new TopologyReporting({ context, access, kubelet, pods: this.pods });
+    if (config.kubeEvents) this.recorder = new EventRecorder({ ...access, now });
+    if (config.nodeCondition)
+      this.condition = new NodeCondition({ ...access, now, state: () => pinningState(context) });
+    events.on('committed', 'telling the API server', (done) => this.report(done));
+    events.on('repaired', 'telling of a repair', ({ containerId, outcome }) => {
+      if (outcome === 'ok') this.reportRepair(containerId);
+    });
+    events.on('turnEnded', 'publishing the node', () => this.publish());
+    events.on('alarmsChanged', 'publishing the node', () => this.publish());
   }
 
-  const learnKubeletConfig = (found: KubeletConfig): void => {
-    parts.onKubeletConfig(found);
-    publish();
-  };
-  const events = config.kubeEvents ? new EventRecorder({ client, nodeName, log, signal, now }) : undefined;
-  const condition = config.nodeCondition
-    ? new NodeCondition({ client, nodeName, log, signal, now, state: () => stateOf(config, health, alarms) })
-    : undefined;
-  if (config.kubeletConfig?.kind === 'configz')
-    repeat(askKubelet({ client, nodeName, log, onKubeletConfig: learnKubeletConfig }), {
-      periodMs: KUBELET_CONFIG_PERIOD_MS,
-      signal,
-    }).catch((error: unknown) => logFault(log, 'the kubelet’s configuration is asked for no more', error));
+  get source(): PodSource {
+    return this.pods.source;
+  }
 
-  informer.start();
-  publish();
-  condition?.touch();
-  return {
-    get source() {
-      return { ...connection.current, pods: informer.pods?.length ?? 0, ...(heardAt !== undefined && { heardAt }) };
-    },
-    onTransaction: ({ reported }) => {
-      for (const event of events ? reported : []) {
-        const news = toNews(model, event);
-        if (news) events?.record(news);
-      }
-    },
-    onRepaired: (containerId) => {
-      const news = events && repairedNews(model, containerId);
-      if (news) events.record(news);
-    },
-    follow: () => {
-      publish();
-      condition?.touch();
-    },
-  };
-}
+  async run(signal: AbortSignal): Promise<void> {
+    const { access, topology } = this;
+    const { config } = this.parts.context;
+    const asking =
+      config.kubeletConfig?.kind === 'configz' &&
+      repeat(askKubelet({ ...access, onKubeletConfig: (found) => this.learn(found) }), {
+        periodMs: KUBELET_CONFIG_PERIOD_MS,
+        signal,
+      }).catch((error: unknown) => logFault(access.log, 'the kubelet’s configuration is asked for no more', error));
+    const reporting = topology.run();
+    this.pods.start();
+    this.publish();
+    if (!signal.aborted) await once(signal, 'abort');
+    await Promise.all([asking, reporting]);
+  }
 
-/** A signal of our own that ends with the daemon's: every call under way listens to it. */
-function followSignal(daemon: AbortSignal): AbortController {
-  const own = new AbortController();
-  setMaxListeners(0, own.signal);
-  daemon.addEventListener('abort', () => own.abort(daemon.reason), { once: true });
-  return own;
-}
+  private learn(found: KubeletConfig): void {
+    this.parts.kubelet.accept(found);
+    this.topology.touch();
+  }
 
-function kindsOf({ nodeResourceTopology }: Config) {
-  const all = [communityTopology, craneTopology];
-  return nodeResourceTopology === 'both' ? all : all.filter(({ name }) => name === nodeResourceTopology);
-}
+  private publish(): void {
+    this.topology.touch();
+    this.condition?.touch();
+  }
 
-/** Alarms about what does not keep containers from their CPUs. */
-const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>(['api-server', 'not-listening', 'not-watched']);
+  private report({ reported }: Pick<Transaction, 'reported'>): void {
+    const { recorder } = this;
+    for (const event of recorder ? reported : []) {
+      const message = toPodEvent(this.parts.context.model, event);
+      if (message) recorder?.record(message);
+    }
+  }
 
-/** As the Node's condition says it. */
-function stateOf({ mode }: Config, health: HealthState, alarms: Alarms): NodeState {
-  if (health.get(mode === 'nri' ? 'nri' : 'cri') !== 'SERVING')
-    return {
-      ready: false,
-      reason: 'RuntimeNotConnected',
-      message: 'not connected to the container runtime: new containers are not pinned',
-    };
-  const alarm = alarms.list().find(({ kind }) => !BESIDE_PINNING.has(kind));
-  if (alarm) return { ready: false, reason: 'Alarm', message: showText(alarm.because) };
-  return { ready: true, reason: 'Pinning', message: 'containers get their CPUs as promised' };
+  private reportRepair(containerId: string): void {
+    const message = this.recorder && repairedEvent(this.parts.context.model, containerId);
+    if (message) this.recorder?.record(message);
+  }
 }

@@ -5,20 +5,20 @@ import type { PodEventMessage } from '../../kube';
 import { podEventOf } from '../status/event-log';
 
 /** The Event on the pod that an event is about; undefined for kinds that have none, and where the pod is not known. */
-export function toNews(view: NodeView, event: DomainEvent): PodEventMessage | undefined {
+export function toPodEvent(view: NodeView, event: DomainEvent): PodEventMessage | undefined {
   const shown = podEventOf(event);
   if (!shown || event.kind === 'online-cpus-changed' || !event.who) return undefined;
   const { who, because } = event;
   const container = 'container' in who ? who.container : undefined;
-  return newsOf(view, { podUid: who.podUid, podName: who.pod, container, ...shown, because });
+  return messageOf(view, { podUid: who.podUid, podName: who.pod, container, ...shown, because });
 }
 
-/** That a foreign write was put right. */
-export function repairedNews(view: NodeView, containerId: string): PodEventMessage | undefined {
+/** The Event for a foreign write that was repaired. */
+export function repairedEvent(view: NodeView, containerId: string): PodEventMessage | undefined {
   const container = view.allContainers.get(containerId);
   if (!container) return undefined;
   const cpus = container.promise?.cpus.toString() ?? '';
-  return newsOf(view, {
+  return messageOf(view, {
     podUid: container.podUid,
     podName: undefined,
     container: container.name,
@@ -36,7 +36,7 @@ interface Told extends Pick<PodEventMessage, 'type' | 'reason'> {
   readonly because: string;
 }
 
-function newsOf(
+function messageOf(
   view: NodeView,
   { podUid, podName, container, type, reason, because }: Told,
 ): PodEventMessage | undefined {

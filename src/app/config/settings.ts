@@ -29,7 +29,7 @@ export interface ConfigInForce extends Config {
  * The options that decide placements, checked against the machine. Throws CpusetdError where they don't fit it; `placeOf` tells
  * where the option at fault was set.
  */
-export function settingsOf(config: ConfigInForce, topology: Topology, placeOf: PlaceOf = flagOf): Settings {
+export function toSettings(config: ConfigInForce, topology: Topology, placeOf: PlaceOf = flagOf): Settings {
   const { topologyManagerPolicy } = config;
   const place = placeOf('cpu-manager-policy-options');
   const options = accept(parseStaticPolicyOptions(config.cpuManagerPolicyOptions), place);

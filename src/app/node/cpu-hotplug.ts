@@ -1,49 +1,45 @@
-import type { Logger } from 'pino';
 import { CpuSet } from '../../core/cpuset';
 import type { Container } from '../../core/model/container';
-import type { NodeView } from '../../core/model/node-model';
 import { planChanges, servePending } from '../../core/transition';
 import { readOnline, readTopology, type WriteOutcome } from '../../host';
-import type { ContainerCgroups } from '../cgroups/container-cgroups';
+import type { DaemonContext } from '../context';
 import type { Transactor } from '../transaction/transactor';
 
-export interface OnlineCpusParts {
-  readonly model: NodeView;
-  readonly transactor: Transactor;
-  readonly cgroups: ContainerCgroups;
-  readonly sysfsRoot: string;
-  readonly log: Logger;
+export interface CpuHotplugParts {
+  readonly context: Pick<DaemonContext, 'config' | 'model' | 'cgroups' | 'log'>;
+  readonly transactor: Pick<Transactor, 'change'>;
 }
 
 /**
- * Follows CPU hotplug. A CPU that left is out of the pool and of every promise at once; one that is back is in again, with
- * the container that it was assigned to, else with the pool. Assignments are not touched: they say whose it is.
+ * Follows CPU hotplug. A CPU that left is taken out of the pool and of every promise at once. A CPU that is back is given to the
+ * container that it is assigned to, else to the pool. Assignments do not change: they say whose it is.
  */
-export class OnlineCpus {
+export class CpuHotplug {
   /**
    * What came back at the last look, if that saw a change: the kernel names a CPU online before its caches are described
    * and before cpusets can have it, so one look more is due.
    */
   private unsettled: CpuSet | undefined;
 
-  constructor(private readonly parts: OnlineCpusParts) {}
+  constructor(private readonly parts: CpuHotplugParts) {}
 
   /**
    * Compares with the kernel, which costs one small file. Returns whether there is something new to be seen in cgroups.
    * Throws when sysfs can't be read; then everything stays as it is, and the next look tries again.
    */
   check(): boolean {
-    const { model, sysfsRoot } = this.parts;
-    if (!this.unsettled && readOnline(sysfsRoot).equals(model.topology.online)) return false;
+    const { model, config } = this.parts.context;
+    if (!this.unsettled && readOnline(config.sysfsRoot).equals(model.topology.online)) return false;
     this.unsettled = this.follow();
     return true;
   }
 
   /** Returns the CPUs that are back, if anything has changed. */
   private follow(): CpuSet | undefined {
-    const { model, transactor, cgroups, sysfsRoot } = this.parts;
+    const { transactor, context } = this.parts;
+    const { model, cgroups, config } = context;
     const before = model.topology.online;
-    const topology = readTopology({ sysfsRoot });
+    const topology = readTopology({ sysfsRoot: config.sysfsRoot });
     const hasChanged = !topology.online.equals(before);
     const returned = topology.online.minus(before);
     // cgroup version 1 takes a CPU that goes offline out of every cpuset, and never gives it back.
@@ -68,18 +64,18 @@ export class OnlineCpus {
 
   /** Of pods too: a container that is being made has no cgroup yet, but what is above it has. */
   private widenAboveContainers(returned: CpuSet): void {
-    const { model, cgroups } = this.parts;
+    const { model, cgroups } = this.parts.context;
     this.forEachContainer((container) => cgroups.widenAbove(container, returned));
     for (const pod of model.pods.values()) this.warnOf(cgroups.widenAbovePod(pod, returned), { podUid: pod.uid });
   }
 
   private forEachContainer(write: (container: Container) => WriteOutcome): void {
-    for (const container of this.parts.model.allContainers.values())
+    for (const container of this.parts.context.model.allContainers.values())
       this.warnOf(write(container), { containerId: container.id });
   }
 
   private warnOf(outcome: WriteOutcome, facts: object): void {
     if (outcome.kind !== 'refused') return;
-    this.parts.log.warn({ ...facts, because: outcome.because }, 'a cgroup did not follow the online CPUs');
+    this.parts.context.log.warn({ ...facts, because: outcome.because }, 'a cgroup did not follow the online CPUs');
   }
 }

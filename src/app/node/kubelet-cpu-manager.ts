@@ -7,7 +7,7 @@ const REMEDY =
   "set the kubelet's cpuManagerPolicy to none, delete its cpu_manager_state and restart it: running containers stay where they are";
 
 /** Watches for a second CPU manager on the node: the kubelet's own, by its state file. */
-export class KubeletManager {
+export class KubeletCpuManagerWatch {
   private readonly path: string;
   private lastText: string | undefined;
   private hasLooked = false;

@@ -1,76 +1,49 @@
-import { join } from 'node:path';
+import type { Logger } from 'pino';
 import { CpuListError, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
-import { canPin, type Settings } from '../../core/model/settings';
-import { readKubeletConfig, type KubeletConfig } from '../../kube/kubelet/kubelet-config';
-import type { Logger } from 'pino';
 import type { NodeView } from '../../core/model/node-model';
+import type { Settings } from '../../core/model/settings';
 import { planChanges, servePending } from '../../core/transition';
+import type { KubeletConfig } from '../../kube/kubelet/kubelet-config';
 import type { Alarms } from '../alarms/alarms';
-import type { Config, PlaceOf } from '../config';
-import { messageOf } from '../alarms/faults';
-import { nodeFsOps, readBounded, replaceDurably } from '../../state';
-import { settingsOf, type ConfigInForce } from '../config/settings';
+import type { Config } from '../config';
+import { toSettings, type ConfigInForce } from '../config/settings';
+import type { DaemonContext } from '../context';
 import type { Transactor } from '../transaction/transactor';
+import type { KubeletCpuManagerWatch } from './kubelet-cpu-manager';
+import { hasReservation, rememberKubeletConfig } from './kubelet-config-cache';
 
-const REMEMBERED = 'kubelet-config.json';
-/** Files of real nodes have some kilobytes. */
-const MAX_BYTES = 64 * 1024;
+export interface KubeletParts {
+  readonly context: DaemonContext;
+  readonly transactor: Pick<Transactor, 'change'>;
+  /** The operator's options, without the kubelet's reservation. */
+  readonly given: Config;
+  readonly manager: KubeletCpuManagerWatch;
+}
 
-/**
- * The kubelet's configuration as far as it is known at the start: of the file, or what it said last time through the API
- * server. `placeOf` tells where the option was set. Throws CpusetdError for a file that can't be used although the reservation hangs on it.
- */
-export async function loadKubeletConfig(
-  config: Config,
-  { log, placeOf }: { readonly log?: Logger; readonly placeOf?: PlaceOf | undefined } = {},
-): Promise<KubeletConfig | undefined> {
-  const { kubeletConfig: source, stateDir } = config;
-  if (source === undefined) return undefined;
-  if (source.kind === 'configz') return readRemembered(join(stateDir, REMEMBERED));
-  try {
-    return await readConfigFile(source.path);
-  } catch (error) {
-    const place = placeOf?.('kubelet-config', { withText: true }) ?? `--kubelet-config ${source.path}`;
-    const because = `${place}: ${(error as Error).message}`;
-    if (hasOwn(config) || !canPin(config)) {
-      log?.warn(
-        { because: `${because}; name the configuration file of the kubelet, or leave the option out` },
-        'the kubelet’s configuration can’t be used: nothing is compared with it or published of it',
-      );
-      return undefined;
-    }
-    throw new CpusetdError(
-      'INVALID_ARGUMENT',
-      `${because}; no CPU is reserved without it: name the configuration file of the kubelet, or set --reserved-cpus`,
-      { cause: error },
-    );
+/** The configuration of this node's kubelet as it is known now, and all that follows from it here. */
+export class Kubelet {
+  private known: KubeletConfig | undefined;
+
+  constructor(private readonly parts: KubeletParts) {}
+
+  get config(): KubeletConfig | undefined {
+    return this.known;
   }
-}
 
-/** Throws Error that says what is wrong with the file. */
-async function readConfigFile(path: string): Promise<KubeletConfig> {
-  const read = readBounded(path, MAX_BYTES);
-  if (!read.ok) throw new Error(read.because, { cause: read.cause });
-  const { parseYaml } = await import('../config/parse-yaml');
-  const parsed = parseYaml(read.text);
-  if (!parsed.ok) throw new Error(parsed.because);
-  const { document } = parsed;
-  if (document.errors[0]) throw document.errors[0];
-  const found = readKubeletConfig(document.toJS()); // throws for aliases that grow without end
-  if (!found) throw new Error('it is not a KubeletConfiguration');
-  return found;
-}
+  get isStatic(): boolean {
+    return this.parts.manager.isStatic;
+  }
 
-/** For the next start, which may come before the API server. What can't be kept is asked for again then. */
-function rememberKubeletConfig({ stateDir }: Config, found: KubeletConfig, log: Logger): void {
-  try {
-    replaceDurably(nodeFsOps, join(stateDir, REMEMBERED), Buffer.from(`${JSON.stringify(found)}\n`));
-  } catch (error) {
-    log.warn(
-      { because: messageOf(error) },
-      'the kubelet’s reservation is not remembered: a start without the API server reserves one CPU',
-    );
+  /** Takes over a configuration; a fault of ours is contained. */
+  accept(found: KubeletConfig): void {
+    const { context, transactor, given, manager } = this.parts;
+    const { model, alarms, log } = context;
+    context.faults.contain('taking over the kubelet’s configuration', () => {
+      this.known = found;
+      manager.noteConfig(found.cpuManagerPolicy);
+      adoptReservation({ given, found, model, transactor, alarms, log });
+    });
   }
 }
 
@@ -79,7 +52,7 @@ function rememberKubeletConfig({ stateDir }: Config, found: KubeletConfig, log: 
  * system: pinning does not wait for the API server.
  */
 export function withReservation(config: Config, kubelet: KubeletConfig | undefined): ConfigInForce {
-  if (hasOwn(config) || config.kubeletConfig === undefined) return config;
+  if (hasReservation(config) || config.kubeletConfig === undefined) return config;
   if (kubelet?.reservedSystemCpus !== undefined) {
     try {
       const list = kubelet.reservedSystemCpus;
@@ -115,8 +88,8 @@ function compareReservation({ reserved }: Settings, kubelet: KubeletConfig): str
 }
 
 /**
- * Takes over what the kubelet's configuration says now, or tells in what it differs from our own. A reservation that this machine
- * can't have is an alarm; throws for a fault of our own.
+ * Takes over the kubelet's reservation, or raises an alarm that says how it differs from our own. A reservation that this machine
+ * can't have is an alarm too; throws for a fault of our own.
  */
 export function adoptReservation(parts: {
   readonly given: Config;
@@ -129,9 +102,9 @@ export function adoptReservation(parts: {
   const { given, found, model, transactor, alarms, log } = parts;
   let because: string | undefined;
   if (given.kubeletConfig?.kind === 'configz') rememberKubeletConfig(given, found, log);
-  if (!hasOwn(given)) {
+  if (!hasReservation(given)) {
     try {
-      const settings = settingsOf(withReservation(given, found), model.topology);
+      const settings = toSettings(withReservation(given, found), model.topology);
       if (!settings.reserved.equals(model.settings.reserved)) {
         transactor.change((draft) => {
           draft.put({ kind: 'set-settings', settings });
@@ -148,10 +121,6 @@ export function adoptReservation(parts: {
   alarms.update('kubelet-reservation', '', because ?? compareReservation(model.settings, found));
 }
 
-function hasOwn({ reservedCpus, reservedCpuCount }: Config): boolean {
-  return reservedCpus !== undefined || reservedCpuCount !== undefined;
-}
-
 function tryParse(list: string) {
   try {
     return parseCpuList(list);
@@ -159,39 +128,4 @@ function tryParse(list: string) {
     if (!(error instanceof CpuListError)) throw error;
     return undefined;
   }
-}
-
-function readRemembered(path: string): KubeletConfig | undefined {
-  try {
-    const read = readBounded(path, MAX_BYTES, { own: true });
-    if (!read.ok) return undefined;
-    const { cpuManagerPolicy, reservedSystemCpus, reservedMilliCpu, reserved, evictionMemory, reservedMemory } =
-      JSON.parse(read.text) as Record<string, unknown>;
-    const byName = readAmounts(reserved);
-    const byNode = readAmounts(reservedMemory);
-    return {
-      cpuManagerPolicy: cpuManagerPolicy === 'static' ? 'static' : 'none',
-      ...(typeof reservedSystemCpus === 'string' && { reservedSystemCpus }),
-      reservedMilliCpu: isAmount(reservedMilliCpu) ? reservedMilliCpu : 0,
-      ...(byName && { reserved: byName }),
-      ...((isAmount(evictionMemory) || isPercent(evictionMemory)) && { evictionMemory }),
-      ...(byNode && { reservedMemory: byNode }),
-    };
-  } catch {
-    return undefined; // never asked yet, or damaged
-  }
-}
-
-function isAmount(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0;
-}
-
-function isPercent(value: unknown): value is `${number}%` {
-  return typeof value === 'string' && /^\d{1,3}(\.\d+)?%$/.test(value);
-}
-
-function readAmounts(value: unknown): Readonly<Record<string, number>> | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const amounts = Object.entries(value).filter((entry): entry is [string, number] => isAmount(entry[1]));
-  return amounts.length > 0 ? Object.fromEntries(amounts) : undefined;
 }

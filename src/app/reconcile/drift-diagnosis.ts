@@ -6,7 +6,7 @@ import type { Seen } from '../../core/verdict/observation';
 import { listProcessNames } from '../../host';
 import type { ContainerCgroups } from '../cgroups/container-cgroups';
 
-export interface DriftClueParts {
+export interface DriftDiagnosisParts {
   readonly model: NodeView;
   readonly cgroups: Pick<ContainerCgroups, 'parentCpus'>;
   readonly hasStaticKubelet: () => boolean;
@@ -15,23 +15,23 @@ export interface DriftClueParts {
   readonly listProcessNames?: () => ReadonlySet<string>;
 }
 
-/** Who runs on the node is looked up once for so long. */
+/** The names of running managers are kept this long. */
 const MANAGERS_KEPT_MS = 30_000;
 
-/** Gathers what speaks for one cause of a drift or another. */
-export class DriftClues {
+/** Gathers evidence and finds the most likely cause of a drift. */
+export class DriftDiagnosis {
   private readonly updatedAtMs = new Map<string, number>();
   private managers: { readonly names: readonly string[]; readonly atMs: number } | undefined;
 
-  constructor(private readonly parts: DriftClueParts) {}
+  constructor(private readonly parts: DriftDiagnosisParts) {}
 
-  /** Somebody else's update of the container goes through the runtime. */
+  /** Records that another client updates the container through the runtime. */
   noteUpdate(containerId: string, nowMs: number): void {
     this.updatedAtMs.set(containerId, nowMs);
   }
 
   /** `nowMs` is of the clock that updates are noted by; `repairs`: how often the promise was repaired shortly before. */
-  explain(
+  diagnose(
     { id, promise, recorded, cgroupsPath }: Container,
     { seen, repairs, nowMs }: { seen: Seen; repairs: number; nowMs: number },
   ): LikelyCause {

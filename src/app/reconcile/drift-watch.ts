@@ -1,25 +1,15 @@
-import { type Container, hasCgroup } from '../../core/model/container';
-import type { NodeView } from '../../core/model/node-model';
-import { cgroupPathOf, type Cgroups, type CpusetWatch } from '../../host';
-import type { Alarms } from '../alarms/alarms';
-import type { Faults } from '../alarms/faults';
+import { hasCgroup, type Container } from '../../core/model/container';
+import { cgroupPathOf, type CpusetWatch } from '../../host';
+import type { DaemonContext } from '../context';
+import type { Reconciler } from './reconciler';
 
 export interface DriftWatchParts {
-  readonly model: NodeView;
-  readonly cgroups: Pick<Cgroups, 'watch' | 'readCpus'>;
-  /** Somebody wrote these containers' cpusets, and it was not what was promised. */
-  readonly onDrift: (containerIds: readonly string[]) => void;
-  /** A cpuset could not be watched, or its watch has broken: for metrics. */
-  readonly onUnwatched?: () => void;
-  readonly alarms: Alarms;
-  /** The container is to be read back anyway, soon, and put right then: it need not be compared. */
-  readonly willReadBack: (containerId: string) => boolean;
-  /** Somebody wrote these, and it was what was promised. */
-  readonly onAsPromised: (containerIds: readonly string[]) => void;
-  readonly faults: Faults;
+  readonly context: Pick<DaemonContext, 'model' | 'cgroups' | 'alarms' | 'events' | 'faults'>;
+  /** Checks what was written otherwise than promised, and reads back what was written as promised. */
+  readonly reconciler: Pick<Reconciler, 'check' | 'willReadBack' | 'noteWritten'>;
 }
 
-/** Most cpusets that are compared, or begun to be watched, before others have their turn: a pool is written all at once. */
+/** Maximum number of cpusets that are compared, or begun to be watched, in one turn of the event loop: inotify reports our own writes too, and a pool is written all at once. */
 const AT_ONCE = 64;
 
 interface Missed {
@@ -31,19 +21,19 @@ interface Missed {
 const FAULT: Missed = { isLimit: false, because: 'a fault of cpusetd, of which its log says more' };
 
 /**
- * Notices within milliseconds that somebody wrote the cpuset of a running container. What the kernel changes by itself is
- * not told, nor is anything of a cpuset that can't be watched: the sweep is the net. Those are an alarm, and are tried again.
+ * Notices within milliseconds that somebody wrote the cpuset of a running container. The kernel does not report changes of its own,
+ * nor writes of a cpuset that can't be watched: the sweep finds those. A cpuset that can't be watched is an alarm, and tried again.
  */
 export class DriftWatch {
   private readonly watch: CpusetWatch;
-  /** Those that are watched. */
+  /** Containers that are watched. */
   private readonly dirById = new Map<string, string>();
   private readonly idByDir = new Map<string, string>();
-  /** Those that can't be watched, and why. */
+  /** Containers that can't be watched, with the reason. */
   private readonly unwatched = new Map<string, string>();
-  /** Those that are still to be watched, or tried again. */
+  /** Containers that are still to be watched, or tried again. */
   private readonly waiting = new Set<string>();
-  /** Those that have no cgroup yet. */
+  /** Containers that have no cgroup yet. */
   private readonly absent = new Set<string>();
   private readonly written = new Set<string>();
   /** A change was not followed to its end. */
@@ -51,9 +41,11 @@ export class DriftWatch {
   private addingScheduled = false;
   private scheduled = false;
   private closed = false;
+  private readonly context: DriftWatchParts['context'];
 
   constructor(private readonly parts: DriftWatchParts) {
-    this.watch = parts.cgroups.watch({
+    this.context = parts.context;
+    this.watch = parts.context.cgroups.files.watch({
       onChange: (dir) => {
         const id = this.idByDir.get(dir);
         if (id !== undefined) this.written.add(id);
@@ -84,12 +76,12 @@ export class DriftWatch {
   }
 
   private listAll(): Set<string> {
-    return new Set([...this.dirById.keys(), ...this.unwatched.keys(), ...this.parts.model.allContainers.keys()]);
+    return new Set([...this.dirById.keys(), ...this.unwatched.keys(), ...this.context.model.allContainers.keys()]);
   }
 
   private followOne(id: string): void {
     const dir = this.dirById.get(id);
-    if (isWatchable(this.parts.model.allContainers.get(id))) {
+    if (isWatchable(this.context.model.allContainers.get(id))) {
       if (dir === undefined && !this.unwatched.has(id)) this.waiting.add(id);
       return;
     }
@@ -118,7 +110,7 @@ export class DriftWatch {
     for (const id of this.waiting) {
       if (left-- === 0) break;
       this.waiting.delete(id);
-      const { missed } = this.parts.faults.contain('watching', () => this.begin(id), id) ?? { missed: FAULT };
+      const { missed } = this.context.faults.contain('watching', () => this.begin(id), id) ?? { missed: FAULT };
       if (!missed) continue;
       this.miss(id, missed.because);
       if (!missed.isLimit) continue;
@@ -136,7 +128,7 @@ export class DriftWatch {
 
   /** A container without a cgroup is not missed: `follow` comes to it again. */
   private begin(id: string): { readonly missed?: Missed } {
-    const container = this.parts.model.allContainers.get(id);
+    const container = this.context.model.allContainers.get(id);
     const at = isWatchable(container) ? cgroupPathOf(container.cgroupsPath) : undefined;
     if (at?.kind !== 'path') return {};
     const outcome = this.watch.add(at.path);
@@ -164,13 +156,13 @@ export class DriftWatch {
   private miss(id: string, because: string): void {
     const isNew = !this.unwatched.has(id);
     this.unwatched.set(id, because);
-    if (isNew) this.parts.faults.contain('counting who is not watched', () => this.parts.onUnwatched?.());
+    if (isNew) this.context.events.emit('cpusetUnwatched');
   }
 
   private tell(): void {
     const [because] = this.unwatched.values();
     const told = because && `foreign writes of some cpusets are noticed by rounds only: ${because}`;
-    this.parts.alarms.update('not-watched', '', told);
+    this.context.alarms.update('not-watched', '', told);
   }
 
   private schedule(): void {
@@ -183,28 +175,31 @@ export class DriftWatch {
   }
 
   private compare(): void {
-    const { onDrift, onAsPromised, willReadBack, faults } = this.parts;
+    const { reconciler } = this.parts;
+    const { faults } = this.context;
     const drifted: string[] = [];
     const asPromised: string[] = [];
     let left = AT_ONCE;
     for (const id of this.written) {
       if (left-- === 0) break;
       this.written.delete(id);
-      if (willReadBack(id)) continue;
+      if (reconciler.willReadBack(id)) continue;
       const hasDrifted = faults.contain('comparing', () => this.hasDrifted(id), id);
       if (hasDrifted !== undefined) (hasDrifted ? drifted : asPromised).push(id);
     }
-    if (drifted.length > 0) faults.contain('repairing what was written', () => onDrift(drifted));
-    if (asPromised.length > 0) faults.contain('reading back what was written', () => onAsPromised(asPromised));
+    if (drifted.length > 0)
+      faults.contain('repairing what was written', () => reconciler.check(drifted, { written: true }));
+    if (asPromised.length > 0)
+      faults.contain('reading back what was written', () => reconciler.noteWritten(asPromised));
     this.schedule();
   }
 
   private hasDrifted(id: string): boolean {
-    const { model, cgroups } = this.parts;
+    const { model, cgroups } = this.context;
     const dir = this.dirById.get(id);
     const promise = model.allContainers.get(id)?.promise;
     if (dir === undefined || !promise) return false;
-    const reading = cgroups.readCpus(dir);
+    const reading = cgroups.files.readCpus(dir);
     return reading.kind === 'found' && !reading.cpus.equals(promise.cpus);
   }
 }

@@ -3,45 +3,45 @@ import type { Faults } from '../alarms/faults';
 import type { Urgency } from '../transaction/post-commit';
 
 /** A container that is to be read back. `always`: also where the last verdict on it still stands. */
-export interface Asked {
+export interface ReadBackRequest {
   readonly containerId: string;
   readonly always: boolean;
 }
 
-export interface ReadBackLineParts {
+export interface ReadBackQueueParts {
   /** Reads back those of these containers who need it; returns how many. */
-  readonly read: (asked: readonly Asked[]) => number;
-  /** The line has come to its end, and somebody was read. */
+  readonly read: (requests: readonly ReadBackRequest[]) => number;
+  /** The queue is empty, and at least one container was read. */
   readonly onEnd: () => void;
   readonly faults: Faults;
   readonly signal: AbortSignal;
 }
 
-/** Between two looks at the clock. */
-const AT_ONCE = 16;
-/** One turn of the event loop reads for so long; reading one back takes some microseconds. */
-const TURN_MS = 5;
-/** Reading a hundred back, while the runtime makes the container for which they had to move, makes that take milliseconds longer. */
+/** Containers that are read between two looks at the clock. */
+export const AT_ONCE = 16;
+/** Maximum time of reading in one turn of the event loop; one container takes some microseconds, its repair one more. */
+export const TURN_MS = 5;
+/** Delay of containers that can wait: to read a hundred of them makes the creation that moved them take milliseconds longer. */
 const GIVE_WAY_MS = 100;
 
 /**
- * Containers that are to be read back, as soon as can be without keeping the runtime waiting: for some milliseconds at once, then for
- * as long in each turn of the event loop. One that is in the line twice is read once, and after the second time it came.
+ * Containers to read back as soon as possible without delaying the runtime: for some milliseconds at once, then for as long in each
+ * turn of the event loop. A container that was added twice is read once, after the second time.
  */
-export class ReadBackLine {
-  /** By container, whether it is read in any case. */
+export class ReadBackQueue {
+  /** By container id: true when it is read in any case. */
   private readonly waiting = new Map<string, boolean>();
-  /** The same, of those who can wait. */
+  /** The same for containers that can wait. */
   private readonly later = new Map<string, boolean>();
   private readonly timer: EarliestTimer;
   private scheduled = false;
   private hasRead = false;
 
-  constructor(private readonly parts: ReadBackLineParts) {
+  constructor(private readonly parts: ReadBackQueueParts) {
     this.timer = new EarliestTimer(() => this.add([...this.later.keys()], { always: false }), parts.signal);
   }
 
-  /** Begins at once, unless the line has begun already, or those who come now can wait. */
+  /** Begins at once, unless reading has begun already or the containers can wait. */
   add(containerIds: Iterable<string>, { always, canWait = false }: Urgency): void {
     for (const id of containerIds)
       this.addOne(id, always, canWait && !this.waiting.has(id) ? this.later : this.waiting);
@@ -49,7 +49,7 @@ export class ReadBackLine {
     if (!this.scheduled && this.waiting.size > 0) this.takeTurn();
   }
 
-  /** True for one that is in the line: it is read in any case then. */
+  /** Returns true for a container in the queue; it is read in any case then. */
   takesUp(containerId: string): boolean {
     const part = [this.waiting, this.later].find((each) => each.has(containerId));
     part?.set(containerId, true);
@@ -76,7 +76,7 @@ export class ReadBackLine {
   }
 
   private readSome(): void {
-    const some: Asked[] = [];
+    const some: ReadBackRequest[] = [];
     for (const [containerId, always] of this.waiting) {
       if (some.length === AT_ONCE) break;
       some.push({ containerId, always });

@@ -1,66 +1,30 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Logger } from 'pino';
-import { type Container, type CpuPromise, hasCgroup, samePromise } from '../../core/model/container';
+import { hasCgroup, samePromise, type Container, type CpuPromise } from '../../core/model/container';
 import { namesIn } from '../../core/model/names-of';
-import type { NodeView } from '../../core/model/node-model';
 import { planQuotas, type QuotaStep } from '../../core/plan/plan-quotas';
-import {
-  compareListing,
-  type Drift,
-  type DriftPolicy,
-  type Judged,
-  planChanges,
-  reconcile,
-  type RuntimeListing,
-} from '../../core/transition';
-import { takeKnown } from '../../core/transition/inventory';
+import { reconcile, type DriftPolicy, type Judged } from '../../core/transition';
 import { judge, type Verdict } from '../../core/verdict/judge';
 import { isOutdated, matterOf } from '../../core/verdict/judgement';
 import type { Observation, Seen } from '../../core/verdict/observation';
 import type { RepairDecision } from '../../core/verdict/repair-backoff';
-import type { Alarms } from '../alarms/alarms';
-import type { DriftClues } from './drift-diagnosis';
-import type { Faults } from '../alarms/faults';
-import { ListingLog } from './listing-log';
 import { ContainerObserver } from '../cgroups/container-observer';
-import { OverdueCreations } from './stale-creations';
-import { PendingQueue } from '../transaction/pending-queue';
-import type { ContainerCgroups } from '../cgroups/container-cgroups';
-import { ReadBackLine, type Asked } from './read-back-queue';
-import type { Urgency } from '../transaction/post-commit';
-import { RepairBook } from './repair-history';
-import type { Transactor } from '../transaction/transactor';
+import type { DaemonContext } from '../context';
 import type { VerdictStore } from '../status/verdict-store';
+import { PendingQueue } from '../transaction/pending-queue';
+import type { Urgency } from '../transaction/post-commit';
+import type { Transactor } from '../transaction/transactor';
+import type { DriftDiagnosis } from './drift-diagnosis';
+import { AT_ONCE, ReadBackQueue, TURN_MS, type ReadBackRequest } from './read-back-queue';
+import { RepairHistory } from './repair-history';
+import { RuntimeComparison, type ListedRuntime } from './runtime-comparison';
 
 export interface ReconcilerParts {
-  readonly model: NodeView;
+  readonly context: DaemonContext;
   readonly transactor: Transactor;
-  readonly cgroups: ContainerCgroups;
   readonly verdicts: VerdictStore;
-  readonly clues: DriftClues;
-  readonly alarms: Alarms;
-  readonly faults: Faults;
-  /** Complete lists of the runtime; undefined when there is no way to ask, rejects when asking failed. */
-  readonly listRuntime?: () => Promise<RuntimeListing>;
-  /** Running containers that nobody told us of: the runtime has to describe them. */
-  readonly resynchronize: (containerIds: readonly string[]) => void;
-  readonly now: () => string;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
-  readonly observer?: ReconcileObserver;
+  readonly diagnosis: DriftDiagnosis;
+  readonly runtime: ListedRuntime;
 }
-
-/** Is told what was found and done: for metrics and status. */
-export interface ReconcileObserver {
-  onDrift(drift: Drift): void;
-  onRepair(outcome: 'ok' | 'failed', containerId: string): void;
-  onSwept(): void;
-}
-
-/** Between two looks at the clock. */
-const SWEPT_AT_ONCE = 16;
-/** One turn of the event loop sweeps for so long; reading one back takes some microseconds, repairing one more. */
-const TURN_MS = 5;
 
 interface SweepOptions {
   readonly written?: boolean;
@@ -69,42 +33,50 @@ interface SweepOptions {
 }
 
 /**
- * Compares what was promised with what the kernel and the runtime really have, and puts right what differs. An exception
- * in the work for one container, or in one part of a round, ends nothing but that.
+ * Compares the promises with what the kernel and the runtime have, and repairs what differs. An exception in the work for one
+ * container, or in one part of a round, ends nothing else.
  */
 export class Reconciler {
-  private readonly repairs = new RepairBook();
+  private readonly repairs = new RepairHistory();
   private readonly containerObserver: ContainerObserver;
-  private readonly overdue = new OverdueCreations();
   private readonly pending: PendingQueue;
-  private readonly listingLog: ListingLog;
-  private readonly line: ReadBackLine;
-  /** Whose repair was left to the runtime, because the cgroup was not written here. */
-  private readonly handedOver = new Set<string>();
-  private strangers: ReadonlySet<string> = new Set();
+  private readonly comparison: RuntimeComparison;
+  private readonly queue: ReadBackQueue;
+  /** Containers whose repair was left to the runtime, because the cgroup was not written here. */
+  private readonly delegatedRepairs = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
+  private readonly context: DaemonContext;
 
   constructor(private readonly parts: ReconcilerParts) {
-    this.containerObserver = new ContainerObserver(parts.cgroups.files, parts.faults);
-    this.pending = new PendingQueue(parts);
-    this.listingLog = new ListingLog(parts);
-    this.line = new ReadBackLine({
-      read: (asked) => this.readBackSome(asked),
-      onEnd: () => parts.observer?.onSwept(),
-      faults: parts.faults,
-      signal: parts.signal,
+    const { context, transactor } = parts;
+    const { cgroups, model, faults, signal } = context;
+    this.context = context;
+    this.containerObserver = new ContainerObserver(cgroups.files, faults);
+    this.pending = new PendingQueue({ model, transactor, faults, signal });
+    this.comparison = new RuntimeComparison(parts);
+    this.queue = new ReadBackQueue({
+      read: (requests) => this.readBackSome(requests),
+      onEnd: () => context.events.emit('changed'),
+      faults,
+      signal,
     });
-    parts.signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
+    signal.addEventListener('abort', () => clearTimeout(this.timer), { once: true });
+    context.events.on('decided', 'serving those who lack CPUs', ({ isCut }) => {
+      if (isCut) this.pending.goOn();
+    });
+    context.events.on('updateFailed', 'noting a failed repair', ({ containerId }) =>
+      this.noteUpdateFailed(containerId),
+    );
   }
 
   /** One round over everything: cgroups, then the runtime's lists. */
   async round(): Promise<void> {
-    const { transactor, faults } = this.parts;
+    const { faults } = this.context;
     this.pending.lookNow();
-    faults.contain('saving again', () => transactor.saveAgain());
+    faults.contain('saving again', () => this.parts.transactor.saveAgain());
     await faults.containAsync('the round over cgroups', () => this.checkAll({ sample: true }));
     faults.contain('forgetting who is gone', () => this.forgetTheGone());
-    await faults.containAsync('comparing with the runtime', () => this.compareWithRuntime());
+    await faults.containAsync('comparing with the runtime', () => this.comparison.compare());
   }
 
   /** Looks at these containers now. `written`: because somebody has just written their cgroups. */
@@ -118,7 +90,7 @@ export class Reconciler {
    * comes meanwhile is looked at when it starts.
    */
   async checkAll({ sample = false } = {}): Promise<void> {
-    const { model } = this.parts;
+    const { model } = this.context;
     const ofPods = [...model.containers.keys()];
     const ids = [...ofPods, ...[...model.allContainers.keys()].filter((id) => !model.containers.has(id))];
     const sampled = sample ? this.containerObserver.chooseSampled(ofPods) : undefined;
@@ -130,26 +102,26 @@ export class Reconciler {
    * others too. `canWait`: not before what the runtime is making.
    */
   readBack(
-    containerIds: Iterable<string> = this.parts.model.allContainers.keys(),
+    containerIds: Iterable<string> = this.context.model.allContainers.keys(),
     { always = false, canWait = false }: Partial<Urgency> = {},
   ): void {
-    this.line.add(containerIds, { always, canWait });
+    this.queue.add(containerIds, { always, canWait });
   }
 
   /** True for one that is read back anyway, soon, and put right then. */
   willReadBack(containerId: string): boolean {
-    return this.line.takesUp(containerId);
+    return this.queue.takesUp(containerId);
   }
 
   private async checkInTurns(containerIds: readonly string[], options: SweepOptions): Promise<void> {
     let endMs = performance.now() + TURN_MS;
     try {
-      for (let from = 0; from < containerIds.length && !this.parts.signal.aborted; from += SWEPT_AT_ONCE) {
+      for (let from = 0; from < containerIds.length && !this.context.signal.aborted; from += AT_ONCE) {
         if (performance.now() >= endMs) {
           await nextTurn();
           endMs = performance.now() + TURN_MS;
         }
-        this.sweep(containerIds.slice(from, from + SWEPT_AT_ONCE), options);
+        this.sweep(containerIds.slice(from, from + AT_ONCE), options);
       }
     } finally {
       this.endSweep();
@@ -160,21 +132,17 @@ export class Reconciler {
   noteWritten(containerIds: readonly string[]): void {
     const { verdicts } = this.parts;
     const isKept = (id: string): boolean => verdicts.get(id)?.verdict.kind === 'kept';
-    this.line.add(containerIds.filter(isKept), { always: false });
-    this.line.add(
+    this.queue.add(containerIds.filter(isKept), { always: false });
+    this.queue.add(
       containerIds.filter((id) => !isKept(id)),
       { always: true },
     );
   }
 
-  /** A transaction could not decide on all who lack CPUs: the others have their turn now. */
-  goOnServing(): void {
-    this.pending.goOn();
-  }
-
-  private readBackSome(asked: readonly Asked[]): number {
-    const { model, verdicts, faults } = this.parts;
-    const containers = asked.flatMap(({ containerId, always }) => {
+  private readBackSome(requests: readonly ReadBackRequest[]): number {
+    const { model, faults } = this.context;
+    const { verdicts } = this.parts;
+    const containers = requests.flatMap(({ containerId, always }) => {
       const container = model.allContainers.get(containerId);
       return container && hasCgroup(container) && (always || isOutdated(model, container, verdicts.get(containerId)))
         ? [container]
@@ -192,7 +160,7 @@ export class Reconciler {
 
   /** Most of the time there is only a verdict to be given. Returns false, and does nothing, when more is to be done. */
   private judgeAsRead(container: Container, observation: Observation, nowMs: number): boolean {
-    const { model } = this.parts;
+    const { model } = this.context;
     const verdict = judge(model, container, observation);
     const isCarriedOut = samePromise(container.told, container.promise);
     if (verdict.kind === 'drifted' && !isCarriedOut) {
@@ -209,7 +177,7 @@ export class Reconciler {
 
   /** Reads containers back, repairs what drifted, and judges them. */
   private sweep(containerIds: readonly string[], { written = false, sampled }: SweepOptions): void {
-    const { model, signal, faults } = this.parts;
+    const { model, signal, faults } = this.context;
     if (signal.aborted) return;
     const nowMs = performance.now();
     const containers = containerIds.flatMap((id) => model.allContainers.get(id) ?? []);
@@ -226,21 +194,22 @@ export class Reconciler {
   }
 
   private endSweep(): void {
-    const { observer, signal, faults } = this.parts;
+    const { events, signal } = this.context;
     if (signal.aborted) return;
     this.scheduleRepairs();
-    faults.contain('telling of a sweep', () => observer?.onSwept());
+    events.emit('changed');
   }
 
   /** One sweep decides on each container once, however often it is asked. */
   private policyOf(nowMs: number, written: boolean): DriftPolicy {
-    const { clues, faults } = this.parts;
+    const { faults } = this.context;
     const restraints = new Map<string, RepairDecision>();
     return {
       explain: (container, seen) =>
         faults.contain(
           'explaining the drift of',
-          () => clues.explain(container, { seen, repairs: this.repairs.repairsOf(container.id), nowMs }),
+          () =>
+            this.parts.diagnosis.diagnose(container, { seen, repairs: this.repairs.repairsOf(container.id), nowMs }),
           container.id,
         ) ?? { cause: 'unknown-writer', because: 'looking for the cause failed' },
       restrain: ({ id, promise }) => {
@@ -253,7 +222,7 @@ export class Reconciler {
 
   /** All in one change. When that throws nothing of it remains, and each has one of its own: of the faulty one nothing is known. */
   private judgeAll(observations: ReadonlyMap<string, Observation>, policy: DriftPolicy): readonly Judged[] {
-    const { faults } = this.parts;
+    const { faults } = this.context;
     const part = 'judging';
     try {
       const judged = this.judge(observations, policy);
@@ -278,12 +247,11 @@ export class Reconciler {
   }
 
   private keep(one: Judged, looked: Container, observation: Observation, nowMs: number): void {
-    const { observer, faults } = this.parts;
     const { verdict, drift } = one;
     const before = this.record(looked, verdict, observation);
     if (observation.kind === 'seen') this.settle(one, observation, nowMs);
     if (drift && (drift.action === 'repair' || before?.verdict.kind !== 'drifted'))
-      faults.contain('telling of a drift', () => observer?.onDrift(drift));
+      this.context.events.emit('drifted', drift);
   }
 
   private look(containers: readonly Container[], sampled?: ReadonlySet<string>): Map<string, Observation> {
@@ -293,12 +261,12 @@ export class Reconciler {
 
   /** `looked`: the container as it was when it was looked at. */
   private record(looked: Container, verdict: Verdict, observation: Observation) {
-    const { model, verdicts, now } = this.parts;
-    return verdicts.record(looked.id, { verdict, observation, matter: matterOf(model, looked) }, now());
+    const { model, now } = this.context;
+    return this.parts.verdicts.record(looked.id, { verdict, observation, matter: matterOf(model, looked) }, now());
   }
 
   private settle({ containerId, verdict, drift }: Judged, seen: Seen, nowMs: number): void {
-    const { alarms, model } = this.parts;
+    const { alarms, model } = this.context;
     if (verdict.kind === 'unknown') return;
     const container = model.allContainers.get(containerId);
     const names = container && namesIn(model, container);
@@ -306,30 +274,30 @@ export class Reconciler {
     else if (drift?.action !== 'wait') alarms.clear('repairs-stopped', containerId);
     if (drift) return;
     this.repairs.settle(containerId, nowMs);
-    const promise = this.parts.model.allContainers.get(containerId)?.promise;
-    if (this.handedOver.has(containerId) && hasAsPromised(promise, seen)) this.noteRepaired(containerId);
+    const promise = this.context.model.allContainers.get(containerId)?.promise;
+    if (this.delegatedRepairs.has(containerId) && hasAsPromised(promise, seen)) this.noteRepaired(containerId);
   }
 
   /** The runtime did not write what this container is promised. */
   noteUpdateFailed(containerId: string): void {
-    if (this.handedOver.has(containerId)) this.tellRepair('failed', containerId);
+    if (this.delegatedRepairs.has(containerId)) this.reportRepair('failed', containerId);
   }
 
-  private tellRepair(outcome: 'ok' | 'failed', containerId: string): void {
-    this.parts.faults.contain('telling of a repair', () => this.parts.observer?.onRepair(outcome, containerId));
+  private reportRepair(outcome: 'ok' | 'failed', containerId: string): void {
+    this.context.events.emit('repaired', { containerId, outcome });
   }
 
   private noteRepaired(containerId: string): void {
-    const { model, log } = this.parts;
-    this.handedOver.delete(containerId);
-    this.tellRepair('ok', containerId);
+    const { model, log } = this.context;
+    this.delegatedRepairs.delete(containerId);
+    this.reportRepair('ok', containerId);
     const container = model.allContainers.get(containerId);
     if (container) log.info({ ...namesIn(model, container), cpus: container.promise?.cpus.toString() }, 'repaired');
   }
 
   /** Returns whose quotas were written. */
   private writeQuotas(judged: readonly Judged[]): string[] {
-    const { cgroups, faults } = this.parts;
+    const { cgroups, faults } = this.context;
     const written = (containerId: string, step: QuotaStep): boolean =>
       faults.contain('writing the quota of', () => cgroups.writeQuota(step), containerId) === true;
     return judged.flatMap(({ containerId, quotas = [] }) =>
@@ -339,7 +307,7 @@ export class Reconciler {
 
   /** After a repair the verdict is given on what the kernel has now, not on what was hoped for. */
   private lookAgain(judged: readonly Judged[], lifted: readonly string[]): void {
-    const { model, faults } = this.parts;
+    const { model, faults } = this.context;
     const repaired = new Set(
       judged.flatMap(({ containerId, drift }) => (drift?.action === 'repair' ? [containerId] : [])),
     );
@@ -349,7 +317,7 @@ export class Reconciler {
   }
 
   private judgeAgain(containerId: string, observation: Observation, isRepaired: boolean): void {
-    const { model, cgroups } = this.parts;
+    const { model, cgroups } = this.context;
     const container = model.allContainers.get(containerId)!;
     const verdict = judge(model, container, observation);
     // Where the runtime does the writing the verdict stays: it has not come to it yet.
@@ -357,13 +325,13 @@ export class Reconciler {
     if (!isRepaired) return;
     if (observation.kind === 'seen' && hasAsPromised(container.promise, observation)) this.noteRepaired(containerId);
     else if (observation.kind === 'unreadable')
-      this.handedOver.add(containerId); // told when it can be read
+      this.delegatedRepairs.add(containerId); // told when it can be read
     else if (verdict.kind === 'drifted') {
       // What the kernel took and somebody undid before we looked is a quarrel with them, not a refusal.
       const isRefused = !container.promise || !samePromise(container.told, container.promise);
-      if (isRefused) this.handedOver.add(containerId); // the runtime will try, on its own
+      if (isRefused) this.delegatedRepairs.add(containerId); // the runtime will try, on its own
       if (cgroups.canWrite && isRefused) this.repairs.noteRefusal(containerId);
-      if (cgroups.canWrite) this.tellRepair('failed', containerId);
+      if (cgroups.canWrite) this.reportRepair('failed', containerId);
     }
   }
 
@@ -378,7 +346,7 @@ export class Reconciler {
     };
     this.timer = setTimeout(
       () => {
-        const { faults } = this.parts;
+        const { faults } = this.context;
         faults
           .containAsync('repairing what was due', repairDue)
           .catch((error: unknown) => faults.note('repairing what was due', error));
@@ -389,40 +357,16 @@ export class Reconciler {
   }
 
   private forgetTheGone(): void {
-    const { model, verdicts, clues, alarms, faults } = this.parts;
+    const { model, cgroups, alarms, faults } = this.context;
+    const { verdicts, diagnosis } = this.parts;
     faults.keepOnly(model.allContainers);
     verdicts.keepOnly(model.allContainers);
-    clues.keepOnly(model.allContainers);
+    diagnosis.keepOnly(model.allContainers);
     this.repairs.keepOnly(model.allContainers);
-    this.parts.cgroups.keepOnly(model.allContainers);
-    for (const id of this.handedOver) if (!model.allContainers.has(id)) this.handedOver.delete(id);
+    cgroups.keepOnly(model.allContainers);
+    for (const id of this.delegatedRepairs) if (!model.allContainers.has(id)) this.delegatedRepairs.delete(id);
     for (const { kind, subject } of alarms.list())
       if (kind === 'repairs-stopped' && !model.allContainers.has(subject)) alarms.clear(kind, subject);
-  }
-
-  private async compareWithRuntime(): Promise<void> {
-    const { model, transactor, listRuntime, resynchronize } = this.parts;
-    if (!listRuntime) return;
-    const before = takeKnown(model);
-    const overdue = this.overdue.look(model, performance.now());
-    let listing: RuntimeListing;
-    try {
-      listing = await listRuntime();
-    } catch (error) {
-      // An incomplete view releases nothing; the next round asks again.
-      this.listingLog.failed(error);
-      return;
-    }
-    this.listingLog.worked();
-    let unknown: readonly string[] = [];
-    transactor.change((draft) => {
-      unknown = compareListing(draft, listing, before, overdue);
-      return planChanges(draft);
-    });
-    // One that is unknown twice was not just being made when the list was taken.
-    const lasting = unknown.filter((id) => this.strangers.has(id));
-    this.strangers = new Set(unknown);
-    if (lasting.length > 0) resynchronize(lasting);
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Container, CpuPromise } from '../../core/model/container';
-import { decideRepair, type RepairHistory, type RepairDecision } from '../../core/verdict/repair-backoff';
+import { decideRepair, type RepairRecord, type RepairDecision } from '../../core/verdict/repair-backoff';
 
 /** How the repairs of each container went, so that they never become a fight. */
-export class RepairBook {
-  private readonly histories = new Map<string, RepairHistory>();
+export class RepairHistory {
+  private readonly histories = new Map<string, RepairRecord>();
   private readonly dueAtMs = new Map<string, number>();
 
   /** Decides on one more repair and remembers it. */

@@ -1,60 +1,75 @@
-import type { Connection } from '../../admin/model/status';
-import type { PluginState } from '../../nri';
-import type { Attachment, AttachmentParts } from './attachment';
-import { keepPlugin } from './nri-link';
+import type { RuntimeAnswer, RuntimeEvent } from '../../core/model/events';
+import type { Connection } from '../../net/connection-state';
+import { runNriPlugin, type PluginState } from '../../nri';
 import { readLiveCpusets } from '../cgroups/container-observer';
+import type { Attachment, AttachmentFacts, AttachmentParts } from './attachment';
 
-/** A connection is not given up before it has lasted so long: each new one is a gap of its own. */
+/** Minimum age of a connection that is given up for a new one: each new connection is a gap of its own. */
 const RECONNECT_AFTER_MS = 30_000;
 
-/** Serves the runtime as an NRI plugin: it asks us about every container. */
-export function attachNri(parts: AttachmentParts): Attachment {
-  const { config, transactor, cgroups, gap, health, link, pauses, log, signal, startedAt } = parts;
-  let current: PluginState | undefined;
-  let noteContact: () => void = () => undefined;
-  const firstContact = new Promise<void>((resolve) => (noteContact = resolve));
-  const plugin = keepPlugin({
-    socketPath: config.nriSocket,
-    pluginName: config.nriPluginName,
-    pluginIndex: config.nriPluginIndex,
-    handler: {
-      onEvent: (event) =>
-        transactor.handleAll(
-          pauses.withPause(event),
-          event.kind === 'synchronize' ? readLiveCpusets(cgroups, event.containers) : undefined,
-        )[0]!,
-    },
-    log,
-    signal,
-    onState: (state) => {
-      current = state;
-      const isSynchronized = state.phase === 'synchronized';
-      if (isSynchronized) gap.end();
-      else gap.begin();
-      health.set('nri', isSynchronized ? 'SERVING' : 'NOT_SERVING');
-      if (isSynchronized || state.phase === 'disconnected') noteContact();
-      parts.onChange();
-    },
-  });
-  return {
-    resynchronize: () => {
-      // A connection that is given up while the runtime synchronizes it can hold up the runtime for minutes.
-      const isSettled = current?.phase === 'synchronized' && Date.now() - current.sinceMs >= RECONNECT_AFTER_MS;
-      if (isSettled) plugin.reconnect();
-    },
-    isBusy: () => false,
-    isMaking: () => false,
-    get facts() {
-      return {
-        runtimeName: current?.runtime?.name ?? '',
-        runtimeVersion: current?.runtime?.version ?? '',
-        nri: connectionOf(current, startedAt),
-        cri: link.connection,
-      };
-    },
-    firstContact,
-    ended: plugin.ended,
-  };
+/** Serves the runtime as an NRI plugin: the runtime asks about every container. */
+export class NriAttachment implements Attachment {
+  readonly firstContact: Promise<void>;
+  private noteContact: () => void = () => undefined;
+  private readonly startedAt: string;
+  private current: PluginState | undefined;
+  /** Ends one session; `run` then begins the next one. */
+  private session = new AbortController();
+
+  constructor(private readonly parts: AttachmentParts) {
+    this.startedAt = parts.context.now();
+    this.firstContact = new Promise<void>((resolve) => (this.noteContact = resolve));
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { config, log } = this.parts.context;
+    while (!signal.aborted) {
+      this.session = new AbortController();
+      await runNriPlugin({
+        socketPath: config.nriSocket,
+        pluginName: config.nriPluginName,
+        pluginIndex: config.nriPluginIndex,
+        handler: { onEvent: (event) => this.handle(event) },
+        log,
+        signal: AbortSignal.any([signal, this.session.signal]),
+        onState: (state) => this.onState(state),
+      });
+    }
+  }
+
+  resynchronize(): void {
+    const { current } = this;
+    // A connection that is given up while the runtime synchronizes it can hold up the runtime for minutes.
+    const isSettled = current?.phase === 'synchronized' && Date.now() - current.sinceMs >= RECONNECT_AFTER_MS;
+    if (isSettled) this.session.abort('asking for all containers');
+  }
+
+  get facts(): AttachmentFacts {
+    const { current } = this;
+    return {
+      runtimeName: current?.runtime?.name ?? '',
+      runtimeVersion: current?.runtime?.version ?? '',
+      nri: connectionOf(current, this.startedAt),
+      cri: this.parts.client.connection,
+    };
+  }
+
+  private handle(event: RuntimeEvent): RuntimeAnswer {
+    const { transactor, pauses, context } = this.parts;
+    const live = event.kind === 'synchronize' ? readLiveCpusets(context.cgroups.files, event.containers) : undefined;
+    return transactor.handleAll(pauses.withPause(event), live)[0]!;
+  }
+
+  private onState(state: PluginState): void {
+    const { gap, context } = this.parts;
+    this.current = state;
+    const isSynchronized = state.phase === 'synchronized';
+    if (isSynchronized) gap.end();
+    else gap.begin();
+    context.health.set('nri', isSynchronized ? 'SERVING' : 'NOT_SERVING');
+    if (isSynchronized || state.phase === 'disconnected') this.noteContact();
+    context.events.emit('changed');
+  }
 }
 
 function connectionOf(state: PluginState | undefined, startedAt: string): Connection {

@@ -1,5 +1,5 @@
-/** Lets through while it is open; who comes earlier waits. Closed at first. */
-export class Gate {
+/** Calls pass while it is open and wait while it is closed. It is closed at first. */
+export class ReadinessGate {
   private waiters: (() => void)[] | undefined = [];
 
   get isOpen(): boolean {

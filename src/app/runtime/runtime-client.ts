@@ -1,28 +1,16 @@
-import type { Logger } from 'pino';
-import type { Connection } from '../../admin/model/status';
 import { CpusetdError } from '../../core/errors';
 import type { CpuPromise } from '../../core/model/container';
-import type { NodeView } from '../../core/model/node-model';
 import type { RuntimeListing } from '../../core/transition';
 import type { CallOptions, CriClient } from '../../cri/client';
-import { explainCriTrouble } from './explain-cri-error';
+import { ConnectionTracker, type Connection, type ConnectionState } from '../../net/connection-state';
+import type { DaemonContext } from '../context';
 import type { Transactor } from '../transaction/transactor';
-import { RecordSync } from './record-sync';
+import { explainCriTrouble } from './explain-cri-error';
+import { RecordSync, type RecordSyncParts } from './record-sync';
 
-export interface RuntimeLinkParts {
-  /** The runtime's CRI socket; undefined = off. */
-  readonly endpoint: string | undefined;
-  readonly model: NodeView;
+export interface RuntimeClientParts {
+  readonly context: DaemonContext;
   readonly transactor: Pick<Transactor, 'record'>;
-  readonly log: Logger;
-  readonly signal: AbortSignal;
-  readonly now: () => string;
-  /** See `RecordSyncParts`. */
-  readonly isBusy?: (containerId: string) => boolean;
-  readonly isMaking?: () => boolean;
-  readonly onUpdateFailed?: (containerId: string) => void;
-  /** The runtime answers on its socket, or does so no longer. */
-  readonly onChange?: (connection: Connection) => void;
 }
 
 const LIST_TIMEOUT_MS = 5_000;
@@ -30,45 +18,68 @@ const UPDATE_TIMEOUT_MS = 10_000;
 const ASK_TIMEOUT_MS = 20_000;
 
 /**
- * What the daemon asks of the runtime on its own account, over CRI: complete lists, and records that follow the
- * promises. All of it in the background; the client is loaded when it is first needed.
+ * The daemon's own calls of the runtime over CRI: complete lists, and records that follow the promises. All of them are made in the
+ * background. The client is loaded when it is first needed.
  */
-export class RuntimeLink {
+export class RuntimeClient {
   readonly recorder: RecordSync;
   private client: Promise<CriClient> | undefined;
-  private current: Connection;
+  private readonly tracker: ConnectionTracker;
+  /** Outlives the daemon's signal: calls that pass through us while we stop may need the runtime to the end. */
+  private readonly closed = new AbortController();
+  private calls: Required<Pick<RecordSyncParts, 'isBusy' | 'isMaking'>> | undefined;
 
-  constructor(private readonly parts: RuntimeLinkParts) {
-    const { model, transactor, log, signal, now, isBusy, isMaking, onUpdateFailed } = parts;
-    const off = parts.endpoint === undefined;
-    this.current = { state: off ? 'off' : 'connecting', since: now(), reason: '' };
+  constructor(private readonly parts: RuntimeClientParts) {
+    const { context, transactor } = parts;
+    const { model, events, log, now } = context;
+    this.tracker = new ConnectionTracker({ state: this.isOn ? 'connecting' : 'off', since: now(), reason: '' }, now);
     this.recorder = new RecordSync({
       model,
       transactor,
       log,
-      signal,
-      ...(isBusy && { isBusy }),
-      ...(isMaking && { isMaking }),
-      ...(onUpdateFailed && { onFailure: onUpdateFailed }),
+      signal: this.closed.signal,
+      isBusy: (containerId) => this.calls?.isBusy(containerId) ?? false,
+      isMaking: () => this.calls?.isMaking() ?? false,
+      onFailure: (containerId) => events.emit('updateFailed', { containerId }),
       update: (containerId, promise) => this.update(containerId, promise),
     });
+    events.on('decided', 'following records', ({ event }) => this.recorder.noteEvent(event));
+    if (this.isOn) events.on('turnEnded', 'waking the recorder', () => this.recorder.wake());
+  }
+
+  /** Takes into account the calls in flight that pass through us: an update during one of them would be lost. */
+  followCalls(calls: Required<Pick<RecordSyncParts, 'isBusy' | 'isMaking'>>): void {
+    this.calls = calls;
   }
 
   /** False when cri-endpoint is off. */
   get isOn(): boolean {
-    return this.parts.endpoint !== undefined;
+    return this.endpoint !== undefined;
   }
 
   get connection(): Connection {
-    return this.current;
+    return this.tracker.current;
   }
 
-  /** Complete lists of the runtime; rejects when it could not be asked, with what helps. */
-  async list(signal = this.parts.signal): Promise<RuntimeListing> {
+  /** Cancels the calls under way and closes the connection. */
+  close(): void {
+    this.closed.abort();
+    this.client?.then(
+      (client) => client.close(),
+      () => undefined,
+    );
+  }
+
+  private get endpoint(): string | undefined {
+    return this.parts.context.config.criEndpoint;
+  }
+
+  /** Returns complete lists of the runtime. Rejects with the remedy when the runtime could not be asked. */
+  async list(signal = this.closed.signal): Promise<RuntimeListing> {
     try {
       return await this.askForList(signal);
     } catch (error) {
-      // One that answers, and not with its lists, is of no more use than one that does not answer.
+      // A runtime that answers without its lists is of no more use than one that does not answer.
       if (!(error instanceof CpusetdError) || signal.aborted || isUnreachable(error)) throw error;
       throw this.noteTrouble(error);
     }
@@ -92,14 +103,14 @@ export class RuntimeLink {
     });
   }
 
-  /** Asks in the daemon's name for what a list does not tell; rejects when the runtime could not be asked. */
+  /** Asks for what the lists do not have; rejects when the runtime could not be asked. */
   async ask<T>(question: (client: CriClient, options: CallOptions) => Promise<T>): Promise<T> {
-    return this.tracked((client) => question(client, { timeoutMs: ASK_TIMEOUT_MS, signal: this.parts.signal }));
+    return this.tracked((client) => question(client, { timeoutMs: ASK_TIMEOUT_MS, signal: this.closed.signal }));
   }
 
   private async update(containerId: string, { cpus, mems, quota }: CpuPromise): Promise<void> {
     const change = { containerId, cpus, ...(!mems.isEmpty && { mems }), ...(quota && { quotaUs: quota.quotaUs }) };
-    const options = { timeoutMs: UPDATE_TIMEOUT_MS, signal: this.parts.signal };
+    const options = { timeoutMs: UPDATE_TIMEOUT_MS, signal: this.closed.signal };
     await this.tracked((client) => client.updateContainer(change, options));
   }
 
@@ -116,22 +127,22 @@ export class RuntimeLink {
   }
 
   private noteTrouble(error: CpusetdError): CpusetdError {
-    const because = explainCriTrouble(this.parts.endpoint ?? '', error);
+    const because = explainCriTrouble(this.endpoint ?? '', error);
     this.become('connecting', because);
     return new CpusetdError(error.code, because, { cause: error });
   }
 
   private async open(): Promise<CriClient> {
     const { createCriClient } = await import('../../cri/client');
-    const client = createCriClient(this.parts.endpoint!);
-    this.parts.signal.addEventListener('abort', () => client.close(), { once: true });
-    return client;
+    return createCriClient(this.endpoint!);
   }
 
-  private become(state: Connection['state'], reason: string): void {
-    if (this.current.state === state && this.current.reason === reason) return;
-    this.current = { state, since: this.parts.now(), reason };
-    this.parts.onChange?.(this.current);
+  private become(state: ConnectionState, reason: string): void {
+    const { config, health, events } = this.parts.context;
+    if (!this.tracker.become(state, reason)) return;
+    // A proxy has to be synchronized too: its attachment says whether it serves.
+    if (config.mode === 'nri') health.set('cri', state === 'ready' ? 'SERVING' : 'NOT_SERVING');
+    events.emit('changed');
   }
 }
 

@@ -1,8 +1,10 @@
 import type { Drift } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
-import type { Transaction } from './transaction';
+import type { SaveProblem, Transaction } from './transaction';
 
 export interface DaemonEventMap {
+  /** A transaction, before its answer is sent: its listeners delay the answer. */
+  readonly decided: Transaction;
   /** A transaction, after its answer was sent. */
   readonly committed: Transaction;
   /** All transactions of a turn were committed, and the first containers that they moved were read back. */
@@ -11,6 +13,14 @@ export interface DaemonEventMap {
   readonly repaired: { readonly containerId: string; readonly outcome: 'ok' | 'failed' };
   /** The runtime did not take a container's cpuset into its record; it is tried again. */
   readonly updateFailed: { readonly containerId: string };
+  /** A save has ended, within `tookMs`; `problem` when it failed. */
+  readonly saved: { readonly tookMs: number; readonly problem: SaveProblem | undefined };
+  /** A gap in which containers could start unseen is over. */
+  readonly gapEnded: { readonly seconds: number; readonly containers: number };
+  /** A cpuset can't be watched, or its watch has broken. */
+  readonly cpusetUnwatched: undefined;
+  /** An alarm was raised or is over. */
+  readonly alarmsChanged: undefined;
   /** Something that status shows may have changed. */
   readonly changed: undefined;
 }
@@ -25,11 +35,16 @@ type Listeners = { readonly [K in Kind]: { readonly part: string; readonly liste
  */
 export class DaemonEvents {
   private readonly listeners: Listeners = {
+    decided: [],
     committed: [],
     turnEnded: [],
     drifted: [],
     repaired: [],
     updateFailed: [],
+    saved: [],
+    gapEnded: [],
+    cpusetUnwatched: [],
+    alarmsChanged: [],
     changed: [],
   };
 

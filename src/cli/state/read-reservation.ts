@@ -1,7 +1,8 @@
 import { loadConfig } from '../../app/config';
 import { demand } from '../../app/demand';
-import { loadKubeletConfig, withReservation } from '../../app/node/kubelet-reservation';
-import { settingsOf } from '../../app/config/settings';
+import { loadKubeletConfig } from '../../app/node/kubelet-config-cache';
+import { withReservation } from '../../app/node/kubelet-reservation';
+import { toSettings } from '../../app/config/settings';
 import type { CpuSet } from '../../core/cpuset';
 import { readTopology } from '../../host';
 import { UsageError, type CliContext } from '../context';
@@ -16,6 +17,6 @@ export async function readReservation(
   if (!loaded.ok) throw new UsageError(...loaded.problems);
   const config = withReservation(loaded.config, await loadKubeletConfig(loaded.config, loaded));
   const topology = demand(() => readTopology({ sysfsRoot }));
-  const { options, reserved } = settingsOf(config, topology, loaded.placeOf);
+  const { options, reserved } = toSettings(config, topology, loaded.placeOf);
   return { cpus: reserved, strict: options.strictCpuReservation };
 }

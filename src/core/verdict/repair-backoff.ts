@@ -11,7 +11,7 @@ export const MAX_BACKOFF_MS = 30_000;
 export const QUIET_MS = 60_000;
 
 /** The repairs of one container's promise so far. Kept as long as the container runs. */
-export interface RepairHistory {
+export interface RepairRecord {
   readonly promise: CpuPromise;
   readonly repairs: number;
   readonly repairedAtMs: number;
@@ -30,9 +30,9 @@ export interface DriftSeen {
 }
 
 export type RepairDecision =
-  | { readonly action: 'repair'; readonly history: RepairHistory }
-  | { readonly action: 'wait'; readonly history: RepairHistory; readonly untilMs: number }
-  | { readonly action: 'stop'; readonly history: RepairHistory };
+  | { readonly action: 'repair'; readonly history: RepairRecord }
+  | { readonly action: 'wait'; readonly history: RepairRecord; readonly untilMs: number }
+  | { readonly action: 'stop'; readonly history: RepairRecord };
 
 /**
  * Decides on the repair of a drift. The first few repairs are made at once; then each waits twice as long as the one
@@ -40,10 +40,7 @@ export type RepairDecision =
  * costs a bounded number of writes, and a single mistake is put right within milliseconds. Pure: time
  * is a parameter.
  */
-export function decideRepair(
-  before: RepairHistory | undefined,
-  { promise, nowMs, written }: DriftSeen,
-): RepairDecision {
+export function decideRepair(before: RepairRecord | undefined, { promise, nowMs, written }: DriftSeen): RepairDecision {
   if (before === undefined || !samePromise(before.promise, promise)) return repair(promise, 1, nowMs);
   const { repairs, repairedAtMs, refused } = before;
   const history = { ...before, lastDriftAtMs: written ? nowMs : before.lastDriftAtMs };

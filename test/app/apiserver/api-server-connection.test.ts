@@ -1,7 +1,8 @@
 import { pino } from 'pino';
-import { HealthState } from '../../../src/admin/health-state';
-import { Alarms } from '../../../src/app/alarms/alarms';
-import { KubeConnection } from '../../../src/app/apiserver/api-server-connection';
+import { ApiServerConnection } from '../../../src/app/apiserver/api-server-connection';
+import type { Cgroups } from '../../../src/host';
+import { NodeDriver } from '../../core/transition/node-driver';
+import { contextOf } from '../../support/daemon-context';
 
 const log = pino({ level: 'silent' });
 const end = new AbortController();
@@ -11,12 +12,14 @@ afterEach(() => {
 });
 afterAll(() => end.abort());
 
-function start() {
-  const now = (): string => new Date().toISOString();
-  const alarms = new Alarms({ log, now, onChange: () => undefined });
-  const parts = { nodeName: 'n', health: new HealthState(), alarms, log, signal: end.signal, now };
-  const connection = new KubeConnection({ ...parts, onChange: () => undefined });
-  const told = (): readonly string[] => alarms.list().map(({ because }) => because);
+function start(signal = end.signal) {
+  const context = contextOf({
+    model: new NodeDriver().model,
+    cgroups: {} as Cgroups,
+    now: () => new Date().toISOString(),
+  });
+  const connection = new ApiServerConnection({ context, access: { nodeName: 'n', log, signal } });
+  const told = (): readonly string[] => context.alarms.list().map(({ because }) => because);
   return { connection, told };
 }
 
@@ -50,11 +53,8 @@ test('the alarm says the reason of now, and is over when the server is there', (
 test('the end of the daemon leaves no timer', () => {
   start();
   const other = new AbortController();
-  const now = (): string => '';
-  const alarms = new Alarms({ log, now, onChange: () => undefined });
   const before = jest.getTimerCount();
-  const parts = { nodeName: 'n', health: new HealthState(), alarms, log, signal: other.signal, now };
-  new KubeConnection({ ...parts, onChange: () => undefined });
+  start(other.signal);
   expect(jest.getTimerCount()).toBe(before + 1);
   other.abort();
   expect(jest.getTimerCount()).toBe(before);

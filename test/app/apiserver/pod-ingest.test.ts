@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { attachPods, type PodListener } from '../../../src/app/apiserver/pod-ingest';
+import { PodIngest } from '../../../src/app/apiserver/pod-ingest';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import type { Assignment } from '../../../src/core/model/assignment';
 import { NodeModel } from '../../../src/core/model/node-model';
@@ -28,7 +28,7 @@ function startNode() {
     now: () => '2026-11-21T00:00:00Z',
     log: pino({ level: 'silent' }),
   });
-  const pods = attachPods({ transactor, signal: new AbortController().signal });
+  const pods = new PodIngest({ transactor, signal: new AbortController().signal });
   const synchronize = (uids: readonly string[]) =>
     transactor.handle({ kind: 'synchronize', pods: uids.map((uid) => podOf(uid)), containers: [] });
   const remember = (podUid: string) => model.apply({ kind: 'put-assignment', assignment: assignmentOf(podUid) });
@@ -117,7 +117,7 @@ describe('a disk that takes nothing', () => {
       log: pino({ level: 'silent' }),
     });
     const end = new AbortController();
-    const pods = attachPods({ transactor, signal: end.signal, retryMs: 10 });
+    const pods = new PodIngest({ transactor, signal: end.signal, retryMs: 10 });
     transactor.handle({ kind: 'synchronize', pods: [], containers: [] });
     const container = {
       id: 'c', sandboxId: 'sandbox-p', name: 'app', phase: 'creating', cgroupsPath: '/x', resources: resourcesOf(2),
@@ -135,11 +135,11 @@ describe('a disk that takes nothing', () => {
 
   test.each`
     how         | tell
-    ${'a pod'}  | ${(pods: PodListener) => pods.onPod(wish)}
-    ${'a list'} | ${(pods: PodListener) => pods.onList([wish])}
+    ${'a pod'}  | ${(pods: PodIngest) => pods.onPod(wish)}
+    ${'a list'} | ${(pods: PodIngest) => pods.onList([wish])}
   `(
     'a switch told as $how is not made, and made when it does',
-    async ({ tell }: { tell: (pods: PodListener) => void }) => {
+    async ({ tell }: { tell: (pods: PodIngest) => void }) => {
       const { model, pods, disk, end } = startFullDisk();
       tell(pods);
       expect([model.assignments.size, model.containers.get('c')?.placement]).toEqual([0, 'shared']);
@@ -152,11 +152,11 @@ describe('a disk that takes nothing', () => {
 
   test.each`
     how         | tell
-    ${'a pod'}  | ${(pods: PodListener, spec: PodSpec) => pods.onPod(spec)}
-    ${'a list'} | ${(pods: PodListener, spec: PodSpec) => pods.onList([spec])}
+    ${'a pod'}  | ${(pods: PodIngest, spec: PodSpec) => pods.onPod(spec)}
+    ${'a list'} | ${(pods: PodIngest, spec: PodSpec) => pods.onList([spec])}
   `(
     'a pod whose containers are to come, told as $how, has its CPUs planned when it does',
-    async ({ tell }: { tell: (pods: PodListener, spec: PodSpec) => void }) => {
+    async ({ tell }: { tell: (pods: PodIngest, spec: PodSpec) => void }) => {
       const { model, pods, disk, end } = startFullDisk();
       tell(pods, { ...wish, uid: 'q', name: 'q' });
       expect([model.assignments.size, model.podSpecs.size]).toEqual([0, 0]);
@@ -208,7 +208,7 @@ describe('tenants that have much to tell', () => {
   function startCounting(paceMs = 20) {
     const told: string[] = [];
     const end = new AbortController();
-    const pods = attachPods({
+    const pods = new PodIngest({
       transactor: {
         handle: (event) => {
           if (event.kind === 'pod-spec') told.push(event.spec.uid);

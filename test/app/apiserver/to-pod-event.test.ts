@@ -1,4 +1,4 @@
-import { toNews } from '../../../src/app/apiserver/to-pod-event';
+import { toPodEvent } from '../../../src/app/apiserver/to-pod-event';
 import { buildTopology } from '../../../src/core/topology';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { createRandom } from '../../support/random';
@@ -17,7 +17,7 @@ test('whatever the reason quotes, the text of an Event is one harmless line that
   for (let i = 0; i < 200; i++) {
     const because = randomText(random, random.int(0, 2_000));
     const container = randomText(random, 20);
-    const news = toNews(node.model, {
+    const news = toPodEvent(node.model, {
       kind: 'refused',
       who: { podUid: 'web', pod: 'ns/web', container },
       code: 'INTERNAL',

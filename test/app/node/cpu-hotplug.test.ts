@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { OnlineCpus } from '../../../src/app/node/cpu-hotplug';
+import { CpuHotplug } from '../../../src/app/node/cpu-hotplug';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { Assignment } from '../../../src/core/model/assignment';
@@ -10,7 +10,7 @@ import { NO_OPTIONS } from '../../../src/core/model/settings';
 import { readTopology, type Cgroups } from '../../../src/host';
 import { podOf } from '../../core/transition/node-driver';
 import { loadMachine, withSysfs } from '../../support/sysfs-tree';
-import { containerCgroups } from '../../support/container-cgroups';
+import { contextOf } from '../../support/daemon-context';
 
 /** Eight CPUs, two threads a core; CPUs 2-3 are one container's, the reservation was chosen by count. */
 function withMachine(body: (node: ReturnType<typeof build>) => void, writes = true): void {
@@ -86,13 +86,8 @@ function build(sysfsRoot: string, writes: boolean) {
     log: logger,
     observer: { onTransaction: ({ reported }) => void log.push(...reported.map(({ kind }) => kind)) },
   });
-  const watch = new OnlineCpus({
-    model,
-    transactor,
-    cgroups: containerCgroups(cgroups, model, { canWrite: writes }),
-    sysfsRoot,
-    log: logger,
-  });
+  const context = contextOf({ model, cgroups, writes, config: { sysfsRoot }, log: logger });
+  const watch = new CpuHotplug({ context, transactor });
   const online = (list: string) => writeFileSync(join(sysfsRoot, 'devices/system/cpu/online'), list);
   const check = (): string[] => {
     done.length = 0;

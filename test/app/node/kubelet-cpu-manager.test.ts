@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { Alarms } from '../../../src/app/alarms/alarms';
-import { KubeletManager } from '../../../src/app/node/kubelet-cpu-manager';
+import { KubeletCpuManagerWatch } from '../../../src/app/node/kubelet-cpu-manager';
 import { leastCpuMs } from '../../support/cpu-time';
 import { formatKubeletState } from '../../../src/state/kubelet-checkpoint';
 
 let dir: string;
 let alarms: Alarms;
-let kubelet: KubeletManager;
+let kubelet: KubeletCpuManagerWatch;
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'kubelet-'));
   const now = () => '2026-11-21T10:00:00.000Z';
   alarms = new Alarms({ log: pino({ level: 'silent' }), now, onChange: () => undefined });
-  kubelet = new KubeletManager(dir, alarms);
+  kubelet = new KubeletCpuManagerWatch(dir, alarms);
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
@@ -108,7 +108,7 @@ describe('a file that no kubelet writes is told of, and the round goes on', () =
     const [alarm] = alarms.list();
     expect(alarm!.because).toMatch(because);
     expect(alarm!.because).toMatch(/^\/.*cpu_manager_state: .*remove it/);
-    expect(leastCpuMs(() => new KubeletManager(dir, alarms).look())).toBeLessThan(500);
+    expect(leastCpuMs(() => new KubeletCpuManagerWatch(dir, alarms).look())).toBeLessThan(500);
     rmSync(join(dir, 'cpu_manager_state'), { recursive: true });
     expect(look()).toEqual(QUIET);
   });

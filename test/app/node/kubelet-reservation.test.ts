@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { Alarms } from '../../../src/app/alarms/alarms';
 import { loadConfig, type Config } from '../../../src/app/config';
-import { adoptReservation, loadKubeletConfig, withReservation } from '../../../src/app/node/kubelet-reservation';
-import { settingsOf } from '../../../src/app/config/settings';
+import { loadKubeletConfig } from '../../../src/app/node/kubelet-config-cache';
+import { adoptReservation, withReservation } from '../../../src/app/node/kubelet-reservation';
+import { toSettings } from '../../../src/app/config/settings';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { NodeModel } from '../../../src/core/model/node-model';
 import type { KubeletConfig } from '../../../src/kube/kubelet/kubelet-config';
@@ -31,7 +32,7 @@ function aliasBomb(): string {
   return `kind: KubeletConfiguration\na0: &a0 [x]\n${levels.join('\n')}\n`;
 }
 const reservedBy = (config: Config, kubelet?: KubeletConfig): string =>
-  settingsOf(withReservation(config, kubelet), machineOf(4, 2)).reserved.toString();
+  toSettings(withReservation(config, kubelet), machineOf(4, 2)).reserved.toString();
 
 test.each([
   ['a list is taken as it is', 'reservedSystemCPUs: 2,6', '2,6'],
@@ -107,7 +108,7 @@ test.each([
   write(`kind: KubeletConfiguration\n${text}\n`);
   const config = await configOf();
   const found = await loadKubeletConfig(config);
-  expect(() => settingsOf(withReservation(config, found), machineOf(4, 2))).toThrow(problem);
+  expect(() => toSettings(withReservation(config, found), machineOf(4, 2))).toThrow(problem);
 });
 
 test('a FIFO in its place does not hang the start', async () => {
@@ -142,7 +143,7 @@ describe('asked through the API server', () => {
     const given = await configz();
     expect(await loadKubeletConfig(given, { log })).toBeUndefined();
     const topology = machineOf(4, 2);
-    const model = new NodeModel(topology, settingsOf(withReservation(given, undefined), topology));
+    const model = new NodeModel(topology, toSettings(withReservation(given, undefined), topology));
     expect(model.settings.reserved.toString()).toBe('0');
     const alarms = alarmsOf();
     const found: KubeletConfig = { cpuManagerPolicy: 'none', reservedSystemCpus: '0-1', reservedMilliCpu: 0 };
@@ -158,7 +159,7 @@ describe('asked through the API server', () => {
   ])('all of the answer is remembered, also what is published only; with %s', async (_name, own) => {
     const given = await configOf({ 'kubelet-config': 'configz', kubeconfig: '/somewhere', ...own });
     const topology = machineOf(4, 2);
-    const model = new NodeModel(topology, settingsOf(withReservation(given, undefined), topology));
+    const model = new NodeModel(topology, toSettings(withReservation(given, undefined), topology));
     const found: KubeletConfig = {
       cpuManagerPolicy: 'none',
       reservedMilliCpu: 500,
@@ -173,7 +174,7 @@ describe('asked through the API server', () => {
   test('a difference to our own is an alarm as long as it lasts', async () => {
     const given = await configOf({ 'kubelet-config': 'configz', kubeconfig: '/somewhere', 'reserved-cpus': '0' });
     const topology = machineOf(4, 2);
-    const model = new NodeModel(topology, settingsOf(given, topology));
+    const model = new NodeModel(topology, toSettings(given, topology));
     const alarms = alarmsOf();
     adopt(given, model, alarms, { cpuManagerPolicy: 'none', reservedSystemCpus: '0-1', reservedMilliCpu: 0 });
     expect(alarms.list()).toMatchObject([
@@ -192,7 +193,7 @@ describe('asked through the API server', () => {
   test('a fault of our own in taking it over is no alarm about the kubelet', async () => {
     const given = await configz();
     const topology = machineOf(4, 2);
-    const model = new NodeModel(topology, settingsOf(withReservation(given, undefined), topology));
+    const model = new NodeModel(topology, toSettings(withReservation(given, undefined), topology));
     const alarms = alarmsOf();
     const found: KubeletConfig = { cpuManagerPolicy: 'none', reservedSystemCpus: '0-1', reservedMilliCpu: 0 };
     const transactor = {
@@ -207,7 +208,7 @@ describe('asked through the API server', () => {
   test('a reservation that can’t be taken over leaves what is, and is told', async () => {
     const given = await configz();
     const topology = machineOf(4, 2);
-    const model = new NodeModel(topology, settingsOf(withReservation(given, undefined), topology));
+    const model = new NodeModel(topology, toSettings(withReservation(given, undefined), topology));
     const alarms = alarmsOf();
     adopt(given, model, alarms, { cpuManagerPolicy: 'none', reservedSystemCpus: '0-7', reservedMilliCpu: 0 });
     expect(model.settings.reserved.toString()).toBe('0');

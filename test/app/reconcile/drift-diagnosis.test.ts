@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DriftClues } from '../../../src/app/reconcile/drift-diagnosis';
+import { DriftDiagnosis } from '../../../src/app/reconcile/drift-diagnosis';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { Container } from '../../../src/core/model/container';
 import { listProcessNames, type Cgroups } from '../../../src/host';
@@ -34,13 +34,13 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('a reload of systemd is told by the file that it touches then', () => {
   const explain = (container: Container) => {
-    const clues = new DriftClues({
+    const diagnosis = new DriftDiagnosis({
       model,
       cgroups: containerCgroups(cgroups, model),
       hasStaticKubelet: () => false,
       unitsLoadedFile,
     });
-    return clues.explain(container, { seen, repairs: 0, nowMs: 0 }).cause;
+    return diagnosis.diagnose(container, { seen, repairs: 0, nowMs: 0 }).cause;
   };
 
   test('where there is none, nothing is told', () => {
@@ -63,10 +63,14 @@ describe('a reload of systemd is told by the file that it touches then', () => {
 });
 
 test('a CPU that the kernel has taken out of cpusets is going offline, also before the kernel calls it so', () => {
-  const clues = new DriftClues({ model, cgroups: containerCgroups(cgroups, model), hasStaticKubelet: () => false });
+  const diagnosis = new DriftDiagnosis({
+    model,
+    cgroups: containerCgroups(cgroups, model),
+    hasStaticKubelet: () => false,
+  });
   const left = { ...seen, cpus: parseCpuList('2'), effective: parseCpuList('2') };
   const explain = (active: string) =>
-    clues.explain(containerAt('/a'), { seen: { ...left, active: parseCpuList(active) }, repairs: 0, nowMs: 0 });
+    diagnosis.diagnose(containerAt('/a'), { seen: { ...left, active: parseCpuList(active) }, repairs: 0, nowMs: 0 });
   expect(explain('0-2,4-7')).toEqual({ cause: 'cpu-offline', because: 'CPUs 3 went offline' });
   expect(explain('0-7').cause).toBe('unknown-writer');
 });
@@ -77,14 +81,14 @@ test('who runs on the node is looked up when a repair was undone, and not each t
     looked++;
     return new Set(['systemd', 'koordlet', 'node']);
   };
-  const clues = new DriftClues({
+  const diagnosis = new DriftDiagnosis({
     model,
     cgroups: containerCgroups(cgroups, model),
     hasStaticKubelet: () => false,
     listProcessNames: names,
   });
   const explain = (repairs: number, nowMs: number) =>
-    clues.explain(containerAt('/kubepods/podp/c'), { seen, repairs, nowMs });
+    diagnosis.diagnose(containerAt('/kubepods/podp/c'), { seen, repairs, nowMs });
   expect(explain(0, 0).cause).toBe('unknown-writer');
   expect(looked).toBe(0);
   for (const nowMs of [0, 10, 29_999]) expect(explain(3, nowMs).because).toMatch(/koordlet/);

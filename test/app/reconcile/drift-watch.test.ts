@@ -1,20 +1,16 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { pino } from 'pino';
-import { Alarms } from '../../../src/app/alarms/alarms';
 import { DriftWatch } from '../../../src/app/reconcile/drift-watch';
-import { Faults } from '../../../src/app/alarms/faults';
 import type { Container } from '../../../src/core/model/container';
 import type { NodeView } from '../../../src/core/model/node-model';
 import type { Cgroups, CpusetWatch } from '../../../src/host';
 import { cpus } from '../../core/transition/node-driver';
+import { contextOf } from '../../support/daemon-context';
 
 type Outcome = ReturnType<CpusetWatch['add']>;
 const NONE_LEFT: Outcome = { kind: 'unwatched', isLimit: true, because: 'none left (ENOSPC); raise the limit' };
 
 /** A kernel that grants so many watches, and the containers c0, c1, … which are promised CPU 1. */
 function watching(count: number, limit = Infinity) {
-  const log = pino({ level: 'silent' });
-  const alarms = new Alarms({ log, now: () => '', onChange: () => undefined });
   const kernel = { limit, fails: undefined as (() => Outcome) | undefined, attempts: 0, watched: new Set<string>() };
   const has = new Map<string, string>();
   let port!: Parameters<Cgroups['watch']>[0];
@@ -28,7 +24,7 @@ function watching(count: number, limit = Infinity) {
   };
   for (let i = 0; i < count; i++) run(`c${i}`);
   let unwatched = 0;
-  const watch = new DriftWatch({
+  const context = contextOf({
     model: { containers, allContainers: containers } as unknown as NodeView,
     cgroups: {
       watch: (options) => {
@@ -49,15 +45,19 @@ function watching(count: number, limit = Infinity) {
         const list = cpus(has.get(dir) ?? '1');
         return { kind: 'found', cpus: list, effectiveCpus: list };
       },
+    } as Pick<Cgroups, 'watch' | 'readCpus'> as Cgroups,
+  });
+  const { alarms } = context;
+  context.events.on('cpusetUnwatched', 'counting', () => {
+    unwatched++;
+  });
+  const watch = new DriftWatch({
+    context,
+    reconciler: {
+      check: (ids) => drifted.push(...ids),
+      willReadBack: (id) => inLine.has(id),
+      noteWritten: () => undefined,
     },
-    onDrift: (ids) => drifted.push(...ids),
-    willReadBack: (id) => inLine.has(id),
-    onAsPromised: () => undefined,
-    onUnwatched: () => {
-      unwatched++;
-    },
-    alarms,
-    faults: new Faults({ log, alarms }),
   });
   const settle = async (): Promise<void> => {
     for (let turns = 0; turns < 50; turns++) await turn();

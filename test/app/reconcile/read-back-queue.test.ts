@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ReadBackLine } from '../../../src/app/reconcile/read-back-queue';
+import { ReadBackQueue } from '../../../src/app/reconcile/read-back-queue';
 import { silentFaults } from '../../support/faults';
 
 /** A line whose clock goes on by a millisecond for each container that is read. */
@@ -10,7 +10,7 @@ function watchLine(failAt: ReadonlySet<string> = new Set(), needed = (asked: rea
   /** The containers that were read in each turn. */
   const turns: string[][] = [[]];
   let ends = 0;
-  const line = new ReadBackLine({
+  const line = new ReadBackQueue({
     read: (asked) => {
       for (const { containerId, always } of asked) {
         nowMs++;

@@ -1,9 +1,8 @@
 import { pino } from 'pino';
 import { CpusetdError } from '../../../src/core/errors';
-import { Alarms } from '../../../src/app/alarms/alarms';
-import { DriftClues } from '../../../src/app/reconcile/drift-diagnosis';
-import { Faults } from '../../../src/app/alarms/faults';
-import { Reconciler } from '../../../src/app/reconcile/reconciler';
+import type { Alarms } from '../../../src/app/alarms/alarms';
+import { DriftDiagnosis } from '../../../src/app/reconcile/drift-diagnosis';
+import type { Reconciler } from '../../../src/app/reconcile/reconciler';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { VerdictStore } from '../../../src/app/status/verdict-store';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
@@ -12,8 +11,8 @@ import { planChanges, type RuntimeListing } from '../../../src/core/transition';
 import type { Cgroups } from '../../../src/host';
 import { ShownModel } from '../../../src/app/status/show-status';
 import { NodeDriver, podOf, resourcesOf, without } from '../../core/transition/node-driver';
+import { contextOf, reconcilerOf } from '../../support/daemon-context';
 import { specOf } from '../../support/spec-of';
-import { containerCgroups } from '../../support/container-cgroups';
 
 type CpusetReading = ReturnType<Cgroups['readCpuset']>;
 
@@ -74,45 +73,37 @@ class Stage {
         },
       },
     }));
-    this.alarms = new Alarms({ log, now, onChange: () => undefined });
-    const cgroups = containerCgroups(cgroupsOf(this), model, { canWrite: writes, log });
-    this.reconciler = new Reconciler({
-      model,
+    const cgroups = cgroupsOf(this);
+    const context = contextOf({ model, cgroups, writes, log, now, signal: this.stop.signal });
+    const { alarms, events } = context;
+    this.alarms = alarms;
+    events.on('drifted', 'counting a drift', ({ action }) => {
+      this.failAt['drifted']?.();
+      this.drifts.push(action);
+    });
+    events.on('repaired', 'counting a repair', ({ outcome }) => {
+      this.failAt['repaired']?.();
+      this.repairs.push(outcome);
+    });
+    events.on('changed', 'showing a change', () => this.failAt['changed']?.());
+    const hasStaticKubelet = (): boolean => {
+      this.failAt['diagnosis']?.();
+      return false;
+    };
+    this.reconciler = reconcilerOf(context, {
       transactor,
-      cgroups,
       verdicts: this.verdicts,
-      clues: new DriftClues({
-        model,
-        cgroups,
-        hasStaticKubelet: () => {
-          this.failAt['clues']?.();
-          return false;
+      diagnosis: new DriftDiagnosis({ model, cgroups: context.cgroups, hasStaticKubelet }),
+      runtime: {
+        list: () => {
+          const { listing } = this;
+          this.meanwhile();
+          return listing instanceof Error ? Promise.reject(listing) : Promise.resolve(listing);
         },
-      }),
-      alarms: this.alarms,
-      faults: new Faults({ log, alarms: this.alarms }),
-      listRuntime: () => {
-        const { listing } = this;
-        this.meanwhile();
-        return listing instanceof Error ? Promise.reject(listing) : Promise.resolve(listing);
-      },
-      resynchronize: (ids) => {
-        this.failAt['resynchronize']?.();
-        this.resynchronized.push(ids);
-      },
-      now,
-      log,
-      signal: this.stop.signal,
-      observer: {
-        onDrift: ({ action }) => {
-          this.failAt['onDrift']?.();
-          this.drifts.push(action);
+        resynchronize: (ids) => {
+          this.failAt['resynchronize']?.();
+          this.resynchronized.push(ids);
         },
-        onRepair: (outcome) => {
-          this.failAt['onRepair']?.();
-          this.repairs.push(outcome);
-        },
-        onSwept: () => this.failAt['onSwept']?.(),
       },
     });
   }
@@ -416,7 +407,7 @@ describe('a fault of our own', () => {
     });
   });
 
-  test.each(['clues', 'onDrift', 'onRepair', 'onSwept', 'resynchronize'])(
+  test.each(['diagnosis', 'drifted', 'repaired', 'changed', 'resynchronize'])(
     'in %s leaves both repaired, and ends no round',
     async (where) => {
       await roundWith({ [where]: fault });

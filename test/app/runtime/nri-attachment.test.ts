@@ -3,20 +3,22 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import pino from 'pino';
 
 import { HealthState } from '../../../src/admin/health-state';
 import type { Attachment, AttachmentParts } from '../../../src/app/runtime/attachment';
-import { attachNri } from '../../../src/app/runtime/nri-attachment';
+import { NriAttachment } from '../../../src/app/runtime/nri-attachment';
 import type { RuntimeEvent } from '../../../src/core/model/events';
 import type { LiveCpusets } from '../../../src/core/transition';
 import { openCgroups } from '../../../src/host';
+import { NodeDriver } from '../../core/transition/node-driver';
+import { contextOf } from '../../support/daemon-context';
 import { NriRuntime } from '../../support/nri-runtime';
 import { waitUntil } from '../../wire/support/sockets';
 
 let folder: string;
 let stop: AbortController;
 let attachment: Attachment | undefined;
+let ended: Promise<void> | undefined;
 let told: string[];
 /** The states that status showed. */
 let shown: string[];
@@ -30,7 +32,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   stop.abort();
-  await attachment?.ended;
+  await ended;
   attachment = undefined;
   rmSync(folder, { recursive: true });
 });
@@ -38,8 +40,15 @@ afterEach(async () => {
 /** Attached to what listens at the socket; `told` is what the node gets to know. */
 function attach(): { health: HealthState; attachment: Attachment } {
   const health = new HealthState();
-  attachment = attachNri({
+  const context = contextOf({
+    model: new NodeDriver().model,
     config: { nriSocket: join(folder, 'nri.sock'), nriPluginName: 'cpusetd', nriPluginIndex: '50' },
+    cgroups: openCgroups({ cgroupRoot: folder }),
+    health,
+  });
+  context.events.on('changed', 'showing', () => void shown.push(attachment?.facts.nri.state ?? 'connecting'));
+  attachment = new NriAttachment({
+    context,
     transactor: {
       handleAll: (events: readonly RuntimeEvent[], live?: LiveCpusets) =>
         events.map(({ kind }) => {
@@ -52,15 +61,10 @@ function attach(): { health: HealthState; attachment: Attachment } {
       withPause: (event: RuntimeEvent) =>
         event.kind === 'pod-started' ? [event, { kind: 'pauses-found', pauses: [] }] : [event],
     },
-    cgroups: openCgroups({ cgroupRoot: folder }),
     gap: { begin: () => void told.push('gap begins'), end: () => void told.push('gap ends') },
-    link: { connection: { state: 'off', since: '', reason: '' } },
-    health,
-    log: pino({ level: 'silent' }),
-    signal: stop.signal,
-    startedAt: '2026-01-01T00:00:00Z',
-    onChange: () => void shown.push(attachment?.facts.nri.state ?? 'connecting'),
+    client: { connection: { state: 'off', since: '', reason: '' } },
   } as unknown as AttachmentParts);
+  ended = attachment.run(stop.signal);
   return { health, attachment };
 }
 
@@ -89,7 +93,7 @@ describe('the first contact', () => {
     const waiting = Symbol('waiting');
     expect(await Promise.race([attachment.firstContact, turn(waiting)])).toBe(waiting);
     stop.abort();
-    await attachment.ended;
+    await ended;
     server.close();
   });
 });

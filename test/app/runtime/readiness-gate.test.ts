@@ -1,9 +1,9 @@
-import { Gate } from '../../../src/app/runtime/readiness-gate';
+import { ReadinessGate } from '../../../src/app/runtime/readiness-gate';
 
 const limits = (timeoutMs = 10_000, signal = new AbortController().signal) => ({ timeoutMs, signal });
 
 test('a gate is closed at first, lets through when it opens, and closes again', async () => {
-  const gate = new Gate();
+  const gate = new ReadinessGate();
   const waiting = gate.whenOpen(limits());
   gate.open();
   expect(await waiting).toBe(true);
@@ -14,7 +14,7 @@ test('a gate is closed at first, lets through when it opens, and closes again', 
 });
 
 test('whoever gives up is let go, also one who had given up before', async () => {
-  const gate = new Gate();
+  const gate = new ReadinessGate();
   const caller = new AbortController();
   const waiting = gate.whenOpen(limits(10_000, caller.signal));
   caller.abort();

@@ -4,9 +4,10 @@ import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { pino } from 'pino';
-import { RuntimeLink } from '../../../src/app/runtime/runtime-client';
+import { RuntimeClient } from '../../../src/app/runtime/runtime-client';
+import type { Cgroups } from '../../../src/host';
 import { NodeDriver } from '../../core/transition/node-driver';
+import { contextOf } from '../../support/daemon-context';
 
 let folder: string;
 let stop: AbortController;
@@ -20,14 +21,16 @@ afterEach(() => {
 });
 
 function link() {
-  return new RuntimeLink({
-    endpoint: join(folder, 'cri.sock'),
-    model: new NodeDriver().model,
+  const client = new RuntimeClient({
+    context: contextOf({
+      model: new NodeDriver().model,
+      cgroups: {} as Cgroups,
+      config: { mode: 'nri', criEndpoint: join(folder, 'cri.sock') },
+    }),
     transactor: { record: () => undefined },
-    log: pino({ level: 'silent' }),
-    signal: stop.signal,
-    now: () => '2026-01-01T00:00:00Z',
   });
+  stop.signal.addEventListener('abort', () => client.close());
+  return client;
 }
 
 /** Does to the path of the socket what a row says. */

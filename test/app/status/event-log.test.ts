@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { toNews } from '../../../src/app/apiserver/to-pod-event';
+import { toPodEvent } from '../../../src/app/apiserver/to-pod-event';
 import { logEvents } from '../../../src/app/status/event-log';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { takeKnown } from '../../../src/core/transition/inventory';
@@ -40,7 +40,7 @@ class ReportedNode extends NodeDriver {
         for (const event of reported) {
           this.kinds.add(event.kind);
           logEvents(this.log, [event]);
-          const news = toNews(this.model, event);
+          const news = toPodEvent(this.model, event);
           if (news) this.lines.push(`  Event ${JSON.stringify(news)}`);
         }
       },

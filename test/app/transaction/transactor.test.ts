@@ -6,7 +6,7 @@ import type { Container } from '../../../src/core/model/container';
 import type { ContainerInfo, NodeEvent, RuntimeAnswer, RuntimeEvent } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { planChanges, reconcile, type DomainEvent, type Draft } from '../../../src/core/transition';
-import { toNews } from '../../../src/app/apiserver/to-pod-event';
+import { toPodEvent } from '../../../src/app/apiserver/to-pod-event';
 import { createRandom, type Random } from '../../support/random';
 import { specOf } from '../../support/spec-of';
 import { EIGHT_CPUS, podOf, resourcesOf, settingsWith, type Rules } from '../../core/transition/node-driver';
@@ -249,7 +249,7 @@ describe('a save that fails', () => {
         because: NOT_SAVED,
         problem: 'no space left',
       });
-      expect(toNews(stage.model, refused!)).toEqual({
+      expect(toPodEvent(stage.model, refused!)).toEqual({
         pod: { uid: 'p', namespace: 'ns', name: 'p' },
         ...(event.kind !== 'pod-spec' && { container: 'a' }),
         type: 'Warning',

@@ -6,7 +6,7 @@ import {
   MAX_REPAIRS,
   QUIET_MS,
   decideRepair,
-  type RepairHistory,
+  type RepairRecord,
   type RepairDecision,
 } from '../../../src/core/verdict/repair-backoff';
 
@@ -15,7 +15,7 @@ const promiseOf = (cpus: string) => ({ cpus: parseCpuList(cpus), mems: CpuSet.em
 /** One container whose drifts are met one after the other. */
 class Story {
   nowMs = 1_000_000;
-  history: RepairHistory | undefined;
+  history: RepairRecord | undefined;
   promise = promiseOf('2-3');
 
   meet({ written = true } = {}): RepairDecision['action'] {

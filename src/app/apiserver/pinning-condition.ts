@@ -1,0 +1,24 @@
+import type { AlarmKind } from '../../admin/model/alarm';
+import { showText } from '../../core/show-text';
+import type { NodeState } from '../../kube';
+import type { DaemonContext } from '../context';
+
+/** Alarms about faults that do not keep containers from their CPUs. */
+const BESIDE_PINNING: ReadonlySet<string> = new Set<AlarmKind>(['api-server', 'not-listening', 'not-watched']);
+
+/** Returns the content of the Node's condition. */
+export function pinningState({
+  config,
+  health,
+  alarms,
+}: Pick<DaemonContext, 'config' | 'health' | 'alarms'>): NodeState {
+  if (health.get(config.mode === 'nri' ? 'nri' : 'cri') !== 'SERVING')
+    return {
+      ready: false,
+      reason: 'RuntimeNotConnected',
+      message: 'not connected to the container runtime: new containers are not pinned',
+    };
+  const alarm = alarms.list().find(({ kind }) => !BESIDE_PINNING.has(kind));
+  if (alarm) return { ready: false, reason: 'Alarm', message: showText(alarm.because) };
+  return { ready: true, reason: 'Pinning', message: 'containers get their CPUs as promised' };
+}

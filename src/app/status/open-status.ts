@@ -1,0 +1,75 @@
+import type { Metrics } from '../../admin/metrics/metrics';
+import type { AdminBackend } from '../../admin/model/backend';
+import type { PodSource } from '../../admin/model/status';
+import { readOffline } from '../../host';
+import type { DaemonContext } from '../context';
+import type { OnClose } from '../lifecycle/closers';
+import { createAdminBackend, type DaemonFacts } from './admin-backend';
+import { loadMetrics } from './admin-endpoints';
+import { AllocationTrace } from './allocation-trace';
+import { logEvents } from './event-log';
+import type { GapTracker } from './gap-tracker';
+import { openRefusals } from './refusal-file';
+import { TransactionMetrics } from './transaction-metrics';
+import { VerdictStore } from './verdict-store';
+
+export interface StatusParts {
+  readonly context: DaemonContext;
+  readonly gap: GapTracker;
+  /** Facts that the rooms beside this one know. */
+  readonly facts: () => Pick<
+    DaemonFacts,
+    'startedAt' | 'version' | 'generation' | 'runtimeName' | 'runtimeVersion' | 'nri' | 'cri'
+  >;
+  readonly onClose: OnClose;
+}
+
+/** All that shows operators what the daemon does. */
+export interface NodeStatus {
+  readonly verdicts: VerdictStore;
+  readonly backend: AdminBackend;
+  /** Undefined where no address was given for them. */
+  readonly metrics: Metrics | undefined;
+  /** Shows from now on where the pods of the model come from. */
+  showPodSource(source: () => PodSource): void;
+}
+
+/** Opens everything that operators see, and lets it follow the daemon's events. */
+export async function openStatus({ context, gap, facts, onClose }: StatusParts): Promise<NodeStatus> {
+  const { config, model, alarms, faults, events, log, now } = context;
+  const verdicts = new VerdictStore();
+  const allocations = new AllocationTrace(model, faults);
+  const refusals = openRefusals({ stateDir: config.stateDir, model, now, log, onClose });
+  let podSource: (() => PodSource) | undefined;
+  const backend = createAdminBackend({
+    model,
+    verdicts,
+    faults,
+    stepsOf: (containerId) => allocations.stepsOf(containerId),
+    refused: () => refusals.list(),
+    now,
+    readOffline: () => readOffline(config.sysfsRoot, model.topology.online),
+    facts: () => ({ ...facts(), mode: config.mode, gap: gap.current, alarms: alarms.list(), kube: podSource?.() }),
+  });
+  // Loaded only when asked for: nothing of it delays the registration otherwise.
+  const metrics = await loadMetrics(config, { status: () => backend.status(), node: model });
+
+  events.on('decided', 'following the gap', ({ reported }) => gap.note(reported));
+  events.on('decided', 'keeping the steps', ({ reported }) => allocations.note(reported));
+  events.on('committed', 'writing the log', ({ reported }) => logEvents(log, reported));
+  events.on('committed', 'remembering refusals', (done) => refusals.note(done));
+  const transactionMetrics = new TransactionMetrics({ model, metrics, alarms, faults });
+  events.on('saved', 'following saves', ({ tookMs, problem }) => transactionMetrics.onSaved(tookMs, problem));
+  if (metrics) {
+    events.on('committed', 'counting for metrics', (done) => transactionMetrics.count(done, refusals.of(done)));
+    events.on('drifted', 'telling of a drift', ({ cause }) => metrics.drifted(cause ?? 'unknown-writer'));
+    events.on('repaired', 'telling of a repair', ({ outcome }) => metrics.repaired(outcome));
+    events.on('gapEnded', 'counting a gap', (ended) => metrics.gapEnded(ended));
+    events.on('cpusetUnwatched', 'counting who is not watched', () => metrics.cpusetUnwatched());
+  }
+  const touch = (): void => backend.feed.touch();
+  events.on('changed', 'telling who watches', touch);
+  events.on('alarmsChanged', 'telling who watches', touch);
+  events.on('turnEnded', 'telling who watches', touch);
+  return { verdicts, backend, metrics, showPodSource: (source) => (podSource = source) };
+}

@@ -1,0 +1,35 @@
+import { withClosers } from '../../../src/app/lifecycle/closers';
+
+test('what was opened last is closed first, also when the work has thrown; the error of the work is thrown', async () => {
+  const closed: number[] = [];
+  const work = withClosers((onClose) => {
+    for (const i of [1, 2, 3]) onClose(() => void closed.push(i));
+    return Promise.reject(new Error('the work'));
+  });
+  await expect(work).rejects.toThrow('the work');
+  expect(closed).toEqual([3, 2, 1]);
+});
+
+test('a closer that fails keeps no other from running, and its error is thrown at the end', async () => {
+  const closed: number[] = [];
+  const work = withClosers(async (onClose) => {
+    onClose(() => void closed.push(1));
+    onClose(() => Promise.reject(new Error('the closer')));
+  });
+  await expect(work).rejects.toThrow('the closer');
+  expect(closed).toEqual([1]);
+});
+
+test('a closer that never ends is given up after the deadline: the others are called, and the error says so', async () => {
+  const closed: number[] = [];
+  const work = withClosers(
+    async (onClose) => {
+      onClose(() => void closed.push(1));
+      onClose(() => new Promise<void>(() => undefined));
+      onClose(() => new Promise<void>(() => undefined));
+    },
+    { deadlineMs: 10 },
+  );
+  await expect(work).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED', message: expect.stringContaining('0.01 s') });
+  expect(closed).toEqual([1]);
+});
