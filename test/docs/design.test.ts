@@ -33,7 +33,7 @@ test('given the picture of rooms, then it shows every layer and every room of ap
 });
 
 /** A step of the life of an event: the function, and the file in `src` that defines it. */
-const steps = readTable(page, '## The life of one event').map(([, name, file]) => ({ name: name!, file: file! }));
+const steps = readTable(page, '## The life of one event').map(([name, file]) => ({ name: name!, file: file! }));
 
 function read(file: string): string {
   return readFileSync(join(ROOT, 'src', file), 'utf8');
