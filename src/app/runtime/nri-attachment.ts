@@ -1,7 +1,7 @@
 import type { Connection } from '../../admin/model/status';
-import type { PluginState } from '../../nri';
+import { serveNri, type PluginState } from '../../nri';
+import { createCpuPlugin } from '../../nri-events';
 import type { Attachment, AttachmentParts } from './attachment';
-import { keepPlugin } from './nri-link';
 import { readLiveCpusets } from '../cgroups/container-observer';
 
 /** A connection is not given up before it has lasted so long: each new one is a gap of its own. */
@@ -13,17 +13,22 @@ export function attachNri(parts: AttachmentParts): Attachment {
   let current: PluginState | undefined;
   let noteContact: () => void = () => undefined;
   const firstContact = new Promise<void>((resolve) => (noteContact = resolve));
-  const plugin = keepPlugin({
+  const plugin = serveNri({
     socketPath: config.nriSocket,
-    pluginName: config.nriPluginName,
-    pluginIndex: config.nriPluginIndex,
-    handler: {
-      onEvent: (event) =>
-        transactor.handleAll(
-          pauses.withPause(event),
-          event.kind === 'synchronize' ? readLiveCpusets(cgroups, event.containers) : undefined,
-        )[0]!,
-    },
+    name: config.nriPluginName,
+    index: config.nriPluginIndex,
+    settings: { socketPath: '--nri-socket', name: '--nri-plugin-name', index: '--nri-plugin-index' },
+    disconnectedMeans: 'new containers are not pinned',
+    plugin: createCpuPlugin(
+      {
+        onEvent: (event) =>
+          transactor.handleAll(
+            pauses.withPause(event),
+            event.kind === 'synchronize' ? readLiveCpusets(cgroups, event.containers) : undefined,
+          )[0]!,
+      },
+      log,
+    ),
     log,
     signal,
     onState: (state) => {
@@ -40,7 +45,7 @@ export function attachNri(parts: AttachmentParts): Attachment {
     resynchronize: () => {
       // A connection that is given up while the runtime synchronizes it can hold up the runtime for minutes.
       const isSettled = current?.phase === 'synchronized' && Date.now() - current.sinceMs >= RECONNECT_AFTER_MS;
-      if (isSettled) plugin.reconnect();
+      if (isSettled) plugin.reconnect('asking for all containers');
     },
     isBusy: () => false,
     isMaking: () => false,
