@@ -46,8 +46,11 @@ const EMPTY = new Uint8Array(0);
 export function createRawPlugin(handlers: NriHandlers): RawPlugin {
   const { configure, shutdown } = handlers;
   const calls = new Map<EventMethod, Call>();
+  const methodOfEvent = new Map<number, EventMethod>();
+  const callOf = listCalls();
   for (const method of Object.keys(EVENT_OF_METHOD) as EventMethod[]) {
-    const call = CALLS[method](handlers);
+    methodOfEvent.set(EVENT_OF_METHOD[method], method);
+    const call = callOf[method](handlers);
     if (call) calls.set(method, call);
   }
   const methods: Record<string, TtrpcHandler> = Object.fromEntries(
@@ -62,7 +65,7 @@ export function createRawPlugin(handlers: NriHandlers): RawPlugin {
   );
   methods['StateChange'] = (request) => {
     const change = readMessage(() => nri.StateChangeEvent.decode(request.payload), 'StateChange');
-    const method = METHOD_OF_EVENT.get(change.event);
+    const method = methodOfEvent.get(change.event);
     const call = method && calls.get(method);
     return call ? call.run(change, contextOf(request)) : EMPTY;
   };
@@ -80,10 +83,6 @@ interface Call {
   readonly decode: (payload: Uint8Array) => unknown;
   readonly run: (request: unknown, context: RequestContext) => Uint8Array | Promise<Uint8Array>;
 }
-
-const METHOD_OF_EVENT: ReadonlyMap<number, EventMethod> = new Map(
-  Object.entries(EVENT_OF_METHOD).map(([method, event]) => [event, method as EventMethod]),
-);
 
 interface Decoder<T> {
   decode(payload: Uint8Array): T;
@@ -127,7 +126,8 @@ function telling<Request>(
   return asking(request, nri.Empty, pick as (handlers: NriHandlers) => Handler<Request, undefined> | undefined);
 }
 
-const CALLS: Readonly<Record<EventMethod, (handlers: NriHandlers) => Call | undefined>> = {
+/** The codecs of every event. A function, so that a bundle of a raw plugin leaves them out. */
+const listCalls = (): Readonly<Record<EventMethod, (handlers: NriHandlers) => Call | undefined>> => ({
   RunPodSandbox: telling(nri.RunPodSandboxRequest, ({ runPodSandbox }) => runPodSandbox),
   UpdatePodSandbox: telling(nri.UpdatePodSandboxRequest, ({ updatePodSandbox }) => updatePodSandbox),
   PostUpdatePodSandbox: telling(nri.PostUpdatePodSandboxRequest, ({ postUpdatePodSandbox }) => postUpdatePodSandbox),
@@ -154,7 +154,7 @@ const CALLS: Readonly<Record<EventMethod, (handlers: NriHandlers) => Call | unde
     nri.ValidateContainerAdjustmentResponse,
     ({ validateContainerAdjustment }) => validateContainerAdjustment,
   ),
-};
+});
 
 /** Collects the pieces of a list for the handler, if there is one; else they are read only as far as to know the last. */
 class TypedSynchronization implements SynchronizationReader {

@@ -27,8 +27,8 @@ export interface ConnectionOptions {
   readonly synchronizeWithinMs?: number | undefined;
   /** Names of the settings in errors for the operator. Default: the names of these options. */
   readonly settings?: SettingNames | undefined;
-  /** What it means for the operator that there is no connection; for the log. */
-  readonly disconnectedMeans?: string | undefined;
+  /** Text of the log line of a lost connection. Default: "not connected to the runtime". */
+  readonly disconnectedText?: string | undefined;
 }
 
 /** The options of a plugin that reads and writes the bytes of its messages itself. */
@@ -189,13 +189,13 @@ class Server {
   /** Keeps the current state, publishes changes, and logs what an operator wants to know tomorrow. */
   private publish(step: Omit<PluginState, 'sinceMs'>): void {
     const { log, state } = this;
-    const { onState, disconnectedMeans = 'no event is handled' } = this.options;
+    const { onState, disconnectedText = 'not connected to the runtime' } = this.options;
     const next = nextState(state, { ...(state.runtime && { runtime: state.runtime }), ...step }, Date.now());
     if (next === state) return;
     this.state = next;
     if (next.phase === 'disconnected' && next.reason !== this.loggedReason) {
       this.loggedReason = next.reason;
-      log.warn({ reason: next.reason }, `not connected to the runtime: ${disconnectedMeans}`);
+      log.warn({ reason: next.reason }, disconnectedText);
     }
     if (next.phase === 'synchronized') {
       this.loggedReason = '';

@@ -18,7 +18,7 @@ export function attachNri(parts: AttachmentParts): Attachment {
     name: config.nriPluginName,
     index: config.nriPluginIndex,
     settings: { socketPath: '--nri-socket', name: '--nri-plugin-name', index: '--nri-plugin-index' },
-    disconnectedMeans: 'new containers are not pinned',
+    disconnectedText: 'not connected to the runtime: new containers are not pinned',
     plugin: createCpuPlugin(
       {
         onEvent: (event) =>
