@@ -12,8 +12,8 @@ import { NO_OPTIONS } from '../../src/core/model/settings';
 import type { Topology } from '../../src/core/topology';
 import type { DomainEvent } from '../../src/core/transition';
 import { openCgroups } from '../../src/host';
-import { readEvent } from '../../src/nri/messages/read-event';
-import { writeAnswer } from '../../src/nri/messages/write-answer';
+import { readEvent } from '../../src/nri-events/read-event';
+import { writeAnswer } from '../../src/nri-events/write-answer';
 import { CGROUP_ROOT } from './shared-cgroups';
 
 /** Milliseconds of every part of one request, without its way over the socket. */

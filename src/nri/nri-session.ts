@@ -1,31 +1,81 @@
 import type { Duplex } from 'node:stream';
-import type { Logger } from 'pino';
+import {
+  ConfigureRequest,
+  ConfigureResponse,
+  RegisterPluginRequest,
+  SynchronizeResponse,
+} from '../../gen/nri/v1alpha1/nri';
+import {
+  Mux,
+  StatusCode,
+  TtrpcClient,
+  TtrpcError,
+  TtrpcServer,
+  type CloseReason,
+  type TtrpcHandler,
+  type TtrpcRequest,
+} from '../wire';
+import * as protocol from './protocol';
 
-import { ConfigureRequest, ConfigureResponse, RegisterPluginRequest } from '../../gen/nri/v1alpha1/nri';
-import type { RuntimeAnswer, RuntimeEvent } from '../core/model/events';
-import { Mux, TtrpcClient, TtrpcServer, type CloseReason, type TtrpcHandler, type TtrpcRequest } from '../wire';
-import * as protocol from './messages/protocol';
-import { EVENT_METHODS, readEvent } from './messages/read-event';
-import { canCarry, writeAnswer, writeMoreToCome } from './messages/write-answer';
-import { explainRegistrationError, guard, refusal } from './status';
-import { Synchronization } from './synchronization';
+/** Takes log lines: a text that stays the same, and the facts of the line as fields. A pino logger is one. */
+export interface NriLog {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
 
-/** Decides; the session only carries. May answer at once, which is quickest, or by a promise. */
-export interface RuntimeHandler {
-  onEvent(event: RuntimeEvent): RuntimeAnswer | Promise<RuntimeAnswer>;
+/**
+ * A plugin that reads and writes the bytes of its messages itself. It decodes only the fields that it needs, which is what
+ * the typed handlers of `runNriPlugin` can't do.
+ */
+export interface RawPlugin {
+  /** Events to subscribe to. */
+  readonly events: readonly protocol.EventMethod[];
+  /**
+   * Answers by the name of the method: those of `events`, and `StateChange`, with which runtimes before NRI 0.12 tell most of
+   * them. Every other method is answered with UNIMPLEMENTED: on that code, and on no other, a runtime falls back to StateChange.
+   */
+  readonly methods: Readonly<Record<string, TtrpcHandler>>;
+  /** Begins to read a list of all pods and containers. */
+  openSynchronization(): SynchronizationReader;
+  /** Takes the plugin's own configuration, which the runtime has found in a file of its own. */
+  configure?(config: string, runtime: protocol.RuntimeInfo): void | Promise<void>;
+  /** The runtime announces its end. */
+  shutdown?(): void;
+}
+
+/** Reads one list of all pods and containers, which may come in pieces. */
+export interface SynchronizationReader {
+  /** Takes one piece, a SynchronizeRequest; true when more of them follow. */
+  add(request: TtrpcRequest): boolean;
+  /** Gives the SynchronizeResponse to the whole. */
+  answer(request: TtrpcRequest): Uint8Array | Promise<Uint8Array>;
 }
 
 export interface NriSessionOptions {
-  readonly pluginName: string;
-  /** Two digits; runtimes call their plugins in this order. */
-  readonly pluginIndex: string;
-  readonly handler: RuntimeHandler;
-  readonly log: Logger;
-  /** Told of every step forward, and once more when the runtime has said who it is. */
+  /** Name to register with: letters, digits and `_.+-`. */
+  readonly name: string;
+  /** Two digits, as text; runtimes call their plugins in this order. */
+  readonly index: string;
+  readonly plugin: RawPlugin;
+  readonly log: NriLog;
+  /** Receives every step forward, and one more when the runtime has said who it is. */
   readonly onProgress: (phase: 'registered' | 'synchronized', runtime: protocol.RuntimeInfo | undefined) => void;
   /** Time for the runtime to synchronize with a plugin that it has registered. Default: 30 s. */
   readonly synchronizeWithinMs?: number | undefined;
+  /** Names of the settings in errors for the operator. Default: the names of these options. */
+  readonly settings?: SettingNames | undefined;
 }
+
+/** The names under which an operator sets these options, say as flags of a command line. */
+export interface SettingNames {
+  readonly socketPath: string;
+  readonly name: string;
+  readonly index: string;
+}
+
+export const OPTION_NAMES: SettingNames = { socketPath: 'socketPath', name: 'name', index: 'index' };
 
 /** The runtime registers one plugin at a time, and waits 5 s for a silent one in front of us. */
 const REGISTRATION_TIMEOUT_MS = 30_000;
@@ -39,10 +89,13 @@ const NEVER_SYNCHRONIZED =
   'that the annotations of all pods together are more than it can send (16 MiB before containerd 2.0): find the pods with long ' +
   'annotations and delete them';
 
-/** From this part of the timeout on an answer is worth a line in the log: at the whole of it the runtime drops us. */
-const SLOW_SHARE = 0.8;
+/** An answer that takes this part of the timeout is logged: at the whole of it the runtime drops the plugin. */
+const SLOW_FRACTION = 0.8;
 
 const EMPTY = new Uint8Array(0);
+
+/** The answer to a piece of a Synchronize request that has more to come: updates would end the session here. */
+const MORE_TO_COME = SynchronizeResponse.encode({ update: [], more: true }).finish();
 
 /**
  * One connection to the runtime, from registration to its end. Owns the socket.
@@ -56,8 +109,9 @@ export class NriSession {
   private readonly mux: Mux;
   private runtime: protocol.RuntimeInfo | undefined;
   private phase: 'connected' | 'registered' | 'synchronized' = 'connected';
-  private synchronization: Synchronization | undefined;
-  /** Requests that the handler has not answered. */
+  private synchronization: { readonly reader: SynchronizationReader; readonly deadline: SharedDeadline } | undefined;
+  private readonly runtimeClient: TtrpcClient;
+  /** Requests that the plugin has not answered. */
   private openRequests = 0;
   private closingBecause: string | undefined;
   private hasEnded = false;
@@ -78,7 +132,8 @@ export class NriSession {
     new TtrpcServer(this.mux.open(protocol.PLUGIN_CONNECTION), this.methods(), {
       onHandlerError: (err, { method }) => options.log.error({ err, method }, 'answering the runtime failed'),
     });
-    this.register(new TtrpcClient(this.mux.open(protocol.RUNTIME_CONNECTION))).catch((err: unknown) => {
+    this.runtimeClient = new TtrpcClient(this.mux.open(protocol.RUNTIME_CONNECTION));
+    this.register().catch((err: unknown) => {
       options.log.error({ err }, 'registering with the runtime failed');
       this.close('registering with the runtime failed; the log says why');
     });
@@ -96,27 +151,34 @@ export class NriSession {
   }
 
   private methods(): Record<string, Record<string, TtrpcHandler>> {
-    const onEvent = guard((request) => this.passOn(request));
+    const { methods } = this.options.plugin;
     return {
       [protocol.PLUGIN_SERVICE]: {
-        ...Object.fromEntries(EVENT_METHODS.map((method) => [method, onEvent])),
-        Configure: guard((request) => this.configure(request)),
-        Synchronize: guard((request) => this.synchronize(request)),
+        ...Object.fromEntries(
+          Object.entries(methods).map(([method, handler]) => [method, (request) => this.answer(handler, request)]),
+        ),
+        Configure: (request) => this.configure(request),
+        Synchronize: (request) => this.synchronize(request),
         Shutdown: () => this.announceShutdown(),
       },
     };
   }
 
-  private async register(runtime: TtrpcClient): Promise<void> {
-    const { pluginName, pluginIndex } = this.options;
+  /** Calls a method of the runtime. Rejects with TtrpcError. */
+  callRuntime(method: string, payload: Uint8Array, timeoutMs = this.requestTimeoutMs): Promise<Uint8Array> {
+    return this.runtimeClient.call(protocol.RUNTIME_SERVICE, method, payload, { timeoutMs });
+  }
+
+  private async register(): Promise<void> {
+    const { name, index } = this.options;
     const request = RegisterPluginRequest.create({
-      pluginName,
-      pluginIdx: pluginIndex,
+      pluginName: name,
+      pluginIdx: index,
       NRIVersion: protocol.NRI_VERSION,
     });
     const payload = RegisterPluginRequest.encode(request).finish();
     try {
-      await runtime.call(protocol.RUNTIME_SERVICE, 'RegisterPlugin', payload, { timeoutMs: REGISTRATION_TIMEOUT_MS });
+      await this.callRuntime('RegisterPlugin', payload, REGISTRATION_TIMEOUT_MS);
       this.advance('registered');
     } catch (error) {
       // The runtime leaves the socket of a plugin it refused open.
@@ -124,54 +186,58 @@ export class NriSession {
     }
   }
 
-  private configure({ payload }: TtrpcRequest): Uint8Array {
-    this.runtime = protocol.readRuntimeInfo(ConfigureRequest.decode(payload));
-    this.options.log.info({ runtime: this.runtime }, 'the runtime introduced itself');
+  private configure({ payload }: TtrpcRequest): Uint8Array | Promise<Uint8Array> {
+    const { plugin, log } = this.options;
+    const request = ConfigureRequest.decode(payload);
+    this.runtime = protocol.readRuntimeInfo(request);
+    log.info({ runtime: this.runtime }, 'the runtime introduced itself');
     this.advance('registered');
-    return ConfigureResponse.encode(ConfigureResponse.create({ events: protocol.EVENT_MASK })).finish();
+    const subscribe = (): Uint8Array =>
+      ConfigureResponse.encode(ConfigureResponse.create({ events: protocol.maskOf(plugin.events) })).finish();
+    const configured = plugin.configure?.(request.config, this.runtime);
+    return configured instanceof Promise ? configured.then(subscribe) : subscribe();
   }
 
   private synchronize(request: TtrpcRequest): Uint8Array | Promise<Uint8Array> {
-    const synchronization = (this.synchronization ??= new Synchronization());
-    const timeoutMs = request.timeoutMs ?? this.requestTimeoutMs;
-    const event = synchronization.add(request.payload, performance.now(), timeoutMs);
+    const synchronization = (this.synchronization ??= {
+      reader: this.options.plugin.openSynchronization(),
+      deadline: new SharedDeadline(),
+    });
+    synchronization.deadline.add(performance.now(), request.timeoutMs ?? this.requestTimeoutMs);
+    const hasMore = synchronization.reader.add(request);
     clearTimeout(this.patience);
-    if (event === undefined) {
+    if (hasMore) {
       this.waitForSynchronization();
-      return writeMoreToCome();
+      return MORE_TO_COME;
     }
     this.synchronization = undefined;
 
     const onAnswered = () => {
-      if (synchronization.isLate(performance.now())) {
+      // Runtimes before NRI 0.7 keep the connection when they have stopped waiting, and never send an event on it.
+      if (synchronization.deadline.isPast(performance.now())) {
         this.close('our answer to Synchronize came too late; raise the plugin request timeout of the runtime');
       } else this.advance('synchronized');
     };
     const onFailed = () => this.close('synchronizing with the runtime failed; the log says why');
-    return this.answer(event, request, onAnswered, onFailed);
-  }
-
-  private passOn(request: TtrpcRequest): Uint8Array | Promise<Uint8Array> {
-    const event = readEvent(request.method, request.payload);
-    return event === 'ignored' ? EMPTY : this.answer(event, request);
+    return this.answer((whole) => synchronization.reader.answer(whole), request, onAnswered, onFailed);
   }
 
   private announceShutdown(): Uint8Array {
-    this.options.log.info('the runtime announced its shutdown');
+    this.options.log.info({}, 'the runtime announced its shutdown');
+    this.options.plugin.shutdown?.();
     return EMPTY;
   }
 
-  /** Asks the handler, and stays synchronous when it does. */
+  /** Asks the plugin, and stays synchronous when it does. */
   private answer(
-    event: RuntimeEvent,
+    handler: TtrpcHandler,
     request: TtrpcRequest,
     onAnswered?: () => void,
     onFailed?: () => void,
   ): Uint8Array | Promise<Uint8Array> {
     const startMs = performance.now();
     this.openRequests++;
-    const succeed = (answer: RuntimeAnswer): Uint8Array => {
-      const payload = this.write(event, answer);
+    const succeed = (payload: Uint8Array): Uint8Array => {
       this.leave(request, startMs);
       onAnswered?.();
       return payload;
@@ -182,24 +248,16 @@ export class NriSession {
       throw error;
     };
     try {
-      const answer = this.options.handler.onEvent(event);
-      return answer instanceof Promise ? answer.then(succeed).catch(fail) : succeed(answer);
+      const answer = handler(request);
+      return answer instanceof Promise ? answer.then(succeed, fail) : succeed(answer);
     } catch (error) {
       return fail(error);
     }
   }
 
-  private write(event: RuntimeEvent, answer: RuntimeAnswer): Uint8Array {
-    if (answer.kind === 'refuse') throw refusal(answer);
-    if (!canCarry(event, answer)) {
-      this.options.log.warn({ event: event.kind }, 'part of an answer has no place in this message and is left out');
-    }
-    return writeAnswer(event, answer);
-  }
-
   private leave({ method, timeoutMs = this.requestTimeoutMs }: TtrpcRequest, startMs: number): void {
     const tookMs = performance.now() - startMs;
-    if (tookMs > SLOW_SHARE * timeoutMs) {
+    if (tookMs > SLOW_FRACTION * timeoutMs) {
       this.options.log.warn(
         { method, tookMs, timeoutMs },
         'an answer took most of the time the runtime grants, or more',
@@ -237,4 +295,31 @@ export class NriSession {
   private get requestTimeoutMs(): number {
     return this.runtime?.requestTimeoutMs ?? protocol.DEFAULT_REQUEST_TIMEOUT_MS;
   }
+}
+
+/** The deadline that all pieces of one Synchronize share: the earliest of theirs. */
+export class SharedDeadline {
+  private deadlineMs = Infinity;
+
+  /** Counts a piece that came at nowMs with timeoutMs left for its answer. */
+  add(nowMs: number, timeoutMs: number): void {
+    this.deadlineMs = Math.min(this.deadlineMs, nowMs + timeoutMs);
+  }
+
+  isPast(nowMs: number): boolean {
+    return nowMs >= this.deadlineMs;
+  }
+}
+
+/** Says for the operator why registration failed, with the rule and the remedy. */
+function explainRegistrationError(error: unknown, options: NriSessionOptions): string {
+  const { name, index, settings = OPTION_NAMES } = options;
+  const text = error instanceof Error ? error.message : String(error);
+  if (error instanceof TtrpcError && error.code === StatusCode.DEADLINE_EXCEEDED) {
+    return `the runtime did not answer our registration: ${text}; another plugin may block it`;
+  }
+  return (
+    `the runtime refused the plugin "${name}" with index "${index}": ${text}; ` +
+    `an index has two digits (${settings.index}), a name consists of letters, digits and _.+- (${settings.name})`
+  );
 }

@@ -17,16 +17,17 @@ interface Import {
 export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   state: ['core'],
-  wire: ['core', 'gen'],
+  wire: [],
   net: ['core', 'state', 'wire'],
-  nri: ['core', 'state', 'wire', 'net', 'gen'],
+  nri: ['wire', 'net', 'gen'],
+  'nri-events': ['core', 'nri', 'wire', 'gen'],
   cri: ['core', 'state', 'wire', 'net', 'gen'],
   host: ['core', 'state', 'wire', 'net', 'gen'],
   kube: ['core', 'state', 'wire', 'net', 'gen'],
   admin: ['core', 'state', 'wire', 'net', 'gen'],
-  app: ['core', 'state', 'wire', 'net', 'nri', 'cri', 'host', 'kube', 'admin'],
-  cli: ['core', 'state', 'wire', 'net', 'nri', 'cri', 'host', 'kube', 'admin', 'app'],
-  main: ['core', 'state', 'wire', 'net', 'nri', 'cri', 'host', 'kube', 'admin', 'app', 'cli'],
+  app: ['core', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin'],
+  cli: ['core', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin', 'app'],
+  main: ['core', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin', 'app', 'cli'],
 };
 
 /** The same for the rooms of `app`: its folders, and the files beside them. Each room may import the rooms that stand before it here. */
@@ -55,6 +56,7 @@ export function findFaults(sources: Sources): string[] {
     ...imports.flatMap(findWrongArrow),
     ...imports.flatMap(findWrongDoor),
     ...imports.flatMap(findSecondWriter),
+    ...findHiddenCore(imports),
     ...findCycles(imports),
     ...findMissingReadmes(sources),
     ...[...sources].flatMap(([path, text]) => (path.endsWith('.ts') ? findModuleState(path, text) : [])),
@@ -152,6 +154,22 @@ function findSecondWriter({ from, to, names }: Import): string[] {
     return [];
   if (names?.includes('NodeModel') === false) return [];
   return [`${from}: only app/transaction and app/bootstrap may import NodeModel; others take NodeView`];
+}
+
+/** The package offers `wire` and `nri` to others: nothing that they import, directly or not, is about CPUs. */
+function findHiddenCore(imports: readonly Import[]): string[] {
+  const isOffered = ({ from }: Import) => ['wire', 'nri'].includes(layerOf(from));
+  const reached = new Set(imports.filter(isOffered).map(({ from }) => from));
+  const faults: string[] = [];
+  for (const file of reached) {
+    for (const { from, to } of imports) {
+      if (from !== file || to === undefined) continue;
+      reached.add(to);
+      if (['core', 'state'].includes(layerOf(to)) && layerOf(from) === 'net')
+        faults.push(`${from}: nri or wire reaches ${layerOf(to)} through it`);
+    }
+  }
+  return faults;
 }
 
 /** Each cycle once, by the file in it that comes first. Types count too: a cycle of types is one of ideas. */

@@ -1,10 +1,8 @@
-import { nextDelayMs } from '../../src/nri/socket/next-delay';
+import { createRetryDelays } from '../../src/nri/serve-nri';
 
 /** The waits between connections that lasted so long each. */
 function waitsAfter(lastedMs: readonly number[]): number[] {
-  const waits: number[] = [];
-  for (const each of lastedMs) waits.push(nextDelayMs(waits.at(-1), each));
-  return waits;
+  return lastedMs.map(createRetryDelays());
 }
 
 test.each`

@@ -1,4 +1,4 @@
-import { nextState, type PluginPhase, type PluginState } from '../../src/nri/plugin-state';
+import { nextState, type PluginPhase, type PluginState } from '../../src/nri/serve-nri';
 
 const at = (phase: PluginPhase): PluginState => ({ phase, sinceMs: 1000, reason: 'before' });
 

@@ -7,7 +7,9 @@ import pino from 'pino';
 
 import type { RuntimeEvent } from '../../src/core/model/events';
 import { NriSession } from '../../src/nri/nri-session';
+import { createCpuPlugin } from '../../src/nri-events';
 
+const log = pino({ level: 'silent' });
 const folder = mkdtempSync(join(tmpdir(), 'replay-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -27,15 +29,18 @@ async function replay(version: string, pieceBytes: number): Promise<{ events: Ru
   const socket = connect(path);
   await once(socket, 'connect');
   const session = new NriSession(socket, {
-    pluginName: 'cpusetd',
-    pluginIndex: '50',
-    handler: {
-      onEvent: (event) => {
-        events.push(event);
-        return { kind: 'ok' };
+    name: 'cpusetd',
+    index: '50',
+    plugin: createCpuPlugin(
+      {
+        onEvent: (event) => {
+          events.push(event);
+          return { kind: 'ok' };
+        },
       },
-    },
-    log: pino({ level: 'silent' }),
+      log,
+    ),
+    log,
     onProgress: (phase, runtime) => progress.push(`${phase} ${runtime?.version ?? ''}`),
   });
   await session.closed;

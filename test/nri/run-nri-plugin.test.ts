@@ -6,7 +6,8 @@ import pino from 'pino';
 
 import { parseCpuList } from '../../src/core/cpuset';
 import type { RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
-import { runNriPlugin, type PluginState } from '../../src/nri';
+import { serveNri, type PluginState } from '../../src/nri';
+import { createCpuPlugin } from '../../src/nri-events';
 import { NriRuntime, type NriRuntimeOptions } from '../support/nri-runtime';
 import { waitUntil } from '../wire/support/sockets';
 
@@ -32,28 +33,31 @@ class Fixture {
     return runtime;
   }
 
-  start(
-    options: { pluginName?: string; pluginIndex?: string; socketPath?: string; synchronizeWithinMs?: number } = {},
-  ): void {
-    this.ended = runNriPlugin({
+  start(options: { name?: string; index?: string; socketPath?: string; synchronizeWithinMs?: number } = {}): void {
+    const log = pino({ level: 'debug' }, { write: (line: string) => this.logged.push(JSON.parse(line)) });
+    this.ended = serveNri({
       socketPath: this.socketPath,
-      pluginName: 'cpusetd',
-      pluginIndex: '50',
+      name: 'cpusetd',
+      index: '50',
+      settings: { socketPath: '--nri-socket', name: '--nri-plugin-name', index: '--nri-plugin-index' },
       ...options,
-      handler: {
-        onEvent: (event) => {
-          this.events.push(event);
-          this.tellWatchers();
-          return this.answer(event);
+      plugin: createCpuPlugin(
+        {
+          onEvent: (event) => {
+            this.events.push(event);
+            this.tellWatchers();
+            return this.answer(event);
+          },
         },
-      },
-      log: pino({ level: 'debug' }, { write: (line: string) => this.logged.push(JSON.parse(line)) }),
+        log,
+      ),
+      log,
       signal: this.stopping.signal,
       onState: (state) => {
         this.states.push(state);
         this.tellWatchers();
       },
-    });
+    }).ended;
   }
 
   async startWith(options: Partial<NriRuntimeOptions> = {}): Promise<NriRuntime> {
@@ -471,9 +475,9 @@ describe('the connection', () => {
   });
 
   test.each`
-    what       | options                       | rule
-    ${'index'} | ${{ pluginIndex: '7' }}       | ${/refused the plugin "cpusetd" with index "7".*two digits.*--nri-plugin-index/}
-    ${'name'}  | ${{ pluginName: 'a plugin' }} | ${/refused the plugin "a plugin".*letters.*--nri-plugin-name/}
+    what       | options                 | rule
+    ${'index'} | ${{ index: '7' }}       | ${/refused the plugin "cpusetd" with index "7".*two digits.*--nri-plugin-index/}
+    ${'name'}  | ${{ name: 'a plugin' }} | ${/refused the plugin "a plugin".*letters.*--nri-plugin-name/}
   `('is ended by us when the runtime refuses the $what', async ({ options, rule }) => {
     const runtime = await fixture.listen();
     const dropped = new Promise((resolve) => runtime.once('dropped', resolve));

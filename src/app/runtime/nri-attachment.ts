@@ -1,6 +1,7 @@
 import type { RuntimeAnswer, RuntimeEvent } from '../../core/model/events';
 import type { Connection } from '../../net/connection-state';
-import { runNriPlugin, type PluginState } from '../../nri';
+import { serveNri, type NriPlugin, type PluginState } from '../../nri';
+import { createCpuPlugin } from '../../nri-events';
 import { readLiveCpusets } from '../cgroups/container-observer';
 import type { Attachment, AttachmentFacts, AttachmentParts } from './attachment';
 
@@ -13,35 +14,34 @@ export class NriAttachment implements Attachment {
   private noteContact: () => void = () => undefined;
   private readonly startedAt: string;
   private current: PluginState | undefined;
-  /** Ends one session; `run` then begins the next one. */
-  private session = new AbortController();
+  private plugin: NriPlugin | undefined;
 
   constructor(private readonly parts: AttachmentParts) {
     this.startedAt = parts.context.now();
     this.firstContact = new Promise<void>((resolve) => (this.noteContact = resolve));
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  run(signal: AbortSignal): Promise<void> {
     const { config, log } = this.parts.context;
-    while (!signal.aborted) {
-      this.session = new AbortController();
-      await runNriPlugin({
-        socketPath: config.nriSocket,
-        pluginName: config.nriPluginName,
-        pluginIndex: config.nriPluginIndex,
-        handler: { onEvent: (event) => this.handle(event) },
-        log,
-        signal: AbortSignal.any([signal, this.session.signal]),
-        onState: (state) => this.onState(state),
-      });
-    }
+    this.plugin = serveNri({
+      socketPath: config.nriSocket,
+      name: config.nriPluginName,
+      index: config.nriPluginIndex,
+      settings: { socketPath: '--nri-socket', name: '--nri-plugin-name', index: '--nri-plugin-index' },
+      disconnectedText: 'not connected to the runtime: new containers are not pinned',
+      plugin: createCpuPlugin({ onEvent: (event) => this.handle(event) }, log),
+      log,
+      signal,
+      onState: (state) => this.onState(state),
+    });
+    return this.plugin.ended;
   }
 
   resynchronize(): void {
     const { current } = this;
     // A connection that is given up while the runtime synchronizes it can hold up the runtime for minutes.
     const isSettled = current?.phase === 'synchronized' && Date.now() - current.sinceMs >= RECONNECT_AFTER_MS;
-    if (isSettled) this.session.abort('asking for all containers');
+    if (isSettled) this.plugin?.reconnect('asking for all containers');
   }
 
   get facts(): AttachmentFacts {

@@ -3,10 +3,10 @@ import type { RuntimeEvent } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { POLICY_NAMES } from '../../../src/core/model/policies';
 import { Draft, handle } from '../../../src/core/transition';
-import { EVENT_METHODS, readEvent } from '../../../src/nri/messages/read-event';
+import { EVENT_METHODS, readEvent } from '../../../src/nri-events/read-event';
 import { findBrokenSets } from '../../support/invariants';
 import { EIGHT_CPUS, settingsWith } from '../../core/transition/node-driver';
-import { encodeEventRequest, encodeStateChange, Event } from '../../nri/messages/build-request';
+import { encodeEventRequest, encodeStateChange, Event } from '../../nri-events/build-request';
 
 export const maxBytes = 4_096;
 

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { Event, encodeEventRequest, encodeStateChange } from './build-request';
-import { CpusetdError } from '../../../src/core/errors';
-import { decisiveAnnotations } from '../../../src/core/annotations';
-import type { RuntimeEvent } from '../../../src/core/model/events';
-import { readEvent, readSynchronize } from '../../../src/nri/messages/read-event';
-import { toContainerInfo, toPodInfo } from '../../../src/nri/messages/to-core';
-import { readNriCapture, type CapturedRequest } from '../../support/read-nri-capture';
+import { CpusetdError } from '../../src/core/errors';
+import { decisiveAnnotations } from '../../src/core/annotations';
+import type { RuntimeEvent } from '../../src/core/model/events';
+import { readEvent, readSynchronize } from '../../src/nri-events/read-event';
+import { toContainerInfo, toPodInfo } from '../../src/nri-events/to-core';
+import { readNriCapture, type CapturedRequest } from '../support/read-nri-capture';
 
 /** As the other decoder wrote it down: 64-bit numbers as texts, absent fields left out. */
 interface Decoded {
@@ -63,7 +63,7 @@ interface Wrapped {
 }
 
 function readDecoded(session: string): readonly Decoded[] {
-  const file = join(__dirname, '../../fixtures/captures', `${session}.messages.json`);
+  const file = join(__dirname, '../fixtures/captures', `${session}.messages.json`);
   const messages = JSON.parse(readFileSync(file, 'utf8')) as Decoded[];
   return messages.filter(({ dir, type }) => dir === 'r2p' && type === 'request');
 }

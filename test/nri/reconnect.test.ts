@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { explainConnectError } from '../../src/nri/socket/explain-connect-error';
-import { waitForRetry } from '../../src/nri/socket/wait-for-retry';
+import { explainConnectError, waitForRetry } from '../../src/nri/reconnect';
 
 describe('why the socket cannot be reached', () => {
   test.each`
@@ -15,7 +14,7 @@ describe('why the socket cannot be reached', () => {
     ${'EMFILE'}  | ${/connecting to \/run\/x\.sock failed: connect EMFILE/}
   `('$code names path, rule and remedy', ({ code, says }) => {
     const error = Object.assign(new Error(`connect ${String(code)}`), { code: code as string });
-    expect(explainConnectError(error, '/run/x.sock')).toMatch(says);
+    expect(explainConnectError(error, '/run/x.sock', '--nri-socket')).toMatch(says);
   });
 });
 

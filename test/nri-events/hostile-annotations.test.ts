@@ -1,6 +1,6 @@
-import { readEvent } from '../../../src/nri/messages/read-event';
-import { leastCpuMsOf } from '../../support/cpu-time';
-import { costlyAnnotations, encodeCreation, manyAnnotations } from '../../support/hostile-annotations';
+import { readEvent } from '../../src/nri-events/read-event';
+import { leastCpuMsOf } from '../support/cpu-time';
+import { costlyAnnotations, encodeCreation, manyAnnotations } from '../support/hostile-annotations';
 
 const pod = { uid: 'u', name: 'p', sandboxId: 's' };
 const names = Array.from({ length: 300 }, (_, i) => `c${i}`);

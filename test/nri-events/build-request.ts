@@ -1,4 +1,4 @@
-import { Event, StateChangeEvent, UpdateContainerRequest } from '../../../gen/nri/v1alpha1/nri';
+import { Event, StateChangeEvent, UpdateContainerRequest } from '../../gen/nri/v1alpha1/nri';
 
 export { Event };
 

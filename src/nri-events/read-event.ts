@@ -1,35 +1,34 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 
-import { Event } from '../../../gen/nri/v1alpha1/nri';
-import * as view from '../../../gen/nri/view/view';
-import { CpusetdError } from '../../core/errors';
-import type { RuntimeEvent } from '../../core/model/events';
-import { LeanReader } from './lean-reader';
+import { Event } from '../../gen/nri/v1alpha1/nri';
+import * as view from '../../gen/nri/view/view';
+import { CpusetdError } from '../core/errors';
+import type { RuntimeEvent } from '../core/model/events';
+import { EVENT_OF_METHOD, type EventMethod } from '../nri';
+import { SkippingReader } from './skipping-reader';
 import { toContainerInfo, toCpuResources, toPodInfo } from './to-core';
 
-/** Runtimes up to NRI 0.11 tell most events with StateChange, later ones with a method of their own. */
-const EVENT_OF_METHOD: ReadonlyMap<string, Event> = new Map([
-  ['RunPodSandbox', Event.RUN_POD_SANDBOX],
-  ['StopPodSandbox', Event.STOP_POD_SANDBOX],
-  ['RemovePodSandbox', Event.REMOVE_POD_SANDBOX],
-  ['CreateContainer', Event.CREATE_CONTAINER],
-  ['PostCreateContainer', Event.POST_CREATE_CONTAINER],
-  ['StartContainer', Event.START_CONTAINER],
-  ['PostStartContainer', Event.POST_START_CONTAINER],
-  ['UpdateContainer', Event.UPDATE_CONTAINER],
-  ['PostUpdateContainer', Event.POST_UPDATE_CONTAINER],
-  ['StopContainer', Event.STOP_CONTAINER],
-  ['RemoveContainer', Event.REMOVE_CONTAINER],
-]);
+/** The events that a daemon subscribes to: the eleven of pods and containers that every release of NRI knows. */
+export const EVENTS = [
+  'RunPodSandbox',
+  'StopPodSandbox',
+  'RemovePodSandbox',
+  'CreateContainer',
+  'PostCreateContainer',
+  'StartContainer',
+  'PostStartContainer',
+  'UpdateContainer',
+  'PostUpdateContainer',
+  'StopContainer',
+  'RemoveContainer',
+] as const satisfies readonly EventMethod[];
+
+/** All methods that tell an event. Runtimes up to NRI 0.11 tell most events with StateChange, later ones with a method of their own. */
+export const EVENT_METHODS: readonly string[] = ['StateChange', ...EVENTS];
 
 /**
- * All methods that tell an event. Any other must be answered with UNIMPLEMENTED: a runtime that tries a newer method
- * first falls back to StateChange on that code, and on no other.
- */
-export const EVENT_METHODS: readonly string[] = ['StateChange', ...EVENT_OF_METHOD.keys()];
-
-/**
- * What the call of one of EVENT_METHODS means. `ignored` is a StateChange about something we have no use for. Throws CpusetdError INVALID_ARGUMENT for what can't be understood.
+ * Reads the call of one of EVENT_METHODS; `ignored` is a StateChange of an event that has no use here. Throws CpusetdError
+ * INVALID_ARGUMENT for bytes that are no such message.
  */
 export function readEvent(method: string, payload: Uint8Array): RuntimeEvent | 'ignored' {
   if (method === 'StateChange') {
@@ -37,7 +36,7 @@ export function readEvent(method: string, payload: Uint8Array): RuntimeEvent | '
     return toRuntimeEvent(request.event, request, method);
   }
   return toRuntimeEvent(
-    EVENT_OF_METHOD.get(method) ?? Event.UNKNOWN,
+    EVENT_OF_METHOD[method as EventMethod] ?? Event.UNKNOWN,
     decode(view.EventRequest, payload, method),
     method,
   );
@@ -95,7 +94,7 @@ function toRuntimeEvent(event: Event, subject: Subject, method: string): Runtime
 
 function decode<T>(type: { decode(input: BinaryReader): T }, payload: Uint8Array, method: string): T {
   try {
-    return type.decode(new LeanReader(payload));
+    return type.decode(new SkippingReader(payload));
   } catch (error) {
     throw new CpusetdError('INVALID_ARGUMENT', `${method}: the request is not a message of this method`, {
       cause: error,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { CpusetdError } from '../../../src/core/errors';
-import { EVENT_METHODS, readEvent, readSynchronize } from '../../../src/nri/messages/read-event';
-import { collectGarbage } from '../../support/collect-garbage';
+import { CpusetdError } from '../../src/core/errors';
+import { EVENT_METHODS, readEvent, readSynchronize } from '../../src/nri-events/read-event';
+import { collectGarbage } from '../support/collect-garbage';
 import { encodeEventRequest, encodeStateChange, Event } from './build-request';
 
 const SEED = 20261121;

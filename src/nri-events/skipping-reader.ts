@@ -1,5 +1,5 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { DecisiveAnnotations } from '../../core/annotations';
+import { DecisiveAnnotations } from '../core/annotations';
 
 /**
  * A protobuf reader for the hot path: skipping makes no slice of what it skips, and text is decoded in place.
@@ -8,7 +8,7 @@ import { DecisiveAnnotations } from '../../core/annotations';
  * and 42, the view with this reader 7 and 9. Only for messages generated without unknown fields: `skip` returns nothing
  * that could be kept.
  */
-export class LeanReader extends BinaryReader {
+export class SkippingReader extends BinaryReader {
   private readonly source: Buffer;
 
   constructor(payload: Uint8Array) {

@@ -5,10 +5,10 @@ import {
   StopContainerResponse,
   SynchronizeResponse,
   UpdateContainerResponse,
-} from '../../../gen/nri/v1alpha1/nri';
-import type { CpuSet } from '../../core/cpuset';
-import type { ContainerCpuUpdate, CpuAdjustment, RuntimeAnswer, RuntimeEvent } from '../../core/model/events';
-import { oncePer } from '../../core/once-per';
+} from '../../gen/nri/v1alpha1/nri';
+import type { CpuSet } from '../core/cpuset';
+import type { ContainerCpuUpdate, CpuAdjustment, RuntimeAnswer, RuntimeEvent } from '../core/model/events';
+import { oncePer } from '../core/once-per';
 
 /** An answer of kind `ok`; refusals become a status instead of a message. */
 export type OkAnswer = Extract<RuntimeAnswer, { kind: 'ok' }>;
@@ -36,11 +36,6 @@ export function writeAnswer(event: RuntimeEvent, answer: OkAnswer): Uint8Array {
     default:
       return EMPTY;
   }
-}
-
-/** The answer to a piece of a Synchronize request that has more to come: updates would end the session here. */
-export function writeMoreToCome(): Uint8Array {
-  return SynchronizeResponse.encode({ update: [], more: true }).finish();
 }
 
 /** True when the event's response message has a place for what the answer asks. */

@@ -1,0 +1,1 @@
+export { createCpuPlugin, type RuntimeHandler } from './cpu-plugin';

@@ -1,0 +1,102 @@
+import {
+  CreateContainerRequest,
+  CreateContainerResponse,
+  Event,
+  StateChangeEvent,
+  SynchronizeRequest,
+  SynchronizeResponse,
+} from '../../gen/nri/v1alpha1/nri';
+import { markForRemoval, type NriHandlers, type TtrpcRequest } from '../../src/nri';
+import { EVENT_OF_METHOD, maskOf, type EventMethod } from '../../src/nri/protocol';
+import { createRawPlugin } from '../../src/nri/run-nri-plugin';
+
+const EVENTS = Object.keys(EVENT_OF_METHOD) as EventMethod[];
+const toHandlerName = (method: EventMethod) => `${method[0]!.toLowerCase()}${method.slice(1)}` as keyof NriHandlers;
+
+function requestOf(method: string, payload: Uint8Array): TtrpcRequest {
+  return { service: 'test', method, payload, metadata: [], timeoutMs: 2000, signal: new AbortController().signal };
+}
+
+test('all fourteen events of NRI 0.12 have a handler, and a mask of one bit each', () => {
+  const named = Object.entries(Event).filter(
+    ([name, value]) => typeof value === 'number' && !['LAST', 'UNKNOWN', 'UNRECOGNIZED'].includes(name),
+  );
+  expect(named.map(([, value]) => value).sort()).toEqual(Object.values(EVENT_OF_METHOD).sort());
+  expect(maskOf(EVENTS)).toBe(2 ** 14 - 1);
+});
+
+test.each(EVENTS)(
+  '%s is subscribed to by its handler alone, which gets the pod by either way of telling it',
+  async (method) => {
+    const seen: unknown[] = [];
+    const plugin = createRawPlugin({
+      [toHandlerName(method)]: ({ pod }: { pod: { id: string } }) => void seen.push(pod.id),
+    });
+    expect(plugin.events).toEqual([method]);
+    expect(Object.keys(plugin.methods)).toEqual([method, 'StateChange']);
+    const own = CreateContainerRequest.encode(CreateContainerRequest.create({ pod: { id: 'own' } })).finish();
+    const change = StateChangeEvent.create({ event: EVENT_OF_METHOD[method], pod: { id: 'change' } });
+    expect(await plugin.methods[method]!(requestOf(method, own))).toHaveLength(0);
+    await plugin.methods['StateChange']!(requestOf('StateChange', StateChangeEvent.encode(change).finish()));
+    expect(seen).toEqual(['own', 'change']);
+  },
+);
+
+test('a StateChange of an event without a handler is answered with nothing', () => {
+  const change = StateChangeEvent.encode(StateChangeEvent.create({ event: Event.REMOVE_CONTAINER })).finish();
+  expect(createRawPlugin({}).methods['StateChange']!(requestOf('StateChange', change))).toHaveLength(0);
+});
+
+test.each(['at once', 'by a promise'])('an adjustment that is given %s is the message of the answer', async (how) => {
+  const adjust = {
+    env: [{ key: 'A', value: '1' }, { key: markForRemoval('B') }],
+    linux: { memoryPolicy: { nodes: '0' } },
+  };
+  const answer = { adjust, evict: [{ containerId: 'x', reason: 'full' }] };
+  const plugin = createRawPlugin({
+    createContainer: () => (how === 'at once' ? answer : Promise.resolve(answer)),
+  });
+  const bytes = await plugin.methods['CreateContainer']!(requestOf('CreateContainer', new Uint8Array(0)));
+  expect(CreateContainerResponse.decode(bytes)).toMatchObject({
+    adjust: {
+      env: [
+        { key: 'A', value: '1' },
+        { key: '-B', value: '' },
+      ],
+      linux: { memoryPolicy: { nodes: '0' } },
+    },
+    evict: [{ containerId: 'x', reason: 'full' }],
+  });
+});
+
+test('bytes that are no message of the method are refused as INVALID_ARGUMENT', () => {
+  const plugin = createRawPlugin({ createContainer: () => undefined });
+  const call = () => plugin.methods['CreateContainer']!(requestOf('CreateContainer', Buffer.from([0x0a, 0xff])));
+  expect(call).toThrow(expect.objectContaining({ code: 3 }));
+});
+
+test('a list in pieces reaches the handler whole, and its updates are the answer', async () => {
+  const reader = createRawPlugin({
+    synchronize: ({ containers }) => containers.map(({ id }) => ({ containerId: id })),
+  }).openSynchronization();
+  const piece = (id: string, more: boolean) =>
+    requestOf(
+      'Synchronize',
+      SynchronizeRequest.encode(SynchronizeRequest.create({ containers: [{ id }], more })).finish(),
+    );
+  expect(reader.add(piece('a', true))).toBe(true);
+  expect(reader.add(piece('b', false))).toBe(false);
+  const { update } = SynchronizeResponse.decode(await reader.answer(piece('', false)));
+  expect(update.map(({ containerId }) => containerId)).toEqual(['a', 'b']);
+});
+
+test('a list that never ends is refused before memory is used up', () => {
+  const reader = createRawPlugin({ synchronize: () => undefined }).openSynchronization();
+  const containers = Array.from({ length: 60_000 }, (_, index) => ({ id: `c${index}` }));
+  const request = requestOf(
+    'Synchronize',
+    SynchronizeRequest.encode(SynchronizeRequest.create({ containers, more: true })).finish(),
+  );
+  expect(reader.add(request)).toBe(true);
+  expect(() => reader.add(request)).toThrow(expect.objectContaining({ code: 8 }));
+});
