@@ -8,7 +8,7 @@ import { parseCpuList } from '../../src/core/cpuset';
 import type { RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { runNriPlugin, type PluginState } from '../../src/nri';
 import { NriRuntime, type NriRuntimeOptions } from '../support/nri-runtime';
-import { waitUntil } from '../wire/support/sockets';
+import { waitUntil } from '../support/wait-until';
 
 type Answer = (event: RuntimeEvent) => RuntimeAnswer | Promise<RuntimeAnswer>;
 const ok: Answer = () => ({ kind: 'ok' });

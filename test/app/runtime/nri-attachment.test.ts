@@ -12,7 +12,7 @@ import type { RuntimeEvent } from '../../../src/core/model/events';
 import type { LiveCpusets } from '../../../src/core/transition';
 import { openCgroups } from '../../../src/host';
 import { NriRuntime } from '../../support/nri-runtime';
-import { waitUntil } from '../../wire/support/sockets';
+import { waitUntil } from '../../support/wait-until';
 
 let folder: string;
 let stop: AbortController;
