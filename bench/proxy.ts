@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openFrames, openGrpcJs, type Caller } from './proxy-load';
 import { openNode } from './proxy-node';
+import { percentile } from './nri/figures';
 
 const { values } = parseArgs({
   options: {
@@ -59,10 +60,6 @@ async function run(
   };
   await Promise.all(Array.from({ length: inFlight }, worker));
   return { times, ms: performance.now() - begin };
-}
-
-function quantile(sorted: readonly number[], part: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? NaN;
 }
 
 /** What is measured: where the runtime and our proxy listen, and our process. */
@@ -141,7 +138,7 @@ async function compare(targets: Readonly<Record<string, Caller>>, method: Method
 
 function print(method: string, inFlight: number, all: Readonly<Record<string, Figures>>): void {
   const rateOf = ({ rates }: Figures): number =>
-    quantile(
+    percentile(
       [...rates].sort((a, b) => a - b),
       0.5,
     );
@@ -149,8 +146,8 @@ function print(method: string, inFlight: number, all: Readonly<Record<string, Fi
   for (const [name, figures] of Object.entries(all)) {
     const times = [...figures.times].sort((a, b) => a - b);
     const show = (part: number): string => {
-      const added = quantile(times, part) - quantile(base, part);
-      return `${quantile(times, part).toFixed(3)} ms (+${added.toFixed(3).padStart(7)})`;
+      const added = percentile(times, part) - percentile(base, part);
+      return `${percentile(times, part).toFixed(3)} ms (+${added.toFixed(3).padStart(7)})`;
     };
     const rate = rateOf(figures);
     const share = (rate / rateOf(all['direct']!)).toFixed(2);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { CpuSet } from '../src/core/cpuset';
 import type { Assignment } from '../src/core/model/assignment';
 import { openStateStore, type StateStore } from '../src/state';
+import { percentile } from './nri/figures';
 
 const ROUNDS = process.argv.includes('--quick') ? 20 : 1_000;
 const WARM_UP = 50;
@@ -49,11 +50,6 @@ function timeUs(act: () => void): number {
   const start = process.hrtime.bigint();
   act();
   return Number(process.hrtime.bigint() - start) / 1_000;
-}
-
-function percentile(times: readonly number[], share: number): number {
-  const sorted = [...times].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
 }
 
 function measure(dir: string, count: number): void {

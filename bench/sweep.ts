@@ -14,6 +14,7 @@ import { NO_OPTIONS } from '../src/core/model/settings';
 import { buildTopology } from '../src/core/topology';
 import { openCgroups } from '../src/host';
 import { contextOf, reconcilerOf } from '../test/support/daemon-context';
+import { median } from './nri/figures';
 
 const CONTAINERS = 500;
 const PINNED = CONTAINERS / 10;
@@ -63,7 +64,7 @@ async function measure(dirs: readonly string[]): Promise<void> {
   );
   print('bare reading of the same files', bare);
   print('sweep: read, judged, recorded', sweep);
-  const ratio = (of: keyof Cost): string => (median(sweep, of) / median(bare, of)).toFixed(2);
+  const ratio = (of: keyof Cost): string => (medianOf(sweep, of) / medianOf(bare, of)).toFixed(2);
   console.log(`ratio at p50: wall ${ratio('wallMs')}, CPU ${ratio('cpuMs')}`);
 }
 
@@ -139,13 +140,13 @@ function readBare(path: string, buffer: Buffer): void {
   closeSync(fd);
 }
 
-function median(costs: readonly Cost[], of: keyof Cost): number {
-  return costs.map((cost) => cost[of]).sort((a, b) => a - b)[costs.length >> 1]!;
+function medianOf(costs: readonly Cost[], of: keyof Cost): number {
+  return median(costs.map((cost) => cost[of]));
 }
 
 function print(what: string, costs: readonly Cost[]): void {
   const best = Math.min(...costs.map(({ wallMs }) => wallMs));
   console.log(
-    `${what.padEnd(34)} wall p50 ${median(costs, 'wallMs').toFixed(2).padStart(7)} ms (min ${best.toFixed(2)})   CPU p50 ${median(costs, 'cpuMs').toFixed(2).padStart(7)} ms`,
+    `${what.padEnd(34)} wall p50 ${medianOf(costs, 'wallMs').toFixed(2).padStart(7)} ms (min ${best.toFixed(2)})   CPU p50 ${medianOf(costs, 'cpuMs').toFixed(2).padStart(7)} ms`,
   );
 }

@@ -16,6 +16,7 @@ import { collectGarbage } from '../support/collect-garbage';
 import { callUnary, loadProtoClient, readOneByOne } from './load-proto-client';
 import { withAdminRig } from './with-admin-server';
 import { silentFaults } from '../support/faults';
+import { waitUntil } from '../support/wait-until';
 
 const HEALTH = ['grpc/health/v1/health.proto', 'grpc.health.v1.Health'] as const;
 const CPU_MANAGER = ['cpusetd/v1/cpusetd.proto', 'cpusetd.v1.CpuManager'] as const;
@@ -300,7 +301,7 @@ describe('too many', () => {
         code: grpc.status.RESOURCE_EXHAUSTED,
       });
       streams[0]!.cancel();
-      await until(() => backend.watchers === 63);
+      await waitUntil(() => backend.watchers === 63);
       const again = clients[2]!.WatchStatus({}).on('error', () => undefined);
       expect(await readOneByOne(again)()).toHaveProperty('status');
       for (const client of clients) client.close();
@@ -323,7 +324,7 @@ describe('too many', () => {
       expect(await callUnary(late, 'Check', {})).toEqual({ status: 'SERVING' });
       for (const client of [manager, prober, late]) client.close();
       for (const socket of [...idle, ...more]) socket.destroy();
-      await until(() => [...idle, ...more].every(({ closed }) => closed));
+      await waitUntil(() => [...idle, ...more].every(({ closed }) => closed));
       let answer: unknown;
       while (answer === undefined) answer = await newCall(socketPath); // the server hears of ends in its own time
       expect(answer).toHaveProperty('status');
@@ -390,14 +391,6 @@ async function openStuck(socketPath: string, calls: number): Promise<ClientHttp2
     stream.once('response', () => (answered += 1));
     stream.end(Buffer.alloc(5));
   }
-  await until(() => answered >= 32);
+  await waitUntil(() => answered >= 32);
   return session;
-}
-
-async function until(condition: () => boolean, deadlineMs = 60_000): Promise<void> {
-  const deadline = Date.now() + deadlineMs;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error('the condition did not come true in time');
-    await new Promise(setImmediate);
-  }
 }

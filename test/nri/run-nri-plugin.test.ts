@@ -9,7 +9,7 @@ import type { RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { serveNri, type PluginState } from '../../src/nri';
 import { createCpuPlugin } from '../../src/nri-events';
 import { NriRuntime, type NriRuntimeOptions } from '../support/nri-runtime';
-import { waitUntil } from '../wire/support/sockets';
+import { waitUntil } from '../support/wait-until';
 
 type Answer = (event: RuntimeEvent) => RuntimeAnswer | Promise<RuntimeAnswer>;
 const ok: Answer = () => ({ kind: 'ok' });

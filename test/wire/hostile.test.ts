@@ -7,7 +7,8 @@ import { Mux, TtrpcClient, TtrpcServer } from '../../src/wire';
 import { decodeRequest, decodeResponse } from '../../src/wire/envelope';
 import { DecodeError } from '../../src/wire/protobuf';
 import { cut, frame, message } from './support/bytes';
-import { readBytes, useSockets, waitUntil } from './support/sockets';
+import { readBytes, useSockets } from './support/sockets';
+import { waitUntil } from '../support/wait-until';
 
 // What a broken or hostile peer may send: whatever it is, nothing crashes, nothing waits for ever, nothing grows beyond
 // its bounds, and what is not broken goes on.

@@ -2,7 +2,8 @@ import { PassThrough } from 'node:stream';
 
 import { Mux, type ByteChannel, type CloseReason } from '../../src/wire';
 import { frame } from './support/bytes';
-import { readBytes, useSockets, waitUntil } from './support/sockets';
+import { readBytes, useSockets } from './support/sockets';
+import { waitUntil } from '../support/wait-until';
 
 const { openPair, openMux } = useSockets();
 

@@ -3,7 +3,8 @@ import type { Socket } from 'node:net';
 import { Request, Response } from '../../gen/ttrpc';
 import { TtrpcServer, type TtrpcHandler } from '../../src/wire';
 import { message } from './support/bytes';
-import { readBytes, useSockets, waitUntil } from './support/sockets';
+import { readBytes, useSockets } from './support/sockets';
+import { waitUntil } from '../support/wait-until';
 
 const { openPair, openChannel } = useSockets();
 

@@ -8,7 +8,8 @@ import {
   type TtrpcRequest,
   type TtrpcServerOptions,
 } from '../../src/wire';
-import { useSockets, waitUntil } from './support/sockets';
+import { useSockets } from './support/sockets';
+import { waitUntil } from '../support/wait-until';
 
 const { openPair, openMux, openChannel } = useSockets();
 

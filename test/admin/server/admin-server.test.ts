@@ -11,6 +11,7 @@ import { CpusetdError } from '../../../src/core/errors';
 import { callUnary, loadProtoClient, readOneByOne } from '../load-proto-client';
 import { container, sampleStatus, sampleTopology } from '../sample-status';
 import { withAdminRig } from '../with-admin-server';
+import { waitUntil } from '../../support/wait-until';
 
 const HEALTH = ['grpc/health/v1/health.proto', 'grpc.health.v1.Health'] as const;
 const CPU_MANAGER = ['cpusetd/v1/cpusetd.proto', 'cpusetd.v1.CpuManager'] as const;
@@ -215,7 +216,7 @@ describe('cpusetd.v1.CpuManager', () => {
       expect(backend.watchers).toBe(1);
       client.close();
       stream.cancel();
-      await until(() => backend.watchers === 0);
+      await waitUntil(() => backend.watchers === 0);
     });
   });
 
@@ -386,11 +387,3 @@ describe('the server as a whole', () => {
     });
   });
 });
-
-async function until(condition: () => boolean, deadlineMs = 60_000): Promise<void> {
-  const deadline = Date.now() + deadlineMs;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error('the condition did not come true in time');
-    await new Promise(setImmediate);
-  }
-}

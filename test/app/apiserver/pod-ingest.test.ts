@@ -5,6 +5,7 @@ import type { Assignment } from '../../../src/core/model/assignment';
 import { NodeModel } from '../../../src/core/model/node-model';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { cpus, EIGHT_CPUS, podOf, resourcesOf, settingsWith } from '../../core/transition/node-driver';
+import { waitUntil } from '../../support/wait-until';
 
 const specOf = (uid: string, more: Partial<PodSpec> = {}): PodSpec => ({
   uid,
@@ -191,10 +192,6 @@ test('what runs of a pod that is gone from the API server keeps its CPUs', () =>
   pods.onList([]);
   expect([...model.assignments.values()].map((each) => each.cpus.toString())).toEqual(['1,5']);
 });
-
-async function waitUntil(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
 
 function mirrorOf(uid: string): PodSpec {
   const annotations = { 'kubernetes.io/config.mirror': uid, 'kubernetes.io/config.hash': uid };

@@ -13,7 +13,7 @@ import { openCgroups } from '../../../src/host';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { contextOf } from '../../support/daemon-context';
 import { NriRuntime } from '../../support/nri-runtime';
-import { waitUntil } from '../../wire/support/sockets';
+import { waitUntil } from '../../support/wait-until';
 
 let folder: string;
 let stop: AbortController;

@@ -2,7 +2,8 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { CriProxy } from '../../../src/cri/proxy';
 import { Flag, formatFrame, formatRstStream, FrameType } from '../../../src/cri/proxy/http2/frame';
 import { collectGarbage } from '../../support/collect-garbage';
-import { Bench, until } from './harness';
+import { Bench } from './harness';
+import { waitUntil } from '../../support/wait-until';
 import { connectRaw, emptySettings, opening, requestHead, requestMessage, type RawClient } from './raw-client';
 import { startStrictRuntime } from './strict-runtime';
 
@@ -83,16 +84,16 @@ test('calls beyond what open calls may cost are refused, over all connections, a
   for (const { socket } of clients)
     socket.write(Buffer.concat([opening, ...Array.from({ length: 50 }, (_, n) => requestHead(2 * n + 1, unseen))]));
   const refusedOf = ({ frames }: RawClient): number => frames.filter(({ type }) => type === FrameType.headers).length;
-  await until(() => clients.reduce((sum, client) => sum + refusedOf(client), 0) === 50);
+  await waitUntil(() => clients.reduce((sum, client) => sum + refusedOf(client), 0) === 50);
   expect(proxy.stats.callsInFlight).toBe(100);
   const before = clients.map(refusedOf);
   clients[0]!.socket.destroy();
-  await until(() => proxy.stats.connections === 2);
+  await waitUntil(() => proxy.stats.connections === 2);
   // What it had is free again. A call that is looked at costs more: its metadata stay.
   clients[1]!.socket.write(requestHead(1001, unseen));
-  await until(() => proxy.stats.callsInFlight === 100 - (50 - before[0]!) + 1);
+  await waitUntil(() => proxy.stats.callsInFlight === 100 - (50 - before[0]!) + 1);
   for (const id of [1003, 1005]) clients[1]!.socket.write(requestHead(id, seen, 0, [['x', 'y'.repeat(14_000)]]));
-  await until(() => refusedOf(clients[1]!) > before[1]!);
+  await waitUntil(() => refusedOf(clients[1]!) > before[1]!);
 });
 
 test('10,000 calls that are opened and reset at once leave nothing behind', async () => {
@@ -107,7 +108,7 @@ test('10,000 calls that are opened and reset at once leave nothing behind', asyn
   }
   const last = 20_001;
   client.socket.write(Buffer.concat([requestHead(last, unseen), requestMessage(last, Buffer.from('x'))]));
-  await until(() => client.hasEnded(last));
+  await waitUntil(() => client.hasEnded(last));
   expect(proxy.stats).toMatchObject({ callsInFlight: 0, heldBytes: 0, connections: 1 });
   expect(violations).toEqual([]);
   expect(client.frames.some(({ type, streamId }) => type === FrameType.headers && streamId < last)).toBe(false);
@@ -130,12 +131,12 @@ test('a call that is reset while its hook decides counts until the hook is throu
   };
   const settled = (): boolean => client.frames.filter(({ type }) => type === FrameType.headers).length === 20;
   openAndReset();
-  await until(settled);
+  await waitUntil(settled);
   expect(release).toHaveLength(10);
   for (const each of release.splice(0)) each();
   client.frames.length = 0;
   openAndReset();
-  await until(settled);
+  await waitUntil(settled);
   expect(release).toHaveLength(10);
   expect(proxy.stats.callsInFlight).toBe(0);
   for (const each of release) each();
@@ -148,12 +149,12 @@ test('empty DATA behind a stalled request adds nothing', async () => {
   // Ours fills the window of the connection, so what follows waits.
   client.socket.write(Buffer.concat([opening, requestHead(1, seen), requestMessage(1, Buffer.from('x'))]));
   client.socket.write(Buffer.concat([requestHead(3, unseen), data(3, 10_000)]));
-  await until(() => proxy.stats.callsInFlight === 2);
+  await waitUntil(() => proxy.stats.callsInFlight === 2);
   const empties = Buffer.concat(Array.from({ length: 50_000 }, () => data(3, 0)));
   const before = process.memoryUsage().heapUsed;
   for (let n = 0; n < 10; n++) await new Promise((resolve) => client.socket.write(empties, resolve));
   client.socket.write(requestHead(5, unseen));
-  await until(() => proxy.stats.callsInFlight === 3); // behind the others
+  await waitUntil(() => proxy.stats.callsInFlight === 3); // behind the others
   collectGarbage();
   // Half a million entries of a list would take 50 MB and more.
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000);

@@ -2,7 +2,8 @@ import type * as grpc from '@grpc/grpc-js';
 import { readdirSync } from 'node:fs';
 import { createServer, connect as connectSocket, type Socket } from 'node:net';
 import { formatGoaway, formatPing, FRAME_HEAD_BYTES, FrameType } from '../../../src/cri/proxy/http2/frame';
-import { Bench, collect, startRuntime, until, type Handler, type Handlers, type TestClient } from './harness';
+import { Bench, collect, startRuntime, type Handler, type Handlers, type TestClient } from './harness';
+import { waitUntil } from '../../support/wait-until';
 import { connectRaw, opening, requestHead, requestMessage, type RawClient } from './raw-client';
 
 const quick = '/runtime.v1.RuntimeService/Version';
@@ -58,7 +59,7 @@ function connect(options?: Parameters<typeof connectRaw>[1]): RawClient {
 async function leak(options: Parameters<typeof connectRaw>[1]): Promise<RawClient> {
   const client = connect(options);
   client.socket.write(Buffer.concat([opening, requestHead(1, quick), requestMessage(1, Buffer.from('x'))]));
-  await until(() => client.hasEnded(1));
+  await waitUntil(() => client.hasEnded(1));
   return client;
 }
 
@@ -86,13 +87,13 @@ test('1,000 connections left open: the longest idle go with both their sides, an
   }
   expect(codes.filter((code) => code !== 0)).toEqual([]);
   await Promise.all(leaked.slice(0, 951).map(({ closed }) => closed));
-  await until(() => proxy.stats.connections === 50 && runtimeSockets.size === 50);
+  await waitUntil(() => proxy.stats.connections === 50 && runtimeSockets.size === 50);
   // The last ones are the last to go: they were used most recently.
   expect(leaked.slice(951).filter(({ socket }) => socket.destroyed)).toEqual([]);
   expect(goawaysOf(leaked[0]!)).toEqual([formatGoaway(0x7fffffff, 0), formatGoaway(1, 0)]);
   for (const { socket } of leaked) socket.destroy();
-  await until(() => proxy.stats.connections === 1 && runtimeSockets.size === 1);
-  await until(() => countDescriptors() <= before);
+  await waitUntil(() => proxy.stats.connections === 1 && runtimeSockets.size === 1);
+  await waitUntil(() => countDescriptors() <= before);
   expect(bench.faults).toEqual([{ what: expect.stringMatching(/^more than 50 connections without a call/) as string }]);
   expect(bench.runtimeChanges).toEqual([true]);
 });
@@ -116,7 +117,7 @@ test.each([
         if (intervalMs !== undefined && at < opening.length) socket.write(opening.subarray(at - 1, at));
     }, 100);
     bench.onClose(() => clearInterval(timer));
-    await until(() => proxy.stats.connections > 900, 10_000);
+    await waitUntil(() => proxy.stats.connections > 900, 10_000);
     const codes: number[] = [];
     const late = bench.client();
     while (proxy.stats.connections > 2) {
@@ -125,7 +126,7 @@ test.each([
     }
     expect(codes.filter((code) => code !== 0)).toEqual([]);
     await Promise.all(silent.map(({ closed }) => closed));
-    await until(() => countDescriptors() <= before + 6); // the late client's connection, through proxy and door
+    await waitUntil(() => countDescriptors() <= before + 6); // the late client's connection, through proxy and door
   },
 );
 
@@ -136,16 +137,16 @@ test('a connection with a call in flight stays, however many idle ones come and 
   const listeners = Array.from({ length: 40 }, () => bench.client().open(events));
   const ends = listeners.map((stream) => collect(stream));
   for (const stream of listeners) stream.end(Buffer.alloc(0));
-  await until(() => calls.length === 40);
+  await waitUntil(() => calls.length === 40);
   for (let n = 0; n < 10; n++) await Promise.all(Array.from({ length: 10 }, () => leak({ answers: true })));
-  await until(() => proxy.stats.connections === 45);
+  await waitUntil(() => proxy.stats.connections === 45);
   expect(proxy.stats.callsInFlight).toBe(40);
   for (const call of calls) {
     call.write(Buffer.from('event'));
     call.end();
   }
   for (const end of await Promise.all(ends)) expect(end).toMatchObject({ code: 0, messages: [Buffer.from('event')] });
-  await until(() => proxy.stats.connections === 5);
+  await waitUntil(() => proxy.stats.connections === 5);
 });
 
 test.each([0, 1, 2])(
@@ -170,8 +171,8 @@ test.each([0, 1, 2])(
     );
     expect(codes.filter((code) => !code.startsWith('0 '))).toEqual([]);
     expect(connectionsMade).toBeGreaterThan(20); // six, had nobody been asked to leave
-    await until(() => proxy.stats.connections <= maxIdle);
-    await until(() => runtimeSockets.size <= maxIdle);
+    await waitUntil(() => proxy.stats.connections <= maxIdle);
+    await waitUntil(() => runtimeSockets.size <= maxIdle);
   },
 );
 
@@ -181,18 +182,18 @@ test('a request that crosses the first GOAWAY is worked on, and its connection s
   const proxy = await bench.startProxy({}, { maxIdleConnections: 0, minIdleMs: 50 });
   const client = connect();
   client.socket.write(Buffer.concat([opening, requestHead(1, quick), requestMessage(1, Buffer.from('x'))]));
-  await until(() => goawaysOf(client).length === 1);
+  await waitUntil(() => goawaysOf(client).length === 1);
   const ping = client.frames.find((frame) => frame.type === FrameType.ping)!;
   const opaque = ping.buffer.subarray(ping.start + FRAME_HEAD_BYTES, ping.end);
   // Written before the GOAWAY was read; the answer to the PING follows, as it would from a library.
   client.socket.write(Buffer.concat([requestHead(3, events), requestMessage(3, Buffer.alloc(0))]));
   client.socket.write(formatPing(opaque, true));
-  await until(() => goawaysOf(client).length === 2 && calls.length === 1);
+  await waitUntil(() => goawaysOf(client).length === 2 && calls.length === 1);
   expect(goawaysOf(client)[1]).toEqual(formatGoaway(3, 0));
   expect(client.socket.destroyed).toBe(false);
   calls[0]!.write(Buffer.from('late'));
   calls[0]!.end();
-  await until(() => client.hasEnded(3));
+  await waitUntil(() => client.hasEnded(3));
   await client.closed;
   expect(proxy.stats.connections).toBe(0);
 });
@@ -203,7 +204,7 @@ test('who does not answer the PING behind a GOAWAY is closed all the same', asyn
   const client = await leak({ answers: false });
   await client.closed;
   expect(goawaysOf(client)).toEqual([formatGoaway(0x7fffffff, 0), formatGoaway(1, 0)]);
-  await until(() => proxy.stats.connections === 0 && runtimeSockets.size === 0);
+  await waitUntil(() => proxy.stats.connections === 0 && runtimeSockets.size === 0);
 });
 
 test('an idle connection of a runtime that never speaks is closed as well', async () => {
@@ -213,7 +214,7 @@ test('an idle connection of a runtime that never speaks is closed as well', asyn
   const proxy = await bench.startProxy({}, { maxIdleConnections: 3, minIdleMs: 0, openingTimeoutMs: 200 });
   const clients = Array.from({ length: 5 }, () => connect());
   for (const { socket } of clients) socket.write(opening);
-  await until(() => proxy.stats.connections === 3);
+  await waitUntil(() => proxy.stats.connections === 3);
   expect(bench.runtimeChanges).toEqual([true]);
 });
 
@@ -228,11 +229,11 @@ test('at the limit, where every connection has a call, the one that was silent l
     streams.push(collect(stream));
     stream.on('data', () => moved.add(n));
     stream.end(Buffer.alloc(0));
-    await until(() => calls.length === n + 1);
+    await waitUntil(() => calls.length === n + 1);
   }
   // Something moves on all but the third.
   for (const [n, call] of calls.entries()) if (n !== 2) call.write(Buffer.from('moves'));
-  await until(() => moved.size === 9);
+  await waitUntil(() => moved.size === 9);
   const clients = Array.from({ length: 2 }, () => bench.client());
   expect(await callOf(clients[0]!)).toBe(0);
   expect(await streams[2]).toMatchObject({
@@ -269,6 +270,6 @@ test('a client that shuts its sending side down is closed, and its calls end at 
   bench.onClose(() => half.destroy());
   half.on('error', () => undefined).resume();
   half.end(Buffer.concat([opening, requestHead(1, events), requestMessage(1, Buffer.alloc(0))]));
-  await until(() => proxy.stats.connections === 0 && runtimeSockets.size === 0);
+  await waitUntil(() => proxy.stats.connections === 0 && runtimeSockets.size === 0);
   expect(calls.every((call) => call.cancelled)).toBe(true);
 });

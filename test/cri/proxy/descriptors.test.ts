@@ -3,7 +3,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { CriProxy } from '../../../src/cri/proxy';
-import { Bench, until, type Handler } from './harness';
+import { Bench, type Handler } from './harness';
+import { waitUntil } from '../../support/wait-until';
 import { connectRaw, opening, requestHead, requestMessage } from './raw-client';
 
 // A proxy of its own process, which may open few files.
@@ -115,7 +116,7 @@ test('a client that was accepted with the last descriptor waits until the runtim
   accepted.socket.write(Buffer.concat([opening, requestHead(1, quick), requestMessage(1, Buffer.from('x'))]));
   for (let n = 0; n < 5; n++) await ask('report');
   await ask('release');
-  await until(() => accepted.hasEnded(1));
+  await waitUntil(() => accepted.hasEnded(1));
   const { changes } = await ask('report');
   expect(changes).toEqual([true]);
 });

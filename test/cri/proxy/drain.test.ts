@@ -2,7 +2,8 @@ import type * as grpc from '@grpc/grpc-js';
 import { existsSync, renameSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { CallEnd } from '../../../src/cri/proxy';
-import { Bench, collect, until, type Handler } from './harness';
+import { Bench, collect, type Handler } from './harness';
+import { waitUntil } from '../../support/wait-until';
 
 const path = '/runtime.v1.RuntimeService/CreateContainer';
 const quick = '/runtime.v1.RuntimeService/Version';
@@ -30,7 +31,7 @@ test('calls in flight end by themselves, endless ones are ended, new ones are no
   const streamEnd = collect(stream);
   stream.end();
   await new Promise((resolve) => stream.once('data', resolve));
-  await until(() => open !== undefined);
+  await waitUntil(() => open !== undefined);
 
   const drained = proxy.drain({ timeoutMs: 10_000 });
   expect(existsSync(bench.proxyPath)).toBe(false);
@@ -54,7 +55,7 @@ test('no call is lost when the proxy is replaced under load', async () => {
   );
   for (let round = 0; round < 5; round++) {
     const before = codes.length;
-    await until(() => codes.length > before + 50);
+    await waitUntil(() => codes.length > before + 50);
     const old = proxy;
     // The new one takes the name over while the old one still serves: on a socket file of its own, renamed.
     proxy = await replaceProxy(old);
@@ -79,7 +80,7 @@ test('a call that does not end by itself is answered UNAVAILABLE at the timeout'
     [path]: { onRequest: (message) => message, onEnd: (end) => void ends.push(end) },
   });
   const outcome = bench.client().run(path, [Buffer.from('x')]);
-  await until(() => atRuntime !== undefined);
+  await waitUntil(() => atRuntime !== undefined);
   expect(await proxy.drain({ timeoutMs: 50 })).toBe(1);
   expect(await outcome).toMatchObject({ code: 14, details: 'cpusetd: the proxy is stopping' });
   expect(ends).toEqual([{ origin: 'proxy', status: { code: 14, message: 'the proxy is stopping' }, forwarded: true }]);
@@ -91,7 +92,7 @@ test('a connection that never said anything does not hold a drain up', async () 
   const idle = connect(bench.proxyPath).resume();
   const closed = new Promise((resolve) => idle.once('close', resolve));
   idle.on('error', () => undefined);
-  await until(() => proxy.stats.connections === 1);
+  await waitUntil(() => proxy.stats.connections === 1);
   expect(await proxy.drain({ timeoutMs: 60_000 })).toBe(0);
   await closed;
 });

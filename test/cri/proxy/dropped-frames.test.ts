@@ -12,7 +12,8 @@ import {
 } from '../../../src/cri/proxy/http2/frame';
 import { FrameReader } from '../../../src/cri/proxy/http2/frame-reader';
 import { encodeHeaders } from '../../../src/cri/proxy/http2/hpack-encoder';
-import { Bench, until } from './harness';
+import { Bench } from './harness';
+import { waitUntil } from '../../support/wait-until';
 
 // What a runtime sends for a call that is over goes nowhere, and its connection's window does not suffer.
 
@@ -75,10 +76,10 @@ test.each(['passes', 'is refused'])('a call that %s, and is over when the answer
   await bench.startProxy(how === 'passes' ? {} : { [path]: { onRequest: () => refuse } });
   const { request, session } = openCall();
   if (how === 'passes') {
-    await until(() => has(FrameType.data, 1));
+    await waitUntil(() => has(FrameType.data, 1));
     request.close(http2.constants.NGHTTP2_CANCEL);
   }
-  await until(() => has(FrameType.rstStream, 1));
+  await waitUntil(() => has(FrameType.rstStream, 1));
   expect(has(FrameType.data, 1)).toBe(how === 'passes');
   for (const frame of [
     formatFrame(FrameType.headers, Flag.endHeaders, 1, head),
@@ -88,7 +89,7 @@ test.each(['passes', 'is refused'])('a call that %s, and is over when the answer
   ]) {
     runtime!.write(frame);
   }
-  await until(() => creditOfConnection() === 1000);
+  await waitUntil(() => creditOfConnection() === 1000);
   // The client's library would end its session on frames for a closed stream; a ping shows that it is well.
   await new Promise((resolve) => session.ping(resolve as () => void));
   expect(bench.faults).toEqual([]);
@@ -107,13 +108,13 @@ test('a call that is cancelled while a hook looks at its answer', async () => {
     },
   });
   const { request, session } = openCall();
-  await until(() => has(FrameType.data, 1));
+  await waitUntil(() => has(FrameType.data, 1));
   runtime!.write(formatFrame(FrameType.headers, Flag.endHeaders, 1, head));
   runtime!.write(formatFrame(FrameType.data, 0, 1, Buffer.from([0, 0, 0, 0, 1, 1])));
   runtime!.write(formatFrame(FrameType.data, 0, 1, Buffer.from([0, 0, 0, 0, 1, 2])));
-  await until(() => isBusy);
+  await waitUntil(() => isBusy);
   request.close(http2.constants.NGHTTP2_CANCEL);
-  await until(() => creditOfConnection() === 12);
+  await waitUntil(() => creditOfConnection() === 12);
   for (const each of release) each();
   await new Promise((resolve) => session.ping(resolve as () => void));
   expect(bench.faults).toEqual([]);

@@ -170,12 +170,3 @@ export class Bench {
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
-
-/** Waits until `condition` holds; fails after `timeoutMs`. */
-export async function until(condition: () => boolean, timeoutMs = 60_000): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error('the condition did not come true in time');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

@@ -9,7 +9,8 @@ import {
 } from '../../../src/cri/proxy/http2/frame';
 import { FrameReader } from '../../../src/cri/proxy/http2/frame-reader';
 import { encodeHeaders } from '../../../src/cri/proxy/http2/hpack-encoder';
-import { Bench, until } from './harness';
+import { Bench } from './harness';
+import { waitUntil } from '../../support/wait-until';
 
 const path = '/runtime.v1.RuntimeService/CreateContainer';
 const settings = formatFrame(FrameType.settings, 0, 0, new Uint8Array());
@@ -110,8 +111,8 @@ test.each<[string, Buffer, number]>([
   await bad.closed;
   const goaway = bad.frames.find((frame) => frame.type === FrameType.goaway)!;
   expect(goaway.buffer.readUInt32BE(goaway.start + 13)).toBe(code);
-  await until(() => proxy.stats.connections === 1 && proxy.stats.callsInFlight === 1);
-  await until(() => runtimes.filter((socket) => !socket.destroyed).length === 1);
+  await waitUntil(() => proxy.stats.connections === 1 && proxy.stats.callsInFlight === 1);
+  await waitUntil(() => runtimes.filter((socket) => !socket.destroyed).length === 1);
   expect(bench.faults).toMatchObject([{ what: 'the kubelet side broke the protocol' }]);
 });
 
@@ -125,10 +126,10 @@ test('a request that never gets complete is bounded by what may be held', async 
   dribble.writeUInt32BE(0x00f00000, 1);
   for (let n = 0; n < 20; n++)
     socket.write(Buffer.concat([request(2 * n + 1), formatFrame(FrameType.data, 0, 2 * n + 1, dribble)]));
-  await until(() => frames.filter((frame) => frame.type === FrameType.headers).length === 10);
+  await waitUntil(() => frames.filter((frame) => frame.type === FrameType.headers).length === 10);
   expect(proxy.stats).toMatchObject({ heldBytes: 10_000, callsInFlight: 10 });
   socket.destroy();
-  await until(() => proxy.stats.connections === 0);
+  await waitUntil(() => proxy.stats.connections === 0);
   expect(proxy.stats.heldBytes).toBe(0);
 });
 

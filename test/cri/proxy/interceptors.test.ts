@@ -2,7 +2,8 @@ import * as grpc from '@grpc/grpc-js';
 import { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import type { CallContext, CallEnd, Interceptor } from '../../../src/cri/proxy';
-import { Bench, collect, until, type Handler } from './harness';
+import { Bench, collect, type Handler } from './harness';
+import { waitUntil } from '../../support/wait-until';
 
 const path = '/runtime.v1.RuntimeService/CreateContainer';
 const other = '/runtime.v1.RuntimeService/Version';
@@ -258,7 +259,7 @@ test('what all calls together hold is bounded', async () => {
   );
   const client = bench.client();
   const first = [client.run(path, [Buffer.alloc(100_000, 1)]), client.run(path, [Buffer.alloc(100_000, 2)])];
-  await until(() => release.length === 2);
+  await waitUntil(() => release.length === 2);
   const { code, trailer } = await client.run(path, [Buffer.alloc(100_000, 3)]);
   expect(code).toBe(8);
   expect(String((trailer['grpc-status-details-bin'] as [Buffer])[0])).toContain('TOO_MUCH_IN_FLIGHT');
@@ -275,7 +276,7 @@ test('calls that pass go on while others wait for a decision, however much the l
   });
   const client = bench.client();
   const waiting = Array.from({ length: 60 }, () => client.run(path, [Buffer.alloc(20_000, 1)]));
-  await until(() => release.length === 60);
+  await waitUntil(() => release.length === 60);
   expect((await client.run(other, [Buffer.alloc(1_000_000, 2)])).messages[0]).toHaveLength(1_000_000);
   for (const each of release) each();
   for (const { messages, code } of await Promise.all(waiting)) expect([code, messages[0]?.length]).toEqual([0, 20_000]);
@@ -302,9 +303,9 @@ test.each<[string, Interceptor, boolean]>([
   const outcome = collect(open);
   open.write(Buffer.from('x'));
   open.end();
-  await until(() => call !== undefined && atRuntime !== undefined);
+  await waitUntil(() => call !== undefined && atRuntime !== undefined);
   open.cancel();
-  await until(() => call!.signal.aborted && atRuntime!.cancelled);
+  await waitUntil(() => call!.signal.aborted && atRuntime!.cancelled);
   expect((await outcome).code).toBe(1);
   expect(ends).toEqual([{ origin: 'caller', status: { code: 1, message: 'cancelled by the caller' }, forwarded }]);
   expect(proxy.stats).toMatchObject({ heldBytes: 0, callsInFlight: 0 });
@@ -329,7 +330,7 @@ test('a deadline that passes while the decision is open ends the call', async ()
     const { code } = await client.run(path, [Buffer.from('x')], undefined, { deadline: Date.now() + patienceMs });
     expect(code).toBe(4);
   }
-  await until(() => ends.length === 1);
+  await waitUntil(() => ends.length === 1);
   expect(ends[0]!.forwarded).toBe(false);
   expect(proxy.stats).toMatchObject({ heldBytes: 0, callsInFlight: 0 });
 });

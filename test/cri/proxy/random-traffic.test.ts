@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import * as http2 from 'node:http2';
 import { connect } from 'node:net';
-import { Bench, until } from './harness';
+import { Bench } from './harness';
+import { waitUntil } from '../../support/wait-until';
 import { startStrictRuntime } from './strict-runtime';
 
 // nghttp2 stands on both sides and ends a connection on any wrong window, frame or header block; with small windows every
@@ -153,7 +154,7 @@ test.each(
       }),
       { seed: 20_261_121, numRuns: 15 },
     );
-    await until(() => proxy.stats.callsInFlight === 0);
+    await waitUntil(() => proxy.stats.callsInFlight === 0);
     expect(proxy.stats.heldBytes).toBe(0);
     expect(ended).toBeLessThanOrEqual(seenCalls); // a call that was cancelled at once may never have left the client
     expect([...bench.faults, ...violations]).toEqual([]);

@@ -6,7 +6,8 @@ import type { CallEnd } from '../../../src/cri/proxy';
 import { CLIENT_PREFACE, Flag, formatFrame, FrameType } from '../../../src/cri/proxy/http2/frame';
 import { FrameReader } from '../../../src/cri/proxy/http2/frame-reader';
 import { encodeHeaders } from '../../../src/cri/proxy/http2/hpack-encoder';
-import { Bench, collect, startRuntime, until, type Handler } from './harness';
+import { Bench, collect, startRuntime, type Handler } from './harness';
+import { waitUntil } from '../../support/wait-until';
 
 const path = '/runtime.v1.RuntimeService/CreateContainer';
 const stream = '/runtime.v1.RuntimeService/GetContainerEvents';
@@ -33,7 +34,7 @@ test('without a runtime calls are answered UNAVAILABLE; when it comes the same c
   }
   expect(proxy.stats).toMatchObject({ connections: 1, isRuntimeUp: false });
   await bench.startRuntime({ [path]: echo });
-  await until(() => bench.runtimeChanges.includes(true));
+  await waitUntil(() => bench.runtimeChanges.includes(true));
   expect((await client.run(path, [Buffer.from('x')])).code).toBe(0);
   expect(bench.runtimeChanges).toEqual([false, true]);
 });
@@ -57,7 +58,7 @@ test('a runtime that dies in mid-call and comes back loses nobody more than the 
   const eventsEnd = collect(events);
   events.end();
   await new Promise((resolve) => events.once('data', resolve));
-  await until(() => open.length === 2);
+  await waitUntil(() => open.length === 2);
 
   first.pull();
   expect(await unary).toMatchObject({
@@ -75,10 +76,10 @@ test('a runtime that dies in mid-call and comes back loses nobody more than the 
   expect((await client.run(path, [Buffer.from('x')])).code).toBe(14);
 
   first.plugIn();
-  await until(() => proxy.stats.isRuntimeUp === true);
+  await waitUntil(() => proxy.stats.isRuntimeUp === true);
   for (let n = 0; n < 5; n++) {
     const again = client.run(path, [Buffer.from('x')]);
-    await until(() => open.length === 3 + n);
+    await waitUntil(() => open.length === 3 + n);
     open[2 + n]!.end();
     expect((await again).code).toBe(0);
   }
@@ -91,7 +92,7 @@ test('a runtime that shuts down gracefully finishes its calls, and the client mo
   await bench.startProxy();
   const client = bench.client();
   const outcome = client.run(path, [Buffer.from('x')]);
-  await until(() => call !== undefined);
+  await waitUntil(() => call !== undefined);
   const down = new Promise<void>((resolve) => first.tryShutdown(() => resolve()));
   call!.write(Buffer.from('in time'));
   call!.end();
@@ -117,9 +118,9 @@ test('an answer whose hook is busy when the runtime dies still arrives', async (
     },
   });
   const outcome = bench.client().run(path, [Buffer.from('x')]);
-  await until(() => isBusy);
+  await waitUntil(() => isBusy);
   runtime.pull();
-  await until(() => bench.runtimeChanges.includes(false));
+  await waitUntil(() => bench.runtimeChanges.includes(false));
   release();
   expect(await outcome).toMatchObject({ code: 0, messages: [Buffer.from('x')] });
 });
@@ -197,10 +198,10 @@ test('a client that disconnects takes its calls to the runtime with it', async (
     request.on('error', () => undefined);
     request.end(Buffer.from([0, 0, 0, 0, 1, 7]));
   }
-  await until(() => open.length === 2);
+  await waitUntil(() => open.length === 2);
   session.destroy();
-  await until(() => open.every((call) => call.cancelled));
-  await until(() => proxy.stats.connections === 0);
+  await waitUntil(() => open.every((call) => call.cancelled));
+  await waitUntil(() => proxy.stats.connections === 0);
   expect(ends).toEqual([
     { origin: 'caller', status: { code: 1, message: 'cancelled by the caller' }, forwarded: true },
   ]);

@@ -1,6 +1,7 @@
 import * as grpc from '@grpc/grpc-js';
 import { createHash } from 'node:crypto';
-import { Bench, collect, until, type Handlers, type Outcome, type TestClient } from './harness';
+import { Bench, collect, type Handlers, type Outcome, type TestClient } from './harness';
+import { waitUntil } from '../../support/wait-until';
 
 // Every row runs once on the runtime's own socket and once through the proxy: the client must see the same.
 
@@ -211,9 +212,9 @@ describe('with a runtime of its own', () => {
     const cancelled = client.open(path);
     const cancelledOutcome = collect(cancelled);
     cancelled.write(Buffer.from('x'));
-    await until(() => openCalls.length === 1);
+    await waitUntil(() => openCalls.length === 1);
     cancelled.cancel();
-    await until(() => openCalls[0]!.cancelled);
+    await waitUntil(() => openCalls[0]!.cancelled);
     expect((await cancelledOutcome).code).toBe(grpc.status.CANCELLED);
 
     // The runtime is told the same moment; it counts from when the call has come, which is at most as late as we see it.
@@ -222,7 +223,7 @@ describe('with a runtime of its own', () => {
     const limited = client.open(path, undefined, { deadline });
     const limitedOutcome = collect(limited);
     limited.write(Buffer.from('x'));
-    await until(() => openCalls.length === 2);
+    await waitUntil(() => openCalls.length === 2);
     const shiftMs = Number(openCalls[1]!.getDeadline()) - deadline;
     expect(shiftMs).toBeGreaterThanOrEqual(-5);
     expect(shiftMs).toBeLessThanOrEqual(Date.now() - sentMs + 5);
@@ -234,7 +235,7 @@ describe('with a runtime of its own', () => {
       const late = await client.run(path, [Buffer.from('x')], undefined, { deadline: Date.now() + patienceMs });
       expect(late.code).toBe(grpc.status.DEADLINE_EXCEEDED);
     }
-    await until(() => openCalls.every(({ cancelled }) => cancelled));
+    await waitUntil(() => openCalls.every(({ cancelled }) => cancelled));
 
     // The reader stops after the first message: the writer must come to a halt long before it has sent everything.
     const flood = client.open('/made.up.Service/Flood');

@@ -3,7 +3,8 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UpstreamMonitor } from '../../../src/cri/proxy';
-import { until } from './harness';
+import {} from './harness';
+import { waitUntil } from '../../support/wait-until';
 
 let folder: string;
 let path: string;
@@ -29,7 +30,7 @@ test('every subscriber gets the first finding and each change, once, whoever rep
   for (let times = 0; times < 3; times++) monitor.reportGone();
   expect(monitor.isUp).toBe(false);
   server = createServer().listen(path);
-  await until(() => monitor.isUp === true);
+  await waitUntil(() => monitor.isUp === true);
   expect(seen).toEqual(
     [true, false, true].flatMap(
       (isUp) =>

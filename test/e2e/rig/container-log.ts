@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, watch } from 'node:fs';
 import { dirname } from 'node:path';
-import { patienceMs, within } from './deadline';
+import { patienceMs, within } from '../../support/wait-until';
 
 /** Complete output lines in a CRI log file, which has `<time> stdout|stderr F|P <text>`; P means the line goes on. */
 export function parseContainerLog(text: string): string[] {

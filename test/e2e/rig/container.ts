@@ -9,7 +9,7 @@ import {
 import type { Channel } from '../../../src/cri/client';
 import { type CpusetFiles, readCpuset, readPids, writeCpuset } from './cgroup-files';
 import { readContainerLog, waitForLogLines } from './container-log';
-import { patienceMs, poll, waitUntil } from './deadline';
+import { patienceMs, poll, waitUntil } from '../../support/wait-until';
 
 const { methods } = RuntimeServiceDefinition;
 

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { patienceMs, within } from './deadline';
+import { patienceMs, within } from '../../support/wait-until';
 import { LineLog } from './line-log';
 import { projectRoot } from './project-root';
 

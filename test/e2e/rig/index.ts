@@ -2,7 +2,7 @@ export { cpusetDirOf, type CpusetFiles, readQuotaUs } from './cgroup-files';
 export { printMaskThenExit, printMaskThenSleep } from './commands';
 export { RunningContainer } from './container';
 export { bundle, Daemon, type DaemonOptions, type LogLine, startDaemon } from './daemon';
-export { patienceMs, poll, waitUntil } from './deadline';
+export { patienceMs, poll, waitUntil } from '../../support/wait-until';
 export { findFreePort } from './free-port';
 export { replaceFile } from './replace-file';
 export { type ContainerSpec, Kubelet, type PodSpec } from './kubelet';

@@ -1,4 +1,4 @@
-import { patienceMs, within } from './deadline';
+import { patienceMs, within } from '../../support/wait-until';
 
 /** Lines that arrive over time: kept, and announced to who waits for one. */
 export class LineLog<Line> {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { openCgroups, type Cgroups, type ThreadsReading, type WriteOutcome } from '../../../src/host';
-import { until } from '../until';
+import { waitUntil } from '../../support/wait-until';
 import { describeOnKernel, TestCgroup } from './test-cgroup';
 
 const cpus = (list: string): { readonly cpus: CpuSet } => ({ cpus: parseCpuList(list) });
@@ -103,7 +103,7 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
       if (reading.kind !== 'found') throw new Error(JSON.stringify(reading));
       return reading;
     };
-    await until('Node has started its threads', () => list().threads.length > 4);
+    await waitUntil('Node has started its threads', () => list().threads.length > 4);
     expect(new Set(list().threads.map(({ pid }) => pid))).toEqual(new Set([child.pid]));
     expect(allowed(list())).toEqual(['0']);
     expect(list().more).toBe(false);
@@ -115,7 +115,7 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
   test("a thread's own affinity shows in what it is allowed", async () => {
     const dir = group.make('/c1');
     await group.run('/c1', 'taskset', '-c', '1', 'sleep', '60');
-    await until('taskset has set the affinity', () => allowed(cgroups.listThreads(dir)).join() === '1');
+    await waitUntil('taskset has set the affinity', () => allowed(cgroups.listThreads(dir)).join() === '1');
   });
 
   test('the quota is lifted and set again, for container and pod', () => {

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import { join } from 'node:path';
 import { openCgroups, type Cgroups } from '../../../src/host';
 import { defineUnless, defineWithPrerequisite } from '../../support/not-run';
-import { until } from '../until';
+import { waitUntil } from '../../support/wait-until';
 
 const CGROUP_ROOT = '/sys/fs/cgroup';
 
@@ -64,7 +64,7 @@ export class TestCgroup {
       await once(child, 'exit');
     }
     // A process is out of its cgroup a moment after its parent was told of its end.
-    await until('the test cgroup is empty', () => {
+    await waitUntil('the test cgroup is empty', () => {
       try {
         this.removeDir('');
         return true;

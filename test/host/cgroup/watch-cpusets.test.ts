@@ -7,7 +7,7 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import type { CpusetWatch } from '../../../src/host';
 import { watchCpusets, type CpusetWatchOptions } from '../../../src/host/cgroup/watch-cpusets';
 import { bundleModule } from '../bundle-module';
-import { until } from '../until';
+import { waitUntil } from '../../support/wait-until';
 import { describeOnKernel, TestCgroup } from './test-cgroup';
 
 describeOnKernel('watching cpusets', 'any', () => {
@@ -32,7 +32,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     expect(watch.add(dir)).toEqual({ kind: 'watched' });
     const writer = spawn('sh', ['-c', `echo 1 > ${group.file('/c1', 'cpuset.cpus')}`], { stdio: 'ignore' });
     await once(writer, 'exit');
-    await until('the write is told', () => told.length > 0);
+    await waitUntil('the write is told', () => told.length > 0);
     expect(new Set(told)).toEqual(new Set([dir])); // the shell truncates, then writes: once or twice
   });
 
@@ -42,7 +42,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     for (const list of ['0', '1', '0']) {
       for (const dir of [a, b]) group.cgroups.writeCpuset(dir, { cpus: parseCpuList(list) });
     }
-    await until('both are told', () => told.length >= 2);
+    await waitUntil('both are told', () => told.length >= 2);
     expect([...told].sort()).toEqual([a, b]);
   });
 
@@ -53,7 +53,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     watch.remove(removed);
     watch.remove(never);
     for (const dir of [removed, never, kept]) group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
-    await until('the watched one is told', () => told.includes(kept));
+    await waitUntil('the watched one is told', () => told.includes(kept));
     expect(told).toEqual([kept]);
   });
 
@@ -69,9 +69,9 @@ describeOnKernel('watching cpusets', 'any', () => {
     });
     for (const dir of [a, b]) watch.add(dir);
     for (const dir of [a, b]) group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
-    await until('one is told', () => told.length > 0);
+    await waitUntil('one is told', () => told.length > 0);
     group.cgroups.writeCpuset(told[0]!, { cpus: parseCpuList('1') });
-    await until('it is told again', () => told.length > 1);
+    await waitUntil('it is told again', () => told.length > 1);
     expect(told).toEqual([told[0], told[0]]);
   });
 
@@ -83,7 +83,7 @@ describeOnKernel('watching cpusets', 'any', () => {
       { kind: 'gone' },
     ]);
     group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
-    await until('it is told', () => told.length > 0);
+    await waitUntil('it is told', () => told.length > 0);
     expect(told).toEqual([dir]);
   });
 
@@ -97,7 +97,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     group.make('/c1');
     expect(watch.add(dir)).toEqual({ kind: 'watched' });
     group.cgroups.writeCpuset(dir, { cpus: parseCpuList('1') });
-    await until('it is told', () => told.length > 0);
+    await waitUntil('it is told', () => told.length > 0);
     expect(told).toEqual([dir]);
   });
 
@@ -111,7 +111,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     const other = group.cgroups.watch({ onChange: (changed) => second.push(changed), onLost: () => undefined });
     other.add(dir);
     group.cgroups.writeCpuset(dir, { cpus: parseCpuList('1') });
-    await until('another watch is told', () => second.length > 0);
+    await waitUntil('another watch is told', () => second.length > 0);
     other.close();
     expect(told).toEqual([]);
   });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Credentials } from '../../../src/kube/api/credentials';
 import { KubeClient } from '../../../src/kube/api/kube-client';
-import { until } from '../../support/kube/until';
+import { waitUntil } from '../../support/wait-until';
 
 // Whatever a kubeconfig points to, a call of ours ends in time with a sentence that names it, and the daemon's thread goes on.
 
@@ -75,10 +75,10 @@ describe('a credential plugin that hangs', () => {
     });
     clearInterval(timer);
     expect(ticks).toBeGreaterThan(3);
-    await until(() => existsSync(at('pid')) && readFileSync(at('pid'), 'utf8') !== '', 'the plugin to start');
+    await waitUntil('the plugin to start', () => existsSync(at('pid')) && readFileSync(at('pid'), 'utf8') !== '');
     const pid = Number(readFileSync(at('pid'), 'utf8'));
     end.abort();
-    await until(() => !isAlive(pid), 'the plugin to end');
+    await waitUntil('the plugin to end', () => !isAlive(pid));
   });
 
   test('is killed after its time, with what it started', async () => {
@@ -93,7 +93,7 @@ describe('a credential plugin that hangs', () => {
     await expect(credentials.get()).rejects.toThrow(command);
     const pids = readFileSync(at('pids'), 'utf8').trim().split(' ').map(Number);
     expect(pids).toHaveLength(2);
-    for (const pid of pids) await until(() => !isAlive(pid), 'the plugin and its child to end');
+    for (const pid of pids) await waitUntil('the plugin and its child to end', () => !isAlive(pid));
   });
 
   test('holds its output open after its end: the same', async () => {

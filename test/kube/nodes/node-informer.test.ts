@@ -5,7 +5,7 @@ import pino from 'pino';
 import { KubeClient } from '../../../src/kube/api/kube-client';
 import { NodeInformer } from '../../../src/kube/nodes/node-informer';
 import { FakeApiServer, type SeenRequest } from '../../support/kube/api-server';
-import { until } from '../../support/kube/until';
+import { waitUntil } from '../../support/wait-until';
 
 const NODES = '/api/v1/nodes';
 const LABEL = 'topology.crane.io/topology-awareness';
@@ -50,19 +50,19 @@ async function follow({ trouble, pollMs = 60_000, hasNode = true }: Options = {}
   const changes: Readonly<Record<string, string>>[] = [];
   const ended = informer.follow();
   closers.push(() => (stop.abort(), ended));
-  await until(() => informer.node !== undefined, 'the Node is known');
+  await waitUntil('the Node is known', () => informer.node !== undefined);
   return { server, informer, changes, logged };
 }
 
 test('the Node is known, and a changed label is told by the watch, once', async () => {
   const { server, informer, changes } = await follow();
   expect(informer.node).toEqual({ name: 'n1', uid: 'u1', labels: { a: '1' } });
-  await until(() => server.openWatches === 1, 'the watch');
+  await waitUntil('the watch', () => server.openWatches === 1);
   server.put(NODES, { ...node({ a: '1' }), status: { heartbeat: 1 } }); // no news for us
   server.put(NODES, node({ [LABEL]: 'false' }, 'u2', 'n2')); // another Node
   const begunMs = performance.now();
   server.put(NODES, node({ a: '1', [LABEL]: 'false' }));
-  await until(() => changes.length === 2, 'the label');
+  await waitUntil('the label', () => changes.length === 2);
   expect(performance.now() - begunMs).toBeLessThan(10_000);
   expect(changes).toEqual([{ a: '1' }, { a: '1', [LABEL]: 'false' }]);
   expect(server.requests.filter(isRead)).toHaveLength(1);
@@ -70,19 +70,19 @@ test('the Node is known, and a changed label is told by the watch, once', async 
 
 test('a change while the watch is down is seen when it is back', async () => {
   const { server, informer } = await follow();
-  await until(() => server.openWatches === 1, 'the watch');
+  await waitUntil('the watch', () => server.openWatches === 1);
   server.cutConnections();
   server.put(NODES, node({ b: '2' }));
-  await until(() => informer.node?.labels['b'] === '2', 'the label');
+  await waitUntil('the label', () => informer.node?.labels['b'] === '2');
 });
 
 test('a Node that is made anew has another uid', async () => {
   const { server, informer } = await follow();
-  await until(() => server.openWatches === 1, 'the watch');
+  await waitUntil('the watch', () => server.openWatches === 1);
   server.remove(NODES, node());
-  await until(() => informer.node?.uid === '', 'it is gone');
+  await waitUntil('it is gone', () => informer.node?.uid === '');
   server.put(NODES, node({}, 'u-new'));
-  await until(() => informer.node?.uid === 'u-new', 'the new one');
+  await waitUntil('the new one', () => informer.node?.uid === 'u-new');
 });
 
 test.each<[string, Options, string]>([
@@ -91,7 +91,7 @@ test.each<[string, Options, string]>([
 ])('%s: a name is all that is known', async (_name, options, verb) => {
   const { informer, logged, server } = await follow({ ...options, pollMs: 5 });
   expect(informer.node).toEqual({ name: 'n1', uid: '', labels: {} });
-  await until(() => server.requests.filter(isRead).length > 2, 'it asks again');
+  await waitUntil('it asks again', () => server.requests.filter(isRead).length > 2);
   expect(logged.map((line) => line.verb)).toEqual(verb === '' ? [] : [verb]);
 });
 
@@ -101,8 +101,8 @@ test('no right to watch: it is read again and again, and that is said once at in
     pollMs: 5,
   });
   server.put(NODES, node({ b: '2' }));
-  await until(() => informer.node?.labels['b'] === '2', 'the label');
-  await until(() => server.requests.filter(isWatch).length > 2, 'it tries to watch');
+  await waitUntil('the label', () => informer.node?.labels['b'] === '2');
+  await waitUntil('it tries to watch', () => server.requests.filter(isWatch).length > 2);
   expect(logged).toEqual([expect.objectContaining({ level: 30, verb: 'watch', resource: 'nodes' })]);
 });
 

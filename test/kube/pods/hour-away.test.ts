@@ -5,7 +5,7 @@ import pino from 'pino';
 import { KubeClient } from '../../../src/kube/api/kube-client';
 import { PodInformer } from '../../../src/kube/pods/pod-informer';
 import { FakeApiServer } from '../../support/kube/api-server';
-import { until } from '../../support/kube/until';
+import { waitUntil } from '../../support/wait-until';
 
 const PODS = '/api/v1/pods';
 const HOUR_MS = 3_600_000;
@@ -41,7 +41,7 @@ test('a server that is away for an hour: pauses stay short, nothing piles up, no
       signal: stop.signal,
     });
     informer.start();
-    await until(() => states.at(-1) === 'ready ', 'ready');
+    await waitUntil('ready', () => states.at(-1) === 'ready ');
 
     // Timers and the date are ours from now on; sockets are real.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'hrtime'] });
@@ -78,9 +78,9 @@ test('a server that is away for an hour: pauses stay short, nothing piles up, no
     await server.start();
     jest.advanceTimersToNextTimer();
     jest.useRealTimers();
-    await until(() => told.length === 3, 'what changed is told');
+    await waitUntil('what changed is told', () => told.length === 3);
     expect(told.slice(1)).toEqual(['gone uid-a', 'pod c']);
-    await until(() => states.at(-1) === 'ready ', 'ready again');
+    await waitUntil('ready again', () => states.at(-1) === 'ready ');
   } finally {
     jest.useRealTimers();
     stop.abort();

@@ -6,7 +6,7 @@ import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { KubeClient } from '../../../src/kube/api/kube-client';
 import { PodInformer } from '../../../src/kube/pods/pod-informer';
 import { FakeApiServer, type SeenRequest } from '../../support/kube/api-server';
-import { until } from '../../support/kube/until';
+import { waitUntil } from '../../support/wait-until';
 
 const PODS = '/api/v1/pods';
 const folder = mkdtempSync(join(tmpdir(), 'kube-'));
@@ -70,14 +70,14 @@ test('the pods of the node are told as a whole, then each change', async () => {
   server.put(PODS, pod('a'));
   server.put(PODS, pod('other', {}, 'n2'));
   const { told, informer } = await follow({ server });
-  await until(isReady(told), 'ready');
+  await waitUntil('ready', isReady(told));
   expect(told.lists).toEqual([['a']]);
   expect(told.pods).toEqual([]);
 
   server.put(PODS, pod('b'));
   server.put(PODS, pod('a', { 'cpusetd.io/policy': 'numa' }));
   server.remove(PODS, pod('b'));
-  await until(() => told.gone.length === 1, 'b is gone');
+  await waitUntil('b is gone', () => told.gone.length === 1);
   expect(told.pods.map(({ name, annotations }) => [name, annotations])).toEqual([
     ['b', {}],
     ['a', { 'cpusetd.io/policy': 'numa' }],
@@ -89,7 +89,7 @@ test('the pods of the node are told as a whole, then each change', async () => {
 
 test('it asks for its own node only, for bookmarks, and for an end of the watch', async () => {
   const { server, told } = await follow();
-  await until(isReady(told), 'ready');
+  await waitUntil('ready', isReady(told));
   const [list, watch] = server.requests;
   expect(list).toMatchObject({ method: 'GET', path: PODS, query: { fieldSelector: 'spec.nodeName=n1' } });
   expect(list?.query['resourceVersion']).toBeUndefined();
@@ -101,24 +101,26 @@ test('an event without an end is given up, and the pods are followed again', asy
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));
   const { told } = await follow({ server });
-  await until(isReady(told), 'ready');
+  await waitUntil('ready', isReady(told));
   let sentMiB = 0;
   for (; server.openWatches > 0 && sentMiB < 200; sentMiB++) await server.babble('x'.repeat(1 << 20));
-  await until(() => told.reasons.some((because) => because.includes('an event of more than')), 'the reason is told');
+  await waitUntil('the reason is told', () =>
+    told.reasons.some((because) => because.includes('an event of more than')),
+  );
   expect(sentMiB).toBeLessThan(200);
-  await until(isReady(told), 'ready again');
+  await waitUntil('ready again', isReady(told));
   server.put(PODS, pod('b'));
-  await until(() => told.pods.some(({ name }) => name === 'b'), 'b is told');
+  await waitUntil('b is told', () => told.pods.some(({ name }) => name === 'b'));
 });
 
 test('a server that is away at the start tells nothing, and everything once it is there', async () => {
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));
   const { told } = await follow({ server, start: false });
-  await until(() => told.reasons.some((because) => because.includes('ECONNREFUSED')), 'the reason is told');
+  await waitUntil('the reason is told', () => told.reasons.some((because) => because.includes('ECONNREFUSED')));
   expect(told.lists).toEqual([]);
   await server.start();
-  await until(isReady(told), 'ready');
+  await waitUntil('ready', isReady(told));
   expect(told.lists).toEqual([['a']]);
 });
 
@@ -127,15 +129,15 @@ test('a server that goes away takes nothing back; what changed meanwhile is told
   server.put(PODS, pod('a'));
   server.put(PODS, pod('b'));
   const { told } = await follow({ server });
-  await until(isReady(told), 'ready');
+  await waitUntil('ready', isReady(told));
   await server.stop();
-  await until(() => told.states.at(-1) === 'connecting', 'noticed');
+  await waitUntil('noticed', () => told.states.at(-1) === 'connecting');
   server.remove(PODS, pod('a'));
   server.put(PODS, pod('b', { changed: 'yes' }));
   expect([told.gone, told.pods]).toEqual([[], []]);
   await server.start();
-  await until(isReady(told), 'ready again');
-  await until(() => told.gone.length === 1 && told.pods.length === 1, 'both are told');
+  await waitUntil('ready again', isReady(told));
+  await waitUntil('both are told', () => told.gone.length === 1 && told.pods.length === 1);
   expect(told.lists).toEqual([['a', 'b']]); // resumed from where it was
 });
 
@@ -154,12 +156,12 @@ test.each([
     };
     server.put(PODS, stamped('a'));
     const { told } = await follow({ server });
-    await until(isReady(told), 'ready');
+    await waitUntil('ready', isReady(told));
     server.put(PODS, stamped('b'));
     server.put(PODS, stamped('a', { deletionTimestamp: at })); // perhaps long past, perhaps to come
     server.endWatches();
     server.put(PODS, stamped('c'));
-    await until(() => told.pods.length === 3, 'all are told');
+    await waitUntil('all are told', () => told.pods.length === 3);
     expect(told.gone).toEqual([]); // only its end is an end
     return [told.lists, told.pods];
   };
@@ -174,27 +176,27 @@ test.each<[string, (server: FakeApiServer) => void]>([
   server.put(PODS, pod('a'));
   server.put(PODS, pod('b'));
   const { told } = await follow({ server });
-  await until(isReady(told), 'ready');
+  await waitUntil('ready', isReady(told));
   server.trouble = (request) => (isWatch(request) ? { delayMs: 20 } : undefined);
   server.remove(PODS, pod('a'));
-  await until(() => told.gone.length === 1, 'a is gone');
+  await waitUntil('a is gone', () => told.gone.length === 1);
   end(server);
   server.remove(PODS, pod('b'));
   server.put(PODS, pod('c'));
   server.compact();
-  await until(() => told.lists.length === 2, 'listed anew');
+  await waitUntil('listed anew', () => told.lists.length === 2);
   expect(told.lists[1]).toEqual(['c']);
-  await until(isReady(told), 'ready');
+  await waitUntil('ready', isReady(told));
 });
 
 test('a bookmark moves the point from which a watch is resumed', async () => {
   const { server, told } = await follow();
-  await until(isReady(told), 'ready');
+  await waitUntil('ready', isReady(told));
   server.put('/api/v1/nodes', { metadata: { name: 'n1' } }); // the version grows without news for us
   server.bookmark();
   const before = server.requests.length;
   server.endWatches();
-  await until(() => server.requests.length > before, 'resumed');
+  await waitUntil('resumed', () => server.requests.length > before);
   expect(server.requests.at(-1)?.query).toMatchObject({ watch: 'true', resourceVersion: '101' });
   expect(told.lists).toHaveLength(1);
 });
@@ -213,7 +215,7 @@ test.each<[string, number, string]>([
     return refusals++ < 1 ? { status, retryAfterS: 1 } : undefined;
   };
   const { told } = await follow({ server });
-  await until(isReady(told), 'ready');
+  await waitUntil('ready', isReady(told));
   expect(told.reasons.join()).toContain(because);
   expect(at[1]! - at[0]!).toBeGreaterThan(status === 429 ? 990 : 300);
 });
@@ -223,29 +225,29 @@ test('a watch that is never answered is given up and tried again', async () => {
   let hung = 0;
   server.trouble = (request) => (isWatch(request) && hung++ < 1 ? { hang: true } : undefined);
   const { told } = await follow({ server, answerMs: 500 });
-  await until(isReady(told), 'ready');
+  await waitUntil('ready', isReady(told));
   expect(told.states.slice(0, 2)).toEqual(['connecting', 'connecting']); // and again, where the machine is busy
   expect(told.lists).not.toEqual([]);
 });
 
 test('watches that end at once are not asked for without a pause', async () => {
   const { server, told } = await follow();
-  await until(isReady(told), 'ready');
+  await waitUntil('ready', isReady(told));
   const beforeMs = performance.now();
   const before = server.requests.length;
   const ending = setInterval(() => server.endWatches(), 1);
   closers.push(() => clearInterval(ending));
-  await until(() => server.requests.length >= before + 3, 'asked for again three times');
+  await waitUntil('asked for again three times', () => server.requests.length >= before + 3);
   // The pauses are at least 375, 750 and 1,500 ms.
   expect(performance.now() - beforeMs).toBeGreaterThan(2_500);
 });
 
 test('ending closes the watch and tells nothing more', async () => {
   const { server, told, stop } = await follow();
-  await until(isReady(told), 'ready');
+  await waitUntil('ready', isReady(told));
   expect(server.openWatches).toBe(1);
   stop.abort();
-  await until(() => server.openWatches === 0, 'closed');
+  await waitUntil('closed', () => server.openWatches === 0);
   server.put(PODS, pod('late'));
   await server.stop();
   expect(told.pods).toEqual([]);

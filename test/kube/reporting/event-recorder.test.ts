@@ -2,7 +2,7 @@ import pino from 'pino';
 import type { KubeRequest } from '../../../src/kube/api/kube-client';
 import { KubeError } from '../../../src/kube/api/kube-error';
 import { EventRecorder, type PodEventMessage } from '../../../src/kube/reporting/event-recorder';
-import { until } from '../../support/kube/until';
+import { waitUntil } from '../../support/wait-until';
 
 let end: AbortController;
 beforeEach(() => (end = new AbortController()));
@@ -42,7 +42,7 @@ function record(answer: (call: KubeRequest) => unknown = () => ({})) {
 test('an event names the pod, the container, the node, and when', async () => {
   const { recorder, calls } = record();
   recorder.record(news());
-  await until(() => calls.length === 1, 'written');
+  await waitUntil('written', () => calls.length === 1);
   expect(calls[0]).toMatchObject({
     method: 'POST',
     path: '/api/v1/namespaces/ns/events',
@@ -63,10 +63,10 @@ test('an event names the pod, the container, the node, and when', async () => {
 test('the same again is counted up: gathered before it is written, by a patch afterwards', async () => {
   const { recorder, calls } = record(({ method }) => (method === 'POST' ? { metadata: { name: 'made' } } : {}));
   for (let i = 0; i < 3; i++) recorder.record(news());
-  await until(() => calls.length === 1, 'written');
+  await waitUntil('written', () => calls.length === 1);
   expect(calls[0]?.body).toMatchObject({ count: 3, lastTimestamp: '2026-01-01T00:00:02.000Z' });
   for (let i = 0; i < 2; i++) recorder.record(news());
-  await until(() => calls.length === 2, 'counted');
+  await waitUntil('counted', () => calls.length === 2);
   expect(calls[1]).toMatchObject({
     method: 'PATCH',
     path: '/api/v1/namespaces/ns/events/made',
@@ -80,9 +80,9 @@ test('an event that has expired in the API server is written anew', async () => 
     return { metadata: { name: 'made' } };
   });
   recorder.record(news());
-  await until(() => calls.length === 1, 'written');
+  await waitUntil('written', () => calls.length === 1);
   recorder.record(news());
-  await until(() => calls.length === 3, 'written anew');
+  await waitUntil('written anew', () => calls.length === 3);
   expect(calls.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
 });
 
@@ -90,7 +90,7 @@ test('one pod can’t flood the cluster, and does not keep others from being hea
   const { recorder, calls, dropped } = record();
   for (let i = 0; i < 50; i++) recorder.record(news(`news ${i}`));
   recorder.record(news('hello', 'other'));
-  await until(() => calls.some(({ body }) => JSON.stringify(body).includes('hello')), 'the other is heard');
+  await waitUntil('the other is heard', () => calls.some(({ body }) => JSON.stringify(body).includes('hello')));
   expect(calls).toHaveLength(11);
   expect(dropped).toEqual([40]);
 });
@@ -104,16 +104,16 @@ test.each([
     throw error;
   });
   recorder.record(news());
-  await until(() => calls.length === times, 'tried');
+  await waitUntil('tried', () => calls.length === times);
   recorder.record(news('later', 'other'));
-  await until(() => calls.some(({ body }) => JSON.stringify(body).includes('later')), 'the next one');
+  await waitUntil('the next one', () => calls.some(({ body }) => JSON.stringify(body).includes('later')));
   expect(calls.filter(({ body }) => JSON.stringify(body).includes('asked for'))).toHaveLength(times);
 });
 
 test('a long message is cut, and names stay names', async () => {
   const { recorder, calls } = record();
   recorder.record({ ...news('x'.repeat(5_000)), pod: { uid: 'u', namespace: 'ns', name: 'n'.repeat(253) } });
-  await until(() => calls.length === 1, 'written');
+  await waitUntil('written', () => calls.length === 1);
   const { message, metadata } = calls[0]?.body as { message: string; metadata: { name: string } };
   expect(message).toHaveLength(1_024);
   expect(metadata.name.length).toBeLessThanOrEqual(253);
@@ -140,9 +140,9 @@ test('a log that throws keeps no later event from being written', async () => {
     gatherMs: 5,
   });
   for (let i = 0; i < 12; i++) recorder.record(news(`${i}`)); // more than a pod may have: the rest is counted in the log
-  await until(() => blows > 0, 'the log is broken');
+  await waitUntil('the log is broken', () => blows > 0);
   isBroken = false;
-  await until(() => calls.length === 10, 'written all the same');
+  await waitUntil('written all the same', () => calls.length === 10);
 });
 
 test('a missing right is said once at info, by its verb, and events of it are not tried again', async () => {
@@ -153,13 +153,13 @@ test('a missing right is said once at info, by its verb, and events of it are no
   });
   for (let i = 1; i <= 3; i++) {
     recorder.record(news());
-    await until(() => calls.length === i, 'tried');
+    await waitUntil('tried', () => calls.length === i);
   }
   expect(rights).toEqual(['30 patch events']);
   mayCreate = false;
   for (let i = 4; i <= 6; i++) {
     recorder.record(news(`another ${i}`));
-    await until(() => calls.length === i, 'tried');
+    await waitUntil('tried', () => calls.length === i);
   }
   expect(rights).toEqual(['30 patch events', '30 create events']);
 });

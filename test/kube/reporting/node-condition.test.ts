@@ -2,7 +2,7 @@ import pino from 'pino';
 import type { KubeRequest } from '../../../src/kube/api/kube-client';
 import { KubeError } from '../../../src/kube/api/kube-error';
 import { NodeCondition, type NodeState } from '../../../src/kube/reporting/node-condition';
-import { until } from '../../support/kube/until';
+import { waitUntil } from '../../support/wait-until';
 
 let end: AbortController;
 beforeEach(() => (end = new AbortController()));
@@ -44,7 +44,7 @@ function watch(answer: () => unknown = () => ({})) {
 test('it is written by a patch of the status that leaves other conditions alone', async () => {
   const { condition, calls } = watch();
   condition.touch();
-  await until(() => calls.length === 1, 'written');
+  await waitUntil('written', () => calls.length === 1);
   expect(calls[0]).toMatchObject({
     method: 'PATCH',
     path: '/api/v1/nodes/n1/status',
@@ -56,14 +56,14 @@ test('it is written by a patch of the status that leaves other conditions alone'
 test('only a change is written, and the transition is when ready changed', async () => {
   const { condition, told, become } = watch();
   condition.touch();
-  await until(() => told().length === 1, 'written');
+  await waitUntil('written', () => told().length === 1);
   condition.touch();
   become({ ready: true, reason: 'Pinning', message: 'still fine' });
   condition.touch();
-  await until(() => told().length === 2, 'the other message');
+  await waitUntil('the other message', () => told().length === 2);
   become({ ready: false, reason: 'Alarm', message: 'look' });
   condition.touch();
-  await until(() => told().length === 3, 'not ready');
+  await waitUntil('not ready', () => told().length === 3);
   const [first, second, third] = told();
   expect(told().map(({ status }) => status)).toEqual(['True', 'True', 'False']);
   expect(second!['lastTransitionTime']).toBe(first!['lastTransitionTime']);
@@ -77,10 +77,10 @@ test('what could not be written is written later, as it is then', async () => {
     return {};
   });
   condition.touch();
-  await until(() => told().length === 1, 'tried');
+  await waitUntil('tried', () => told().length === 1);
   become({ ready: false, reason: 'Alarm', message: 'look' });
   condition.touch();
-  await until(() => told().length === 2, 'written');
+  await waitUntil('written', () => told().length === 2);
   expect(told()[1]).toMatchObject({ status: 'False' });
 });
 
@@ -88,10 +88,10 @@ test('a state that can’t be told is asked for again, and throws to nobody', as
   const { condition, calls, breakState, timesAsked } = watch();
   breakState(true);
   expect(() => condition.touch()).not.toThrow();
-  await until(() => timesAsked() > 2, 'asked again');
+  await waitUntil('asked again', () => timesAsked() > 2);
   expect(calls).toEqual([]);
   breakState(false);
-  await until(() => calls.length === 1, 'written');
+  await waitUntil('written', () => calls.length === 1);
 });
 
 test('it is written again every five minutes, as a sign of life', async () => {
@@ -122,8 +122,8 @@ test('a missing right is said once at info, and it is tried again', async () => 
     return {};
   });
   condition.touch();
-  await until(() => calls.length === 2, 'tried twice');
+  await waitUntil('tried twice', () => calls.length === 2);
   mayPatch = true;
-  await until(() => calls.length === 3, 'tried again');
+  await waitUntil('tried again', () => calls.length === 3);
   expect(lines).toEqual([expect.objectContaining({ level: 30, verb: 'patch', resource: 'nodes/status' })]);
 });

@@ -9,7 +9,7 @@ import { readTopology } from '../../../src/host';
 import { cpusetDirOf } from '../../e2e/rig/cgroup-files';
 import type { RunningContainer } from '../../e2e/rig/container';
 import { Daemon, type LogLine } from '../../e2e/rig/daemon';
-import { poll } from '../../e2e/rig/deadline';
+import { poll } from '../../support/wait-until';
 import type { ContainerSpec, Kubelet, PodSpec } from '../../e2e/rig/kubelet';
 import type { RunningPod } from '../../e2e/rig/pod';
 import type { Machine } from '../machine';

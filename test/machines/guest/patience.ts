@@ -1,5 +1,5 @@
 import type { Channel } from '../../../src/cri/client';
-import { patienceMs } from '../../e2e/rig/deadline';
+import { patienceMs } from '../../support/wait-until';
 
 /** How long anything may take inside a machine: emulation on a busy host is some twenty times slower than hardware. */
 export const guestPatienceMs = patienceMs;

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from '../../host/until';
+import { waitUntil } from '../../support/wait-until';
 import { loadScript } from '../../support/load-script';
 import type { Step, StepResult } from './types';
 
@@ -129,7 +129,7 @@ test('when it is interrupted, what runs is ended with all that it started, and w
     stop.signal,
   );
   const readPid = () => (existsSync(join(folder, 'pid')) ? readFileSync(join(folder, 'pid'), 'utf8') : '');
-  await until('it has started another', () => readPid().endsWith(' '));
+  await waitUntil('it has started another', () => readPid().endsWith(' '));
   stop.abort('interrupted');
   expect(show(await running)).toEqual([
     'runs: failed, 0, 1, interrupted',

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 
 import { Mux, SocketChannel, type MuxOptions } from '../../../src/wire';
+import { waitUntil } from '../../support/wait-until';
 
 interface Owner {
   close(because: string): void;
@@ -72,15 +73,6 @@ export function useSockets(): {
 /** Whether a timer has neither fired nor been cleared. */
 function isRunning(timer: NodeJS.Timeout): boolean {
   return !(timer as unknown as { readonly _destroyed: boolean })._destroyed;
-}
-
-/** Waits until a condition holds, looking at it after every round of the event loop; rejects after `withinMs`. */
-export async function waitUntil(isTrue: () => boolean, withinMs = 60_000): Promise<void> {
-  const deadline = Date.now() + withinMs;
-  while (!isTrue()) {
-    if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms: ${isTrue.toString()}`);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
 }
 
 /** Collects what a socket receives, until `length` bytes are there. */
