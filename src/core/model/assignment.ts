@@ -1,7 +1,7 @@
 import type { CpuSet } from '../cpuset';
 import type { PolicyName } from './policies';
 
-/** The policy that made it; what it means to others is in `kinds.ts`. `none` makes none. */
+/** The policy that made it; what it means to others is in `pool-view.ts`. `none` makes none. */
 export type AssignmentKind = Exclude<PolicyName, 'none'>;
 
 /** The rules under which a decision was made; a running container keeps them when the operator changes his mind. */
