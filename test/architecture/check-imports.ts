@@ -43,9 +43,9 @@ export const APP_ROOMS: Readonly<Record<string, readonly string[]>> = {
   status: ['alarms', 'config', 'context', 'lifecycle', 'transaction'],
   reconcile: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
   runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
-  node: ['alarms', 'cgroups', 'config', 'context', 'transaction'],
+  node: ['alarms', 'config', 'context', 'transaction'],
   apiserver: ['alarms', 'config', 'context', 'lifecycle', 'status', 'transaction'],
-  bootstrap: ['alarms', 'cgroups', 'config', 'context', 'demand', 'lifecycle', 'node', 'status', 'transaction'],
+  bootstrap: ['alarms', 'cgroups', 'config', 'context', 'demand', 'lifecycle', 'node', 'transaction'],
   'periodic-tasks': ['context', 'lifecycle', 'node', 'reconcile'],
 };
 
@@ -61,6 +61,15 @@ export function findFaults(sources: Sources): string[] {
     ...findMissingReadmes(sources),
     ...[...sources].flatMap(([path, text]) => (path.endsWith('.ts') ? findModuleState(path, text) : [])),
   ].sort();
+}
+
+/** Arrows between rooms of `app` that the table allows and no file uses. */
+export function findUnusedArrows(sources: Sources): string[] {
+  const imports = [...sources].flatMap(([path, text]) => listImports(path, text, sources));
+  const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} -> ${to && roomOf(to)}`));
+  return Object.entries(APP_ROOMS).flatMap(([room, allowed]) =>
+    allowed.map((target) => `${room} -> ${target}`).filter((arrow) => !used.has(arrow)),
+  );
 }
 
 function parse(path: string, text: string): ts.SourceFile {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
-import { findFaults, type Sources } from './check-imports';
+import { findFaults, findUnusedArrows, type Sources } from './check-imports';
 
 const root = join(__dirname, '../..');
 
@@ -20,6 +20,10 @@ test('imports point up only, nothing goes in circles, folders explain themselves
   const sources = readSources('src');
   expect([...sources.keys()].filter((path) => path.startsWith('src/core/')).length).toBeGreaterThan(40);
   expect(findFaults(sources)).toEqual([]);
+});
+
+test('given the rooms of app, then each arrow that is allowed between them is used', () => {
+  expect(findUnusedArrows(readSources('src'))).toEqual([]);
 });
 
 /** A small project in order: file -> text. */
