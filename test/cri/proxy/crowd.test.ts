@@ -105,7 +105,7 @@ test.each([
   '1,000 connections that %s cost the runtime none, and are closed; a working client loses no call',
   async (_name, intervalMs) => {
     await openRuntime({ [quick]: echo });
-    const proxy = await bench.startProxy({}, { openingTimeoutMs: 1_000 });
+    const proxy = await bench.startProxy({}, { openingTimeoutMs: 3_000 });
     const worker = bench.client();
     expect(await callOf(worker)).toBe(0);
     const before = countDescriptors();
