@@ -22,7 +22,7 @@ import { PostCommit } from './transaction/post-commit';
 
 export interface DaemonOptions {
   readonly config: Config;
-  /** Where an option was set, for messages about it. */
+  /** Tells the place where an option was set, for messages about it. */
   readonly placeOf?: PlaceOf;
   /** For the log. */
   readonly inForce: OptionsInForce;

@@ -1,7 +1,7 @@
 import type * as nri from '../../gen/nri/v1alpha1/nri';
 import type { RuntimeInfo } from './protocol';
 
-/** What a handler may know of a request beside its message. */
+/** Facts of a request beside its message. */
 export interface RequestContext {
   /** Time that the runtime grants for the answer, in ms; absent where it does not say. */
   readonly timeoutMs?: number;

@@ -39,7 +39,7 @@ function read(file: string): string {
   return readFileSync(join(ROOT, 'src', file), 'utf8');
 }
 
-/** Whether a text defines a function or a method of a name. */
+/** True when a text defines a function or a method of a name. */
 function defines(text: string, name: string): boolean {
   return new RegExp(
     `function ${name}\\b|^ +(?:private |static |async |readonly )*${name}\\s*[(<=]|const ${name}\\b`,

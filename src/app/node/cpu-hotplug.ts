@@ -16,8 +16,8 @@ export interface CpuHotplugParts {
  */
 export class CpuHotplug {
   /**
-   * What came back at the last look, if that saw a change: the kernel names a CPU online before its caches are described
-   * and before cpusets can have it, so one look more is due.
+   * CPUs that came back at the last check, if that saw a change: the kernel names a CPU online before its caches are described
+   * and before cpusets can have it, so one more check is due.
    */
   private unsettled: CpuSet | undefined;
 

@@ -56,7 +56,7 @@ export interface Assignment {
 /** Assignments are known by pod and container name, not by container id: a restarted container is the same. */
 export type AssignmentKey = `${string}/${string}`;
 
-/** What an assignment is found by. The name of a container stays the same over its restarts. */
+/** The key of an assignment. The name of a container stays the same over its restarts. */
 export function keyOf(of: { readonly podUid: string; readonly containerName: string }): AssignmentKey {
   return `${of.podUid}/${of.containerName}`;
 }

@@ -57,7 +57,7 @@ export interface Container {
   readonly entitled: number;
   /** Its pod asked to be kept off reserved CPUs where it shares. */
   readonly avoidsReserved?: true;
-  /** What its pod's annotations said of it when it was placed (`digestAnnotations`); absent = nothing. */
+  /** Digest of the annotations about it at the time of its placement (`digestAnnotations`); absent = there were none. */
   readonly saying?: string;
   /** It is still where it was, although its pod's annotations say otherwise by now. */
   readonly unmetSwitch?: UnmetSwitch;

@@ -174,8 +174,8 @@ export interface NodeInventory {
 }
 
 /**
- * What the API server tells of the pods of this node. It comes beside the runtime's events and later than they do, or not
- * at all: nothing waits for it, and its silence means nothing.
+ * News of the API server about the pods of this node. It comes beside the runtime's events, later than they do or never: nothing
+ * waits for it, and nothing follows from its absence.
  */
 export type PodEvent =
   /** A pod was added, or something about it changed; told again, it changes nothing. */

@@ -12,7 +12,7 @@ import { POLICIES, type Decision, type PinRequest, type Snapshot } from '../poli
 import { entitle, podMilliCpuOf, readSchedule, type Entitled } from './entitlement';
 import { snapshotFor } from './snapshot';
 
-/** What an assignment is found by can't be cut. */
+/** Longest name in the key of an assignment: a key can't be cut. */
 const MAX_KEY_LENGTH = 253;
 
 /** The entitlement of a container, and the decision of its policy. */
@@ -21,7 +21,7 @@ export interface PlacementDecision extends Entitled {
 }
 
 /**
- * What the container is entitled to, and what the policy for it makes of that. `leaveIdle`: CPUs that others of its pod
+ * Reads the container's entitlement, and decides on it by the container's policy. `leaveIdle`: CPUs that others of its pod
  * left there are not for it. `fromPod`: only what the pod has is for it. `mayShare`: what does not fit shares instead.
  */
 export function decidePlacement(

@@ -25,7 +25,7 @@ export function entitle(settings: Settings, pod: ResolvedPod, container: Contain
 }
 
 /**
- * What a container is entitled to under a policy. Where the API server has told the pod's spec, that decides: it is
+ * The CPUs that a container is entitled to under a policy. Where the API server has told the pod's spec, that decides: it is
  * exact where the message only lets infer. The message decides where its numbers are not those of the spec.
  */
 export function requestOf(pod: ResolvedPod, container: ContainerInfo, policy: PolicyName): CpuRequest {
@@ -51,7 +51,7 @@ export function entitledBySpec(
   return request.kind === 'exclusive' ? { policy, count: request.count } : undefined;
 }
 
-/** What all containers of the pod ask for, in thousandths of a CPU; undefined when that cannot be told. */
+/** The sum that all containers of the pod ask for, in thousandths of a CPU; undefined when it is not known. */
 export function podMilliCpuOf(pod: ResolvedPod, policy: PolicyName): number | undefined {
   if (pod.spec) return sumBySpec(pod.spec, policy) * 1000;
   const shares = pod.podResources?.shares ?? 0;

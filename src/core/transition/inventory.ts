@@ -1,7 +1,7 @@
 import type { ContainerInfo, KnownBefore, NodeInventory, RuntimeEvent } from '../model/events';
 import type { NodeView } from '../model/node-model';
 
-/** What the model knows now. Take it before the runtime is asked for lists. */
+/** The pods and containers that the model has now. Take it before the runtime is asked for lists. */
 export function takeKnown(view: NodeView): KnownBefore {
   return {
     sandboxIds: new Set(view.pods.keys()),

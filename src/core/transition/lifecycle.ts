@@ -86,7 +86,7 @@ export function learnUpdate(
   draft.put({ kind: 'put-container', container: { ...container, told: carriedOut, recorded: carriedOut } });
 }
 
-/** What the runtime's record says is not known any more: it is written again. */
+/** The content of the runtime's record is not known any more: it is written again. */
 export function forgetRecord(draft: Draft, containerId: string): void {
   const container = draft.model.containers.get(containerId);
   if (!container) return;

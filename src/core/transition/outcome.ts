@@ -25,7 +25,8 @@ export function answerOf(draft: Draft, event: NodeEvent): RuntimeAnswer {
   if (!container?.promise) return { kind: 'ok' };
   const { promise } = container;
   if (event.kind === 'create-container') {
-    draft.put({ kind: 'put-container', container: { ...container, told: promise, recorded: promise } });
+    // New keys come first: V8 adds one to a copy slowly. A container that is being created has neither of them yet.
+    draft.put({ kind: 'put-container', container: { told: promise, recorded: promise, ...container } });
     return { kind: 'ok', adjust: adjustmentOf(model, container, event.container.resources) };
   }
   // A container that is still to start begins with this update or with what it had: an update in between can be lost.

@@ -10,7 +10,7 @@ import { planWaiting } from './plan-pods';
 import { returnIdle } from './return-idle';
 
 /**
- * What follows every change that may have given CPUs back, whoever told of it: an event, or the runtime's list. Idle CPUs that
+ * Follows every change that may have given CPUs back, be it an event or the runtime's list. Idle CPUs that
  * nobody of their pod can need go back too, and all of it is passed on to those who lack some.
  */
 export function passOn(draft: Draft): void {
@@ -31,7 +31,7 @@ export function servePending(draft: Draft, tried = new Set<string>()): void {
   planWaiting(draft, tried);
 }
 
-/** Whether anybody lacks CPUs. */
+/** True when a container lacks CPUs. */
 export function hasPending(view: NodeView): boolean {
   return view.unplanned.size > 0 || view.waiting.size > 0 || view.unswitched.size > 0;
 }

@@ -7,9 +7,9 @@ import type { BytesByNode } from '../model/promised-memory';
 import type { Followers, Snapshot } from '../policy';
 
 /**
- * What a policy that makes assignments of this kind may look at, for a container of this name in this pod.
+ * The view that a policy has which makes assignments of this kind, for a container of this name in this pod.
  *
- * What the container had, and what lies idle in its pod, is `own` and `idleInPod` where it was held the same way; where it
+ * CPUs that the container had, and CPUs that lie idle in its pod, are `own` and `idleInPod` where they were held the same way; where it
  * was not, it counts as free, since the new decision replaces the old.
  */
 export function snapshotFor(

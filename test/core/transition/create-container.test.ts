@@ -36,6 +36,19 @@ test('a refusal leaves nothing behind: no pod, no container, nothing to save, bu
   expect(node.answer).toMatchObject({ message: expect.stringMatching(/asked for 8 .*7/) });
 });
 
+test('given a second creation under the id of the first, then it is told what it is answered, and nothing of the first stays', () => {
+  const node = new NodeDriver().run('ask p/a 0');
+  const { id } = node.container('p/a')!;
+  expect(node.container('p/a')!.told!.cpus.toString()).toBe('0-7');
+  node.run('make q/b 4');
+  const { pods } = node.model;
+  const pod = [...pods.values()].find(({ uid }) => uid === 'p')!;
+  const answer = node.send({ kind: 'create-container', pod, container: { id, sandboxId: pod.sandboxId, name: 'a', cgroupsPath: '', phase: 'created', resources: {} } }); // prettier-ignore
+  const { told, recorded } = node.model.containers.get(id)!;
+  expect(answer).toMatchObject({ kind: 'ok', adjust: { cpus: told!.cpus } });
+  expect([told, recorded].map((each) => each!.cpus.toString())).toEqual(['0,3-4,7', '0,3-4,7']);
+});
+
 test('only what changes assignments has to be saved', () => {
   const node = new NodeDriver();
   const durable = 'pod p;ask p/a 2;created p/a;starting p/a;started p/a;ask p/s 0;end p/s;end p/a;stop p'
