@@ -69,31 +69,48 @@ function firstLines(text) {
   return text.split('\n').slice(0, 12).join('\n            ');
 }
 
-const marks = ['<!-- table -->', '<!-- end of table -->'];
+const marks = ['<!-- tables -->', '<!-- end of tables -->'];
 
-/** Puts the last table and what was seen between the marks of the page. */
-export function updateDocument(page, { runs, wallMs, version }) {
+/** Puts the tables of a run between the marks of the page. */
+export function updateDocument(page, run) {
   const [before, rest] = page.split(marks[0]);
   const after = rest?.split(marks[1])[1];
   if (after === undefined) throw new Error(`the page has no ${marks.join(' … ')}`);
-  const date = new Date().toISOString().slice(0, 10);
-  const seen = runs.map(
-    (run) => `### ${run.machine.name}\n\n${run.machine.about}\n\n\`\`\`text\n${formatOutcome(run)}\n\`\`\``,
+  const tables = [describeRun(run), formatMachines(run.runs), formatClaims(run.runs)];
+  return [before, [marks[0], ...tables, marks[1]].join('\n\n'), after].join('');
+}
+
+/** The record of a run: each line of each machine, as a page. */
+export function formatRecord(run) {
+  const machines = run.runs.map(
+    (one) => `## ${one.machine.name}\n\n${one.machine.about}\n\n\`\`\`text\n${formatOutcome(one)}\n\`\`\``,
   );
+  const title = '# The last run of the machines\n\nWritten by `npm run e2e:machines -- --all --docs`.';
+  return `${[title, describeRun(run), ...machines].join('\n\n')}\n`;
+}
+
+function describeRun({ runs, wallMs, version }) {
+  const date = new Date().toISOString().slice(0, 10);
   const cpuMs = runs.reduce((sum, run) => sum + run.cpuMs, 0);
   const times = `${Math.round(wallMs / 1000)} s by the clock, ${Math.round(cpuMs / 1000)} s of processor time`;
-  const head = `${date}, cpusetd ${version}: ${runs.length} machines in ${times}.`;
-  return [
-    before,
-    marks[0],
-    '\n\n',
-    head,
-    '\n\n',
-    formatTable(runs),
-    '\n\n',
-    seen.join('\n\n'),
-    '\n\n',
-    marks[1],
-    after,
-  ].join('');
+  return `${date}, cpusetd ${version}: ${runs.length} machines in ${times}.`;
+}
+
+function formatMachines(runs) {
+  return formatGrid([['machine', 'description'], ...runs.map(({ machine: { name, about } }) => [name, about])]);
+}
+
+/** Claims by what came out: the names of machines, or `all`. */
+function formatClaims(runs) {
+  const all = runs.flatMap(({ machine, claims }) => claims.map((claim) => ({ ...claim, on: machine.name })));
+  const rows = [...new Set(all.map(({ claim }) => claim))].map((name) => {
+    const found = all.filter(({ claim }) => claim === name);
+    const shown = [...new Set(found.map(({ outcome }) => outcome))].map((outcome) => {
+      const where = found.filter((one) => one.outcome === outcome).map(({ on }) => on);
+      const machines = where.length === runs.length ? 'all' : where.join(', ');
+      return outcome === 'holds' ? machines : `${signs[outcome]}: ${machines}`;
+    });
+    return [name, shown.join('; ')];
+  });
+  return formatGrid([['claim', 'holds on'], ...rows]);
 }

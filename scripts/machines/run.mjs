@@ -3,8 +3,8 @@
 //   node scripts/machines/run.mjs [--only MACHINE,...] [--claim NAME,...] [--all] [--bundle FILE] [--jobs 2] [--docs] [--list] [--prepare]
 //
 // Prints a line per claim as machines finish, then a table. Ends with 0 when every claim held, 1 when one did not, 2 when no
-// machine can be had here. --all takes in the slow machines; --docs keeps the table in docs/machines.md; --prepare only builds what
-// machines are made of, where the cache has it not.
+// machine can be had here. --all takes in the slow machines; --docs writes the tables of docs/machines.md and
+// test/machines/last-run.md; --prepare only builds what machines are made of, where the cache has it not.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -18,7 +18,7 @@ import { ensureKernel } from './kernel.mjs';
 import { readMachines } from './machine.mjs';
 import { endNotRun, writeResults } from '../test-run/results.mjs';
 import { ensureQemu } from './qemu.mjs';
-import { countClaims, formatOutcome, formatTable, updateDocument } from './report.mjs';
+import { countClaims, formatOutcome, formatRecord, formatTable, updateDocument } from './report.mjs';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const { values } = parseArgs({
@@ -82,7 +82,9 @@ async function main() {
   }
   if (values.docs) {
     const page = join(repository, 'docs/machines.md');
-    writeFileSync(page, updateDocument(readFileSync(page, 'utf8'), { runs, wallMs, version: parts.version }));
+    const run = { runs, wallMs, version: parts.version };
+    writeFileSync(page, updateDocument(readFileSync(page, 'utf8'), run));
+    writeFileSync(join(repository, 'test/machines/last-run.md'), formatRecord(run));
   }
   return counts.failed === 0 ? 0 : 1;
 }
