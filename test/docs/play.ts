@@ -18,6 +18,8 @@ export interface Case {
   readonly minSharedCpus?: number;
   /** CPUs of each container; `refused` where it gets none. */
   readonly expected: readonly string[];
+  /** False for a case that the page shows in another example. */
+  readonly isShown?: false;
 }
 
 /** A machine, what is taken on it, and the containers of one pod that come one after another. */
@@ -96,21 +98,29 @@ export function showExample(example: Example): string {
   const asks = example.asks.map(
     ({ name, cpus, memoryGib }) => `${name} asks for ${cpus}${memoryGib === undefined ? '' : ` and ${memoryGib} GiB`}`,
   );
-  const blocks = example.cases.map((chosen) => {
-    const played = play(example, chosen);
-    const running = played.outcomes.filter(({ ask }) => !ask.exits);
-    const picture = draw(machine, {
-      given: running.map(({ cpus }) => cpus ?? CpuSet.empty),
-      idle: played.idle,
-      reserved: parseCpuList(example.reserved),
-      others: parseCpuList(example.others ?? ''),
+  let drawn: string | undefined;
+  const blocks = example.cases
+    .filter(({ isShown = true }) => isShown)
+    .map((chosen) => {
+      const played = play(example, chosen);
+      const given = played.outcomes.filter(({ ask }) => !ask.exits).map(({ cpus }) => cpus ?? CpuSet.empty);
+      const lines = draw(machine, {
+        given,
+        idle: played.idle,
+        reserved: parseCpuList(example.reserved),
+        others: parseCpuList(example.others ?? ''),
+      });
+      // A picture that shows nothing new is left out: the one before, or a machine on which nothing was given.
+      const isNew =
+        drawn !== lines.join() && (given.some((cpus) => !cpus.isEmpty) || (drawn === undefined && example.others));
+      const picture = isNew ? lines : [];
+      drawn = isNew ? lines.join() : drawn;
+      const results = played.outcomes.flatMap(({ ask: { name }, cpus, because }) =>
+        wrap(`${name} ${cpus ? `gets ${cpus.toString()}` : 'is refused'}: ${because}`),
+      );
+      const pool = example.tellsPool ? [`shared pool: ${played.sharedPool.toString()}`] : [];
+      return [`-- ${chosen.label}`, ...picture, ...results, ...pool].join('\n');
     });
-    const results = played.outcomes.flatMap(({ ask: { name }, cpus, because }) =>
-      wrap(`${name} ${cpus ? `gets ${cpus.toString()}` : 'is refused'}: ${because}`),
-    );
-    const pool = example.tellsPool ? [`shared pool: ${played.sharedPool.toString()}`] : [];
-    return [`-- ${chosen.label}`, ...picture, ...results, ...pool].join('\n');
-  });
   return [asks.join(', then '), ...blocks].join('\n\n');
 }
 

@@ -18,9 +18,14 @@ const OPTIONS = optionNames(
   Object.fromEntries(Object.keys(NO_OPTIONS).map((key) => [key, true])) as unknown as StaticPolicyOptions,
 );
 
-function withAndWithout(option: string, without: readonly string[], expected: readonly string[]): Example['cases'] {
+function withAndWithout(
+  option: string,
+  without: readonly string[],
+  expected: readonly string[],
+  shown: { readonly isShown?: false } = {},
+): Example['cases'] {
   return [
-    { label: 'without', expected: without },
+    { label: 'without', expected: without, ...shown },
     { label: option, options: [option], expected },
   ];
 }
@@ -62,7 +67,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     machine: 'two-sockets',
     reserved: '0,8',
     asks: [{ name: 'app', cpus: 3 }],
-    cases: withAndWithout('full-pcpus-only', ['1-2,9'], ['refused']),
+    cases: withAndWithout('full-pcpus-only', ['1-2,9'], ['refused'], { isShown: false }), // as `packed`
   },
   'distribute-cpus-across-numa': {
     machine: 'two-sockets',
@@ -74,7 +79,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     machine: 'two-sockets',
     reserved: '0,8',
     asks: [{ name: 'app', cpus: 3 }],
-    cases: withAndWithout('distribute-cpus-across-cores', ['1-2,9'], ['1-3']),
+    cases: withAndWithout('distribute-cpus-across-cores', ['1-2,9'], ['1-3'], { isShown: false }), // as `packed`
   },
   'align-by-socket': {
     machine: 'four-nodes',
