@@ -3,7 +3,7 @@ export const frameHeaderBytes = 8;
 
 /**
  * No frame in which a message begins may carry more: the runtime reads message headers through a buffer of this size
- * and gives up on a frame that does not fit into it. See docs/protocol.md.
+ * and gives up on a frame that does not fit into it. See PROTOCOL.md.
  */
 export const maxFirstFrameBytes = 4096;
 
