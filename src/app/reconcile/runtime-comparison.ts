@@ -1,4 +1,4 @@
-import { takeKnown } from '../../core/transition/inventory';
+import { takeKnown } from '../../core/transition/compare-listing';
 import type { NodeView } from '../../core/model/node-model';
 import { compareListing, planChanges, type RuntimeListing } from '../../core/transition';
 import type { DaemonContext } from '../context';

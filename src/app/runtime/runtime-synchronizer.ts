@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CpusetdError, toErrorStatus } from '../../core/errors';
-import { takeKnown } from '../../core/transition/inventory';
+import { takeKnown } from '../../core/transition/compare-listing';
 import type { RuntimeVersion } from '../../cri/client';
 import { mergeInventory } from '../../cri/interceptors';
 import { BackOff } from '../../net/back-off';

@@ -9,7 +9,8 @@ import { explainRefusal } from './explain-refusal';
 import { sharedCpusOfNodes } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
 import { POLICIES } from '../../core/policy';
-import { nameKept, snapshotFor } from '../../core/transition';
+import { nameKept } from '../../core/model/kept-cpus';
+import { snapshotFor } from '../../core/transition';
 
 type PodQuery = Extract<ExplainQuery, { kind: 'pod' }>;
 type OfPod = Pick<ContainerStatus, 'podUid' | 'namespace' | 'pod' | 'container'>;

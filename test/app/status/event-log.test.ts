@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { toPodEvent } from '../../../src/app/apiserver/to-pod-event';
 import { logEvents } from '../../../src/app/status/event-log';
 import { Transactor } from '../../../src/app/transaction/transactor';
-import { takeKnown } from '../../../src/core/transition/inventory';
+import { takeKnown } from '../../../src/core/transition/compare-listing';
 import { POLICY_NAMES } from '../../../src/core/model/policies';
 import type { NodeEvent } from '../../../src/core/model/events';
 import type { Observation } from '../../../src/core/verdict/observation';

@@ -5,7 +5,7 @@ import type { ContainerInfo, NodeEvent, PodInfo } from '../../../src/core/model/
 import { NodeModel } from '../../../src/core/model/node-model';
 import { buildTopology } from '../../../src/core/topology';
 import { compareListing, Draft, handle, type LiveCpusets, planChanges } from '../../../src/core/transition';
-import { takeKnown } from '../../../src/core/transition/inventory';
+import { takeKnown } from '../../../src/core/transition/compare-listing';
 import { leastCpuMsOf } from '../../support/cpu-time';
 import { specOf } from '../../support/spec-of';
 import { podOf, resourcesOf, settingsWith, type Rules } from './node-driver';

@@ -1,4 +1,5 @@
-import { compareListing, type KnownBefore, planChanges, type RuntimeListing } from '../../../src/core/transition';
+import type { KnownBefore } from '../../../src/core/model/events';
+import { compareListing, planChanges, type RuntimeListing } from '../../../src/core/transition';
 import { NodeDriver } from './node-driver';
 
 /** `p p:stopped p/a#1 p/b#1:exited`, with sandboxes by pod or as `p@sandbox`. */

@@ -1,4 +1,4 @@
-import { nameKept } from '../../../src/core/transition';
+import { nameKept } from '../../../src/core/model/kept-cpus';
 import { specOf } from '../../support/spec-of';
 import { machineOf, NodeDriver, podOf, resourcesOf, without, type Rules } from './node-driver';
 

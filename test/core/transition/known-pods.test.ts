@@ -1,6 +1,6 @@
 import { compareListing, planChanges } from '../../../src/core/transition';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
-import { takeKnown } from '../../../src/core/transition/inventory';
+import { takeKnown } from '../../../src/core/transition/compare-listing';
 import { specOf } from '../../support/spec-of';
 import { NodeDriver } from './node-driver';
 

@@ -2,7 +2,7 @@ import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policies';
 import { buildTopology } from '../../../src/core/topology';
 import { compareListing, planChanges } from '../../../src/core/transition';
-import { takeKnown } from '../../../src/core/transition/inventory';
+import { takeKnown } from '../../../src/core/transition/compare-listing';
 import { specOf } from '../../support/spec-of';
 import { NodeDriver, type Rules } from './node-driver';
 

@@ -2,7 +2,7 @@ import { ContainerState, ListContainersRequest, ListContainersResponse } from '.
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { ContainerInfo } from '../../../src/core/model/events';
 import { Draft, handle } from '../../../src/core/transition';
-import { takeKnown } from '../../../src/core/transition/inventory';
+import { takeKnown } from '../../../src/core/transition/compare-listing';
 import { mergeInventory } from '../../../src/cri/interceptors';
 import { readCreateContainer, readUpdateContainer } from '../../../src/cri/messages/read-request';
 import { createRequest, resourcesOf, updateRequest } from './messages';
