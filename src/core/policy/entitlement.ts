@@ -66,6 +66,11 @@ export function requestOf(pod: ResolvedPod, container: ContainerInfo, policy: Po
     : byMessage;
 }
 
+/** The whole CPUs of a request; 0 when it shares, or its numbers contradict each other. */
+export function entitledCpus(request: CpuRequest): number {
+  return request.kind === 'exclusive' ? request.count : 0;
+}
+
 /** The policy and the number of CPUs that a container is entitled to by its pod's spec; undefined when it shares. */
 export function entitledBySpec(
   settings: Settings,
@@ -90,10 +95,10 @@ function sumBySpec(spec: PodSpec, policy: PolicyName): number {
   const sums = sumsOf(spec);
   let sum = sums.get(policy);
   if (sum === undefined) {
-    const containers = spec.containers.map((container) => {
-      const request = SPEC_ENTITLEMENTS[policy](spec, container);
-      return { kind: container.kind, cpus: request.kind === 'exclusive' ? request.count : 0 };
-    });
+    const containers = spec.containers.map((container) => ({
+      kind: container.kind,
+      cpus: entitledCpus(SPEC_ENTITLEMENTS[policy](spec, container)),
+    }));
     sums.set(policy, (sum = sumPodCpus(containers)));
   }
   return sum;

@@ -23,6 +23,7 @@ export {
   ENTITLEMENTS,
   entitle,
   entitledBySpec,
+  entitledCpus,
   podMilliCpuOf,
   readSchedule,
   requestOf,

@@ -7,7 +7,7 @@ import { namesOf } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
-import { entitle, isSpreadAs, isWithinFloors, readSchedule, type Decision } from '../policy';
+import { entitle, entitledCpus, isSpreadAs, isWithinFloors, readSchedule, type Decision } from '../policy';
 import { snapshotFor } from './decide';
 import type { Draft } from './draft';
 import { assign, placeContainer, putShared, toContainer } from './place';
@@ -36,7 +36,7 @@ function adoptAsWaiting(draft: Draft, pod: ResolvedPod, container: ContainerInfo
   const { request } = entitle(draft.model.settings, pod, container);
   const shared = toContainer(draft.model, pod.sandbox, container, {
     placement: 'shared',
-    entitled: request.kind === 'exclusive' ? request.count : 0,
+    entitled: entitledCpus(request),
     because: `shares, and waits for CPUs of its own: it ${why}`,
     freshAssignment: false,
   });

@@ -2,7 +2,7 @@ import type { RuntimeAnswer, RuntimeEvent } from '../model/events';
 import type { NodeView } from '../model/node-model';
 import { keyOfRefusal, type FreeInZone, type Refusal } from '../model/refusal';
 import { resolvePod } from '../model/spec-book';
-import { entitle } from '../policy';
+import { entitle, entitledCpus } from '../policy';
 
 /** An event that asks for CPUs, or one that is refused for lack of them: a start. */
 export type CpuEvent = Extract<RuntimeEvent, { kind: 'create-container' | 'update-container' | 'container-starting' }>;
@@ -43,7 +43,7 @@ export function describeRefusal(
     podName: cut(pod.name, MAX_NAME),
     containerName: cut(container.name, MAX_NAME),
     asked: ASKED[event.kind],
-    requested: request.kind === 'exclusive' ? request.count : 0,
+    requested: entitledCpus(request),
     policy: chosen.policy,
     ...(chosen.chosenBy !== undefined && { chosenBy: cut(chosen.chosenBy, MAX_ANNOTATION) }),
     code,

@@ -6,6 +6,7 @@ import type { NodeView } from '../model/node-model';
 import { isAssigned } from '../model/pool-view';
 import { planMoves, type Move } from '../plan/plan-moves';
 import { withPromise } from '../plan/promise';
+import type { LiveCpusets } from './adopt';
 import { createContainer } from './create-container';
 import type { Draft } from './draft';
 import { keepSpecs } from './keep-specs';
@@ -16,7 +17,6 @@ import { putSpec, removeSpec, replaceSpecs, switchAllPods } from './pod-specs';
 import { reassignFreed } from './reassign-freed';
 import { dropRecord, markUpdateApplied } from './runtime-record';
 import { synchronize } from './synchronize';
-import type { LiveCpusets } from './adopt';
 import { updateContainer } from './update-container';
 
 /** The result of an event: the moves to carry out first, then the answer. The changes are in the draft. */

@@ -4,8 +4,7 @@ import { infoOf, type Container, type Pod } from '../model/container';
 import type { NodeView } from '../model/node-model';
 import type { PodSpec } from '../model/pod-spec';
 import { findSpec, withSpec } from '../model/spec-book';
-import { entitle, ENTITLEMENTS } from '../policy';
-import type { CpuRequest } from '../inference';
+import { entitle, entitledCpus, ENTITLEMENTS } from '../policy';
 import type { NodeEvent } from '../model/events';
 import type { Draft } from './draft';
 
@@ -74,11 +73,7 @@ function messageDisagrees(view: NodeView, pod: Pod, spec: PodSpec, container: Co
     chosen: { policy },
     request,
   } = entitle(view.settings, withSpec(pod, spec), info);
-  return policy !== 'none' && countOf(request) !== countOf(ENTITLEMENTS[policy](pod, info));
-}
-
-function countOf(request: CpuRequest): number {
-  return request.kind === 'exclusive' ? request.count : 0;
+  return policy !== 'none' && entitledCpus(request) !== entitledCpus(ENTITLEMENTS[policy](pod, info));
 }
 
 function reduce({ annotations, ...spec }: PodSpec): PodSpec {

@@ -123,8 +123,7 @@ export function stopPod(draft: Draft, sandboxId: string): void {
 export function removePod(draft: Draft, sandboxId: string): void {
   const pod = draft.model.pods.get(sandboxId);
   if (!pod) return;
-  draft.put({ kind: 'put-pod', pod: { ...pod, stopped: true } });
-  dropPause(draft, sandboxId);
+  stopPod(draft, sandboxId);
   for (const container of draft.model.containersOf(pod.uid)) {
     if (container.sandboxId === sandboxId) dropContainer(draft, container);
   }

@@ -1,5 +1,4 @@
 import { excludesReserved, digestAnnotations, type Annotations, type TopologyResult } from '../annotations';
-import type { CpuSet } from '../cpuset';
 import { assignmentOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { infoOf, type Container } from '../model/container';
 import { namesIn } from '../model/names-of';
@@ -108,18 +107,14 @@ function isToSwitch(draft: Draft, { pod, container }: Running): boolean {
   if (!isNew && container.unmetSwitch === undefined) return false;
   for (const remark of entitle(model.settings, pod, infoOf(container)).remarks)
     draft.report({ kind: 'annotation-ignored', who: namesIn(draft.model, container), ...remark });
-  const {
-    unmetSwitch: _none,
-    saying: _before,
-    ...rest
-  } = isNew && !isAssigned(container) ? stopWaiting(container) : container;
-  draft.put({ kind: 'put-container', container: { ...rest, ...(saying !== '' && { saying }) } });
+  const { unmetSwitch: _unmet, saying: _before, waitsSince, ...rest } = container;
+  // A container that waited for CPUs, and whose annotations ask for the shared pool now, waits no longer.
+  const isServed = isNew && !isAssigned(container);
+  const waits =
+    waitsSince !== undefined && (isServed ? { because: 'shares: the annotations of its pod say so' } : { waitsSince });
+  const now = { ...rest, ...waits, ...(saying !== '' && { saying }) };
+  draft.put({ kind: 'put-container', container: now });
   return false;
-}
-
-/** A container that waited for CPUs and whose annotations ask for the shared pool now. */
-function stopWaiting({ waitsSince, ...container }: Container): Container {
-  return waitsSince === undefined ? container : { ...container, because: 'shares: the annotations of its pod say so' };
 }
 
 type Switched = { readonly ok: true } | { readonly ok: false; readonly because: string };
@@ -171,10 +166,9 @@ function putUnmet(draft: Draft, container: Container, because: string): void {
 function matchesAnnotations(view: NodeView, pod: ResolvedPod, container: Container): boolean {
   const assignment = assignmentOf(view, container);
   const desired = desiredOf(view, pod, container, view.settings);
-  if (isMet(view, assignment, desired)) return true;
+  if (desired?.kind === assignment?.kind) return !assignment || followsSchedule(view, assignment, desired?.scheduled);
   return (
     assignment !== undefined &&
-    desired?.kind !== assignment.kind &&
     desiredOf(view, pod, container, settingsThen(view.settings, assignment))?.kind === assignment.kind
   );
 }
@@ -209,22 +203,15 @@ function desiredOf(
   return { kind: policy, ...(scheduled && { scheduled }) };
 }
 
-function isMet(
+/** True when an assignment has the CPUs, or the NUMA nodes, that the scheduler chose. */
+function followsSchedule(
   { topology }: NodeView,
-  assignment: Assignment | undefined,
-  desired: DesiredPlacement | undefined,
+  { kind, cpus, nodes, scope }: Assignment,
+  scheduled: TopologyResult | undefined,
 ): boolean {
-  if (!assignment || !desired) return assignment === undefined && desired === undefined;
-  if (assignment.kind !== desired.kind) return false;
-  const { scheduled } = desired;
-  if (KINDS[desired.kind].claim === 'numa-nodes')
-    return scheduled === undefined || sameNodes(assignment.nodes, scheduled);
-  if (scheduled === undefined) return assignment.scope === undefined;
-  return assignment.scope === 'pod' && isSpreadAs(topology, assignment.cpus, scheduled);
-}
-
-function sameNodes(nodes: CpuSet | undefined, scheduled: TopologyResult): boolean {
-  return nodes?.size === scheduled.size && [...scheduled.keys()].every((node) => nodes.has(node));
+  if (KINDS[kind].claim === 'numa-nodes')
+    return !scheduled || (nodes?.size === scheduled.size && [...scheduled.keys()].every((node) => nodes.has(node)));
+  return scheduled ? scope === 'pod' && isSpreadAs(topology, cpus, scheduled) : scope === undefined;
 }
 
 /** The settings that an assignment was made under, as far as it has them. */

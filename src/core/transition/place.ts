@@ -11,7 +11,7 @@ import type { ChosenPolicy } from '../model/policies';
 import { rulesOf } from '../model/settings';
 import type { ResolvedPod } from '../model/spec-book';
 import { withPromise } from '../plan/promise';
-import type { Decision } from '../policy';
+import { entitledCpus, type Decision } from '../policy';
 import { decideFromPod, decidePlacement, type PlacementDecision } from './decide';
 import type { Draft } from './draft';
 
@@ -50,7 +50,7 @@ export function placeContainer(
     (why === undefined ? decideFromPod(model, pod, container) : undefined) ??
     decidePlacement(model, pod, container, { leaveIdle: waitedSince !== undefined, ...(live && { mayShare: false }) });
   for (const remark of remarks) draft.report({ kind: 'annotation-ignored', who, ...remark });
-  const entitled = request.kind === 'exclusive' ? request.count : 0;
+  const entitled = entitledCpus(request);
   switch (decision.kind) {
     case 'refuse':
       return { kind: 'refuse', code: decision.code, message: decision.because };

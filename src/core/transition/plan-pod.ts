@@ -8,7 +8,7 @@ import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/po
 import type { PolicyName } from '../model/policies';
 import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
-import { entitle, entitledBySpec } from '../policy';
+import { entitle, entitledBySpec, entitledCpus } from '../policy';
 import { decideFromPod, decidePlacement } from './decide';
 import { mostDecisions, type Draft } from './draft';
 import { assign, unassign } from './place';
@@ -21,6 +21,11 @@ export interface Wanted {
   readonly spec: ContainerSpec;
   readonly policy: PolicyName;
   readonly count: number;
+}
+
+interface PlannedContainer {
+  readonly assignment: Assignment;
+  readonly steps: readonly AllocationStep[];
 }
 
 /** A container that does not fit beside the others of its pod. */
@@ -60,8 +65,8 @@ export function planPod(
   { atCreation }: { readonly atCreation: boolean },
 ): Unfit | undefined {
   if (isPlanned(draft, pod, wanted)) return undefined;
-  const simulated = simulate(draft, pod, wanted);
-  if ('unfit' in simulated) return simulated.unfit;
+  const { planned: simulated, unfit } = simulate(draft, pod, wanted);
+  if (unfit) return unfit;
   const { model } = draft;
   const names = new Set(wanted.map(({ spec }) => spec.name));
   const before = model.assignmentsOf(pod.uid);
@@ -69,7 +74,7 @@ export function planPod(
   for (const assignment of before)
     if (assignment.planned && names.has(assignment.containerName))
       draft.put({ kind: 'drop-assignment', key: keyOf(assignment) });
-  for (const { assignment, steps } of simulated.placed) {
+  for (const { assignment, steps } of simulated) {
     const rest = assignment.cpus.minus(taken);
     taken = taken.union(rest);
     if (rest.isEmpty) continue;
@@ -95,19 +100,14 @@ function keptOf(view: NodeView, had: Assignment, now: Assignment): CpuSet {
   return had.kind === now.kind && had.scope === now.scope ? alone : alone.intersect(now.cpus);
 }
 
-interface PlannedContainer {
-  readonly assignment: Assignment;
-  readonly steps: readonly AllocationStep[];
-}
-
 /** The assignments that the containers would get at their creation. The draft stays as it was. */
 function simulate(
   draft: Draft,
   pod: ResolvedPod,
   wanted: readonly Wanted[],
-): { readonly placed: readonly PlannedContainer[] } | { readonly unfit: Unfit } {
+): { readonly planned: readonly PlannedContainer[]; readonly unfit: Unfit | undefined } {
   let unfit: Unfit | undefined;
-  const placed: PlannedContainer[] = [];
+  const planned: PlannedContainer[] = [];
   rehearse(draft, pod, wanted, (container) => {
     const { chosen, request, decision } = decidePlacement(draft.model, pod, container);
     if (decision.kind === 'refuse') {
@@ -118,12 +118,11 @@ function simulate(
       unassign(draft, pod, container.name);
       return 'shares';
     }
-    const requested = request.kind === 'exclusive' ? request.count : 0;
-    const assignment = assign(draft, pod, container, { requested, chosen, decision });
-    placed.push({ assignment, steps: decision.steps });
+    const assignment = assign(draft, pod, container, { requested: entitledCpus(request), chosen, decision });
+    planned.push({ assignment, steps: decision.steps });
     return assignment;
   });
-  return unfit ? { unfit } : { placed };
+  return { planned, unfit };
 }
 
 /** True when all containers get the CPUs that they ask for from those of the pod. */

@@ -1,7 +1,6 @@
 import { keyOf } from '../model/assignment';
 import type { ContainerInfo, KnownBefore, PodInfo, RuntimeEvent } from '../model/events';
 import { namesOf } from '../model/names-of';
-import type { NodeView } from '../model/node-model';
 import { apiHasPod } from '../model/pod-presence';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
 import {
@@ -37,7 +36,8 @@ export function synchronize(
     .filter((container) => container.phase !== 'exited' && podById.has(container.sandboxId))
     .map(restoreRequestedQuota)
     .sort((a, b) => (a.id < b.id ? -1 : 1));
-  const unknown = present.filter(isUnknownTo(draft.model));
+  const remembered = new Set([...draft.model.assignments.values()].map(({ containerId }) => containerId));
+  const unknown = present.filter(({ id }) => !draft.model.containers.has(id) && !remembered.has(id));
   dropAbsent(draft, podById, new Set(present.map(({ id }) => id)), before);
   for (const pod of pods) putPod(draft, pod);
 
@@ -59,14 +59,9 @@ export function synchronize(
     }
     recordFound(draft, container, live);
   }
+  // Neither the model nor an assignment knew these: they were created while cpusetd was not connected.
   for (const container of unknown)
     if (!wasPlacedBefore(container, live)) reportUnpinned(draft, podById.get(container.sandboxId)!, container);
-}
-
-/** True for a container that neither the model nor an assignment knows: it was created while cpusetd was not connected. */
-function isUnknownTo(model: NodeView): (container: ContainerInfo) => boolean {
-  const remembered = new Set([...model.assignments.values()].map(({ containerId }) => containerId));
-  return ({ id }) => !model.containers.has(id) && !remembered.has(id);
 }
 
 /**
