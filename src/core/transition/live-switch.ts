@@ -34,7 +34,7 @@ export function switchPod(draft: Draft, spec: PodSpec, tried = new Set<string>()
   if (mayBeTogether && draft.attempt(() => switchAll(draft, due)).ok) return;
   for (const running of due) {
     const { container } = running;
-    // A container that was decided on together with the others counts once.
+    // After a failed switch of all together, the decisions are counted already.
     if (!mayBeTogether && !draft.spend(1)) {
       postpone(draft, container);
       continue;
