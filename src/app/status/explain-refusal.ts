@@ -1,5 +1,5 @@
 import type { RefusedContainer, ZoneRoom } from '../../admin/model/explanation';
-import { nameKept } from '../../core/model/kept-cpus';
+import { describeKeptCpus } from '../../core/model/kept-cpus';
 import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
 import { DEFAULT_KIND } from '../../core/model/policies';
@@ -35,7 +35,7 @@ function decideNow(view: NodeView, { podUid, containerName, policy, requested }:
 function describeNow(view: NodeView, { requested, podUid: uid }: Refusal, decision: Decision): string {
   if (decision.kind === 'pin') return `${plural(requested, 'CPU')} would fit: ${decision.cpus.toString()}`;
   return decision.kind === 'refuse'
-    ? `it would be refused: ${decision.because}${nameKept(view, { uid }, { withNames: true })}`
+    ? `it would be refused: ${decision.because}${describeKeptCpus(view, { uid }, { withNames: true })}`
     : `it would share: ${decision.because}`;
 }
 

@@ -16,7 +16,7 @@ const MAX_NAME_LENGTH = 128;
  *
  * `withNames` adds the names of the pods, the first few of many. A refusal goes to the Events of its pod, which must not name others.
  */
-export function nameKept(
+export function describeKeptCpus(
   view: NodeView,
   pod: { readonly uid: string },
   { withNames = false }: { readonly withNames?: boolean } = {},

@@ -1,4 +1,4 @@
-import type { ContainerInfo, KnownBefore, NodeInventory, RuntimeEvent } from '../model/events';
+import type { ContainerInfo, ListBaseline, NodeInventory, RuntimeEvent } from '../model/events';
 import { namesIn } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import { apiHasPod } from '../model/pod-presence';
@@ -7,7 +7,7 @@ import { endContainer, releasePod, removePod, stopPod } from './lifecycle';
 import { reassignFreed } from './reassign-freed';
 
 /** The pods and containers that the model has now. Take it before the runtime is asked for lists: they are compared with it. */
-export function takeKnown(view: NodeView): KnownBefore {
+export function captureBaseline(view: NodeView): ListBaseline {
   return {
     sandboxIds: new Set(view.pods.keys()),
     // A container that is being created may not be in the lists yet.
@@ -24,7 +24,7 @@ export function takeKnown(view: NodeView): KnownBefore {
  */
 export function mergeInventory(
   node: NodeView,
-  before: KnownBefore,
+  before: ListBaseline,
   { pods, containers }: NodeInventory,
 ): Extract<RuntimeEvent, { kind: 'synchronize' }> {
   const creating = new Set(
@@ -77,7 +77,7 @@ export interface RuntimeListing {
 export function compareListing(
   draft: Draft,
   listing: RuntimeListing,
-  before: KnownBefore,
+  before: ListBaseline,
   overdue: ReadonlySet<string> = new Set(),
 ): string[] {
   const { model } = draft;

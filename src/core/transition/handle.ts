@@ -1,7 +1,7 @@
 import { assignmentOf } from '../model/assignment';
 import { hasCgroup, type Container } from '../model/container';
 import type { CpuAdjustment, CpuResources, NodeEvent, RuntimeAnswer } from '../model/events';
-import { nameKept } from '../model/kept-cpus';
+import { describeKeptCpus } from '../model/kept-cpus';
 import type { NodeView } from '../model/node-model';
 import { isAssigned } from '../model/pool-view';
 import { planMoves, type Move } from '../plan/plan-moves';
@@ -103,7 +103,7 @@ function decide(draft: Draft, event: NodeEvent, live: LiveCpusets): Refused | un
 /** Adds to a refusal for lack of CPUs those that are kept for other pods. */
 function withKept(view: NodeView, pod: { readonly uid: string }, refusal: Refused | undefined): Refused | undefined {
   if (refusal?.code !== 'RESOURCE_EXHAUSTED') return refusal;
-  return { ...refusal, message: `${refusal.message}${nameKept(view, pod)}` };
+  return { ...refusal, message: `${refusal.message}${describeKeptCpus(view, pod)}` };
 }
 
 /**

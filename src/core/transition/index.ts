@@ -5,6 +5,6 @@ export { asCpuEvent, countFree, describeRefusal, keyOfRequest, type CpuEvent } f
 export type { ContainerRef, DomainEvent, PodRef } from './domain-event';
 export { Draft } from './draft';
 export { answerTo, handle, planChanges, planTogether, type Outcome } from './handle';
-export { hasPending, retryPending as servePending } from './reassign-freed';
+export { hasPending, retryPending } from './reassign-freed';
 export { reconcile, type Drift, type DriftPolicy, type Judged } from './reconcile';
 export { beginOwnUpdate, endOwnUpdate } from './runtime-record';

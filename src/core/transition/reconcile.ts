@@ -26,7 +26,7 @@ export interface Drift extends Partial<LikelyCause> {
 /** The causes of drifts, and the decisions on their repair, which depend on more than the model. */
 export interface DriftPolicy {
   readonly explain: (container: Container, seen: Seen) => LikelyCause;
-  readonly restrain: (container: Container) => RepairDecision;
+  readonly decideRepair: (container: Container) => RepairDecision;
 }
 
 /**
@@ -77,7 +77,7 @@ function handleDrift(
   policy: DriftPolicy | undefined,
 ): Drift {
   const likely = policy?.explain(container, seen);
-  const action = policy?.restrain(container).action ?? 'repair';
+  const action = policy?.decideRepair(container).action ?? 'repair';
   if (action !== 'repair') return { ...likely, action };
   const { told: _told, recorded: _recorded, ...rest } = container;
   const mems = container.promise?.mems.isEmpty ? CpuSet.empty : seen.mems;

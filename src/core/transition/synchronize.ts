@@ -1,5 +1,5 @@
 import { keyOf } from '../model/assignment';
-import type { ContainerInfo, KnownBefore, PodInfo, RuntimeEvent } from '../model/events';
+import type { ContainerInfo, ListBaseline, PodInfo, RuntimeEvent } from '../model/events';
 import { namesOf } from '../model/names-of';
 import { apiHasPod } from '../model/pod-presence';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
@@ -72,7 +72,7 @@ function dropAbsent(
   draft: Draft,
   pods: ReadonlyMap<string, PodInfo>,
   present: ReadonlySet<string>,
-  before: KnownBefore | undefined,
+  before: ListBaseline | undefined,
 ): void {
   const { model } = draft;
   for (const container of [...model.containers.values()]) {

@@ -2,7 +2,7 @@ import type { ContainerInfo, NodeEvent, PodInfo } from '../../../src/core/model/
 import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { buildTopology, type Topology } from '../../../src/core/topology';
-import { Draft, handle, servePending } from '../../../src/core/transition';
+import { Draft, handle, retryPending } from '../../../src/core/transition';
 import { mostDecisions } from '../../../src/core/transition/draft';
 import { podOf, resourcesOf, settingsWith } from './node-driver';
 
@@ -57,7 +57,7 @@ class CrowdedNode {
   /** Retries once, and returns the containers that were decided on. */
   serve(tried = new Set<string>()): { readonly tried: Set<string>; readonly isCut: boolean } {
     const draft = new Draft(this.model, new Date(++this.clock * 1000).toISOString());
-    servePending(draft, tried);
+    retryPending(draft, tried);
     return { tried, isCut: draft.isCut };
   }
 

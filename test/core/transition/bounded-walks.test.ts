@@ -5,7 +5,7 @@ import type { ContainerInfo, NodeEvent, PodInfo } from '../../../src/core/model/
 import { NodeModel } from '../../../src/core/model/node-model';
 import { buildTopology } from '../../../src/core/topology';
 import { compareListing, Draft, handle, type LiveCpusets, planChanges } from '../../../src/core/transition';
-import { takeKnown } from '../../../src/core/transition/compare-listing';
+import { captureBaseline } from '../../../src/core/transition/compare-listing';
 import { leastCpuMsOf } from '../../support/cpu-time';
 import { specOf } from '../../support/spec-of';
 import { podOf, resourcesOf, settingsWith, type Rules } from './node-driver';
@@ -145,7 +145,7 @@ const list = (node: CountedNode, { pods, containers }: Pick<Crowd, 'pods' | 'con
     containers: containers.map(({ id, sandboxId }) => ({ id, sandboxId, exited: false, running: true })),
   };
   node.change((draft) => {
-    compareListing(draft, listing, takeKnown(node.model));
+    compareListing(draft, listing, captureBaseline(node.model));
     planChanges(draft);
   });
 };

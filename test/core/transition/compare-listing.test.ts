@@ -1,4 +1,4 @@
-import type { KnownBefore } from '../../../src/core/model/events';
+import type { ListBaseline } from '../../../src/core/model/events';
 import { compareListing, planChanges, type RuntimeListing } from '../../../src/core/transition';
 import { NodeDriver } from './node-driver';
 
@@ -23,7 +23,7 @@ function listingOf(text: string): RuntimeListing {
   };
 }
 
-function knownTo({ model }: NodeDriver): KnownBefore {
+function knownTo({ model }: NodeDriver): ListBaseline {
   return {
     sandboxIds: new Set(model.pods.keys()),
     containerIds: new Set(model.containers.keys()),

@@ -1,4 +1,4 @@
-import { nameKept } from '../../../src/core/model/kept-cpus';
+import { describeKeptCpus } from '../../../src/core/model/kept-cpus';
 import { specOf } from '../../support/spec-of';
 import { machineOf, NodeDriver, podOf, resourcesOf, without, type Rules } from './node-driver';
 
@@ -144,11 +144,11 @@ describe('given CPUs that are kept for pods whose containers are still to come',
 
   test('then the text for the operator names the pods, the first few of many', () => {
     const view = planned(5).model;
-    expect(nameKept(view, { uid: 'q' }, { withNames: true })).toMatch(
+    expect(describeKeptCpus(view, { uid: 'q' }, { withNames: true })).toMatch(
       / for 5 pods \(ns\/p0, ns\/p1, ns\/p2, 2 more\) that/,
     );
     const long = planned(0);
     long.send({ kind: 'pod-spec', spec: specOf('p', 'a 1', { name: 'n'.repeat(5_000) }) });
-    expect(nameKept(long.model, { uid: 'q' }, { withNames: true }).length).toBeLessThan(400);
+    expect(describeKeptCpus(long.model, { uid: 'q' }, { withNames: true }).length).toBeLessThan(400);
   });
 });

@@ -1,6 +1,6 @@
 import { compareListing, planChanges } from '../../../src/core/transition';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
-import { takeKnown } from '../../../src/core/transition/compare-listing';
+import { captureBaseline } from '../../../src/core/transition/compare-listing';
 import { specOf } from '../../support/spec-of';
 import { NodeDriver } from './node-driver';
 
@@ -15,7 +15,7 @@ function nodeWith(...specs: readonly PodSpec[]): NodeDriver {
 /** The runtime lists these sandboxes, none of them with a container. */
 function list(node: NodeDriver, pods: readonly { sandboxId: string; uid: string; ready: boolean }[]): void {
   node.change((draft) => {
-    compareListing(draft, { pods, containers: [] }, takeKnown(node.model));
+    compareListing(draft, { pods, containers: [] }, captureBaseline(node.model));
     return planChanges(draft);
   });
 }

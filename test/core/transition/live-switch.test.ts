@@ -2,7 +2,7 @@ import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policies';
 import { buildTopology } from '../../../src/core/topology';
 import { compareListing, planChanges } from '../../../src/core/transition';
-import { takeKnown } from '../../../src/core/transition/compare-listing';
+import { captureBaseline } from '../../../src/core/transition/compare-listing';
 import { specOf } from '../../support/spec-of';
 import { NodeDriver, type Rules } from './node-driver';
 
@@ -96,7 +96,7 @@ function compareWith(node: Node, pods: string): void {
         pods: uids.map((uid) => ({ uid, sandboxId: `sandbox-${uid}`, ready: true })),
         containers: containers.map(({ id, sandboxId }) => ({ id, sandboxId, exited: false })),
       },
-      takeKnown(node.model),
+      captureBaseline(node.model),
     );
     return planChanges(draft);
   });

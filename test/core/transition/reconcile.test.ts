@@ -71,7 +71,7 @@ test.each(['wait', 'stop'] as const)(
     const decided = { history: {} as never };
     const judged = sweep(node, 'p/a#1 0-7', {
       explain: () => ({ cause: 'unknown-writer', because: 'someone' }),
-      restrain: () => (action === 'wait' ? { action, ...decided, untilMs: 1 } : { action, ...decided }),
+      decideRepair: () => (action === 'wait' ? { action, ...decided, untilMs: 1 } : { action, ...decided }),
     });
     expect(node.movesMade).toBe('');
     expect(judged).toMatchObject([{ verdict: { kind: 'drifted' }, drift: { action, cause: 'unknown-writer' } }]);

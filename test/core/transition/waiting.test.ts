@@ -1,4 +1,4 @@
-import { planChanges, servePending } from '../../../src/core/transition';
+import { planChanges, retryPending } from '../../../src/core/transition';
 import { judge } from '../../../src/core/verdict/judge';
 import { NodeDriver, podOf, resourcesOf, without, EIGHT_CPUS, type Rules } from './node-driver';
 
@@ -117,7 +117,7 @@ test('given CPUs that come online again, then a waiting container gets them at o
   expect(waiting.container('p/a')!.waitsSince).toBeDefined();
   waiting.change((draft) => {
     draft.put({ kind: 'set-topology', topology: EIGHT_CPUS });
-    servePending(draft);
+    retryPending(draft);
     return planChanges(draft);
   });
   expect(waiting.state).toBe('a/x 1-2,5-6; p/a 3,7; pool 0,4');
@@ -126,7 +126,7 @@ test('given CPUs that come online again, then a waiting container gets them at o
 test('given a try without success, then nothing changes and nothing is reported', () => {
   const node = meet({ before: 'make a/x 6', late: 'p/a 4' });
   node.change((draft) => {
-    servePending(draft);
+    retryPending(draft);
     return planChanges(draft);
   });
   expect({ durable: node.isDurable, moves: node.moves, reported: node.reported }).toEqual({
