@@ -2,7 +2,7 @@ import { CpuSet } from '../../src/core/cpuset';
 import { keyOf, type Assignment } from '../../src/core/model/assignment';
 import type { NodeModel } from '../../src/core/model/node-model';
 import { findContainerSpec } from '../../src/core/model/pod-spec';
-import { apiHasPod, specOfPod } from '../../src/core/transition/api-has-pod';
+import { apiHasPod, specOfPod } from '../../src/core/model/pod-presence';
 import { decodeState } from '../../src/state';
 import type { SimulatedNode } from './simulated-node';
 

@@ -1,6 +1,6 @@
 import { CpuSet } from '../../core/cpuset';
 import type { Container } from '../../core/model/container';
-import { planChanges, servePending } from '../../core/transition';
+import { planChanges, retryPending } from '../../core/transition';
 import { readOnline, readTopology, type WriteOutcome } from '../../host';
 import type { DaemonContext } from '../context';
 import type { Transactor } from '../transaction/transactor';
@@ -54,7 +54,7 @@ export class CpuHotplug {
           left: before.minus(topology.online),
           returned,
         });
-      servePending(draft);
+      retryPending(draft);
       return planChanges(draft);
     });
     // And it moves the processes of a cpuset that it emptied.

@@ -3,7 +3,7 @@ import { CpuListError, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { NodeView } from '../../core/model/node-model';
 import type { Settings } from '../../core/model/settings';
-import { planChanges, servePending } from '../../core/transition';
+import { planChanges, retryPending } from '../../core/transition';
 import type { KubeletConfig } from '../../kube/kubelet/kubelet-config';
 import type { Alarms } from '../alarms/alarms';
 import type { Config } from '../config';
@@ -108,7 +108,7 @@ export function adoptReservation(parts: {
       if (!settings.reserved.equals(model.settings.reserved)) {
         transactor.change((draft) => {
           draft.put({ kind: 'set-settings', settings });
-          servePending(draft); // fewer may be reserved than before
+          retryPending(draft); // fewer may be reserved than before
           return planChanges(draft);
         });
         log.info({ reserved: settings.reserved.toString() }, 'the reservation is the kubelet’s');

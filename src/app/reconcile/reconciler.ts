@@ -212,7 +212,7 @@ export class Reconciler {
             this.parts.diagnosis.diagnose(container, { seen, repairs: this.repairs.repairsOf(container.id), nowMs }),
           container.id,
         ) ?? { cause: 'unknown-writer', because: 'looking for the cause failed' },
-      restrain: ({ id, promise }) => {
+      decideRepair: ({ id, promise }) => {
         const restraint = restraints.get(id) ?? this.repairs.decideRepair(id, { promise: promise!, nowMs, written });
         restraints.set(id, restraint);
         return restraint;

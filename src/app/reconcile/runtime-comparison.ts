@@ -1,4 +1,4 @@
-import { takeKnown } from '../../core/transition/inventory';
+import { captureBaseline } from '../../core/transition/compare-listing';
 import type { NodeView } from '../../core/model/node-model';
 import { compareListing, planChanges, type RuntimeListing } from '../../core/transition';
 import type { DaemonContext } from '../context';
@@ -48,7 +48,7 @@ export class RuntimeComparison {
     const { context, transactor, runtime } = this.parts;
     const { model } = context;
     if (!runtime.list) return;
-    const before = takeKnown(model);
+    const before = captureBaseline(model);
     const stale = this.stale.find(model, performance.now());
     let listing: RuntimeListing;
     try {

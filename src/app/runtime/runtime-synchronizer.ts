@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CpusetdError, toErrorStatus } from '../../core/errors';
-import { takeKnown } from '../../core/transition/inventory';
+import { captureBaseline } from '../../core/transition/compare-listing';
 import type { RuntimeVersion } from '../../cri/client';
 import { mergeInventory } from '../../cri/interceptors';
 import { BackOff } from '../../net/back-off';
@@ -111,7 +111,7 @@ export class RuntimeSynchronizer {
     const { context, transactor, client, gap } = this.parts;
     const { model, cgroups, log } = context;
     if (this.state === 'connecting') this.enter('synchronizing', 'asking the runtime for all its containers');
-    const before = takeKnown(model);
+    const before = captureBaseline(model);
     const runtime = await client.ask((cri, options) => cri.version(options));
     const inventory = await client.ask((cri, options) => cri.readNode(options));
     if (this.state === 'lost') throw new CpusetdError('UNAVAILABLE', 'the runtime went away while it was asked');

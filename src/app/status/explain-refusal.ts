@@ -1,10 +1,11 @@
 import type { RefusedContainer, ZoneRoom } from '../../admin/model/explanation';
+import { describeKeptCpus } from '../../core/model/kept-cpus';
 import { KINDS } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
 import { DEFAULT_KIND } from '../../core/model/policies';
 import type { Refusal } from '../../core/model/refusal';
 import { POLICIES, SCHEDULED_POLICIES, type Decision } from '../../core/policy';
-import { countFree, nameKept, snapshotFor } from '../../core/transition';
+import { countFree, snapshotFor } from '../../core/transition';
 import { plural } from '../../core/text';
 
 /** Shows a refusal beside what the node has now, with a remedy. */
@@ -34,7 +35,7 @@ function decideNow(view: NodeView, { podUid, containerName, policy, requested }:
 function describeNow(view: NodeView, { requested, podUid: uid }: Refusal, decision: Decision): string {
   if (decision.kind === 'pin') return `${plural(requested, 'CPU')} would fit: ${decision.cpus.toString()}`;
   return decision.kind === 'refuse'
-    ? `it would be refused: ${decision.because}${nameKept(view, { uid }, { withNames: true })}`
+    ? `it would be refused: ${decision.because}${describeKeptCpus(view, { uid }, { withNames: true })}`
     : `it would share: ${decision.because}`;
 }
 

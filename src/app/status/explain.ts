@@ -9,7 +9,8 @@ import { explainRefusal } from './explain-refusal';
 import { sharedCpusOfNodes } from '../../core/model/pool-view';
 import type { NodeView } from '../../core/model/node-model';
 import { POLICIES } from '../../core/policy';
-import { nameKept, snapshotFor } from '../../core/transition';
+import { describeKeptCpus } from '../../core/model/kept-cpus';
+import { snapshotFor } from '../../core/transition';
 
 type PodQuery = Extract<ExplainQuery, { kind: 'pod' }>;
 type OfPod = Pick<ContainerStatus, 'podUid' | 'namespace' | 'pod' | 'container'>;
@@ -95,7 +96,7 @@ function explainUnder(view: NodeView, count: number, policy: PolicyName): WhatIf
     podCount: count,
     memoryBytes: 0,
   });
-  const kept = decision.kind === 'refuse' ? nameKept(view, { uid: '' }, { withNames: true }) : '';
+  const kept = decision.kind === 'refuse' ? describeKeptCpus(view, { uid: '' }, { withNames: true }) : '';
   const because = `${decision.because}${kept}`;
   if (decision.kind !== 'pin') return { kind: 'what-if', fits: false, cpus: CpuSet.empty, because, steps: [] };
   const cpus = decision.nodes ? sharedCpusOfNodes(view, decision.nodes) : decision.cpus;

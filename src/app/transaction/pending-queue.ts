@@ -1,5 +1,5 @@
 import type { NodeView } from '../../core/model/node-model';
-import { hasPending, planChanges, servePending } from '../../core/transition';
+import { hasPending, planChanges, retryPending } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
 import type { Transactor } from './transactor';
 
@@ -63,7 +63,7 @@ export class PendingQueue {
     this.serving = true;
     try {
       this.parts.transactor.change((draft) => {
-        servePending(draft, this.tried);
+        retryPending(draft, this.tried);
         ({ isCut } = draft);
         // A switched container may have left CPUs for one that had its turn already.
         this.again ||= draft.isDurable;

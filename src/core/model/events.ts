@@ -71,7 +71,7 @@ export type RuntimeEvent =
       readonly pods: readonly PodInfo[];
       readonly containers: readonly ContainerInfo[];
       /** Where calls went on while the lists were taken; absent when nothing can have changed meanwhile. */
-      readonly before?: KnownBefore;
+      readonly before?: ListBaseline;
     }
   | { readonly kind: 'pod-started'; readonly pod: PodInfo }
   /** They run already: a sandbox has its pause container before anybody is told of it. */
@@ -124,7 +124,7 @@ export type RuntimeEvent =
 export type AnswerCounts = 'when-cleared' | 'never';
 
 /** What the model knew when the runtime was asked for lists; what came later is not judged by an older list. */
-export interface KnownBefore {
+export interface ListBaseline {
   readonly sandboxIds: ReadonlySet<string>;
   readonly containerIds: ReadonlySet<string>;
   readonly podUids: ReadonlySet<string>;

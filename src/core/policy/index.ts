@@ -1,8 +1,5 @@
-import { guaranteedBySpec, inferCpuRequest, inferWholeCpus, wholeBySpec, type CpuRequest } from '../inference';
 import type { AssignmentKind } from '../model/assignment';
-import type { ContainerInfo, PodInfo } from '../model/events';
-import type { ContainerSpec, PodSpec } from '../model/pod-spec';
-import { perPolicy, POLICY_NAMES, POLICY_TABLE, type PolicyName } from '../model/policies';
+import { perPolicy, type POLICY_TABLE, type PolicyName } from '../model/policies';
 import { grantContainerCpus } from './container-cpus';
 import { grantNumaNodes } from './numa-nodes';
 import { grantPodCpus } from './pod-cpus';
@@ -22,23 +19,17 @@ export const POLICIES = perPolicy(({ grant }, name): Policy => {
   return (snapshot, request) => GRANTS[grant](snapshot, request, kind);
 });
 
-/** The CPUs that a container is entitled to under a policy, as far as its message tells. */
-export type Entitlement = (pod: PodInfo, container: ContainerInfo) => CpuRequest;
-
-export const ENTITLEMENTS = perPolicy(({ entitles }): Entitlement =>
-  entitles === 'guaranteed' ? inferCpuRequest : inferWholeCpus,
-);
-
-/** The same where the pod's spec is known. */
-export const SPEC_ENTITLEMENTS = perPolicy(({ entitles }): ((pod: PodSpec, container: ContainerSpec) => CpuRequest) =>
-  entitles === 'guaranteed' ? guaranteedBySpec : wholeBySpec,
-);
-
-/** Crane's policies: what its scheduler chose is one set for the pod, and only app containers are served. */
-export const SCHEDULED_POLICIES: ReadonlySet<PolicyName> = new Set(
-  POLICY_NAMES.filter((name) => POLICY_TABLE[name].scheduledFor === 'pod'),
-);
-
+export {
+  ENTITLEMENTS,
+  entitle,
+  entitledBySpec,
+  entitledCpus,
+  podMilliCpuOf,
+  readSchedule,
+  requestOf,
+  SCHEDULED_POLICIES,
+  type Entitled,
+} from './entitlement';
 export { isWithinFloors } from './floors';
 export { isSpreadAs } from './pod-cpus';
 export type { Decision, Followers, PinRequest, Policy, Snapshot } from './policy';

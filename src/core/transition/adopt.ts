@@ -1,35 +1,42 @@
+import { CpuSet, parseCpuList } from '../cpuset';
 import { DEFAULT_PERIOD_US, wholeCpusOfShares } from '../inference';
-import type { ContainerInfo } from '../model/events';
+import { cutText, keyOf, type Assignment } from '../model/assignment';
+import type { CpuPromise } from '../model/container';
+import type { ContainerInfo, PodInfo } from '../model/events';
 import { namesOf } from '../model/names-of';
+import type { NodeView } from '../model/node-model';
+import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
+import { entitle, entitledCpus, isSpreadAs, isWithinFloors, readSchedule, type Decision } from '../policy';
+import { snapshotFor } from './decide';
 import type { Draft } from './draft';
-import { entitle } from './entitlement';
-import { placeContainer, toContainer } from './place';
+import { assign, placeContainer, putShared, toContainer } from './place';
 
-/** Places a container that exists already. What it can't get it can't be refused: it shares. */
+/**
+ * The cpuset that the kernel has for each running container now, by container id. A container without a cpuset of its own has an empty
+ * one, or is absent.
+ */
+export type LiveCpusets = ReadonlyMap<string, CpuSet>;
+
+/** Places a container that exists already. It can't be refused: when it does not fit, it shares. */
 export function adoptContainer(draft: Draft, pod: ResolvedPod, container: ContainerInfo): void {
-  const placed = placeContainer(draft, pod, asAskedFor(container));
-  if (placed.kind === 'placed') draft.put({ kind: 'put-container', container: placed.container });
-  else {
-    if (placed.code === 'RESOURCE_EXHAUSTED') adoptAsWaiting(draft, pod, container, placed.message);
-    else adoptAsShared(draft, pod, container, placed.message);
-    const { because } = draft.model.containers.get(container.id)!;
-    draft.report({ kind: 'shares', who: namesOf(pod, container), because, isExpected: false });
+  const placed = placeContainer(draft, pod, restoreRequestedQuota(container));
+  if (placed.kind === 'placed') {
+    draft.put({ kind: 'put-container', container: placed.container });
+    return;
   }
+  if (placed.code === 'RESOURCE_EXHAUSTED') adoptAsWaiting(draft, pod, container, placed.message);
+  else putShared(draft, pod, container, placed.message);
+  const { because } = draft.model.containers.get(container.id)!;
+  draft.report({ kind: 'shares', who: namesOf(pod, container), because, isExpected: false });
 }
 
-/** Takes in a container that was made without us, in the shared pool, and says why. */
-export function adoptAsShared(draft: Draft, pod: ResolvedPod, container: ContainerInfo, why: string): void {
-  const outcome = { placement: 'shared', entitled: 0, because: `shares: ${why}`, freshAssignment: false } as const;
-  draft.put({ kind: 'put-container', container: toContainer(draft.model, pod.sandbox, container, outcome) });
-}
-
-/** A container that runs already can't be refused what does not fit now: it shares, until there are CPUs for it. */
+/** Puts a container that shares until there are CPUs for it. */
 function adoptAsWaiting(draft: Draft, pod: ResolvedPod, container: ContainerInfo, why: string): void {
   const { request } = entitle(draft.model.settings, pod, container);
   const shared = toContainer(draft.model, pod.sandbox, container, {
     placement: 'shared',
-    entitled: request.kind === 'exclusive' ? request.count : 0,
+    entitled: entitledCpus(request),
     because: `shares, and waits for CPUs of its own: it ${why}`,
     freshAssignment: false,
   });
@@ -37,16 +44,104 @@ function adoptAsWaiting(draft: Draft, pod: ResolvedPod, container: ContainerInfo
 }
 
 /**
- * A container that was made without our knowing, with its resources as the kubelet asked for them.
+ * The resources of a container as the kubelet asked for them.
  *
- * A lifted quota in the runtime's record is most likely our own doing. Only containers whose limit was their request had
- * theirs lifted, so where that is a whole number it is known what the kubelet asked for; else it can't be seen any more.
+ * An unlimited quota in the runtime's record is most likely one that cpusetd lifted. It lifts the quota only of containers whose limit
+ * equals their request, so a request of whole CPUs gives the quota. From any other request the quota can't be restored.
  */
-export function asAskedFor(container: ContainerInfo): ContainerInfo {
+export function restoreRequestedQuota(container: ContainerInfo): ContainerInfo {
   if ((container.resources.quotaUs ?? 0) >= 0) return container;
   const { quotaUs: _lifted, ...resources } = container.resources;
   const count = wholeCpusOfShares(resources.shares ?? 0);
   if (count === undefined) return { ...container, resources };
   const quotaUs = count * (resources.periodUs ?? DEFAULT_PERIOD_US);
   return { ...container, resources: { ...resources, quotaUs } };
+}
+
+/** True when another container of this name holds its assignment. Assignments go by name, and the later container must not take it. */
+export function isNameHeld(model: NodeView, pod: PodInfo, container: ContainerInfo): boolean {
+  const holder = model.assignments.get(keyOf({ podUid: pod.uid, containerName: container.name }))?.containerId;
+  return holder !== undefined && holder !== null && holder !== container.id;
+}
+
+/**
+ * Assigns a container the CPUs that it runs on, if it is entitled to as many and they are free or idle in its pod: the state was lost,
+ * and the container keeps its CPUs. False when it has to be placed.
+ */
+export function adoptInPlace(draft: Draft, pod: ResolvedPod, container: ContainerInfo, live: LiveCpusets): boolean {
+  const { model } = draft;
+  if (isNameHeld(model, pod, container)) return false;
+  const { chosen, request } = entitle(model.settings, pod, container);
+  const cpus = live.get(container.id) ?? readList(container.resources.cpus);
+  if (request.kind !== 'exclusive' || chosen.policy === 'none' || !cpus) return false;
+  if (KINDS[chosen.policy].claim === 'numa-nodes') return false; // moving costs it nothing
+  const { scheduled } = readSchedule(model.topology, pod, container, chosen, request.count).found;
+  const snapshot = snapshotFor(model, pod, container.name, chosen.policy);
+  const { own, idleInPod, podSet, free } = snapshot;
+  const joins = scheduled !== undefined && podSet.inUse && cpus.equals(podSet.cpus);
+  const isAsMuch = scheduled ? isSpreadAs(model.topology, cpus, scheduled) : cpus.size === request.count;
+  if (!joins && !(isAsMuch && cpus.isSubsetOf(CpuSet.unionOf([own, idleInPod, free])))) return false;
+
+  const because = 'state was rebuilt from the runtime: the container already ran on these CPUs';
+  const decision: Extract<Decision, { kind: 'pin' }> = {
+    kind: 'pin',
+    assignmentKind: chosen.policy,
+    ...(scheduled && { scope: 'pod' }),
+    cpus,
+    mems: CpuSet.empty,
+    because,
+    steps: [],
+  };
+  if (KINDS[chosen.policy].claim === 'exclusive' && !isWithinFloors(snapshot, decision)) return false;
+  const assignment = assign(draft, pod, container, { requested: request.count, chosen, decision });
+  confirmAssignment(draft, pod, container, assignment, live);
+  draft.report({ kind: 'restored', who: namesOf(pod, container), cpus, because });
+  return true;
+}
+
+/** Puts a container with the assignment that it has. */
+export function confirmAssignment(
+  draft: Draft,
+  pod: ResolvedPod,
+  container: ContainerInfo,
+  assignment: Assignment,
+  live: LiveCpusets,
+): void {
+  if (assignment.containerId !== container.id) {
+    // An imported assignment has the uid only.
+    const [podNamespace, podName] = [cutText(pod.namespace), cutText(pod.name)];
+    const confirmed = { ...assignment, podNamespace, podName, containerId: container.id };
+    draft.put({ kind: 'put-assignment', assignment: confirmed });
+  }
+  const { requested: entitled, because, kind } = assignment;
+  const { placement } = KINDS[kind];
+  const outcome = { placement, entitled, because, freshAssignment: false };
+  draft.put({ kind: 'put-container', container: toContainer(draft.model, pod.sandbox, container, outcome) });
+  recordFound(draft, container, live);
+}
+
+/** Records the cpusets that the runtime and the kernel have; `planMoves` finds the differences from the promise. */
+export function recordFound(draft: Draft, container: ContainerInfo, live: LiveCpusets): void {
+  const known = draft.model.containers.get(container.id);
+  if (!known) return;
+  const recorded = toPromise(readList(container.resources.cpus));
+  const told = live.has(container.id) ? toPromise(live.get(container.id)) : recorded;
+  const { told: _told, recorded: _recorded, ...rest } = known;
+  draft.put({
+    kind: 'put-container',
+    container: { ...rest, phase: container.phase, ...(told && { told }), ...(recorded && { recorded }) },
+  });
+}
+
+function toPromise(cpus: CpuSet | undefined): CpuPromise | undefined {
+  return cpus && !cpus.isEmpty ? { cpus, mems: CpuSet.empty } : undefined;
+}
+
+function readList(list: string | undefined): CpuSet | undefined {
+  if (list === undefined) return undefined;
+  try {
+    return parseCpuList(list);
+  } catch {
+    return undefined; // another program wrote it, in a form that is not read here
+  }
 }

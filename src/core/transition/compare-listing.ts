@@ -1,9 +1,58 @@
-import type { KnownBefore } from '../model/events';
+import type { ContainerInfo, ListBaseline, NodeInventory, RuntimeEvent } from '../model/events';
 import { namesIn } from '../model/names-of';
-import { apiHasPod } from './api-has-pod';
+import type { NodeView } from '../model/node-model';
+import { apiHasPod } from '../model/pod-presence';
 import type { Draft } from './draft';
 import { endContainer, releasePod, removePod, stopPod } from './lifecycle';
-import { passOn } from './retry';
+import { reassignFreed } from './reassign-freed';
+
+/** The pods and containers that the model has now. Take it before the runtime is asked for lists: they are compared with it. */
+export function captureBaseline(view: NodeView): ListBaseline {
+  return {
+    sandboxIds: new Set(view.pods.keys()),
+    // A container that is being created may not be in the lists yet.
+    containerIds: new Set(
+      [...view.containers.values()].filter(({ phase }) => phase !== 'creating').map(({ id }) => id),
+    ),
+    podUids: new Set([...view.assignments.values()].map(({ podUid }) => podUid)),
+  };
+}
+
+/**
+ * Makes an event of lists that were taken while calls went on. Changes of the model since then are newer than the lists: containers that
+ * have ended since are left out, containers that were created since are not described again, and started ones count as running.
+ */
+export function mergeInventory(
+  node: NodeView,
+  before: ListBaseline,
+  { pods, containers }: NodeInventory,
+): Extract<RuntimeEvent, { kind: 'synchronize' }> {
+  const creating = new Set(
+    [...node.containers.values()].filter(({ phase }) => phase === 'creating').map((container) => nameOf(container)),
+  );
+  const isNewer = (container: ContainerInfo): boolean => {
+    const { id } = container;
+    if (before.containerIds.has(id) !== node.containers.has(id)) return true;
+    // The runtime has created it, and the answer with its id is on its way.
+    return !node.containers.has(id) && creating.has(nameOf(container));
+  };
+  return {
+    kind: 'synchronize',
+    before,
+    pods: pods.filter(({ sandboxId }) => !before.sandboxIds.has(sandboxId) || node.pods.has(sandboxId)),
+    containers: containers
+      .filter((container) => !isNewer(container))
+      .map((container) =>
+        container.phase === 'created' && node.containers.get(container.id)?.phase === 'running'
+          ? { ...container, phase: 'running' }
+          : container,
+      ),
+  };
+}
+
+function nameOf({ sandboxId, name }: Pick<ContainerInfo, 'sandboxId' | 'name'>): string {
+  return `${sandboxId}/${name}`;
+}
 
 /** All pods and containers of the runtime, as its list calls give them: complete, or not used at all. */
 export interface RuntimeListing {
@@ -18,17 +67,17 @@ export interface RuntimeListing {
 }
 
 /**
- * Ends what the runtime no longer has. After a restart of the runtime events of older pods never come, so the list is
- * the only way to learn of their end.
+ * Ends the pods and containers that the runtime no longer has. After a restart the runtime sends no events about older pods, so the list
+ * is the only sign of their end.
  *
- * `overdue`: containers whose creation began so long ago that the list, taken now, is believed about them too.
+ * `overdue`: ids of containers whose creation began so long ago that the list counts for them too.
  *
- * Returns ids of running containers that the model does not know: they need to be synchronized.
+ * Returns the ids of running containers that the model does not know: they need a synchronization.
  */
 export function compareListing(
   draft: Draft,
   listing: RuntimeListing,
-  before: KnownBefore,
+  before: ListBaseline,
   overdue: ReadonlySet<string> = new Set(),
 ): string[] {
   const { model } = draft;
@@ -48,7 +97,7 @@ export function compareListing(
   }
   for (const { id, running } of listing.containers) {
     const container = model.containers.get(id);
-    // Nobody told us of its start: the answer to it was lost, or the runtime was restarted meanwhile.
+    // The event of its start was lost, or the runtime was restarted since.
     if (running === true && before.containerIds.has(id) && container?.phase === 'created')
       draft.put({ kind: 'put-container', container: { ...container, phase: 'running' } });
     else if (alive.has(id) && overdue.has(id) && container?.phase === 'creating')
@@ -68,9 +117,9 @@ export function compareListing(
     if (before.podUids.has(uid) && !uids.has(uid) && !apiHasPod(model, uid))
       releasePod(draft, uid, 'the runtime no longer lists the pod');
   }
-  passOn(draft);
+  reassignFreed(draft);
   const readyPods = new Set(listing.pods.filter((pod) => pod.ready).map(({ sandboxId }) => sandboxId));
-  // One that was known when the list was asked for, and is not now, has ended meanwhile.
+  // A container that was known when the list was asked for, and is not now, has ended since.
   const isUnknown = (id: string): boolean => !model.containers.has(id) && !before.containerIds.has(id);
   return listing.containers
     .filter(({ id, sandboxId, exited }) => !exited && readyPods.has(sandboxId) && isUnknown(id))

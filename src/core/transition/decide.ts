@@ -1,18 +1,26 @@
 import { readTopologyResult, TOPOLOGY_RESULT, type Remark } from '../annotations';
 import { CpuSet } from '../cpuset';
 import { MAX_SHARES, milliOfShares } from '../inference';
-import { keyOf } from '../model/assignment';
+import { keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import type { ContainerInfo } from '../model/events';
-import { KINDS } from '../model/pool-view';
 import type { NodeView } from '../model/node-model';
 import { findContainerSpec } from '../model/pod-spec';
 import { DEFAULT_KIND, POLICY_TABLE, type ChosenPolicy } from '../model/policies';
+import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
-import { POLICIES, type Decision, type PinRequest, type Snapshot } from '../policy';
-import { entitle, podMilliCpuOf, readSchedule, type Entitled } from './entitlement';
-import { snapshotFor } from './snapshot';
+import {
+  entitle,
+  podMilliCpuOf,
+  POLICIES,
+  readSchedule,
+  type Decision,
+  type Entitled,
+  type Followers,
+  type PinRequest,
+  type Snapshot,
+} from '../policy';
 
-/** Longest name in the key of an assignment: a key can't be cut. */
+/** Maximum length of a name in the key of an assignment: a key can't be cut. */
 const MAX_KEY_LENGTH = 253;
 
 /** The entitlement of a container, and the decision of its policy. */
@@ -21,8 +29,10 @@ export interface PlacementDecision extends Entitled {
 }
 
 /**
- * Reads the container's entitlement, and decides on it by the container's policy. `leaveIdle`: CPUs that others of its pod
- * left there are not for it. `fromPod`: only what the pod has is for it. `mayShare`: what does not fit shares instead.
+ * Reads the container's entitlement, and decides on it by the container's policy.
+ *
+ * `leaveIdle`: the CPUs that lie idle in its pod are not for it. `fromPod`: only CPUs that its pod has are for it. `mayShare`: it
+ * shares when it does not fit.
  */
 export function decidePlacement(
   view: NodeView,
@@ -76,8 +86,8 @@ export function decidePlacement(
 }
 
 /**
- * The same from what the pod has already; undefined where that does not hold it, or nobody knows what the pod needs beside it.
- * CPUs that were planned for a pod are so decided on as they were when they were planned, whatever is free by now.
+ * Decides on a container from the CPUs that its pod has already; undefined when these are not enough, or when the needs of the rest of
+ * the pod are not known. The decision on CPUs that were planned for a pod is the one that planned them, whatever is free by now.
  */
 export function decideFromPod(
   view: NodeView,
@@ -91,15 +101,82 @@ export function decideFromPod(
   const decided = decidePlacement(view, pod, container, { fromPod: true, mayShare: false });
   const { decision } = decided;
   if (decision.kind !== 'pin' || KINDS[decision.assignmentKind].claim === 'numa-nodes') return undefined;
-  // It is not back: it comes for the first time, and this is why it has them.
+  // The container is created for the first time: the reason is that of the plan.
   const isAsPlanned = own?.planned === true && own.cpus.equals(decision.cpus);
   return isAsPlanned ? { ...decided, decision: { ...decision, because: own.because } } : decided;
 }
 
 /**
- * The scheduler's choice for the pod, less what its other containers have, for the static policy: it gives each container its
- * own, while the result is for all app containers together. Sidecars are none of those that it was made for; an init
- * container takes its CPUs where those that come after it can take them over.
+ * The view that a policy has which makes assignments of this kind, for a container of this name in this pod.
+ *
+ * CPUs that the container had, and CPUs that lie idle in its pod, are `own` and `idleInPod` when they were held with the same claim.
+ * CPUs of another claim count as free, since the new decision replaces the old one.
+ */
+export function snapshotFor(
+  view: NodeView,
+  pod: { readonly uid: string },
+  containerName: string,
+  kind: AssignmentKind = DEFAULT_KIND,
+): Snapshot {
+  const own = view.assignments.get(keyOf({ podUid: pod.uid, containerName }));
+  const ofPod = view.holdingsOf(pod.uid);
+  const { busy, idle, nodes: nodesOfPod } = ofPod.without(own);
+  const { claim } = KINDS[kind];
+  const otherClaims = (['exclusive', 'non-exclusive'] as const).filter((each) => each !== claim);
+  const hasSameClaim = own !== undefined && KINDS[own.kind].claim === claim;
+  const ownCpus = own?.cpus.minus(busy) ?? CpuSet.empty;
+  const otherwiseOwn = hasSameClaim ? CpuSet.empty : ownCpus;
+  const reusable = CpuSet.unionOf(otherClaims.map((each) => idle[each]))
+    .minus(busy)
+    .union(otherwiseOwn);
+  const returning = own && KINDS[own.kind].claim === 'exclusive' ? otherwiseOwn : CpuSet.empty;
+  const ofThisName = () => view.containersOf(pod.uid).filter(({ name }) => name === containerName);
+  return {
+    topology: view.topology,
+    settings: view.settings,
+    own: hasSameClaim ? ownCpus : CpuSet.empty,
+    idleInPod: idle[claim].minus(busy),
+    ownedByPod: ofPod.cpus,
+    podSet: ofPod.podSet(kind),
+    free: view.free.union(reusable.intersect(view.topology.online).minus(view.settings.reserved)),
+    sharedPool: view.sharedPool.union(returning.intersect(view.topology.online)),
+    followers: findFollowers(view, own, nodesOfPod),
+    // A limit counts in equal parts on the memory nodes that it may use.
+    promisedMemory: view.settings.memoryNodes === 'follow' ? view.promisedMemory(ofThisName()) : new Map(),
+  };
+}
+
+/** The other containers that follow NUMA nodes, and the CPUs of the shared pool that are asked for there. */
+function findFollowers(view: NodeView, own: Assignment | undefined, nodesOfPod: CpuSet): Followers {
+  const ownNodes = own?.nodes ?? CpuSet.empty;
+  const isFollower = own !== undefined && KINDS[own.kind].claim === 'numa-nodes';
+  const sets: CpuSet[] = [];
+  const demand = new Map<number, number>();
+  const ask = (node: number, count: number): unknown => demand.set(node, (demand.get(node) ?? 0) + count);
+  for (const { nodes, followers, requested } of view.holdings.followed) {
+    const isOwn = isFollower && nodes.equals(ownNodes);
+    if (isOwn && followers === 1) continue;
+    sets.push(sharedCpusOfNodes(view, nodes));
+    for (const node of nodes) ask(node, (isOwn ? requested - own.requested : requested) / nodes.size);
+  }
+  if (!view.held.isEmpty) countHeld(view, own, ask);
+  return { sets, demand, ownNodes, nodesOfPod };
+}
+
+/** Adds the CPUs that others hold beside shared containers: they were asked for too. */
+function countHeld(view: NodeView, own: Assignment | undefined, ask: (node: number, count: number) => void): void {
+  const ownCpus = own && KINDS[own.kind].claim === 'non-exclusive' ? own.cpus : CpuSet.empty;
+  for (const { id, cpus } of view.topology.numaNodes) {
+    let held = -ownCpus.countIn(cpus);
+    view.held.intersect(cpus).forEach((cpu) => (held += view.holdings.countBesideShared(cpu)));
+    ask(id, held);
+  }
+}
+
+/**
+ * The scheduler's choice for the pod without the CPUs of its other containers, for the static policy: that gives each container its
+ * own CPUs, and the scheduler chose for all app containers together. A sidecar has no part in the choice. The CPUs of an init
+ * container count as left, since later containers take them over.
  */
 function readRest(
   view: NodeView,

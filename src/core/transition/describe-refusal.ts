@@ -2,9 +2,9 @@ import type { RuntimeAnswer, RuntimeEvent } from '../model/events';
 import type { NodeView } from '../model/node-model';
 import { keyOfRefusal, type FreeInZone, type Refusal } from '../model/refusal';
 import { resolvePod } from '../model/spec-book';
-import { entitle } from './entitlement';
+import { entitle, entitledCpus } from '../policy';
 
-/** An event that asks for CPUs, or is refused for lack of them: a start. */
+/** An event that asks for CPUs, or one that is refused for lack of them: a start. */
 export type CpuEvent = Extract<RuntimeEvent, { kind: 'create-container' | 'update-container' | 'container-starting' }>;
 
 const ASKED = {
@@ -13,19 +13,19 @@ const ASKED = {
   'container-starting': 'start',
 } as const satisfies Record<CpuEvent['kind'], Refusal['asked']>;
 
-/** The request that may be refused; undefined for what only tells. */
+/** The event as a request that may be refused; undefined for an event that only reports. */
 export function asCpuEvent(event: { readonly kind: string } | undefined): CpuEvent | undefined {
   return event && Object.hasOwn(ASKED, event.kind) ? (event as CpuEvent) : undefined;
 }
 
-/** Texts of others, in UTF-16 units: names in Kubernetes are no longer than this, and reasons are far shorter. */
+/** Maximum lengths of texts from others, in UTF-16 units. Names in Kubernetes are no longer than this. */
 const MAX_NAME = 253;
-/** Of an annotation: its prefix, and the name of a container. */
+/** The length of an annotation's prefix and a container's name. */
 const MAX_ANNOTATION = 320;
 const MAX_REASON = 1_024;
 const MAX_ZONES = 16;
 
-/** The refusal of an event as it is remembered, of which this is the first time. `at`: the time, RFC 3339. */
+/** Makes the record of a first refusal. `at`: the time, RFC 3339. */
 export function describeRefusal(
   view: NodeView,
   event: CpuEvent,
@@ -43,7 +43,7 @@ export function describeRefusal(
     podName: cut(pod.name, MAX_NAME),
     containerName: cut(container.name, MAX_NAME),
     asked: ASKED[event.kind],
-    requested: request.kind === 'exclusive' ? request.count : 0,
+    requested: entitledCpus(request),
     policy: chosen.policy,
     ...(chosen.chosenBy !== undefined && { chosenBy: cut(chosen.chosenBy, MAX_ANNOTATION) }),
     code,
@@ -55,12 +55,12 @@ export function describeRefusal(
   };
 }
 
-/** The key that the refusal of a request is found by. */
+/** The key of the refusal of a request. */
 export function keyOfRequest({ pod, container }: Pick<CpuEvent, 'pod' | 'container'>): string {
   return keyOfRefusal({ podUid: cut(pod.uid, MAX_NAME), containerName: cut(container.name, MAX_NAME) });
 }
 
-/** CPUs of each NUMA node that has some, ascending by id. */
+/** The CPUs of each NUMA node that has some, ascending by id. */
 export function countFree({ topology, settings, free }: NodeView): readonly FreeInZone[] {
   return topology.numaNodes.map(({ id, cpus }) => ({
     node: id,
@@ -69,7 +69,7 @@ export function countFree({ topology, settings, free }: NodeView): readonly Free
   }));
 }
 
-/** Without half a character at the end: not every encoding has such. */
+/** Cuts a text, and leaves no half of a surrogate pair, which UTF-8 can't encode. */
 function cut(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
 }

@@ -12,7 +12,7 @@ export interface PodRef {
   readonly pod: string;
 }
 
-/** A container as an event names it. `containerId` is absent where the container is not made yet, or its assignment outlived it. */
+/** A container as an event names it. `containerId` is absent before its creation, and for an assignment that outlived it. */
 export interface ContainerRef extends PodRef {
   readonly container: string;
   readonly containerId?: string;
@@ -20,36 +20,35 @@ export interface ContainerRef extends PodRef {
 
 interface OfContainer {
   readonly who: ContainerRef;
-  /** The reason, for people. */
+  /** The reason, for the operator. */
   readonly because: string;
 }
 
 /**
- * A result of a transaction that others show or report: the log, Events on pods, `explain`. `status/event-log.ts` in `app` maps each kind
- * to its log line.
+ * A result of a transaction for the log, for Events on pods and for `explain`. `app/status/event-log.ts` maps each kind to its log line.
  */
 export type DomainEvent =
-  /** `steps`: how the CPUs were chosen. */
+  /** `steps`: the choice of the CPUs, step by step. */
   | (OfContainer & {
       readonly kind: 'pinned';
       readonly policy: PolicyName;
       readonly cpus: CpuSet | undefined;
       readonly steps: readonly AllocationStep[];
     })
-  /** A running container was placed anew. `policy` and `steps` are absent where it shares now. */
+  /** A running container was placed again. `policy` and `steps` are absent when it shares now. */
   | (OfContainer & {
       readonly kind: 'switched';
       readonly policy?: PolicyName;
       readonly cpus: CpuSet | undefined;
       readonly steps?: readonly AllocationStep[];
     })
-  /** `isExpected`: false where somebody may count on CPUs of its own. */
+  /** `isExpected`: false when the container, or its numbers, asked for CPUs of its own. */
   | (OfContainer & {
       readonly kind: 'shares' | 'left-alone';
       readonly cpus?: CpuSet | undefined;
       readonly isExpected: boolean;
     })
-  /** CPUs were set aside for a container that is to come. `atCreation`: a creation asked for it, which tells of its own. */
+  /** CPUs were planned for a container that is to come. `atCreation`: by a creation in its pod, which is reported itself. */
   | (OfContainer & {
       readonly kind: 'planned';
       readonly cpus: CpuSet;
@@ -66,7 +65,7 @@ export type DomainEvent =
       readonly found: CpuSet;
       readonly cause: DriftCause | undefined;
     })
-  /** `who` is absent where the request could not be read. `problem` is for the log alone: it may name others, or the machine. */
+  /** `who` is absent when the request could not be decoded. `problem` is for the log alone: it may name other pods, or the machine. */
   | {
       readonly kind: 'refused';
       readonly who: PodRef | ContainerRef | undefined;

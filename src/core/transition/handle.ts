@@ -1,40 +1,44 @@
-import type { NodeEvent, RuntimeAnswer } from '../model/events';
+import { assignmentOf } from '../model/assignment';
+import { hasCgroup, type Container } from '../model/container';
+import type { CpuAdjustment, CpuResources, NodeEvent, RuntimeAnswer } from '../model/events';
+import { describeKeptCpus } from '../model/kept-cpus';
+import type { NodeView } from '../model/node-model';
+import { isAssigned } from '../model/pool-view';
+import { planMoves, type Move } from '../plan/plan-moves';
+import { withPromise } from '../plan/promise';
+import type { LiveCpusets } from './adopt';
 import { createContainer } from './create-container';
 import type { Draft } from './draft';
 import { keepSpecs } from './keep-specs';
-import {
-  advanceContainer,
-  endContainer,
-  forgetRecord,
-  learnUpdate,
-  nameContainer,
-  rememberLivePod,
-  removePod,
-  stopPod,
-} from './lifecycle';
-import { answerOf, planChanges, type Outcome } from './outcome';
-import { meetPauses } from './pauses';
+import { advanceContainer, endContainer, putPod, removePod, setContainerId, stopPod } from './lifecycle';
+import { addPauses } from './pauses';
 import type { Refused } from './place';
-import { forgetSpec, learnSpec, learnSpecs, switchAllPods } from './pod-specs';
-import { passOn } from './retry';
-import { synchronize, type LiveCpusets } from './synchronize';
+import { putSpec, removeSpec, replaceSpecs, switchAllPods } from './pod-specs';
+import { reassignFreed } from './reassign-freed';
+import { dropRecord, markUpdateApplied } from './runtime-record';
+import { synchronize } from './synchronize';
 import { updateContainer } from './update-container';
 
-/** The one path of every event. `live` is needed for an event that compares with the kernel. */
+/** The result of an event: the moves to carry out first, then the answer. The changes are in the draft. */
+export interface Outcome {
+  readonly answer: RuntimeAnswer;
+  readonly moves: readonly Move[];
+}
+
+/** Handles one event. `live` is needed for an event that compares with the kernel. */
 export function handle(draft: Draft, event: NodeEvent, live?: LiveCpusets): Outcome {
   const answer = answerTo(draft, event, live);
   return { answer, moves: answer.kind === 'refuse' ? [] : planChanges(draft) };
 }
 
-/** The same without the moves, which `planTogether` plans for all events that arrived at once. */
+/** Handles one event of several that arrived at once; `planTogether` then plans the moves of all. */
 export function answerTo(draft: Draft, event: NodeEvent, live: LiveCpusets = new Map()): RuntimeAnswer {
   const refusal = decide(draft, event, live);
   if (refusal) {
     draft.rollback();
     return refusal;
   }
-  if (event.kind === 'synchronize') switchAllPods(draft);
-  passOn(draft);
+  reassignFreed(draft);
   keepSpecs(draft, event);
   return answerOf(draft, event);
 }
@@ -44,12 +48,13 @@ function decide(draft: Draft, event: NodeEvent, live: LiveCpusets): Refused | un
     case 'synchronize':
       synchronize(draft, event, live);
       draft.put({ kind: 'set-synchronized', synchronized: true });
+      switchAllPods(draft);
       return undefined;
     case 'pod-started':
-      rememberLivePod(draft, event.pod);
+      putPod(draft, event.pod, { stopped: false });
       return undefined;
     case 'pauses-found':
-      meetPauses(draft, event.pauses);
+      addPauses(draft, event.pauses);
       return undefined;
     case 'pod-stopped':
       stopPod(draft, event.sandboxId);
@@ -58,9 +63,9 @@ function decide(draft: Draft, event: NodeEvent, live: LiveCpusets): Refused | un
       removePod(draft, event.sandboxId);
       return undefined;
     case 'create-container':
-      return createContainer(draft, event);
+      return withKept(draft.model, event.pod, createContainer(draft, event));
     case 'container-named':
-      nameContainer(draft, event);
+      setContainerId(draft, event);
       return undefined;
     case 'container-created':
       advanceContainer(draft, event.pod, event.container, 'created');
@@ -72,25 +77,87 @@ function decide(draft: Draft, event: NodeEvent, live: LiveCpusets): Refused | un
       advanceContainer(draft, event.pod, event.container, 'running');
       return undefined;
     case 'update-container':
-      return updateContainer(draft, event);
+      return withKept(draft.model, event.pod, updateContainer(draft, event));
     case 'container-updated':
-      learnUpdate(draft, event);
+      markUpdateApplied(draft, event);
       return undefined;
     case 'update-failed':
-      forgetRecord(draft, event.containerId);
+      dropRecord(draft, event.containerId);
       return undefined;
     case 'container-stopped':
     case 'container-removed':
       endContainer(draft, event.containerId);
       return undefined;
     case 'pod-spec':
-      learnSpec(draft, event.spec);
+      putSpec(draft, event.spec);
       return undefined;
     case 'pod-spec-gone':
-      forgetSpec(draft, event.uid);
+      removeSpec(draft, event.uid);
       return undefined;
     case 'pod-specs':
-      learnSpecs(draft, event.specs);
+      replaceSpecs(draft, event.specs);
       return undefined;
   }
+}
+
+/** Adds to a refusal for lack of CPUs those that are kept for other pods. */
+function withKept(view: NodeView, pod: { readonly uid: string }, refusal: Refused | undefined): Refused | undefined {
+  if (refusal?.code !== 'RESOURCE_EXHAUSTED') return refusal;
+  return { ...refusal, message: `${refusal.message}${describeKeptCpus(view, pod)}` };
+}
+
+/**
+ * The answer to an event that was not refused: the promise that its container has after all consequences of the event. The runtime
+ * carries it out with the answer, so it counts as applied.
+ */
+function answerOf(draft: Draft, event: NodeEvent): RuntimeAnswer {
+  if (event.kind !== 'create-container' && event.kind !== 'update-container') return { kind: 'ok' };
+  const { model } = draft;
+  const known = model.containers.get(event.container.id);
+  const container = known && withPromise(model, known);
+  if (!container?.promise) return { kind: 'ok' };
+  const { promise } = container;
+  if (event.kind === 'create-container') {
+    // New keys come first: V8 adds one to a copy slowly. A container that is being created has neither of them yet.
+    draft.put({ kind: 'put-container', container: { told: promise, recorded: promise, ...container } });
+    return { kind: 'ok', adjust: adjustmentOf(model, container, event.container.resources) };
+  }
+  // The update of a container that has not started can be lost: nothing counts as applied.
+  const { told: _unknown, ...unapplied } = container;
+  const updated = hasCgroup(container) ? container : unapplied;
+  draft.put({ kind: 'put-container', container: { ...updated, recorded: promise } });
+  return { kind: 'ok', adjust: adjustmentOf(model, container, event.resources) };
+}
+
+/** The promise in the form of an answer. Never an empty list: there it would mean "no change". */
+function adjustmentOf(view: NodeView, container: Container, { quotaUs = 0 }: CpuResources): CpuAdjustment {
+  const { cpus, mems } = container.promise!;
+  const isLifted = quotaUs > 0 && isAssigned(container) && assignmentOf(view, container)?.quotaLifted === true;
+  return { cpus, ...(!mems.isEmpty && { mems }), ...(isLifted && { quotaUs: -1 }) };
+}
+
+/** Renews the promises that the changes of a draft concern, and lists the moves that follow. */
+export function planChanges(draft: Draft): Move[] {
+  return planFor(draft, draft.affected());
+}
+
+/**
+ * The moves for several events, each of which was answered on a draft of its own. Each container is looked at once, and not once for
+ * each event. The last draft takes the changes, so it has to be rolled back first.
+ */
+export function planTogether(drafts: readonly Draft[]): Move[] {
+  const last = drafts.at(-1);
+  if (!last) return [];
+  const ofEveryone = drafts.find((draft) => draft.concernsEveryone);
+  return planFor(last, ofEveryone?.affected() ?? new Set(drafts.flatMap((draft) => draft.affected())));
+}
+
+function planFor(draft: Draft, containers: Iterable<Container>): Move[] {
+  const renewed: Container[] = [];
+  for (const before of containers) {
+    const container = withPromise(draft.model, before);
+    if (container !== before) draft.put({ kind: 'put-container', container });
+    renewed.push(container);
+  }
+  return planMoves(draft.model, renewed);
 }

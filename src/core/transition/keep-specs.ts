@@ -4,18 +4,16 @@ import { infoOf, type Container, type Pod } from '../model/container';
 import type { NodeView } from '../model/node-model';
 import type { PodSpec } from '../model/pod-spec';
 import { findSpec, withSpec } from '../model/spec-book';
-import { ENTITLEMENTS } from '../policy';
-import type { CpuRequest } from '../inference';
+import { entitle, entitledCpus, ENTITLEMENTS } from '../policy';
 import type { NodeEvent } from '../model/events';
 import type { Draft } from './draft';
-import { entitle } from './entitlement';
 
 /**
- * Keeps on disk what the API server told of a pod, as long as forgetting it would change what a container of the pod has: its
- * annotations have changed since the sandbox was made, or a container shares although its message looks entitled. So a
- * restart while the API server is away moves nobody. Of all other pods the runtime tells enough, and nothing is written.
+ * Keeps on disk the specs of pods for which the runtime's data alone would give another result: the annotations have changed since the
+ * sandbox was created, or a container shares although its message looks entitled. A restart while the API server is away then moves no
+ * container. The specs of all other pods are not written.
  *
- * Only the pods about which the event changed something are looked at: it is known by what is known of the pod alone.
+ * The answer depends on the pod alone, so only pods that the event has changed are looked at.
  */
 export function keepSpecs(draft: Draft, event: NodeEvent): void {
   const { model } = draft;
@@ -27,23 +25,23 @@ export function keepSpecs(draft: Draft, event: NodeEvent): void {
     if (pod.stopped) continue;
     const spec = findSpec(model, pod);
     const before = findSpec({ podSpecs: model.keptSpecs }, pod);
-    // What still runs of a pod that the API server has no more keeps what it has.
+    // Running containers of a pod that the API server no longer has keep their CPUs.
     if (!spec && before) needed.add(before.uid);
     if (!spec || !(mayKeep(event) || before?.uid === spec.uid) || !isNeeded(model, pod, spec)) continue;
     needed.add(spec.uid);
-    if (mayKeep(event)) keep(draft, spec);
+    if (mayKeep(event)) keepSpec(draft, spec);
   }
   const kept = isWhole ? [...model.keptSpecs.values()] : draft.podUids.flatMap((uid) => model.keptSpecs.ofRuntime(uid));
   for (const { uid } of kept) if (!needed.has(uid)) draft.put({ kind: 'unkeep-spec', uid });
 }
 
-function keep(draft: Draft, spec: PodSpec): void {
+function keepSpec(draft: Draft, spec: PodSpec): void {
   const kept = reduce(spec);
   const before = draft.model.keptSpecs.get(kept.uid);
   if (!before || JSON.stringify(before) !== JSON.stringify(kept)) draft.put({ kind: 'keep-spec', spec: kept });
 }
 
-/** Not with a creation itself: that must not fail because the disk is full. What is made tells of itself soon. */
+/** False for a creation: it must not fail because the disk is full. The events that follow it keep the spec. */
 function mayKeep({ kind }: NodeEvent): boolean {
   return (
     kind === 'synchronize' ||
@@ -63,23 +61,19 @@ function isNeeded(view: NodeView, pod: Pod, spec: PodSpec): boolean {
   )
     return true;
   for (const container of view.containersOf(pod.uid))
-    if (container.sandboxId === pod.sandboxId && !isAssigned(container) && looksOtherwise(view, pod, spec, container))
+    if (container.sandboxId === pod.sandboxId && !isAssigned(container) && messageDisagrees(view, pod, spec, container))
       return true;
   return false;
 }
 
-/** Whether its message alone would entitle a container that shares to another number of CPUs. */
-function looksOtherwise(view: NodeView, pod: Pod, spec: PodSpec, container: Container): boolean {
+/** True when its message alone would entitle a container that shares to another number of CPUs. */
+function messageDisagrees(view: NodeView, pod: Pod, spec: PodSpec, container: Container): boolean {
   const info = infoOf(container);
   const {
     chosen: { policy },
     request,
   } = entitle(view.settings, withSpec(pod, spec), info);
-  return policy !== 'none' && countOf(request) !== countOf(ENTITLEMENTS[policy](pod, info));
-}
-
-function countOf(request: CpuRequest): number {
-  return request.kind === 'exclusive' ? request.count : 0;
+  return policy !== 'none' && entitledCpus(request) !== entitledCpus(ENTITLEMENTS[policy](pod, info));
 }
 
 function reduce({ annotations, ...spec }: PodSpec): PodSpec {

@@ -1,34 +1,34 @@
 import { cutText, keyOf, type Assignment } from '../model/assignment';
-import type { Container, Pod } from '../model/container';
+import type { Container } from '../model/container';
 import type { ContainerInfo, ContainerPhase, PodInfo, RuntimeEvent } from '../model/events';
 import { namesIn } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
+import { apiHasPod, specOfPod } from '../model/pod-presence';
 import { findContainerSpec } from '../model/pod-spec';
 import { resolvePod } from '../model/spec-book';
 import { adoptContainer } from './adopt';
-import { apiHasPod, specOfPod } from './api-has-pod';
 import type { Draft } from './draft';
-import { forgetPause } from './pauses';
+import { dropPause } from './pauses';
 
-export function rememberPod(draft: Draft, pod: PodInfo): void {
-  const known = draft.model.pods.get(pod.sandboxId);
-  draft.put({ kind: 'put-pod', pod: mark(pod, known?.stopped ?? false) });
-  dropForged(draft, pod);
+/** Puts a pod of the runtime. `stopped`: its sandbox was stopped; when omitted, that stays as it is. */
+export function putPod(
+  draft: Draft,
+  pod: PodInfo,
+  { stopped = draft.model.pods.get(pod.sandboxId)?.stopped ?? false }: { readonly stopped?: boolean } = {},
+): void {
+  // A new key comes first: V8 adds one to a copy slowly. The pod has the key already when the model has it.
+  draft.put({ kind: 'put-pod', pod: { ...{ stopped, ...pod }, stopped } });
+  releaseForged(draft, pod);
 }
 
-/** The runtime starts the sandbox, or something in it: a list that was taken a moment too early may have said otherwise. */
-export function rememberLivePod(draft: Draft, pod: PodInfo): void {
-  draft.put({ kind: 'put-pod', pod: mark(pod, false) });
-  dropForged(draft, pod);
-}
-
-/** A pod as it was told, or as it is known already. A new key comes first: V8 adds one to a copy slowly. */
-function mark(pod: PodInfo | Pod, stopped: boolean): Pod {
-  return { ...{ stopped, ...pod }, stopped };
-}
-
-/** Drops what was planned under the uid of this pod for one of another name: a mirror can be forged, the pod itself can not. */
-export function dropForged(draft: Draft, { uid, namespace, name }: Pick<PodInfo, 'uid' | 'namespace' | 'name'>): void {
+/**
+ * Releases the CPUs that were planned under the uid of this pod for a pod of another name. Anyone can write a spec that claims the uid of a
+ * static pod; the pod of the runtime is genuine.
+ */
+export function releaseForged(
+  draft: Draft,
+  { uid, namespace, name }: Pick<PodInfo, 'uid' | 'namespace' | 'name'>,
+): void {
   if (draft.model.holdingsOf(uid).planned === 0) return;
   for (const assignment of draft.model.assignmentsOf(uid)) {
     const isOwn = assignment.podNamespace === cutText(namespace) && assignment.podName === cutText(name);
@@ -37,8 +37,8 @@ export function dropForged(draft: Draft, { uid, namespace, name }: Pick<PodInfo,
 }
 
 /**
- * The runtime tells how far a container has come. One that was made without us (we were away, or registering) is
- * placed now, before its process runs; a start that is told after the end is not believed.
+ * A container has reached a phase. An unknown container was created while cpusetd was not connected: it is placed now, before its
+ * process runs. An unknown container that runs already is ignored: the event came after its end.
  */
 export function advanceContainer(draft: Draft, pod: PodInfo, container: ContainerInfo, phase: ContainerPhase): void {
   const known = draft.model.containers.get(container.id);
@@ -50,15 +50,15 @@ export function advanceContainer(draft: Draft, pod: PodInfo, container: Containe
     return;
   }
   if (phase === 'running') return;
-  rememberPod(draft, pod);
+  putPod(draft, pod);
   adoptContainer(draft, resolvePod(draft.model, pod), { ...container, phase });
 }
 
 /**
- * The container under creation has its own id now. Nothing that was decided changes with it: should the process end here,
- * its assignment is found again by pod and name.
+ * A container that was known by a temporary id has its own id now. A crash at this point loses nothing: assignments are found by pod and
+ * name.
  */
-export function nameContainer(
+export function setContainerId(
   draft: Draft,
   { temporaryId, containerId, cgroupsPath }: Extract<RuntimeEvent, { kind: 'container-named' }>,
 ): void {
@@ -73,37 +73,16 @@ export function nameContainer(
   }
 }
 
-/**
- * The runtime has written what an update carried. Where the promise has changed meanwhile, that was older: the move that
- * follows puts it right.
- */
-export function learnUpdate(
-  draft: Draft,
-  { containerId, carriedOut }: Extract<RuntimeEvent, { kind: 'container-updated' }>,
-): void {
-  const container = draft.model.containers.get(containerId);
-  if (!container || !carriedOut) return;
-  draft.put({ kind: 'put-container', container: { ...container, told: carriedOut, recorded: carriedOut } });
-}
-
-/** The content of the runtime's record is not known any more: it is written again. */
-export function forgetRecord(draft: Draft, containerId: string): void {
-  const container = draft.model.containers.get(containerId);
-  if (!container) return;
-  const { recorded: _unknown, ...rest } = container;
-  draft.put({ kind: 'put-container', container: rest });
-}
-
-/** The process is gone. Its CPUs stay with the pod, idle, unless they were taken for a creation that failed. */
+/** The process of a container has ended. Its pod's CPUs are given back when it was the last container of a stopped pod. */
 export function endContainer(draft: Draft, containerId: string): void {
   const container = draft.model.containers.get(containerId);
   if (!container) return;
-  forgetContainer(draft, container);
+  dropContainer(draft, container);
   releaseWhenDone(draft, container.sandboxId);
 }
 
-/** The container is gone; CPUs of its own stay with the pod, unless its creation had failed and nobody knows of another try. */
-export function forgetContainer(draft: Draft, container: Container): void {
+/** Drops a container. Its CPUs stay with the pod, idle, unless they were assigned for a creation that failed and is not retried. */
+export function dropContainer(draft: Draft, container: Container): void {
   draft.put({ kind: 'drop-container', id: container.id });
   const key = keyOf({ podUid: container.podUid, containerName: container.name });
   const assignment = draft.model.assignments.get(key);
@@ -111,7 +90,7 @@ export function forgetContainer(draft: Draft, container: Container): void {
   const failedCreation = container.phase === 'creating' && container.freshAssignment;
   const who = namesIn(draft.model, container);
   const { cpus } = assignment;
-  if (container.phase === 'creating' && isToCome(draft.model, container)) {
+  if (container.phase === 'creating' && isRetried(draft.model, container)) {
     draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null, planned: true } });
     const because = 'the creation failed; its CPUs stay with the pod until it is made';
     draft.report({ kind: 'planned', who, cpus, because, atCreation: false });
@@ -124,40 +103,39 @@ export function forgetContainer(draft: Draft, container: Container): void {
   }
 }
 
-/** The API server has the pod, and the container in it: the kubelet tries again. */
-function isToCome(view: NodeView, { podUid, name }: Container): boolean {
+/** True when the kubelet will create the container again: the API server has the pod, and the container in it. */
+function isRetried(view: NodeView, { podUid, name }: Container): boolean {
   if (!apiHasPod(view, podUid)) return false;
   const spec = findContainerSpec(specOfPod(view, podUid), name);
   return spec !== undefined && !spec.ended;
 }
 
-/** The sandbox was stopped: CPUs go back when its last container is gone, normally now. */
+/** A sandbox was stopped: its CPUs are given back when its last container has ended. */
 export function stopPod(draft: Draft, sandboxId: string): void {
   const pod = draft.model.pods.get(sandboxId);
   if (!pod) return;
   draft.put({ kind: 'put-pod', pod: { ...pod, stopped: true } });
-  forgetPause(draft, sandboxId);
+  dropPause(draft, sandboxId);
   releaseWhenDone(draft, sandboxId);
 }
 
-/** The sandbox is gone, and with it everything in it. */
+/** A sandbox was removed, and every container in it. */
 export function removePod(draft: Draft, sandboxId: string): void {
   const pod = draft.model.pods.get(sandboxId);
   if (!pod) return;
-  draft.put({ kind: 'put-pod', pod: { ...pod, stopped: true } });
-  forgetPause(draft, sandboxId);
+  stopPod(draft, sandboxId);
   for (const container of draft.model.containersOf(pod.uid)) {
-    if (container.sandboxId === sandboxId) forgetContainer(draft, container);
+    if (container.sandboxId === sandboxId) dropContainer(draft, container);
   }
   releaseWhenDone(draft, sandboxId);
   draft.put({ kind: 'drop-pod', sandboxId });
 }
 
 /**
- * Gives the pod's CPUs back once it is stopped, no container of it is left, and no newer sandbox has taken its place. A pod that
- * the API server has keeps them: its sandbox is made anew.
+ * Gives back a pod's CPUs once it is stopped, has no container left, and no newer sandbox. A pod that the API server has keeps them: its
+ * sandbox is made again.
  */
-export function releaseWhenDone(draft: Draft, sandboxId: string): void {
+function releaseWhenDone(draft: Draft, sandboxId: string): void {
   const { model } = draft;
   const pod = model.pods.get(sandboxId);
   if (!pod?.stopped) return;
@@ -167,12 +145,12 @@ export function releaseWhenDone(draft: Draft, sandboxId: string): void {
   releasePod(draft, pod.uid, 'the pod is gone');
 }
 
-/** Drops every assignment of a pod. */
+/** Gives back all CPUs of a pod. */
 export function releasePod(draft: Draft, podUid: string, because: string): void {
   for (const assignment of draft.model.assignmentsOf(podUid)) release(draft, assignment, because);
 }
 
-/** Drops one assignment. */
+/** Gives back the CPUs of one assignment. */
 export function release(draft: Draft, assignment: Assignment, because: string): void {
   const { podUid, podNamespace, podName, containerName, cpus } = assignment;
   draft.put({ kind: 'drop-assignment', key: keyOf(assignment) });

@@ -1,56 +1,55 @@
-import { excludesReserved, digestAnnotations, type Annotations } from '../annotations';
-import { compareTexts } from '../text';
-import { assignmentOf } from '../model/assignment';
+import { excludesReserved, digestAnnotations, type Annotations, type TopologyResult } from '../annotations';
+import { assignmentOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { infoOf, type Container } from '../model/container';
-import { isAssigned } from '../model/pool-view';
 import { namesIn } from '../model/names-of';
 import type { NodeView } from '../model/node-model';
 import { runtimeUidOf, type PodSpec } from '../model/pod-spec';
+import { isAssigned, KINDS } from '../model/pool-view';
+import type { Settings } from '../model/settings';
 import { findSpec, resolvePod, type ResolvedPod } from '../model/spec-book';
+import { entitle, isSpreadAs, readSchedule } from '../policy';
+import { compareTexts } from '../text';
 import { wasLifted } from '../verdict/throttling';
-import { conforms, wantsAfterAll } from './conforms';
 import { mostDecisions, type Draft } from './draft';
-import { entitle } from './entitlement';
 import { placeContainer } from './place';
 
 /**
- * Moves running containers of a pod whose annotations say something else by now than the containers were placed by: at
- * once, with that as the reason. Only the API server tells what annotations say now; the runtime tells those that
- * the sandbox was made with.
+ * Moves the running containers of a pod whose annotations have changed since the containers were placed. Only the API server has the
+ * annotations of now; the runtime has those that the sandbox was created with.
  *
- * Containers of a pod are switched together if they can be, else one by one. One that can't be stays where it is, with the
- * reason, and is tried again when something of its pod changes or CPUs come back (`retrySwitches`). Those of a pod that has
- * more of them than one transaction decides on are switched one by one, and those beyond wait for their turn.
+ * The containers are switched together if they all fit, else one by one. A container that does not fit stays where it is, with the reason,
+ * and is tried again when its pod changes or CPUs become free (`retrySwitches`). The containers of a pod that has more of them than one
+ * transaction decides on are switched one by one, in several transactions.
  */
 export function switchPod(draft: Draft, spec: PodSpec, tried = new Set<string>()): void {
   for (const { container } of listRunning(draft, spec)) keepOffReserved(draft, spec.annotations, container);
-  const waiting = listRunning(draft, spec).filter(
+  const due = listRunning(draft, spec).filter(
     (running) => !tried.has(running.container.id) && isToSwitch(draft, running),
   );
-  const mayBeTogether = waiting.length > 1 && waiting.length <= mostDecisions(draft.model);
-  if (mayBeTogether && !draft.spend(waiting.length)) {
-    for (const { container } of waiting) letWait(draft, container);
+  const mayBeTogether = due.length > 1 && due.length <= mostDecisions(draft.model);
+  if (mayBeTogether && !draft.spend(due.length)) {
+    for (const { container } of due) postpone(draft, container);
     return;
   }
-  if (mayBeTogether && draft.attempt(() => switchAll(draft, waiting)).ok) return;
-  for (const running of waiting) {
+  if (mayBeTogether && draft.attempt(() => switchAll(draft, due)).ok) return;
+  for (const running of due) {
     const { container } = running;
-    // What was decided in vain together is decided once more, and counts as one.
+    // After a failed switch of all together, the decisions are counted already.
     if (!mayBeTogether && !draft.spend(1)) {
-      letWait(draft, container);
+      postpone(draft, container);
       continue;
     }
     tried.add(container.id);
     const done = draft.attempt(() => switchAll(draft, [running]));
-    if (!done.ok) noteUnmet(draft, container, done.because);
+    if (!done.ok) putUnmet(draft, container, done.because);
   }
 }
 
-/** Who could not be switched before may be now: the pods of those, whoever waits longest first, but not whoever was `tried`. */
+/** Tries the switches again that could not be made before, the longest unmet first. Containers in `tried` are left out. */
 export function retrySwitches(draft: Draft, tried: Set<string>): void {
   const seen = new Set<PodSpec>();
   for (const container of listUnmet(draft.model)) {
-    if (draft.isCut) return; // those behind in the line wait for the next transaction
+    if (draft.isCut) return; // the rest is for the next transaction
     if (tried.has(container.id)) continue;
     const pod = draft.model.pods.get(container.sandboxId);
     const spec = pod && findSpec(draft.model, pod);
@@ -60,16 +59,11 @@ export function retrySwitches(draft: Draft, tried: Set<string>): void {
   }
 }
 
-/** Those whose switch could not be made, longest first; of those that came at once the one with the lowest id. */
-export function listUnmet({ containers, unswitched }: NodeView): Container[] {
+/** Containers whose switch could not be made, the longest unmet first, then by id. */
+function listUnmet({ containers, unswitched }: NodeView): Container[] {
   return [...unswitched]
     .map((id) => containers.get(id)!)
     .sort((a, b) => compareTexts(a.unmetSwitch!.since, b.unmetSwitch!.since) || compareTexts(a.id, b.id));
-}
-
-/** Pods are decided on in the same order, whatever the order in which they are told. */
-export function byUid(a: PodSpec, b: PodSpec): number {
-  return a.uid < b.uid ? -1 : 1;
 }
 
 /** A container, and the pod that it runs in. */
@@ -93,43 +87,39 @@ function listRunning({ model }: Draft, spec: PodSpec): Running[] {
     .sort((a, b) => indexOf(a) - indexOf(b) || compareTexts(a.container.id, b.container.id));
 }
 
-/** Who is to be kept off reserved CPUs: that decides only where it shares. */
+/** Follows the annotation that keeps a container off reserved CPUs. It matters only while the container shares. */
 function keepOffReserved(draft: Draft, annotations: Annotations, container: Container): void {
   const avoids = excludesReserved(annotations);
   if (avoids === (container.avoidsReserved ?? false)) return;
   const { avoidsReserved: _before, ...rest } = container;
-  // Left alone it has no promise yet, and nothing would move it.
+  // A container that is left alone has no promise, and nothing would move it.
   const placement = rest.placement === 'left-alone' ? 'shared' : rest.placement;
   const now = { ...rest, placement, ...(avoids && { avoidsReserved: true as const }) };
   draft.put({ kind: 'put-container', container: now });
 }
 
-/** Whether it has to move. If it has what it should have by now, that is remembered, and nothing is left to be done. */
+/** True when a container has to move. When it has what its annotations ask for, they count as followed. */
 function isToSwitch(draft: Draft, { pod, container }: Running): boolean {
   const { model } = draft;
   const saying = digestAnnotations(pod.annotations, container.name);
   const isNew = saying !== (container.saying ?? '');
-  if (isNew ? !conforms(model, pod, container) : wantsAfterAll(model, pod, container)) return true;
+  if (isNew ? !matchesAnnotations(model, pod, container) : becameEntitled(model, pod, container)) return true;
   if (!isNew && container.unmetSwitch === undefined) return false;
   for (const remark of entitle(model.settings, pod, infoOf(container)).remarks)
     draft.report({ kind: 'annotation-ignored', who: namesIn(draft.model, container), ...remark });
-  const {
-    unmetSwitch: _none,
-    saying: _before,
-    ...rest
-  } = isNew && !isAssigned(container) ? stopWaiting(container) : container;
-  draft.put({ kind: 'put-container', container: { ...rest, ...(saying !== '' && { saying }) } });
+  const { unmetSwitch: _unmet, saying: _before, waitsSince, ...rest } = container;
+  // A container that waited for CPUs, and whose annotations ask for the shared pool now, waits no longer.
+  const isServed = isNew && !isAssigned(container);
+  const waits =
+    waitsSince !== undefined && (isServed ? { because: 'shares: the annotations of its pod say so' } : { waitsSince });
+  const now = { ...rest, ...waits, ...(saying !== '' && { saying }) };
+  draft.put({ kind: 'put-container', container: now });
   return false;
-}
-
-/** It has what it wants, and that is a place in the shared pool. */
-function stopWaiting({ waitsSince, ...container }: Container): Container {
-  return waitsSince === undefined ? container : { ...container, because: 'shares: the annotations of its pod say so' };
 }
 
 type Switched = { readonly ok: true } | { readonly ok: false; readonly because: string };
 
-/** All of them or none. What they have is their pod's in between: they may keep it, or take it from each other. */
+/** Places all of these containers again, or none. Their CPUs are idle in the pod meanwhile: they may keep them, or exchange them. */
 function switchAll(draft: Draft, running: readonly Running[]): Switched {
   const { model } = draft;
   const before = running.map(({ pod, container }) => ({
@@ -149,22 +139,85 @@ function switchAll(draft: Draft, running: readonly Running[]): Switched {
     const kept = { ...(told && { told }), ...(recorded && { recorded }), ...(quota && { quota }) };
     draft.put({ kind: 'put-container', container: { ...placed.container, ...kept, freshAssignment: false } });
   }
-  // One alone joins the set that the others of its pod have, even if by now the scheduler chose another one.
-  return running.every(({ pod, container: { id } }) => conforms(model, pod, model.containers.get(id)!))
+  // A container that is switched alone joins the set of its pod, even if the scheduler has chosen another one since.
+  return running.every(({ pod, container: { id } }) => matchesAnnotations(model, pod, model.containers.get(id)!))
     ? { ok: true }
     : { ok: false, because: 'other containers of its pod stay on the CPUs that they share with it' };
 }
 
-/** Not worth a line: its turn comes at once. */
-function letWait(draft: Draft, container: Container): void {
+/** Leaves a switch to the next transaction. It is not reported, since that follows at once. */
+function postpone(draft: Draft, container: Container): void {
   if (container.unmetSwitch) return;
   const unmetSwitch = { because: 'its turn has not come yet', since: draft.now };
   draft.put({ kind: 'put-container', container: { ...container, unmetSwitch } });
 }
 
-function noteUnmet(draft: Draft, container: Container, because: string): void {
+function putUnmet(draft: Draft, container: Container, because: string): void {
   if (container.unmetSwitch?.because === because) return;
   const since = container.unmetSwitch?.since ?? draft.now;
   draft.put({ kind: 'put-container', container: { ...container, unmetSwitch: { because, since } } });
   draft.report({ kind: 'not-switched', who: namesIn(draft.model, container), because });
+}
+
+/**
+ * True when a running container has what its pod's annotations ask for. An assignment that was made under other rules of the operator
+ * matches too: only a change of the pod moves a running container.
+ */
+function matchesAnnotations(view: NodeView, pod: ResolvedPod, container: Container): boolean {
+  const assignment = assignmentOf(view, container);
+  const desired = desiredOf(view, pod, container, view.settings);
+  if (desired?.kind === assignment?.kind) return !assignment || followsSchedule(view, assignment, desired?.scheduled);
+  return (
+    assignment !== undefined &&
+    desiredOf(view, pod, container, settingsThen(view.settings, assignment))?.kind === assignment.kind
+  );
+}
+
+/** True when a container was placed by its message, shares, and is entitled to CPUs by the spec that is known now. */
+function becameEntitled(view: NodeView, pod: ResolvedPod, container: Container): boolean {
+  return (
+    container.entitled === 0 && !isAssigned(container) && desiredOf(view, pod, container, view.settings) !== undefined
+  );
+}
+
+/** The assignment that the annotations ask for; undefined = a place in the shared pool. */
+interface DesiredPlacement {
+  readonly kind: AssignmentKind;
+  readonly scheduled?: TopologyResult;
+}
+
+function desiredOf(
+  view: NodeView,
+  pod: ResolvedPod,
+  container: Container,
+  settings: Settings,
+): DesiredPlacement | undefined {
+  const info = infoOf(container);
+  const {
+    chosen: { policy },
+    request,
+  } = entitle(settings, pod, info);
+  if (policy === 'none' || request.kind !== 'exclusive') return undefined;
+  const { scheduled } = readSchedule(view.topology, pod, info, { policy }, request.count).found;
+  if (scheduled?.size === 0) return undefined;
+  return { kind: policy, ...(scheduled && { scheduled }) };
+}
+
+/** True when an assignment has the CPUs, or the NUMA nodes, that the scheduler chose. */
+function followsSchedule(
+  { topology }: NodeView,
+  { kind, cpus, nodes, scope }: Assignment,
+  scheduled: TopologyResult | undefined,
+): boolean {
+  if (KINDS[kind].claim === 'numa-nodes')
+    return !scheduled || (nodes?.size === scheduled.size && [...scheduled.keys()].every((node) => nodes.has(node)));
+  return scheduled ? scope === 'pod' && isSpreadAs(topology, cpus, scheduled) : scope === undefined;
+}
+
+/** The settings that an assignment was made under, as far as it has them. */
+function settingsThen(settings: Settings, { rules }: Assignment): Settings {
+  const policy = rules.policy;
+  return rules.chosenBy === undefined
+    ? { ...settings, cpuManagerPolicy: policy }
+    : { ...settings, podPolicies: [...(settings.podPolicies ?? []), policy] };
 }

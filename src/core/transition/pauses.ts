@@ -4,8 +4,8 @@ import type { FoundPause } from '../model/events';
 import type { Settings } from '../model/settings';
 import type { Draft } from './draft';
 
-/** Takes pause containers in that run already; `planMoves` moves them to the shared pool. */
-export function meetPauses(draft: Draft, pauses: readonly FoundPause[]): void {
+/** Puts pause containers, which run already; `planMoves` moves them to the shared pool. */
+export function addPauses(draft: Draft, pauses: readonly FoundPause[]): void {
   const { model } = draft;
   for (const pause of pauses) {
     const { sandboxId, cgroupsPath, found } = pause;
@@ -21,19 +21,19 @@ export function meetPauses(draft: Draft, pauses: readonly FoundPause[]): void {
       resources: {},
       entitled: 0,
       freshAssignment: false,
-      ...standingOf(model.settings, pause),
+      ...placementOf(model.settings, pause),
       ...(!found.isEmpty && { told: { cpus: found, mems: CpuSet.empty } }),
     };
     draft.put({ kind: 'put-container', container });
   }
 }
 
-/** The sandbox was stopped, or is gone: so is its pause container. */
-export function forgetPause(draft: Draft, sandboxId: string): void {
+/** Drops the pause container of a sandbox that was stopped or removed. */
+export function dropPause(draft: Draft, sandboxId: string): void {
   if (draft.model.allContainers.get(sandboxId)?.pause) draft.put({ kind: 'drop-container', id: sandboxId });
 }
 
-function standingOf(
+function placementOf(
   { cpuManagerPolicy }: Settings,
   { cpus, staysBecause }: FoundPause,
 ): Pick<Container, 'placement' | 'because' | 'pause'> {

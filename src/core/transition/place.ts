@@ -11,7 +11,7 @@ import type { ChosenPolicy } from '../model/policies';
 import { rulesOf } from '../model/settings';
 import type { ResolvedPod } from '../model/spec-book';
 import { withPromise } from '../plan/promise';
-import type { Decision } from '../policy';
+import { entitledCpus, type Decision } from '../policy';
 import { decideFromPod, decidePlacement, type PlacementDecision } from './decide';
 import type { Draft } from './draft';
 
@@ -20,11 +20,11 @@ export type Placed = { readonly kind: 'placed'; readonly container: Container; r
 export type Refused = Extract<RuntimeAnswer, { kind: 'refuse' }>;
 
 /**
- * Decides and writes assignment and events into the draft; the container itself is the caller's to put.
+ * Decides where a container runs, and writes its assignment and events into the draft. The caller puts the container.
  *
- * `waitedSince`: it has waited for CPUs that are free on the node. `switchedBecause`: it runs, and this is why it is placed anew;
- * for lack of CPUs it is refused, not unpinned, and it is never left where it was without a promise. `fromPod`: what
- * `decideFromPod` has decided, where that is known.
+ * `waitedSince`: the time since when it has waited for CPUs that are free on the node, RFC 3339. `switchedBecause`: it runs, and this is
+ * the reason to place it again. For lack of CPUs it is then refused and does not share, and it always gets a promise. `fromPod`: the
+ * decision of `decideFromPod`, where there is one already.
  */
 export function placeContainer(
   draft: Draft,
@@ -50,17 +50,17 @@ export function placeContainer(
     (why === undefined ? decideFromPod(model, pod, container) : undefined) ??
     decidePlacement(model, pod, container, { leaveIdle: waitedSince !== undefined, ...(live && { mayShare: false }) });
   for (const remark of remarks) draft.report({ kind: 'annotation-ignored', who, ...remark });
-  const entitled = request.kind === 'exclusive' ? request.count : 0;
+  const entitled = entitledCpus(request);
   switch (decision.kind) {
     case 'refuse':
       return { kind: 'refuse', code: decision.code, message: decision.because };
     case 'pin': {
       const key = keyOf({ podUid: pod.uid, containerName: container.name });
-      const fresh = !model.assignments.has(key) && !model.holdingsOf(pod.uid).cpus.overlaps(decision.cpus);
+      const freshAssignment = !model.assignments.has(key) && !model.holdingsOf(pod.uid).cpus.overlaps(decision.cpus);
       const pin = { requested: entitled, chosen, decision: { ...decision, because: reasonFor(decision.because) } };
       const assignment = assign(draft, pod, container, pin);
       const { placement } = KINDS[assignment.kind];
-      const outcome = { placement, entitled, because: assignment.because, freshAssignment: fresh };
+      const outcome = { placement, entitled, because: assignment.because, freshAssignment };
       const placed = toContainer(model, pod, container, outcome);
       draft.report({
         kind: live ? 'switched' : 'pinned',
@@ -100,7 +100,7 @@ interface PlacementOutcome {
   readonly freshAssignment: boolean;
 }
 
-/** The container as it was decided, with the promise that follows from that, ready to be put into the model. */
+/** Makes the container of a decision, with the promise that follows. */
 export function toContainer(
   view: NodeView,
   pod: PodInfo,
@@ -123,7 +123,13 @@ export function toContainer(
   });
 }
 
-/** A container that shares although it, or its numbers, asked for something else: worth a look. */
+/** Puts a container that shares, whatever it is entitled to. `why`: the reason, for the operator. */
+export function putShared(draft: Draft, pod: ResolvedPod, container: ContainerInfo, why: string): void {
+  const outcome = { placement: 'shared', entitled: 0, because: `shares: ${why}`, freshAssignment: false } as const;
+  draft.put({ kind: 'put-container', container: toContainer(draft.model, pod.sandbox, container, outcome) });
+}
+
+/** True when a container shares although it, or its numbers, asked for CPUs of its own. */
 function isSurprising(request: CpuRequest): boolean {
   return request.kind === 'exclusive' || (request.kind === 'shared' && request.doubt !== undefined);
 }
@@ -135,7 +141,7 @@ export interface Assigned {
   readonly decision: Extract<Decision, { kind: 'pin' }>;
 }
 
-/** Writes a pin into the draft: the assignment, and the loss of those in the pod whose idle CPUs it took over. */
+/** Puts the assignment of a decision, and takes its CPUs out of the assignments of the pod that had them, idle. */
 export function assign(
   draft: Draft,
   pod: PodInfo,
@@ -183,7 +189,7 @@ function sameSet(before: Assignment, { cpus, nodes = CpuSet.empty }: Assigned['d
   return before.cpus.equals(cpus) && (before.nodes ?? CpuSet.empty).equals(nodes);
 }
 
-/** Takes a container's assignment away, if it has one: it is no longer entitled to CPUs of its own. */
+/** Drops the assignment of a container that is no longer entitled to CPUs of its own, if it has one. */
 export function unassign(draft: Draft, pod: PodInfo, containerName: string): void {
   const key = keyOf({ podUid: pod.uid, containerName });
   if (draft.model.assignments.has(key)) draft.put({ kind: 'drop-assignment', key });

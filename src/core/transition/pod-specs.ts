@@ -1,30 +1,31 @@
+import { apiHasPod, isInRuntime } from '../model/pod-presence';
 import { runtimeUidOf, type PodSpec } from '../model/pod-spec';
-import { apiHasPod, isInRuntime } from './api-has-pod';
+import { compareTexts } from '../text';
 import type { Draft } from './draft';
-import { byUid, switchPod } from './live-switch';
 import { releasePod } from './lifecycle';
-import { enlist } from './plan-pods';
+import { switchPod } from './live-switch';
+import { enqueue } from './pending-pods';
 
-/** A pod was added at the API server, or something about it changed. */
-export function learnSpec(draft: Draft, spec: PodSpec): void {
+/** The API server has added a pod, or changed it. */
+export function putSpec(draft: Draft, spec: PodSpec): void {
   const { specSource, podSpecs } = draft.model;
   if (!specSource.told) draft.put({ kind: 'set-spec-source', source: { ...specSource, told: true } });
   const before = podSpecs.get(spec.uid);
   draft.put({ kind: 'put-spec', spec });
   switchPod(draft, spec);
-  enlist(draft, spec);
+  enqueue(draft, spec);
   if (before) releaseUnknown(draft, [runtimeUidOf(before)]);
 }
 
-/** The API server has the pod no more. What still runs of it keeps what it has; the runtime tells of its end. */
-export function forgetSpec(draft: Draft, uid: string): void {
+/** The API server no longer has the pod. Its running containers keep their CPUs until the runtime reports their end. */
+export function removeSpec(draft: Draft, uid: string): void {
   const spec = draft.model.podSpecs.get(uid);
   dropSpec(draft, uid);
   releaseUnknown(draft, [uid, ...(spec ? [runtimeUidOf(spec)] : [])]);
 }
 
-/** All pods that the API server has: those that are missing are gone, and of those that were told by themselves nothing is new. */
-export function learnSpecs(draft: Draft, specs: readonly PodSpec[]): void {
+/** The complete list of the API server. Pods that are missing are gone; specs that were reported one by one are not new. */
+export function replaceSpecs(draft: Draft, specs: readonly PodSpec[]): void {
   const { model } = draft;
   const { podSpecs } = model;
   const { told, awaited } = model.specSource;
@@ -32,18 +33,23 @@ export function learnSpecs(draft: Draft, specs: readonly PodSpec[]): void {
     draft.put({ kind: 'set-spec-source', source: { told: true, awaited: new Set<string>() } });
   const present = new Set(specs.map(({ uid }) => uid));
   for (const uid of [...podSpecs.keys()]) if (!present.has(uid)) dropSpec(draft, uid);
-  const news = specs.filter((spec) => podSpecs.get(spec.uid) !== spec);
-  for (const spec of news) draft.put({ kind: 'put-spec', spec });
-  for (const spec of [...news].sort(byUid)) switchPod(draft, spec);
+  const changed = specs.filter((spec) => podSpecs.get(spec.uid) !== spec);
+  for (const spec of changed) draft.put({ kind: 'put-spec', spec });
+  for (const spec of sortByUid(changed)) switchPod(draft, spec);
   releaseUnknown(draft, new Set([...model.assignments.values()].map(({ podUid }) => podUid)));
-  for (const spec of news) enlist(draft, spec);
+  for (const spec of changed) enqueue(draft, spec);
 }
 
-/** What is known of the runtime and what the API server told meet anew: every pod is looked at. */
+/** Evaluates all specs again, after a synchronization with the runtime. */
 export function switchAllPods(draft: Draft): void {
-  const specs = [...draft.model.podSpecs.values()].sort(byUid);
+  const specs = sortByUid([...draft.model.podSpecs.values()]);
   for (const spec of specs) switchPod(draft, spec);
-  for (const spec of specs) enlist(draft, spec);
+  for (const spec of specs) enqueue(draft, spec);
+}
+
+/** The order in which pods are decided on, whatever the order in which they are reported. */
+function sortByUid(specs: readonly PodSpec[]): PodSpec[] {
+  return [...specs].sort((a, b) => compareTexts(a.uid, b.uid));
 }
 
 function dropSpec(draft: Draft, uid: string): void {
@@ -51,7 +57,7 @@ function dropSpec(draft: Draft, uid: string): void {
   if (draft.model.unplanned.has(uid)) draft.put({ kind: 'drop-unplanned', uid });
 }
 
-/** Gives back what belongs to pods that the API server does not have and that do not run: where one was not heard yet, nothing. */
+/** Gives back the CPUs of pods that neither the API server nor the runtime has. Before the first lists of both, nothing is given back. */
 function releaseUnknown(draft: Draft, podUids: Iterable<string>): void {
   const { model } = draft;
   if (!model.synchronized) return;

@@ -8,12 +8,12 @@ import { judge, type Verdict } from '../verdict/judge';
 import type { Observation, Seen } from '../verdict/observation';
 import type { RepairDecision } from '../verdict/repair-backoff';
 import type { Draft } from './draft';
-import { planChanges } from './outcome';
+import { planChanges } from './handle';
 
 export interface Judged {
   readonly containerId: string;
   readonly verdict: Verdict;
-  /** Where the kernel has something else than was promised. */
+  /** Set when the kernel does not have the promised cpuset. */
   readonly drift?: Drift;
   /** CFS quotas that are not what they have to be. */
   readonly quotas?: readonly QuotaStep[];
@@ -23,16 +23,16 @@ export interface Drift extends Partial<LikelyCause> {
   readonly action: RepairDecision['action'];
 }
 
-/** What is known beside the model when a drift is met. */
+/** The causes of drifts, and the decisions on their repair, which depend on more than the model. */
 export interface DriftPolicy {
   readonly explain: (container: Container, seen: Seen) => LikelyCause;
-  readonly restrain: (container: Container) => RepairDecision;
+  readonly decideRepair: (container: Container) => RepairDecision;
 }
 
 /**
- * Compares what was promised with what the kernel has. What drifted is learnt as it is; the moves that come back put
- * it right, on the same path as any other change, and the runtime's record counts as unknown, so that it is written
- * again. Without a policy every drift is repaired, and nobody asks why.
+ * Compares the promises with the cpusets in the kernel. A cpuset that drifted is recorded as it is, and the moves that are returned repair
+ * it, like any other change. The runtime's record of that container counts as unknown, so it is written again. Without a policy every drift
+ * is repaired, and no cause is given.
  */
 export function reconcile(
   draft: Draft,
@@ -49,22 +49,22 @@ export function reconcile(
     const planned = planQuotas(draft.model, container, observation);
     const quotas = planned.length > 0 && { quotas: planned };
     if (verdict.kind !== 'drifted') {
-      if (isQuotaSeen(observation, planned)) learnKept(draft, container);
+      if (isQuotaSeen(observation, planned)) markApplied(draft, container);
       return { containerId, verdict, ...quotas };
     }
     const drift = handleDrift(draft, container, { seen: observation, verdict }, policy);
-    return { containerId, verdict: { ...verdict, because: tell(verdict, drift) }, drift, ...quotas };
+    return { containerId, verdict: { ...verdict, because: describe(verdict, drift) }, drift, ...quotas };
   });
   return { judged, moves: planChanges(draft) };
 }
 
-/** The container's own quota was read, and is as it has to be. */
+/** True when the container's own quota was read and needs no change. */
 function isQuotaSeen({ unread = [] }: Seen, planned: readonly QuotaStep[]): boolean {
   return [...unread, ...planned].every(({ of }) => of !== 'container');
 }
 
-/** The kernel has what was promised, whoever carried it out; what we believed before could keep a later move from being made. */
-function learnKept(draft: Draft, container: Container): void {
+/** The kernel has the promised cpuset, so the promise counts as applied. A stale record would suppress a later move. */
+function markApplied(draft: Draft, container: Container): void {
   const { promise, told } = container;
   if (!promise || !hasCgroup(container) || samePromise(told, promise)) return;
   draft.put({ kind: 'put-container', container: { ...container, told: promise } });
@@ -77,7 +77,7 @@ function handleDrift(
   policy: DriftPolicy | undefined,
 ): Drift {
   const likely = policy?.explain(container, seen);
-  const action = policy?.restrain(container).action ?? 'repair';
+  const action = policy?.decideRepair(container).action ?? 'repair';
   if (action !== 'repair') return { ...likely, action };
   const { told: _told, recorded: _recorded, ...rest } = container;
   const mems = container.promise?.mems.isEmpty ? CpuSet.empty : seen.mems;
@@ -88,12 +88,12 @@ function handleDrift(
     promised: container.promise?.cpus,
     found: seen.cpus,
     cause: likely?.cause,
-    because: tell(verdict, { ...likely, action }),
+    because: describe(verdict, { ...likely, action }),
   });
   return { ...likely, action };
 }
 
-function tell({ because }: Verdict, { because: why, action }: Drift): string {
+function describe({ because }: Verdict, { because: why, action }: Drift): string {
   const parts = [because];
   if (why !== undefined) parts.push(`likely cause: ${why}`);
   if (action === 'wait') parts.push('the repair waits: it was changed again after each of the last ones');

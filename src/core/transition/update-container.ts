@@ -4,27 +4,25 @@ import type { ContainerInfo, CpuResources, RuntimeEvent } from '../model/events'
 import { isAssigned } from '../model/pool-view';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
 import { withPromise } from '../plan/promise';
+import { requestOf } from '../policy';
 import { adoptContainer } from './adopt';
 import type { Draft } from './draft';
-import { requestOf } from './entitlement';
-import { rememberPod } from './lifecycle';
-import { withKept } from './name-kept';
+import { putPod } from './lifecycle';
 import { placeContainer, type Refused } from './place';
 
 /**
- * Someone changes a container's resources: the promise goes along with the change, whatever cpuset it carried.
- * Where the numbers that decide a placement changed (an in-place resize), it is decided anew; CPUs that the container
- * has are kept first.
+ * Answers a change of a container's resources. The answer has the promised cpuset, whatever cpuset the change carries. When the numbers
+ * that decide a placement change (an in-place resize), the container is placed again, on the CPUs that it has first.
  */
 export function updateContainer(
   draft: Draft,
-  { pod: told, container, resources: changed }: Extract<RuntimeEvent, { kind: 'update-container' }>,
+  { pod: sandbox, container, resources: changed }: Extract<RuntimeEvent, { kind: 'update-container' }>,
 ): Refused | undefined {
   const { model } = draft;
-  const pod = resolvePod(model, told);
+  const pod = resolvePod(model, sandbox);
   const known = model.containers.get(container.id);
   if (!known) {
-    rememberPod(draft, told);
+    putPod(draft, sandbox);
     adoptContainer(draft, pod, { ...container, resources: { ...container.resources, ...changed } });
     return undefined;
   }
@@ -37,15 +35,15 @@ export function updateContainer(
     draft.put({ kind: 'put-container', container: { ...known, resources } });
     return undefined;
   }
-  const { cgroupsPath, phase, told: given } = known;
+  const { cgroupsPath, phase, told } = known;
   const placed = placeContainer(draft, withoutSum(pod), { ...asked, cgroupsPath, phase });
-  if (placed.kind === 'refuse') return withKept(model, pod, placed);
-  const now = { ...placed.container, ...(given && { told: given }), freshAssignment: false };
+  if (placed.kind === 'refuse') return placed;
+  const now = { ...placed.container, ...(told && { told }), freshAssignment: false };
   draft.put({ kind: 'put-container', container: withPromise(model, now) });
   return undefined;
 }
 
-/** What the kubelet asks for. A lifted quota that comes back through the runtime is our own doing. */
+/** The numbers that the kubelet asks for. An unlimited quota of a container whose quota cpusetd lifted is not asked for. */
 function numbersOf({ cpus: _cpus, mems: _mems, ...numbers }: CpuResources, held: Assignment | undefined): CpuResources {
   if (held?.quotaLifted !== true || (numbers.quotaUs ?? 0) >= 0) return numbers;
   const { quotaUs: _lifted, ...rest } = numbers;
@@ -62,8 +60,8 @@ function decidesPlacement(before: CpuResources, after: CpuResources): boolean {
 }
 
 /**
- * Whoever asks for as many CPUs as before keeps those it has, also under rules that would not give them today. Numbers
- * that contradict each other take nobody's CPUs away either: who changes only one of them means no resize.
+ * True when a container keeps its CPUs: it asks for as many as before, even if the rules of today would not give them, or its numbers
+ * contradict each other, which is no resize.
  */
 function keepsItsCpus(
   known: Container,
@@ -73,12 +71,12 @@ function keepsItsCpus(
 ): boolean {
   if (!held) return false;
   const request = requestOf(withoutSum(pod), container, held.kind);
-  // What the scheduler chose for a pod does not grow with one of its containers.
+  // CPUs that the scheduler chose for a pod do not grow with one of its containers.
   if (request.kind === 'exclusive') return request.count === known.entitled || held.scope === 'pod';
   return request.kind === 'conflict' || request.doubt !== undefined;
 }
 
-/** The sum that the pod announced at its start may be older than the container's new numbers. */
+/** The pod without the sum that it announced at its start, which may be older than the container's new numbers. */
 function withoutSum({ podResources: _older, ...pod }: ResolvedPod): ResolvedPod {
   return pod;
 }

@@ -1,2 +1,2 @@
 export { createInterceptors, type InterceptorSet } from './create-interceptors';
-export { mergeInventory } from '../../core/transition/inventory';
+export { mergeInventory } from '../../core/transition/compare-listing';

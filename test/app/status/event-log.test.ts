@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { toPodEvent } from '../../../src/app/apiserver/to-pod-event';
 import { logEvents } from '../../../src/app/status/event-log';
 import { Transactor } from '../../../src/app/transaction/transactor';
-import { takeKnown } from '../../../src/core/transition/inventory';
+import { captureBaseline } from '../../../src/core/transition/compare-listing';
 import { POLICY_NAMES } from '../../../src/core/model/policies';
 import type { NodeEvent } from '../../../src/core/model/events';
 import type { Observation } from '../../../src/core/verdict/observation';
@@ -163,7 +163,7 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
   'the runtime lists containers no more': {
     run: (node) => {
       node.run('make p/a 2; ask q/a 1');
-      const before = takeKnown(node.model);
+      const before = captureBaseline(node.model);
       node.change((draft: Draft) => {
         compareListing(draft, { pods: [], containers: [] }, before, new Set(['q/a#1']));
         return planChanges(draft);
@@ -185,7 +185,7 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
         (draft) =>
           reconcile(draft, new Map([['q/s#1', seen('0-7')]]), {
             explain: () => cause,
-            restrain: ({ promise }) => decideRepair(undefined, { promise: promise!, nowMs: 0, written: true }),
+            decideRepair: ({ promise }) => decideRepair(undefined, { promise: promise!, nowMs: 0, written: true }),
           }).moves,
       );
     },

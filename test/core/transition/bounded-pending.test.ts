@@ -2,7 +2,7 @@ import type { ContainerInfo, NodeEvent, PodInfo } from '../../../src/core/model/
 import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { NodeModel } from '../../../src/core/model/node-model';
 import { buildTopology, type Topology } from '../../../src/core/topology';
-import { Draft, handle, servePending } from '../../../src/core/transition';
+import { Draft, handle, retryPending } from '../../../src/core/transition';
 import { mostDecisions } from '../../../src/core/transition/draft';
 import { podOf, resourcesOf, settingsWith } from './node-driver';
 
@@ -30,7 +30,7 @@ class CrowdedNode {
   readonly model: NodeModel;
   private clock = 0;
 
-  /** 16 NUMA nodes by default: there a decision is dear, and one at a time is made. */
+  /** 16 NUMA nodes by default: a decision there is slow, so a transaction makes one. */
   constructor(nodes = 16) {
     const topologyManager = {
       policy: 'restricted',
@@ -54,14 +54,14 @@ class CrowdedNode {
     });
   }
 
-  /** One look at those who lack CPUs; returns who was looked at. */
+  /** Retries once, and returns the containers that were decided on. */
   serve(tried = new Set<string>()): { readonly tried: Set<string>; readonly isCut: boolean } {
     const draft = new Draft(this.model, new Date(++this.clock * 1000).toISOString());
-    servePending(draft, tried);
+    retryPending(draft, tried);
     return { tried, isCut: draft.isCut };
   }
 
-  /** Found running, each entitled to more CPUs than are free. */
+  /** Synchronizes running containers, each entitled to more CPUs than are free. */
   letWait(count: number, cpus: number): void {
     const pods: PodInfo[] = [...this.model.pods.values()];
     const containers: ContainerInfo[] = [...this.model.containers.values()].map((each) => ({
@@ -87,7 +87,7 @@ test('the bound is one decision on 16 NUMA nodes, and 64 on a machine with few',
   ]);
 });
 
-test('an event decides on so many of those who wait, those in front first; later looks go on behind them', () => {
+test('given more waiting containers than one transaction decides on, then each transaction takes the next ones in the order of the queue', () => {
   const node = new CrowdedNode();
   node.make('a', 240);
   node.make('b', 2);
@@ -105,7 +105,7 @@ test('an event decides on so many of those who wait, those in front first; later
   expect(seen).toEqual([['w000/c'], ['w001/c'], ['w002/c'], ['w003/c'], ['w004/c']]);
 });
 
-test('at every release whoever waits longest is served in the same event', () => {
+test('given a queue, then each release of CPUs serves the longest waiting container in the same event', () => {
   const node = new CrowdedNode();
   node.make('a', 240);
   node.letWait(5, 100);
@@ -127,7 +127,7 @@ function specOf(uid: string, names: readonly string[], policy: string): PodSpec 
   };
 }
 
-test('a pod of many containers that changes its mind costs so many decisions, and all of them have their turn', () => {
+test('given a pod of many containers whose annotations change, then each transaction makes a bounded number of decisions, and all containers get one', () => {
   const node = new CrowdedNode();
   const names = ['c0', 'c1', 'c2', 'c3', 'c4'];
   node.send({ kind: 'pod-spec', spec: specOf('p', names, 'none') });

@@ -14,7 +14,7 @@ const topology = buildTopology({
   }),
 });
 
-/** Most processor time of a turn of the event loop. */
+/** Maximum processor time of a turn of the event loop. */
 const MOST_MS = 20;
 
 function startModel(busyPods = 0): NodeModel {
@@ -54,9 +54,9 @@ test.each`
   what                                                      | containers
   ${'one container'}                                        | ${1}
   ${'as many containers as one transaction decides on'}     | ${64}
-  ${'more, so that it is decided on one by one'}            | ${65}
+  ${'more containers than one transaction decides on'}            | ${65}
   ${'thousands'}                                            | ${3000}
-`('a pod of $what is told and planned in less than a turn may take', ({ containers }: { containers: number }) => {
+`('given the spec of a pod of $what, then planning it takes less than one turn may take', ({ containers }: { containers: number }) => {
   const spec = specOf('p', containersOf(containers));
   const ms = leastCpuMsOf(
     () => startModel(100),
@@ -65,7 +65,7 @@ test.each`
   expect(ms).toBeLessThan(MOST_MS);
 }); // prettier-ignore
 
-test('the creation of a container of a planned pod of 64 costs about as much as that of one of a pod of two', () => {
+test('given planned pods of 64 and of 2 containers, then a creation in either costs about the same', () => {
   const costOf = (containers: number): number =>
     leastCpuMsOf(
       () => {
@@ -80,7 +80,7 @@ test('the creation of a container of a planned pod of 64 costs about as much as 
   expect(many).toBeLessThan(3 * two + 2);
 });
 
-test('pods that do not fit, three thousand of them, make no event take longer than a turn may', () => {
+test('given 3,000 queued pods that do not fit, then no event takes longer than one turn may take', () => {
   const ms = leastCpuMsOf(
     () => {
       const model = startModel();
@@ -94,8 +94,8 @@ test('pods that do not fit, three thousand of them, make no event take longer th
   expect(ms).toBeLessThan(MOST_MS);
 });
 
-test('pods that nearly fit are tried some at a time, longest known first', () => {
-  // Each fits by its number, but not aligned: that takes decisions.
+test('given many pods that fit by number but not aligned, then each transaction tries some of them, the longest queued first', () => {
+  // Each fits by number, but not aligned, which takes a decision to find out.
   const model = startModel();
   for (let i = 0; i < 8; i++) create(model, `busy${i}`, 'c', 40);
   const specs = Array.from({ length: 200 }, (_, i) => specOf(`q${i}`, 'a 60, b 60'));

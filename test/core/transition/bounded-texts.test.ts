@@ -9,7 +9,7 @@ const containerOf = (name: string) => ({
   resources: resourcesOf(2),
 });
 
-test('texts that are kept with an assignment are cut', () => {
+test('given long texts, then an assignment has them cut', () => {
   const driver = new NodeDriver(EIGHT_CPUS);
   const pod = { ...podOf('p'), name: 'x'.repeat(1_000_000), namespace: 'y'.repeat(1_000_000) };
   driver.send({ kind: 'create-container', pod, container: containerOf('app') });
@@ -18,7 +18,7 @@ test('texts that are kept with an assignment are cut', () => {
   expect(JSON.stringify(assignment).length).toBeLessThan(10_000);
 });
 
-test('a container whose name no Kubernetes would allow gets no CPUs of its own, since names can not be cut', () => {
+test('given a container name longer than Kubernetes allows, then the creation is refused, since names can not be cut', () => {
   const driver = new NodeDriver(EIGHT_CPUS);
   driver.send({ kind: 'create-container', pod: podOf('p'), container: containerOf('a'.repeat(254)) });
   expect(driver.answer).toMatchObject({ kind: 'refuse', code: 'INVALID_ARGUMENT' });

@@ -5,7 +5,7 @@ import type { ContainerInfo, NodeEvent, PodInfo } from '../../../src/core/model/
 import { NodeModel } from '../../../src/core/model/node-model';
 import { buildTopology } from '../../../src/core/topology';
 import { compareListing, Draft, handle, type LiveCpusets, planChanges } from '../../../src/core/transition';
-import { takeKnown } from '../../../src/core/transition/inventory';
+import { captureBaseline } from '../../../src/core/transition/compare-listing';
 import { leastCpuMsOf } from '../../support/cpu-time';
 import { specOf } from '../../support/spec-of';
 import { podOf, resourcesOf, settingsWith, type Rules } from './node-driver';
@@ -19,7 +19,7 @@ const topology = buildTopology({
   memoryNodes: [0, 1, 2, 3].map((id) => ({ id, memoryBytes: 2 ** 40, distances: new Map([[id, 10]]) })),
 });
 
-/** A model that counts how many assignments, pods and containers of it are looked at. */
+/** A model that counts the reads of its assignments, pods and containers. */
 class CountingModel extends NodeModel {
   visits = 0;
 
@@ -64,7 +64,7 @@ class CountingModel extends NodeModel {
     return found;
   }
 
-  /** One that is looked for costs one visit, a walk as many as there are. */
+  /** A lookup counts one read, an iteration as many as there are entries. */
   private counted<T extends ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>>(all: T): T {
     return new Proxy(all, {
       get: (target, name) => {
@@ -103,7 +103,7 @@ interface Crowd {
   readonly live: Map<string, CpuSet>;
 }
 
-/** Containers that ran before anybody knew of them, each in a pod of its own unless told otherwise. */
+/** Unknown running containers, each in a pod of its own by default. */
 function crowdOf(
   count: number,
   { policy = 'numa', cpus = 1, podUid }: { policy?: string; cpus?: number; podUid?: string } = {},
@@ -145,51 +145,51 @@ const list = (node: CountedNode, { pods, containers }: Pick<Crowd, 'pods' | 'con
     containers: containers.map(({ id, sandboxId }) => ({ id, sandboxId, exited: false, running: true })),
   };
   node.change((draft) => {
-    compareListing(draft, listing, takeKnown(node.model));
+    compareListing(draft, listing, captureBaseline(node.model));
     planChanges(draft);
   });
 };
 
-/** Work about all containers may look at each of them so many times, and not at each for each. */
+/** Work on all containers may read each of them several times, but not all of them for each. */
 const OVER_ALL: readonly Case[] = [
-  ['unknown containers that follow NUMA nodes are met', meet({})],
+  ['unknown containers that follow NUMA nodes are synchronized', meet({})],
   ['the same, and their memory is promised too', meet({}, { memoryNodes: 'follow' })],
   ['the same in one pod', meet({ podUid: 'p' })],
-  ['unknown containers that share are met', meet({ policy: 'none' })],
+  ['unknown containers that share are synchronized', meet({ policy: 'none' })],
   ['the same in one pod', meet({ policy: 'none', podUid: 'p' })],
-  ['unknown containers with CPUs of their own are met, of which few fit', meet({ policy: 'static' })],
+  ['unknown containers entitled to CPUs are synchronized, and few fit', meet({ policy: 'static' })],
   ['the same in one pod', meet({ policy: 'static', podUid: 'p' })],
-  ['unknown containers that nobody may move are met, of which few fit', meet({ policy: 'immovable' })],
+  ['unknown containers that can not be moved are synchronized, and few fit', meet({ policy: 'immovable' })],
   [
-    'all are met again',
+    'known containers are synchronized again',
     (count) => {
       const { node, crowd } = known(count);
       return { node, work: () => synchronize(node, crowd) };
     },
   ],
   [
-    'all are gone when the runtime tells what it has',
+    'a synchronization lists none of the known containers',
     (count) => {
       const { node } = known(count);
       return { node, work: () => node.send({ kind: 'synchronize', pods: [], containers: [] }) };
     },
   ],
   [
-    'all are as the runtime lists them',
+    'the list of the runtime has all containers',
     (count) => {
       const { node, crowd } = known(count);
       return { node, work: () => list(node, crowd) };
     },
   ],
   [
-    'none is listed by the runtime',
+    'the list of the runtime has no container',
     (count) => {
       const { node } = known(count);
       return { node, work: () => list(node, { pods: [], containers: [] }) };
     },
   ],
   [
-    'the API server tells of all their pods',
+    'the API server lists all their pods',
     (count) => {
       const { node, crowd } = known(count, { policy: 'none' });
       const annotations = { 'cpusetd.io/policy': 'numa' };
@@ -199,16 +199,19 @@ const OVER_ALL: readonly Case[] = [
   ],
 ];
 
-test.each(OVER_ALL)('%s: four times as many cost at most five times as many looks', (_name, prepare) => {
-  const [few, many] = [100, 400].map((count) => {
-    const { node, work } = prepare(count);
-    const before = node.model.visits;
-    work();
-    return node.model.visits - before;
-  }) as [number, number];
-  expect(few).toBeGreaterThan(100);
-  expect(many).toBeLessThan(5 * few);
-});
+test.each(OVER_ALL)(
+  '%s: four times as many containers cost at most five times as many reads of the model',
+  (_name, prepare) => {
+    const [few, many] = [100, 400].map((count) => {
+      const { node, work } = prepare(count);
+      const before = node.model.visits;
+      work();
+      return node.model.visits - before;
+    }) as [number, number];
+    expect(few).toBeGreaterThan(100);
+    expect(many).toBeLessThan(5 * few);
+  },
+);
 
 const create = (node: CountedNode, uid: string, policy: string, cpus: number) => (): void => {
   const { pods, containers } = crowdOf(1, { podUid: uid, policy, cpus });
@@ -216,10 +219,10 @@ const create = (node: CountedNode, uid: string, policy: string, cpus: number) =>
   node.send({ kind: 'create-container', pod: pods[0]!, container });
 };
 
-/** Work about one of them looks at that one, however many others there are. */
+/** Work on one container reads that one, however many others there are. */
 const OF_ONE: readonly Case[] = [
   [
-    'one that follows NUMA nodes is made beside others that do',
+    'a container that follows NUMA nodes is created beside others that do',
     (count) => {
       const { node } = known(count);
       return { node, work: create(node, 'x', 'numa', 1) };
@@ -233,21 +236,21 @@ const OF_ONE: readonly Case[] = [
     },
   ],
   [
-    'one that shares is made beside others that do',
+    'a container that shares is created beside others that do',
     (count) => {
       const { node } = known(count, { policy: 'none' });
       return { node, work: create(node, 'x', 'none', 0) };
     },
   ],
   [
-    'one that does not fit is made',
+    'a container that does not fit is created',
     (count) => {
       const { node } = known(count);
       return { node, work: create(node, 'x', 'static', 64) };
     },
   ],
   [
-    'one with CPUs of its own ends and comes back',
+    'a container with CPUs of its own ends and is created again',
     (count) => {
       const { node } = known(count);
       create(node, 'x', 'static', 2)();
@@ -262,7 +265,7 @@ const OF_ONE: readonly Case[] = [
     },
   ],
   [
-    'one of a pod of many that follow NUMA nodes is decided on',
+    'a container in a pod of many that follow NUMA nodes is created',
     (count) => {
       const { node } = known(count, { podUid: 'p' });
       return { node, work: create(node, 'p', 'numa', 1) };
@@ -276,7 +279,7 @@ function startedOf({ model }: CountedNode): { pod: PodInfo; container: Container
   return { pod: model.pods.get(sandboxId)!, container };
 }
 
-test.each(OF_ONE)('%s: it costs as many looks beside four times as many', (_name, prepare) => {
+test.each(OF_ONE)('%s: it costs as many reads of the model beside four times as many containers', (_name, prepare) => {
   const [few, many] = [100, 400].map((count) => {
     const { node, work } = prepare(count);
     const before = node.model.visits;
@@ -287,7 +290,7 @@ test.each(OF_ONE)('%s: it costs as many looks beside four times as many', (_name
   expect(many).toBe(few);
 });
 
-test('three times as many containers that follow NUMA nodes cost about three times the processor time', () => {
+test('given three times as many containers that follow NUMA nodes, then they cost about three times the processor time', () => {
   const costOf = (count: number): number =>
     leastCpuMsOf(
       () => {
@@ -299,5 +302,5 @@ test('three times as many containers that follow NUMA nodes cost about three tim
       3,
     );
   const [few, many] = [costOf(1_100), costOf(3_300)];
-  expect(many).toBeLessThan(6 * few); // nine times where each decision looks at all
+  expect(many).toBeLessThan(6 * few); // nine times if each decision read all of them
 });

@@ -3,7 +3,7 @@ import { NodeDriver, resourcesOf } from './node-driver';
 
 const phaseOf = (node: NodeDriver, target: string) => node.container(target)?.phase ?? 'not known';
 
-test('the phases of a life', () => {
+test('given the events of a container from creation to removal, then its phase follows them', () => {
   const node = new NodeDriver();
   const phases = 'pod p;ask p/a 2;created p/a;starting p/a;started p/a;end p/a;forget p/a'
     .split(';')
@@ -12,37 +12,40 @@ test('the phases of a life', () => {
 });
 
 test.each`
-  name                                                         | history                                               | phase          | state
-  ${'told to have started after its end: no resurrection'}     | ${'create p/a 2; starting p/a; end p/a; started p/a'} | ${'not known'} | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
-  ${'unknown at PostStart: too late to place it'}              | ${'know p/a 2; started p/a'}                          | ${'not known'} | ${'pool 0-7'}
-  ${'unknown when made: adopted'}                              | ${'know p/a 2; created p/a'}                          | ${'created'}   | ${'p/a 1,5; pool 0,2-4,6-7'}
-  ${'unknown when it starts: adopted before its process runs'} | ${'know p/a 2; starting p/a'}                         | ${'starting'}  | ${'p/a 1,5; pool 0,2-4,6-7'}
-  ${'unknown, and no room: it shares, for it exists'}          | ${'make q/x 6; know p/a 2; created p/a'}              | ${'created'}   | ${'q/x 1-3,5-7; pool 0,4'}
-  ${'the end of one that nobody knows'}                        | ${'know p/a 2; end p/a'}                              | ${'not known'} | ${'pool 0-7'}
+  name                                                                  | history                                               | phase          | state
+  ${'a start event after its end does not bring a container back'}      | ${'create p/a 2; starting p/a; end p/a; started p/a'} | ${'not known'} | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
+  ${'an unknown container at PostStart is not placed: it runs already'} | ${'know p/a 2; started p/a'}                          | ${'not known'} | ${'pool 0-7'}
+  ${'an unknown container is adopted when it is created'}               | ${'know p/a 2; created p/a'}                          | ${'created'}   | ${'p/a 1,5; pool 0,2-4,6-7'}
+  ${'an unknown container is adopted before its process runs'}          | ${'know p/a 2; starting p/a'}                         | ${'starting'}  | ${'p/a 1,5; pool 0,2-4,6-7'}
+  ${'an unknown container that does not fit shares'}                    | ${'make q/x 6; know p/a 2; created p/a'}              | ${'created'}   | ${'q/x 1-3,5-7; pool 0,4'}
+  ${'the end of an unknown container changes nothing'}                  | ${'know p/a 2; end p/a'}                              | ${'not known'} | ${'pool 0-7'}
 `('$name', ({ history, phase, state }: { history: string; phase: string; state: string }) => {
   const node = new NodeDriver().run(history);
   expect({ phase: phaseOf(node, 'p/a'), state: node.state }).toEqual({ phase, state });
 });
 
-test('one that is adopted at its start is moved to its CPUs before its process runs', () => {
+test('given an unknown container at its start, then it is moved to its CPUs before its process runs', () => {
   const node = new NodeDriver().run('make q/s 0; know p/a 2; starting p/a');
   expect(node.movesMade).toBe('q/s#1 0-7>0,2-4,6-7; p/a#1 ?>1,5');
 });
 
 test.each`
-  name                          | kind
-  ${'when made'}                | ${'container-created'}
-  ${'when it starts'}           | ${'container-starting'}
-  ${'when somebody changes it'} | ${'update-container'}
-`('a quota in the record that was lifted is our own doing, no conflict: adopted $name', ({ kind }) => {
-  const node = new NodeDriver().run('know p/a 2');
-  const { pod, container } = node.infoOf('p/a');
-  const lifted = { ...container, resources: { ...resourcesOf(2), quotaUs: -1 } };
-  node.send({ kind, pod, container: lifted, resources: { memoryLimitBytes: 1 << 27 } });
-  expect(node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
-});
+  name                    | kind
+  ${'when made'}          | ${'container-created'}
+  ${'when it starts'}     | ${'container-starting'}
+  ${'when it is updated'} | ${'update-container'}
+`(
+  'given a container with an unlimited quota that is adopted $name, then it gets CPUs of its own: cpusetd lifted the quota',
+  ({ kind }) => {
+    const node = new NodeDriver().run('know p/a 2');
+    const { pod, container } = node.infoOf('p/a');
+    const lifted = { ...container, resources: { ...resourcesOf(2), quotaUs: -1 } };
+    node.send({ kind, pod, container: lifted, resources: { memoryLimitBytes: 1 << 27 } });
+    expect(node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
+  },
+);
 
-test('an adopted one that can get nothing says why it shares', () => {
+test('given an adopted container that does not fit, then its reason says why it shares', () => {
   const node = new NodeDriver().run('make q/x 6; know p/a 2; created p/a');
   expect(node.container('p/a')).toMatchObject({
     placement: 'shared',
@@ -50,17 +53,17 @@ test('an adopted one that can get nothing says why it shares', () => {
   });
 });
 
-describe('the pool while containers come and go', () => {
+describe('the shared pool', () => {
   test.each`
-    name                                                         | history                                                 | moves
-    ${'a running shared container leaves before the answer'}     | ${'make q/s 0; ask p/a 2'}                              | ${'q/s#1 0-7>0,2-4,6-7'}
-    ${'one that is not started is not moved'}                    | ${'create q/s 0; ask p/a 2'}                            | ${''}
-    ${'it is moved when its cgroup is there'}                    | ${'create q/s 0; ask p/a 2; starting q/s'}              | ${'q/s#1 0-7>0,2-4,6-7'}
-    ${'what changed while it started is applied before it runs'} | ${'create q/s 0; starting q/s; ask p/a 2'}              | ${'q/s#1 0-7>0,2-4,6-7'}
-    ${'and after it nothing is left to do'}                      | ${'create q/s 0; starting q/s; ask p/a 2; started q/s'} | ${''}
-    ${'CPUs that are idle with a pod are not in the pool'}       | ${'make q/s 0; make p/a 2; end p/a'}                    | ${''}
-    ${'it grows when the pod is gone'}                           | ${'make q/s 0; make p/a 2; end p/a; stop p'}            | ${'q/s#1 0,2-4,6-7>0-7'}
-    ${'it grows again when a creation fails'}                    | ${'make q/s 0; ask p/a 2; end p/a'}                     | ${'q/s#1 0,2-4,6-7>0-7'}
+    name                                                                    | history                                                 | moves
+    ${'a running shared container is moved before the answer'}              | ${'make q/s 0; ask p/a 2'}                              | ${'q/s#1 0-7>0,2-4,6-7'}
+    ${'a container that has not started is not moved'}                      | ${'create q/s 0; ask p/a 2'}                            | ${''}
+    ${'a container is moved when its cgroup exists'}                        | ${'create q/s 0; ask p/a 2; starting q/s'}              | ${'q/s#1 0-7>0,2-4,6-7'}
+    ${'a change during the start of a container is applied before it runs'} | ${'create q/s 0; starting q/s; ask p/a 2'}              | ${'q/s#1 0-7>0,2-4,6-7'}
+    ${'after the start of a container nothing is left to move'}             | ${'create q/s 0; starting q/s; ask p/a 2; started q/s'} | ${''}
+    ${'idle CPUs of a pod are not in the pool'}                             | ${'make q/s 0; make p/a 2; end p/a'}                    | ${''}
+    ${'the pool grows when the pod is gone'}                                | ${'make q/s 0; make p/a 2; end p/a; stop p'}            | ${'q/s#1 0,2-4,6-7>0-7'}
+    ${'the pool grows again when a creation fails'}                         | ${'make q/s 0; ask p/a 2; end p/a'}                     | ${'q/s#1 0,2-4,6-7>0-7'}
   `('$name', ({ history, moves }: { history: string; moves: string }) => {
     expect(new NodeDriver().run(history).movesMade).toBe(moves);
   });
@@ -70,7 +73,7 @@ test.each`
   what                                | history                 | event
   ${'a container'}                    | ${'make p/a 2'}         | ${{ kind: 'container-stopped', containerId: 'p/a#1' }}
   ${'the pause container of its pod'} | ${'pod p; pause p 0-7'} | ${{ kind: 'pod-stopped', sandboxId: 'sandbox-p' }}
-`('the end of $what is told to those who watch its cgroup', ({ history, event }) => {
+`('given the end of $what, then its verdict is outdated', ({ history, event }) => {
   const { model } = new NodeDriver().run(history as string);
   const [id] = model.allContainers.keys();
   const draft = new Draft(model, '2026-11-22T00:00:00Z');

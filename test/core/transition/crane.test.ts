@@ -13,7 +13,7 @@ const TWO_NODES: Topology = buildTopology({
 const POLICY_OF: Readonly<Record<string, PolicyName>> = { e: 'exclusive', i: 'immovable', n: 'numa', o: 'none' };
 
 interface Said {
-  /** What the scheduler chose, by NUMA node; only with `podCpus`. */
+  /** The choice of the scheduler, by NUMA node; only with `podCpus`. */
   readonly result?: readonly number[];
   readonly podCpus?: number;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -43,53 +43,53 @@ function nodeOf(rules: Rules = {}, said: Readonly<Record<string, Said>> = {}): N
   return node;
 }
 
-/** Where each container is promised to run: `e/a 1-2; n/a 3`. */
+/** The promised CPUs of each container: `e/a 1-2; n/a 3`. */
 function show(node: NodeDriver): string {
   return [...node.model.containers.values()]
     .map(({ podUid, name, promise }) => `${podUid}/${name} ${promise?.cpus.toString() ?? 'anywhere'}`)
     .join('; ');
 }
 
-describe('each policy, and what it leaves the others', () => {
+describe('each policy, and the CPUs that it leaves to others', () => {
   test.each`
-    name                                                           | history                                      | where
-    ${'none shares everything'}                                    | ${'make o/a 2; make w/a 0'}                  | ${'o/a 0-7; w/a 0-7'}
-    ${'exclusive is alone, although its pod is Burstable'}         | ${'make w/a 0; make e/a 2'}                  | ${'w/a 0,3-7; e/a 1-2'}
-    ${'numa shares its node without what is reserved'}             | ${'make w/a 0; make n/a 2'}                  | ${'w/a 0-7; n/a 1-3'}
-    ${'immovable has fixed CPUs, which the others use too'}        | ${'make w/a 0; make i/a 2'}                  | ${'w/a 0-7; i/a 1-2'}
-    ${'numa and immovable share'}                                  | ${'make i/a 2; make n/a 1'}                  | ${'i/a 1-2; n/a 1-3'}
-    ${'numa shrinks when an exclusive one comes'}                  | ${'make n/a 2; make e/a 2'}                  | ${'n/a 3; e/a 1-2'}
-    ${'and grows when that goes'}                                  | ${'make n/a 2; make e/a 2; end e/a; stop e'} | ${'n/a 1-3'}
-    ${'but not as long as the pod may come back'}                  | ${'make n/a 2; make e/a 2; end e/a'}         | ${'n/a 3'}
-    ${'static ones make it shrink too'}                            | ${'make n/a 2; make s/a 2'}                  | ${'n/a 3; s/a 1-2'}
-    ${'exclusive never takes immovable CPUs'}                      | ${'make i/a 2; make e/a 5'}                  | ${'i/a 1-2; e/a 3-7'}
-    ${'static neither'}                                            | ${'make i/a 3; make s/a 2'}                  | ${'i/a 1-3; s/a 4-5'}
-    ${'nor another immovable one'}                                 | ${'make i/a 2; make i2/a 2'}                 | ${'i/a 1-2; i2/a 3-4'}
-    ${'immovable never takes exclusive CPUs'}                      | ${'make e/a 2; make s/a 1; make i/a 2'}      | ${'e/a 1-2; s/a 3; i/a 4-5'}
-    ${'immovable ones may be all that is not reserved'}            | ${'make i/a 7; make w/a 0'}                  | ${'i/a 1-7; w/a 0-7'}
-    ${'what exclusive leaves to numa is at least one CPU'}         | ${'make n/a 2; make e/a 3'}                  | ${'n/a 3; e/a 1-2,4'}
-    ${'even when it asks for all but one'}                         | ${'make n/a 2; make e/a 6'}                  | ${'n/a 3; e/a 1-2,4-7'}
-    ${'an immovable CPU is something left to numa'}                | ${'make i/a 1; make n/a 2; make e/a 6'}      | ${'i/a 1; n/a 1; e/a 2-7'}
-    ${'two containers of a pod without a scheduler: each its own'} | ${'make e/a 2; make e/b 1'}                  | ${'e/a 1-2; e/b 3'}
-    ${'who asks for a fraction shares, whatever its pod chose'}    | ${'make e/a 0.5; make n/a 1.5; make i/a 0'}  | ${'e/a 0-7; n/a 0-7; i/a 0-7'}
-    ${'numa: the next one goes where there is room'}               | ${'make n/a 2; make n2/a 2'}                 | ${'n/a 1-3; n2/a 4-7'}
-    ${'numa: beside what is immovable there is less room'}         | ${'make i/a 2; make n/a 2'}                  | ${'i/a 1-2; n/a 4-7'}
-    ${'numa: more than one node has'}                              | ${'make n/a 5'}                              | ${'n/a 1-7'}
-    ${'numa: a pod stays together'}                                | ${'make n/a 1; make n2/a 3; make n/b 2'}     | ${'n/a 1-3; n2/a 4-7; n/b 1-3'}
-    ${'numa: too many for all, the emptiest node'}                 | ${'make n/a 3; make n2/a 3; make n3/a 2'}    | ${'n/a 1-3; n2/a 4-7; n3/a 4-7'}
+    name                                                                   | history                                      | where
+    ${'none shares everything'}                                            | ${'make o/a 2; make w/a 0'}                  | ${'o/a 0-7; w/a 0-7'}
+    ${'exclusive gets CPUs alone, also in a Burstable pod'}                | ${'make w/a 0; make e/a 2'}                  | ${'w/a 0,3-7; e/a 1-2'}
+    ${'numa shares its node without reserved CPUs'}                        | ${'make w/a 0; make n/a 2'}                  | ${'w/a 0-7; n/a 1-3'}
+    ${'immovable has fixed CPUs, which shared containers use too'}         | ${'make w/a 0; make i/a 2'}                  | ${'w/a 0-7; i/a 1-2'}
+    ${'numa and immovable have CPUs in common'}                            | ${'make i/a 2; make n/a 1'}                  | ${'i/a 1-2; n/a 1-3'}
+    ${'numa shrinks when an exclusive container comes'}                    | ${'make n/a 2; make e/a 2'}                  | ${'n/a 3; e/a 1-2'}
+    ${'numa grows when the exclusive container goes'}                      | ${'make n/a 2; make e/a 2; end e/a; stop e'} | ${'n/a 1-3'}
+    ${'numa does not grow while the pod may come back'}                    | ${'make n/a 2; make e/a 2; end e/a'}         | ${'n/a 3'}
+    ${'numa shrinks when a static container comes'}                        | ${'make n/a 2; make s/a 2'}                  | ${'n/a 3; s/a 1-2'}
+    ${'exclusive never takes immovable CPUs'}                              | ${'make i/a 2; make e/a 5'}                  | ${'i/a 1-2; e/a 3-7'}
+    ${'static never takes immovable CPUs'}                                 | ${'make i/a 3; make s/a 2'}                  | ${'i/a 1-3; s/a 4-5'}
+    ${'immovable never takes the CPUs of another immovable container'}     | ${'make i/a 2; make i2/a 2'}                 | ${'i/a 1-2; i2/a 3-4'}
+    ${'immovable never takes exclusive CPUs'}                              | ${'make e/a 2; make s/a 1; make i/a 2'}      | ${'e/a 1-2; s/a 3; i/a 4-5'}
+    ${'immovable may take all CPUs that are not reserved'}                 | ${'make i/a 7; make w/a 0'}                  | ${'i/a 1-7; w/a 0-7'}
+    ${'exclusive leaves at least one CPU to numa'}                         | ${'make n/a 2; make e/a 3'}                  | ${'n/a 3; e/a 1-2,4'}
+    ${'exclusive leaves one CPU to numa when it asks for all but one'}     | ${'make n/a 2; make e/a 6'}                  | ${'n/a 3; e/a 1-2,4-7'}
+    ${'exclusive may leave an immovable CPU to numa'}                      | ${'make i/a 1; make n/a 2; make e/a 6'}      | ${'i/a 1; n/a 1; e/a 2-7'}
+    ${'without a scheduler two containers of a pod get CPUs of their own'} | ${'make e/a 2; make e/b 1'}                  | ${'e/a 1-2; e/b 3'}
+    ${'a request of a fraction shares, whatever policy its pod chose'}     | ${'make e/a 0.5; make n/a 1.5; make i/a 0'}  | ${'e/a 0-7; n/a 0-7; i/a 0-7'}
+    ${'numa: the next container goes to the node with room'}               | ${'make n/a 2; make n2/a 2'}                 | ${'n/a 1-3; n2/a 4-7'}
+    ${'numa: immovable CPUs count as less room'}                           | ${'make i/a 2; make n/a 2'}                  | ${'i/a 1-2; n/a 4-7'}
+    ${'numa: a request for more than one node has gets two'}               | ${'make n/a 5'}                              | ${'n/a 1-7'}
+    ${'numa: a pod stays together'}                                        | ${'make n/a 1; make n2/a 3; make n/b 2'}     | ${'n/a 1-3; n2/a 4-7; n/b 1-3'}
+    ${'numa: when no node has room, the emptiest node'}                    | ${'make n/a 3; make n2/a 3; make n3/a 2'}    | ${'n/a 1-3; n2/a 4-7; n3/a 4-7'}
   `('$name', ({ history, where }: { history: string; where: string }) => {
     expect(show(nodeOf().run(history))).toBe(where);
   });
 });
 
-describe('what does not fit is refused with the reason', () => {
+describe('given a request that does not fit, then it is refused with the reason', () => {
   test.each`
-    name                                         | history                      | because
-    ${'the last shared CPU of a numa container'} | ${'make n/a 2; make e/a 7'}  | ${/6 can be given now.*containers that share the CPUs of a NUMA node keep at least one there/}
-    ${'immovable CPUs are not free'}             | ${'make i/a 3; make e/a 5'}  | ${/asked for 5 exclusive CPUs, 4 can be given now: 4 of 7 allocatable/}
-    ${'not for immovable ones either'}           | ${'make i/a 3; make i2/a 5'} | ${/asked for 5 fixed CPUs, 4 can be given now: 4 of 7 allocatable/}
-    ${'nothing shared is left for numa'}         | ${'make e/a 7; make n/a 1'}  | ${/asked for 1 CPU of few NUMA nodes; all nodes together share 0/}
-    ${'numa asks for more than there is'}        | ${'make e/a 3; make n/a 5'}  | ${/all nodes together share 4/}
+    name                                                             | history                      | because
+    ${'the last shared CPU of a numa container'}                     | ${'make n/a 2; make e/a 7'}  | ${/6 can be given now.*containers that share the CPUs of a NUMA node keep at least one there/}
+    ${'immovable CPUs are not free'}                                 | ${'make i/a 3; make e/a 5'}  | ${/asked for 5 exclusive CPUs, 4 can be given now: 4 of 7 allocatable/}
+    ${'immovable CPUs are not free for another immovable container'} | ${'make i/a 3; make i2/a 5'} | ${/asked for 5 fixed CPUs, 4 can be given now: 4 of 7 allocatable/}
+    ${'no shared CPU is left for numa'}                              | ${'make e/a 7; make n/a 1'}  | ${/asked for 1 CPU of few NUMA nodes; all nodes together share 0/}
+    ${'numa asks for more than there is'}                            | ${'make e/a 3; make n/a 5'}  | ${/all nodes together share 4/}
   `('$name', ({ history, because }: { history: string; because: RegExp }) => {
     const node = nodeOf().run(history);
     expect(node.answer).toEqual({
@@ -99,27 +99,27 @@ describe('what does not fit is refused with the reason', () => {
     });
   });
 
-  test('or shares, where the operator wants that', () => {
+  test('when on-insufficient-cpu is share, then it shares', () => {
     expect(show(nodeOf({ onInsufficientCpu: 'share' }).run('make e/a 7; make n/a 1'))).toBe('e/a 1-7; n/a 0');
   });
 });
 
-describe('what is remembered and comes back', () => {
+describe('given a container that is created again', () => {
   test.each`
     name                                                      | history                                           | where
-    ${'exclusive: its own CPUs'}                              | ${'make e/a 2; end e/a; make s/a 2; make e/a 2'}  | ${'s/a 3-4; e/a 1-2'}
-    ${'immovable: its own CPUs'}                              | ${'make i/a 2; end i/a; make i2/a 2; make i/a 2'} | ${'i2/a 3-4; i/a 1-2'}
-    ${'immovable: idle ones of its pod first'}                | ${'make i2/a 2; make i/a 3; end i/a; make i/b 2'} | ${'i2/a 1-2; i/b 3-4'}
-    ${'numa: its own node'}                                   | ${'make n/a 2; end n/a; make i/a 2; make n/a 3'}  | ${'i/a 1-2; n/a 1-3'}
+    ${'exclusive gets its own CPUs again'}                    | ${'make e/a 2; end e/a; make s/a 2; make e/a 2'}  | ${'s/a 3-4; e/a 1-2'}
+    ${'immovable gets its own CPUs again'}                    | ${'make i/a 2; end i/a; make i2/a 2; make i/a 2'} | ${'i2/a 3-4; i/a 1-2'}
+    ${'immovable gets idle CPUs of its pod first'}            | ${'make i2/a 2; make i/a 3; end i/a; make i/b 2'} | ${'i2/a 1-2; i/b 3-4'}
+    ${'numa gets its own node again'}                         | ${'make n/a 2; end n/a; make i/a 2; make n/a 3'}  | ${'i/a 1-2; n/a 1-3'}
     ${'a failed creation leaves nothing of a numa container'} | ${'ask n/a 2; end n/a; make e/a 7'}               | ${'e/a 1-7'}
-    ${'a resize of an exclusive container keeps what it has'} | ${'make e/a 2; make i/a 1; resize e/a 3'}         | ${'e/a 1-2,4; i/a 3'}
-    ${'a resize of an immovable one too'}                     | ${'make i/a 3; make e/a 1; resize i/a 2'}         | ${'i/a 1-2; e/a 4'}
-    ${'a resize to a fraction is for the shared pool'}        | ${'make i/a 3; resize i/a 1.5; make e/a 7'}       | ${'i/a 0; e/a 1-7'}
+    ${'a resize of an exclusive container keeps its CPUs'}    | ${'make e/a 2; make i/a 1; resize e/a 3'}         | ${'e/a 1-2,4; i/a 3'}
+    ${'a resize of an immovable container keeps its CPUs'}    | ${'make i/a 3; make e/a 1; resize i/a 2'}         | ${'i/a 1-2; e/a 4'}
+    ${'a resize to a fraction of a CPU shares'}               | ${'make i/a 3; resize i/a 1.5; make e/a 7'}       | ${'i/a 0; e/a 1-7'}
   `('$name', ({ history, where }: { history: string; where: string }) => {
     expect(show(nodeOf().run(history))).toBe(where);
   });
 
-  test('the policy of a pod that is made again is the new one, and what it held otherwise is free for it', () => {
+  test('when its pod has another policy, then that decides, and CPUs of the old policy are free for it', () => {
     const node = nodeOf().run('make i/a 7; end i/a; stop i');
     node.run('pod i sandbox-2; make i/a 7; end i/a');
     node.podsSay.set('i', {
@@ -132,24 +132,24 @@ describe('what is remembered and comes back', () => {
   });
 });
 
-describe('what the scheduler chose', () => {
+describe('given a choice of the scheduler', () => {
   const chosen = (uid: string, result: readonly number[], podCpus = 8, rules: Rules = {}): NodeDriver =>
     nodeOf(rules, { [uid]: { result, podCpus } });
 
   test.each`
-    name                                                      | uid    | result    | history                                             | where
-    ${'exclusive: so many of each node, packed'}              | ${'e'} | ${[2, 1]} | ${'make e/a 3'}                                     | ${'e/a 1-2,4'}
-    ${'all containers of the pod share them'}                 | ${'e'} | ${[0, 3]} | ${'make e/a 2; make e/b 1; make w/a 0'}             | ${'e/a 4-6; e/b 4-6; w/a 0-3,7'}
-    ${'also one that comes back'}                             | ${'e'} | ${[0, 3]} | ${'make e/a 2; make e/b 1; end e/a; make e/a 2'}    | ${'e/b 4-6; e/a 4-6'}
-    ${'or all of them'}                                       | ${'e'} | ${[0, 3]} | ${'make e/a 2; end e/a; make s/a 4; make e/b 1'}    | ${'s/a 1-3,7; e/b 4-6'}
-    ${'not one that asks for a fraction'}                     | ${'e'} | ${[0, 2]} | ${'make e/a 2; make e/b 0.5'}                       | ${'e/a 4-5; e/b 0-3,6-7'}
-    ${'they are the pod’s until it goes'}                     | ${'e'} | ${[0, 3]} | ${'make e/a 2; make e/b 1; end e/a; make w/a 0'}    | ${'e/b 4-6; w/a 0-3,7'}
-    ${'and free afterwards'}                                  | ${'e'} | ${[0, 3]} | ${'make e/a 2; end e/a; stop e; make w/a 0'}        | ${'w/a 0-7'}
-    ${'immovable: the same CPUs, but not alone'}              | ${'i'} | ${[1, 2]} | ${'make i/a 2; make i/b 1; make w/a 0; make e/a 2'} | ${'i/a 1,4-5; i/b 1,4-5; w/a 0-1,4-7; e/a 2-3'}
-    ${'numa: the nodes, the count does not matter'}           | ${'n'} | ${[0, 2]} | ${'make n/a 1; make n/b 1'}                         | ${'n/a 4-7; n/b 4-7'}
-    ${'numa: several nodes'}                                  | ${'n'} | ${[1, 1]} | ${'make n/a 2'}                                     | ${'n/a 1-7'}
-    ${'nothing: it shares'}                                   | ${'e'} | ${[0, 0]} | ${'make e/a 2'}                                     | ${'e/a 0-7'}
-    ${'a container that comes after a resize of another one'} | ${'e'} | ${[0, 3]} | ${'make e/a 2; resize e/a 1; make e/b 2'}           | ${'e/a 4-6; e/b 4-6'}
+    name                                                                       | uid    | result    | history                                             | where
+    ${'exclusive gets the chosen number of each node, packed'}                 | ${'e'} | ${[2, 1]} | ${'make e/a 3'}                                     | ${'e/a 1-2,4'}
+    ${'exclusive: all containers of the pod share the CPUs'}                   | ${'e'} | ${[0, 3]} | ${'make e/a 2; make e/b 1; make w/a 0'}             | ${'e/a 4-6; e/b 4-6; w/a 0-3,7'}
+    ${'exclusive: a container that is created again shares them too'}          | ${'e'} | ${[0, 3]} | ${'make e/a 2; make e/b 1; end e/a; make e/a 2'}    | ${'e/b 4-6; e/a 4-6'}
+    ${'exclusive: when all containers are created again, they share them too'} | ${'e'} | ${[0, 3]} | ${'make e/a 2; end e/a; make s/a 4; make e/b 1'}    | ${'s/a 1-3,7; e/b 4-6'}
+    ${'exclusive: a container that asks for a fraction does not share them'}   | ${'e'} | ${[0, 2]} | ${'make e/a 2; make e/b 0.5'}                       | ${'e/a 4-5; e/b 0-3,6-7'}
+    ${'exclusive: the CPUs stay with the pod until it goes'}                   | ${'e'} | ${[0, 3]} | ${'make e/a 2; make e/b 1; end e/a; make w/a 0'}    | ${'e/b 4-6; w/a 0-3,7'}
+    ${'exclusive: the CPUs are free after the pod has gone'}                   | ${'e'} | ${[0, 3]} | ${'make e/a 2; end e/a; stop e; make w/a 0'}        | ${'w/a 0-7'}
+    ${'immovable gets the same CPUs, but not alone'}                           | ${'i'} | ${[1, 2]} | ${'make i/a 2; make i/b 1; make w/a 0; make e/a 2'} | ${'i/a 1,4-5; i/b 1,4-5; w/a 0-1,4-7; e/a 2-3'}
+    ${'numa gets the nodes, whatever the count'}                               | ${'n'} | ${[0, 2]} | ${'make n/a 1; make n/b 1'}                         | ${'n/a 4-7; n/b 4-7'}
+    ${'numa gets several nodes'}                                               | ${'n'} | ${[1, 1]} | ${'make n/a 2'}                                     | ${'n/a 1-7'}
+    ${'a choice of no CPUs shares'}                                            | ${'e'} | ${[0, 0]} | ${'make e/a 2'}                                     | ${'e/a 0-7'}
+    ${'a container that is created after a resize of another one shares them'} | ${'e'} | ${[0, 3]} | ${'make e/a 2; resize e/a 1; make e/b 2'}           | ${'e/a 4-6; e/b 4-6'}
   `('$name', ({ uid, result, history, where }: { uid: string; result: number[]; history: string; where: string }) => {
     expect(show(chosen(uid, result).run(history))).toBe(where);
   });
@@ -171,7 +171,7 @@ describe('what the scheduler chose', () => {
     },
   );
 
-  test('is not believed beyond what the pod asks for: the container gets its own', () => {
+  test('when it is more than the pod asks for, then it is ignored and the container gets CPUs of its own', () => {
     const node = chosen('e', [3, 4], 2).run('make e/a 2');
     expect(show(node)).toBe('e/a 1-2');
     const ignored = chosen('e', [3, 4], 2)
@@ -184,25 +184,25 @@ describe('what the scheduler chose', () => {
     });
   });
 
-  test('a sandbox made again with another choice gets that, not what the pod had', () => {
+  test('when a new sandbox has another choice, then the container gets the new one', () => {
     const node = chosen('e', [0, 3]).run('make e/a 2; end e/a');
     const { annotations } = chosen('e', [2, 0]).podsSay.get('e')!;
     node.podsSay.set('e', { ...node.podsSay.get('e'), annotations: annotations! });
     expect(show(node.run('pod e sandbox-2; make e/a 2'))).toBe('e/a 1-2');
   });
 
-  test('CPUs that another container of the pod is still on are not free for one that chose another policy', () => {
+  test('when another container of the pod still runs on the CPUs, then they are not free for a container of another policy', () => {
     const node = chosen('e', [0, 3]).run('make e/a 2; make e/b 1; end e/a');
     const annotations = { 'cpusetd.io/policy': 'exclusive', 'policy.cpusetd.io/container.a': 'immovable' };
     node.podsSay.set('e', { ...node.podsSay.get('e'), annotations });
     expect(show(node.run('make e/a 4'))).toBe('e/b 4-6; e/a 1-3,7');
   });
 
-  test('static goes by it too, with CPUs of its own for each container', () => {
+  test('when the policy is static, then each container gets CPUs of its own from it', () => {
     expect(show(chosen('s', [0, 3], 3).run('make s/a 2; make s/b 1'))).toBe('s/a 4-5; s/b 6');
   });
 
-  test('CPUs that were reserved meanwhile are not given to one that joins', () => {
+  test('when a CPU of the set is reserved since, then a container that joins does not get it', () => {
     const node = chosen('e', [3, 0]).run('make e/a 2');
     node.setRules({ podPolicies: POLICY_NAMES, reserved: '0-1' });
     expect(show(node.run('make e/b 1'))).toBe('e/a 1-3; e/b 2-3');
@@ -212,11 +212,11 @@ describe('what the scheduler chose', () => {
 describe('exclude-reserved-cpus', () => {
   const said = { w: { annotations: { 'topology.crane.io/exclude-reserved-cpus': 'true' } } };
   test.each`
-    name                                                   | rules                           | history                     | where
-    ${'keeps a shared container off reserved CPUs'}        | ${{}}                           | ${'make w/a 0; make o/a 0'} | ${'w/a 1-7; o/a 0-7'}
-    ${'also when the pool shrinks'}                        | ${{}}                           | ${'make w/a 0; make s/a 3'} | ${'w/a 4-7; s/a 1-3'}
-    ${'not when there is nothing else'}                    | ${{}}                           | ${'make w/a 0; make s/a 7'} | ${'w/a 0; s/a 1-7'}
-    ${'also where nobody is pinned and others left alone'} | ${{ cpuManagerPolicy: 'none' }} | ${'make w/a 0; make s/a 0'} | ${'w/a 1-7; s/a anywhere'}
+    name                                                                           | rules                           | history                     | where
+    ${'keeps a shared container off reserved CPUs'}                                | ${{}}                           | ${'make w/a 0; make o/a 0'} | ${'w/a 1-7; o/a 0-7'}
+    ${'keeps it off reserved CPUs when the pool shrinks'}                          | ${{}}                           | ${'make w/a 0; make s/a 3'} | ${'w/a 4-7; s/a 1-3'}
+    ${'is not followed when only reserved CPUs are left'}                          | ${{}}                           | ${'make w/a 0; make s/a 7'} | ${'w/a 0; s/a 1-7'}
+    ${'keeps it off reserved CPUs under policy none, where others are left alone'} | ${{ cpuManagerPolicy: 'none' }} | ${'make w/a 0; make s/a 0'} | ${'w/a 1-7; s/a anywhere'}
   `('$name', ({ rules, history, where }: { rules: Rules; history: string; where: string }) => {
     expect(show(nodeOf(rules, said).run(history))).toBe(where);
   });
@@ -230,13 +230,16 @@ describe('the policy of the node', () => {
     ${'exclusive'} | ${'w/a 1-2; s/a 3-4'}
     ${'numa'}      | ${'w/a 1-3; s/a 4-7'}
     ${'immovable'} | ${'w/a 1-2; s/a 3-4'}
-  `('$policy is for everyone who chose nothing', ({ policy, where }: { policy: PolicyName; where: string }) => {
-    expect(show(nodeOf({ cpuManagerPolicy: policy }).run('make w/a 2; make s/a 2'))).toBe(where);
-  });
+  `(
+    '$policy decides for containers whose pod chose no policy',
+    ({ policy, where }: { policy: PolicyName; where: string }) => {
+      expect(show(nodeOf({ cpuManagerPolicy: policy }).run('make w/a 2; make s/a 2'))).toBe(where);
+    },
+  );
 
   const others = (from: PolicyName) => POLICY_NAMES.filter((to) => to !== from).map((to) => ({ from, to }));
   test.each((['static', 'exclusive', 'numa', 'immovable'] as const).flatMap(others))(
-    'from $from to $to: who runs keeps what it has, and is shown as held',
+    'from $from to $to: a running container keeps its CPUs, and is shown as held',
     ({ from, to }) => {
       const node = nodeOf({ cpuManagerPolicy: from }).run('make s/a 2');
       const before = show(node);
@@ -252,7 +255,7 @@ describe('the policy of the node', () => {
     },
   );
 
-  test('pods choose nothing as long as the operator does not let them', () => {
+  test('given pods that may not choose, then the annotation is ignored and reported', () => {
     const node = new NodeDriver(TWO_NODES);
     node.podsSay.set('e', {
       annotations: { 'cpusetd.io/policy': 'exclusive' },
@@ -266,7 +269,7 @@ describe('the policy of the node', () => {
   });
 });
 
-test('quotas are lifted only where CPUs are owned alone', () => {
+test('given lift-cpu-quota, then quotas are lifted only for exclusive CPUs', () => {
   const node = nodeOf({ liftCpuQuota: true });
   expect(['ask e/a 1', 'ask i/a 1', 'ask n/a 1'].map((step) => node.run(step).reply)).toEqual([
     'cpus 1 quota -1',
@@ -275,7 +278,7 @@ test('quotas are lifted only where CPUs are owned alone', () => {
   ]);
 });
 
-test('a numa container is moved off before the exclusive one is answered, and back when that is gone', () => {
+test('given a numa container, then it is moved before an exclusive creation is answered, and back after its end', () => {
   const node = nodeOf().run('make n/a 2; ask e/a 2');
   expect(node.movesMade).toBe('n/a#1 1-3>3');
   expect(node.moves[0]?.because).toBe('what is shared on its NUMA nodes changed');
@@ -283,7 +286,7 @@ test('a numa container is moved off before the exclusive one is answered, and ba
   expect(show(node)).toBe('n/a 1-3');
 });
 
-test('CPUs of a numa container’s nodes that go offline and come back', () => {
+test('given CPUs of a numa container that go offline and come back, then its set follows', () => {
   const node = nodeOf().run('make n/a 2; make w/a 0');
   node.setTopology(without(TWO_NODES, '1-3'));
   expect(show(node)).toBe('n/a 0; w/a 0,4-7');
@@ -291,18 +294,18 @@ test('CPUs of a numa container’s nodes that go offline and come back', () => {
   expect(show(node)).toBe('n/a 1-3; w/a 0-7');
 });
 
-describe('state was lost', () => {
+describe('given a lost state', () => {
   const live = (of: Readonly<Record<string, string>>) =>
     new Map(Object.entries(of).map(([id, list]) => [id, cpus(list)]));
 
   test.each`
-    name                                                | asks               | live                                  | said                                     | where
-    ${'exclusive, immovable: they stay where they are'} | ${'e/a 2; i/a 1'}  | ${{ 'e/a#1': '5-6', 'i/a#1': '3' }}   | ${{}}                                    | ${'e/a 5-6; i/a 3'}
-    ${'two immovable ones on the same CPU: one moves'}  | ${'i/a 1; i2/a 1'} | ${{ 'i/a#1': '3', 'i2/a#1': '3' }}    | ${{}}                                    | ${'i/a 3; i2/a 1'}
-    ${'what a pod shares it shares again'}              | ${'e/a 2; e/b 1'}  | ${{ 'e/a#1': '5-7', 'e/b#1': '5-7' }} | ${{ e: { result: [0, 3], podCpus: 3 } }} | ${'e/a 5-7; e/b 5-7'}
-    ${'not what the scheduler did not choose'}          | ${'e/a 2; e/b 1'}  | ${{ 'e/a#1': '3-5', 'e/b#1': '3-5' }} | ${{ e: { result: [0, 3], podCpus: 3 } }} | ${'e/a 4-6; e/b 4-6'}
-    ${'a numa container is placed anew'}                | ${'n/a 2'}         | ${{ 'n/a#1': '4-7' }}                 | ${{}}                                    | ${'n/a 1-3'}
-    ${'nothing is left for a follower: it shares'}      | ${'e/a 3; n/a 1'}  | ${{ 'e/a#1': '1-3', 'n/a#1': '0-7' }} | ${{ n: { result: [1, 0], podCpus: 1 } }} | ${'e/a 1-3; n/a 0,4-7'}
+    name                                                                   | asks               | live                                  | said                                     | where
+    ${'exclusive and immovable containers keep the CPUs that they run on'} | ${'e/a 2; i/a 1'}  | ${{ 'e/a#1': '5-6', 'i/a#1': '3' }}   | ${{}}                                    | ${'e/a 5-6; i/a 3'}
+    ${'of two immovable containers on the same CPU one moves'}             | ${'i/a 1; i2/a 1'} | ${{ 'i/a#1': '3', 'i2/a#1': '3' }}    | ${{}}                                    | ${'i/a 3; i2/a 1'}
+    ${'a set of a pod is shared again'}                                    | ${'e/a 2; e/b 1'}  | ${{ 'e/a#1': '5-7', 'e/b#1': '5-7' }} | ${{ e: { result: [0, 3], podCpus: 3 } }} | ${'e/a 5-7; e/b 5-7'}
+    ${'a set that the scheduler did not choose is not shared again'}       | ${'e/a 2; e/b 1'}  | ${{ 'e/a#1': '3-5', 'e/b#1': '3-5' }} | ${{ e: { result: [0, 3], podCpus: 3 } }} | ${'e/a 4-6; e/b 4-6'}
+    ${'a numa container is placed again'}                                  | ${'n/a 2'}         | ${{ 'n/a#1': '4-7' }}                 | ${{}}                                    | ${'n/a 1-3'}
+    ${'a numa container without a shared CPU on its nodes shares'}         | ${'e/a 3; n/a 1'}  | ${{ 'e/a#1': '1-3', 'n/a#1': '0-7' }} | ${{ n: { result: [1, 0], podCpus: 1 } }} | ${'e/a 1-3; n/a 0,4-7'}
   `(
     '$name',
     ({
@@ -334,7 +337,7 @@ describe('state was lost', () => {
     },
   );
 
-  test('who happens to sit on all that a follower has does not stay there', () => {
+  test('when a container runs on all CPUs of a numa container, then it is moved', () => {
     const node = nodeOf().run('make n/a 2; know e/a 3');
     const all = [node.infoOf('n/a'), node.infoOf('e/a')];
     node.send(
@@ -348,7 +351,7 @@ describe('state was lost', () => {
     expect(show(node)).toBe('n/a 3; e/a 1-2,4');
   });
 
-  test('a quota that was lifted does not hide who was entitled', () => {
+  test('when a quota was lifted, then the container still counts as entitled', () => {
     const node = nodeOf().run('know e/a 2');
     const { pod, container } = node.infoOf('e/a');
     const lifted = { ...container.resources, quotaUs: -1 };

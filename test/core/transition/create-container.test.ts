@@ -1,31 +1,31 @@
-import { nameKept } from '../../../src/core/transition';
+import { describeKeptCpus } from '../../../src/core/model/kept-cpus';
 import { specOf } from '../../support/spec-of';
 import { machineOf, NodeDriver, podOf, resourcesOf, without, type Rules } from './node-driver';
 
 test.each`
-  name                                                                      | rules                                          | history                                         | reply                            | state
-  ${'whole CPUs in a Guaranteed pod are exclusive'}                         | ${{}}                                          | ${'make p/a 2'}                                 | ${'ok'}                          | ${'p/a 1,5; pool 0,2-4,6-7'}
-  ${'a fraction of a CPU shares'}                                           | ${{}}                                          | ${'ask p/a 1.5'}                                | ${'cpus 0-7'}                    | ${'pool 0-7'}
-  ${'no CPU at all shares'}                                                 | ${{}}                                          | ${'ask p/a 0'}                                  | ${'cpus 0-7'}                    | ${'pool 0-7'}
-  ${'a shared one is told the pool as it is'}                               | ${{}}                                          | ${'make p/a 4; ask q/b 0'}                      | ${'cpus 0,3-4,7'}                | ${'p/a 1-2,5-6; pool 0,3-4,7'}
-  ${'strict-cpu-reservation keeps reserved CPUs out of the pool'}           | ${{ options: { strictCpuReservation: true } }} | ${'ask p/a 0'}                                  | ${'cpus 1-7'}                    | ${'pool 1-7'}
-  ${'all but the reserved CPU can be given out'}                            | ${{}}                                          | ${'ask p/a 7'}                                  | ${'cpus 1-7'}                    | ${'p/a 1-7; pool 0'}
-  ${'one more is refused, and nothing changes'}                             | ${{}}                                          | ${'ask p/a 8'}                                  | ${'refused RESOURCE_EXHAUSTED'}  | ${'pool 0-7'}
-  ${'what others have is not there any more'}                               | ${{}}                                          | ${'make p/a 4; ask q/b 4'}                      | ${'refused RESOURCE_EXHAUSTED'}  | ${'p/a 1-2,5-6; pool 0,3-4,7'}
-  ${'on-insufficient-cpu share: it shares instead'}                         | ${{ onInsufficientCpu: 'share' }}              | ${'make p/a 4; ask q/b 4'}                      | ${'cpus 0,3-4,7'}                | ${'p/a 1-2,5-6; pool 0,3-4,7'}
-  ${'on-insufficient-cpu share: a restart that does not fit gives back'}    | ${{ onInsufficientCpu: 'share' }}              | ${'make p/a 4; end p/a; make q/b 3; ask p/a 5'} | ${'cpus 0-2,5-6'}                | ${'q/b 3-4,7; pool 0-2,5-6'}
-  ${'policy none leaves everybody alone'}                                   | ${{ cpuManagerPolicy: 'none' }}                | ${'ask p/a 2'}                                  | ${'ok'}                          | ${'pool 0-7'}
-  ${'full-pcpus-only refuses half a core'}                                  | ${{ options: { fullPcpusOnly: true } }}        | ${'ask p/a 3'}                                  | ${'refused FAILED_PRECONDITION'} | ${'pool 0-7'}
-  ${'full-pcpus-only counts whole cores only'}                              | ${{ options: { fullPcpusOnly: true } }}        | ${'ask p/a 8'}                                  | ${'refused RESOURCE_EXHAUSTED'}  | ${'pool 0-7'}
-  ${'strict: one CPU stays in the pool, since reserved ones are not in it'} | ${{ options: { strictCpuReservation: true } }} | ${'ask p/a 7'}                                  | ${'refused RESOURCE_EXHAUSTED'}  | ${'pool 1-7'}
-  ${'a quota is lifted with the decision'}                                  | ${{ liftCpuQuota: true }}                      | ${'ask p/a 2'}                                  | ${'cpus 1,5 quota -1'}           | ${'p/a 1,5; pool 0,2-4,6-7'}
-  ${'who shares keeps its quota'}                                           | ${{ liftCpuQuota: true }}                      | ${'ask p/a 1.5'}                                | ${'cpus 0-7'}                    | ${'pool 0-7'}
+  name                                                                                      | rules                                          | history                                         | reply                            | state
+  ${'a request of whole CPUs in a Guaranteed pod gets exclusive CPUs'}                      | ${{}}                                          | ${'make p/a 2'}                                 | ${'ok'}                          | ${'p/a 1,5; pool 0,2-4,6-7'}
+  ${'a request of a fraction of a CPU shares'}                                              | ${{}}                                          | ${'ask p/a 1.5'}                                | ${'cpus 0-7'}                    | ${'pool 0-7'}
+  ${'a container without a CPU request shares'}                                             | ${{}}                                          | ${'ask p/a 0'}                                  | ${'cpus 0-7'}                    | ${'pool 0-7'}
+  ${'a shared container gets the pool of now'}                                              | ${{}}                                          | ${'make p/a 4; ask q/b 0'}                      | ${'cpus 0,3-4,7'}                | ${'p/a 1-2,5-6; pool 0,3-4,7'}
+  ${'strict-cpu-reservation keeps reserved CPUs out of the pool'}                           | ${{ options: { strictCpuReservation: true } }} | ${'ask p/a 0'}                                  | ${'cpus 1-7'}                    | ${'pool 1-7'}
+  ${'a request of all CPUs but the reserved one gets them'}                                 | ${{}}                                          | ${'ask p/a 7'}                                  | ${'cpus 1-7'}                    | ${'p/a 1-7; pool 0'}
+  ${'a request of one more is refused, and nothing changes'}                                | ${{}}                                          | ${'ask p/a 8'}                                  | ${'refused RESOURCE_EXHAUSTED'}  | ${'pool 0-7'}
+  ${'CPUs of other containers are not given out'}                                           | ${{}}                                          | ${'make p/a 4; ask q/b 4'}                      | ${'refused RESOURCE_EXHAUSTED'}  | ${'p/a 1-2,5-6; pool 0,3-4,7'}
+  ${'on-insufficient-cpu share: it shares instead'}                                         | ${{ onInsufficientCpu: 'share' }}              | ${'make p/a 4; ask q/b 4'}                      | ${'cpus 0,3-4,7'}                | ${'p/a 1-2,5-6; pool 0,3-4,7'}
+  ${'on-insufficient-cpu share: a restart that does not fit gives back'}                    | ${{ onInsufficientCpu: 'share' }}              | ${'make p/a 4; end p/a; make q/b 3; ask p/a 5'} | ${'cpus 0-2,5-6'}                | ${'q/b 3-4,7; pool 0-2,5-6'}
+  ${'policy none leaves all containers alone'}                                              | ${{ cpuManagerPolicy: 'none' }}                | ${'ask p/a 2'}                                  | ${'ok'}                          | ${'pool 0-7'}
+  ${'full-pcpus-only refuses half a core'}                                                  | ${{ options: { fullPcpusOnly: true } }}        | ${'ask p/a 3'}                                  | ${'refused FAILED_PRECONDITION'} | ${'pool 0-7'}
+  ${'full-pcpus-only counts whole cores only'}                                              | ${{ options: { fullPcpusOnly: true } }}        | ${'ask p/a 8'}                                  | ${'refused RESOURCE_EXHAUSTED'}  | ${'pool 0-7'}
+  ${'strict-cpu-reservation leaves one CPU in the pool, since reserved CPUs are not in it'} | ${{ options: { strictCpuReservation: true } }} | ${'ask p/a 7'}                                  | ${'refused RESOURCE_EXHAUSTED'}  | ${'pool 1-7'}
+  ${'the quota of an exclusive container is lifted'}                                        | ${{ liftCpuQuota: true }}                      | ${'ask p/a 2'}                                  | ${'cpus 1,5 quota -1'}           | ${'p/a 1,5; pool 0,2-4,6-7'}
+  ${'a shared container keeps its quota'}                                                   | ${{ liftCpuQuota: true }}                      | ${'ask p/a 1.5'}                                | ${'cpus 0-7'}                    | ${'pool 0-7'}
 `('$name', ({ rules, history, reply, state }: { rules: Rules; history: string; reply: string; state: string }) => {
   const node = new NodeDriver(undefined, rules).run(history);
   expect({ reply: node.reply, state: node.state }).toEqual({ reply, state });
 });
 
-test('a refusal leaves nothing behind: no pod, no container, nothing to save, but the reason', () => {
+test('given a refusal, then neither pod nor container is in the model, nothing is to be saved, and the reason is reported', () => {
   const node = new NodeDriver().run('ask p/a 8');
   expect({ pods: node.model.pods.size, containers: node.model.containers.size, durable: node.isDurable }).toEqual({
     pods: 0,
@@ -36,7 +36,7 @@ test('a refusal leaves nothing behind: no pod, no container, nothing to save, bu
   expect(node.answer).toMatchObject({ message: expect.stringMatching(/asked for 8 .*7/) });
 });
 
-test('given a second creation under the id of the first, then it is told what it is answered, and nothing of the first stays', () => {
+test('given a second creation under the id of the first, then its answer counts as applied, and nothing of the first stays', () => {
   const node = new NodeDriver().run('ask p/a 0');
   const { id } = node.container('p/a')!;
   expect(node.container('p/a')!.told!.cpus.toString()).toBe('0-7');
@@ -49,7 +49,7 @@ test('given a second creation under the id of the first, then it is told what it
   expect([told, recorded].map((each) => each!.cpus.toString())).toEqual(['0,3-4,7', '0,3-4,7']);
 });
 
-test('only what changes assignments has to be saved', () => {
+test('given several events, then only those that change assignments have to be saved', () => {
   const node = new NodeDriver();
   const durable = 'pod p;ask p/a 2;created p/a;starting p/a;started p/a;ask p/s 0;end p/s;end p/a;stop p'
     .split(';')
@@ -57,7 +57,7 @@ test('only what changes assignments has to be saved', () => {
   expect(durable.filter(([, is]) => is).map(([step]) => step)).toEqual(['ask p/a 2', 'end p/a', 'stop p']);
 });
 
-test('a quota that someone else has lifted already is a conflict, whatever on-insufficient-cpu says', () => {
+test('given a quota that another program has lifted, then the creation is refused, whatever on-insufficient-cpu says', () => {
   const node = new NodeDriver(undefined, { onInsufficientCpu: 'share' });
   const resources = { ...resourcesOf(2), quotaUs: -1 };
   const container = { id: 'c', sandboxId: 's', name: 'c', phase: 'creating', cgroupsPath: '', resources } as const;
@@ -67,35 +67,35 @@ test('a quota that someone else has lifted already is a conflict, whatever on-in
   });
 });
 
-describe('a creation that fails', () => {
+describe('given a creation that fails', () => {
   test.each`
-    name                                                     | history                                          | state
-    ${'gives fresh CPUs back'}                               | ${'ask p/a 2; end p/a'}                          | ${'pool 0-7'}
-    ${'gives them back when only its removal is told'}       | ${'ask p/a 2; forget p/a'}                       | ${'pool 0-7'}
-    ${'does so once, however often its end is told'}         | ${'ask p/a 2; end p/a; ask p/a 2; forget p/a#1'} | ${'p/a 1,5; pool 0,2-4,6-7'}
-    ${'leaves CPUs that it had before idle'}                 | ${'make p/a 2; end p/a; ask p/a 2; end p/a'}     | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
-    ${'leaves idle CPUs that it took over with the pod'}     | ${'make p/i 2; end p/i; ask p/a 2; end p/a'}     | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
-    ${'is no failure any more once the runtime has made it'} | ${'create p/a 2; end p/a'}                       | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
+    name                                                                    | history                                          | state
+    ${'then new CPUs are given back'}                                       | ${'ask p/a 2; end p/a'}                          | ${'pool 0-7'}
+    ${'then new CPUs are given back, even with a removal event alone'}      | ${'ask p/a 2; forget p/a'}                       | ${'pool 0-7'}
+    ${'then new CPUs are given back once, after several events of its end'} | ${'ask p/a 2; end p/a; ask p/a 2; forget p/a#1'} | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'then CPUs that it had before stay idle'}                             | ${'make p/a 2; end p/a; ask p/a 2; end p/a'}     | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
+    ${'then idle CPUs that it took over stay with the pod'}                 | ${'make p/i 2; end p/i; ask p/a 2; end p/a'}     | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
+    ${'then after the runtime has created it, its CPUs stay with the pod'}  | ${'create p/a 2; end p/a'}                       | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
   `('$name', ({ history, state }: { history: string; state: string }) => {
     expect(new NodeDriver().run(history).state).toBe(state);
   });
 });
 
-test('own CPUs of which one is offline now are replaced', () => {
+test('given own CPUs of which one is offline now, then the container gets others', () => {
   const machine = machineOf(8, 1);
   const node = new NodeDriver(machine).run('make p/a 2; end p/a');
   node.setTopology(without(machine, '2'));
   expect(node.run('make p/a 2').state).toBe('p/a 1,3; pool 0,4-7');
 });
 
-test('own CPUs of which one is reserved now are replaced', () => {
+test('given own CPUs of which one is reserved now, then the container gets others', () => {
   const node = new NodeDriver().run('make p/a 2; end p/a');
   node.setRules({ reserved: '0-1' });
   expect(node.run('make p/a 2').state).toBe('p/a 4-5; pool 0-3,6-7');
 });
 
-describe('under policy none', () => {
-  test('containers share while exclusive CPUs from before are held, and are left alone after', () => {
+describe('given policy none', () => {
+  test('when exclusive CPUs from before are held, then containers share, and afterwards they are left alone', () => {
     const node = new NodeDriver().run('make p/a 2');
     node.setRules({ cpuManagerPolicy: 'none' });
     expect(node.run('ask q/b 2').reply).toBe('cpus 0,2-4,6-7');
@@ -103,14 +103,14 @@ describe('under policy none', () => {
     expect(node.container('q/c')?.placement).toBe('left-alone');
   });
 
-  test('a container that comes back after the change of policy has no CPUs of its own any more', () => {
+  test('when a container is created again after the change of policy, then it has no CPUs of its own', () => {
     const node = new NodeDriver().run('make p/a 2');
     node.setRules({ cpuManagerPolicy: 'none' });
     expect(node.run('end p/a; ask p/a 2').state).toBe('pool 0-7');
   });
 });
 
-describe('CPUs that are kept for pods whose containers are still to come', () => {
+describe('given CPUs that are kept for pods whose containers are still to come', () => {
   const planned = (pods: number): NodeDriver => {
     const node = new NodeDriver();
     node.send({ kind: 'synchronize', pods: [], containers: [] });
@@ -122,7 +122,7 @@ describe('CPUs that are kept for pods whose containers are still to come', () =>
     pods | kept
     ${1} | ${'; 1 CPU is kept for 1 pod that the scheduler has bound to this node and whose containers are still to be created'}
     ${5} | ${'; 5 CPUs are kept for 5 pods that the scheduler has bound to this node and whose containers are still to be created'}
-  `('are named to who is refused, without the names of others: $pods', ({ pods, kept }) => {
+  `('then a refusal counts the pods without their names: $pods', ({ pods, kept }) => {
     const node = planned(Number(pods)).run('ask q/x 7');
     expect(node.answer).toMatchObject({
       message: expect.stringMatching(new RegExp(`are? reserved${String(kept)}$|is reserved${String(kept)}$`)),
@@ -130,25 +130,25 @@ describe('CPUs that are kept for pods whose containers are still to come', () =>
     expect(JSON.stringify(node.answer)).not.toContain('p0');
   });
 
-  test('are named when it asks for more while it runs', () => {
+  test('then the refusal of a resize counts the pods', () => {
     const node = planned(5).run('make q/x 2');
     const container = node.model.containersOf('q')[0]!;
     node.send({ kind: 'update-container', pod: podOf('q'), container, resources: resourcesOf(4) });
     expect(node.answer).toMatchObject({ message: expect.stringMatching(/; 5 CPUs are kept for 5 pods that/) });
   });
 
-  test('of itself are none, and where it is no lack of CPUs nothing is said of them', () => {
+  test('then a refusal does not count its own pod, and a refusal for another reason counts none', () => {
     const node = planned(1);
     expect(node.run('ask p0/a 8').answer).toMatchObject({ message: expect.not.stringContaining('kept') });
   });
 
-  test('are named to the operator with their pods, of many the first', () => {
+  test('then the text for the operator names the pods, the first few of many', () => {
     const view = planned(5).model;
-    expect(nameKept(view, { uid: 'q' }, { withNames: true })).toMatch(
+    expect(describeKeptCpus(view, { uid: 'q' }, { withNames: true })).toMatch(
       / for 5 pods \(ns\/p0, ns\/p1, ns\/p2, 2 more\) that/,
     );
     const long = planned(0);
     long.send({ kind: 'pod-spec', spec: specOf('p', 'a 1', { name: 'n'.repeat(5_000) }) });
-    expect(nameKept(long.model, { uid: 'q' }, { withNames: true }).length).toBeLessThan(400);
+    expect(describeKeptCpus(long.model, { uid: 'q' }, { withNames: true }).length).toBeLessThan(400);
   });
 });

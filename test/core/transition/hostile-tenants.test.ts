@@ -8,21 +8,21 @@ import { leastCpuMsOf } from '../../support/cpu-time';
 import { costlyAnnotations } from '../../support/hostile-annotations';
 import { machineOf, settingsWith } from './node-driver';
 
-/** No event may take more of our time, whatever the tenants of the node write. */
+/** Maximum time of an event, whatever the tenants of the node write. */
 const BUDGET_MS = 20;
 
 const PODS = 110;
 const CONTAINERS = 300;
 const names = Array.from({ length: CONTAINERS }, (_, i) => `c${i}`);
 
-/** As the adapters make them: each message has annotations of its own. */
+/** A copy, as the adapters make it: each message has annotations of its own. */
 const fromRuntime = (annotations: Annotations): Annotations => {
   const kept = new DecisiveAnnotations();
   for (const [name, value] of Object.entries(annotations)) kept.put(name, value);
   return kept.all;
 };
 
-/** Like those that Kubernetes makes: others have patterns of their own made for them. */
+/** Uids in the form of Kubernetes: other texts would get regular expressions of their own. */
 const uidOf = (i: number): string => `7d5c9a52-1a63-4a71-9f3e-${String(i).padStart(12, '0')}`;
 
 const podInfo = (i: number, annotations: Annotations): PodInfo => ({
@@ -55,10 +55,10 @@ const podSpec = (i: number, annotations: Annotations): PodSpec => ({
 });
 
 const raw = costlyAnnotations(names);
-/** What the API server has differs from what the sandbox was made with: it has to be remembered. */
+/** Annotations at the API server that differ from those of the sandbox: the spec has to be kept. */
 const changed = { ...raw, 'topology.crane.io/exclude-reserved-cpus': 'false' };
 
-/** A node whose 110 pods are at the API server's maxima, all their containers running, and what is told of them kept. */
+/** A node whose 110 pods are at the API server's maxima. All containers run, and all specs are kept. */
 function crowdedNode(podPolicies: readonly PolicyName[]) {
   const model = new NodeModel(machineOf(64, 2), settingsWith({ podPolicies }));
   let clock = 0;
@@ -82,10 +82,10 @@ function crowdedNode(podPolicies: readonly PolicyName[]) {
 describe.each<{ name: string; podPolicies: PolicyName[] }>([
   { name: 'pods may choose nothing', podPolicies: [] },
   { name: 'pods may choose every policy', podPolicies: ['none', 'static', 'exclusive', 'numa', 'immovable'] },
-])('110 pods of 300 containers with 256 KiB of annotations each, and $name', ({ podPolicies }) => {
+])('given 110 pods of 300 containers with 256 KiB of annotations each, and $name', ({ podPolicies }) => {
   const { model, send } = crowdedNode(podPolicies);
   let made = 0;
-  /** A pod of somebody else's, with one plain container. */
+  /** A pod of another tenant, with one plain container. */
   const other = (): { pod: PodInfo; container: ContainerInfo } => {
     const i = 1000 + ++made;
     return { pod: podInfo(i, {}), container: containerInfo(i, 'app', 'creating') };
@@ -96,7 +96,7 @@ describe.each<{ name: string; podPolicies: PolicyName[] }>([
     container: { ...containerInfo(7, 'c7', 'creating'), id: `again-${++made}` },
   });
 
-  test('all of it is known', () => {
+  test('then the model has all of it', () => {
     expect(model.containers.size).toBe(PODS * CONTAINERS);
     expect(model.podSpecs.size).toBe(PODS);
     expect(model.keptSpecs.size).toBe(PODS);
@@ -104,7 +104,7 @@ describe.each<{ name: string; podPolicies: PolicyName[] }>([
 
   const kinds: [name: string, make: () => NodeEvent[]][] = [
     ['a creation in another pod', () => [{ kind: 'create-container', ...other() }]],
-    ['a life in another pod, from its start to its end', () => {
+    ['the events of a container in another pod, from start to end', () => {
       const { pod, container } = other();
       return [
         { kind: 'pod-started', pod },
@@ -125,8 +125,8 @@ describe.each<{ name: string; podPolicies: PolicyName[] }>([
     ['an update in a hostile pod', () => [
       { kind: 'update-container', pod: podInfo(9, raw), container: containerInfo(9, 'c9'), resources: { shares: 3 + ++made } },
     ]],
-    ['news of a hostile pod that say the same', () => [{ kind: 'pod-spec', spec: podSpec(10, changed) }]],
-    ['news of a hostile pod that say something else', () => [
+    ['an unchanged spec of a hostile pod', () => [{ kind: 'pod-spec', spec: podSpec(10, changed) }]],
+    ['a changed spec of a hostile pod', () => [
       { kind: 'pod-spec', spec: podSpec(11, { ...changed, 'topology.crane.io/exclude-reserved-cpus': `${++made % 2 === 0}` }) },
     ]],
     ['the deletion of a hostile pod', () => [{ kind: 'pod-spec-gone', uid: uidOf(20 + (++made % 50)) }]],
@@ -147,7 +147,7 @@ describe.each<{ name: string; podPolicies: PolicyName[] }>([
     expect(Math.max(...worst)).toBeLessThan(BUDGET_MS);
   });
 
-  test('the list of all pods takes less than 10 ms for each that is new, and less than 20 in all where each was told before', () => {
+  test('then the list of all pods takes less than 10 ms for each new pod, and less than 20 ms when no pod is new', () => {
     const list = () => Array.from({ length: PODS }, (_, i) => podSpec(i, changed));
     const told = list();
     expect(leastCpuMsOf(list, (specs) => void send({ kind: 'pod-specs', specs }), 3) / PODS).toBeLessThan(10);

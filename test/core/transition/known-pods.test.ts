@@ -1,10 +1,10 @@
 import { compareListing, planChanges } from '../../../src/core/transition';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
-import { takeKnown } from '../../../src/core/transition/inventory';
+import { captureBaseline } from '../../../src/core/transition/compare-listing';
 import { specOf } from '../../support/spec-of';
 import { NodeDriver } from './node-driver';
 
-/** Eight CPUs, one of them reserved; the runtime has told that nothing runs, and the API server of these pods. */
+/** Eight CPUs, one of them reserved. The runtime lists no container, and the API server has these pods. */
 function nodeWith(...specs: readonly PodSpec[]): NodeDriver {
   const node = new NodeDriver();
   node.send({ kind: 'synchronize', pods: [], containers: [] });
@@ -15,26 +15,29 @@ function nodeWith(...specs: readonly PodSpec[]): NodeDriver {
 /** The runtime lists these sandboxes, none of them with a container. */
 function list(node: NodeDriver, pods: readonly { sandboxId: string; uid: string; ready: boolean }[]): void {
   node.change((draft) => {
-    compareListing(draft, { pods, containers: [] }, takeKnown(node.model));
+    compareListing(draft, { pods, containers: [] }, captureBaseline(node.model));
     return planChanges(draft);
   });
 }
 
 const KEPT = 'p/a 1,5 idle; pool 0,2-4,6-7';
 
-/** Everything by which the runtime tells that a sandbox has ended. */
+/** All events and lists that show the end of a sandbox. */
 const ENDS: readonly (readonly [string, (node: NodeDriver) => void])[] = [
-  ['it is stopped', (node) => node.run('stop p')],
-  ['it is stopped and removed', (node) => node.run('stop p; remove p')],
-  ['it is removed', (node) => node.run('remove p')],
-  ['it is not ready in the list', (node) => list(node, [{ sandboxId: 'sandbox-p', uid: 'p', ready: false }])],
-  ['it is not in the list', (node) => list(node, [])],
-  ['it is missing when all is told anew', (node) => void node.send({ kind: 'synchronize', pods: [], containers: [] })],
+  ['the sandbox is stopped', (node) => node.run('stop p')],
+  ['the sandbox is stopped and removed', (node) => node.run('stop p; remove p')],
+  ['the sandbox is removed', (node) => node.run('remove p')],
+  ['the list has the sandbox as not ready', (node) => list(node, [{ sandboxId: 'sandbox-p', uid: 'p', ready: false }])],
+  ['the list does not have the sandbox', (node) => list(node, [])],
+  [
+    'a synchronization does not have the sandbox',
+    (node) => void node.send({ kind: 'synchronize', pods: [], containers: [] }),
+  ],
 ];
 
-describe('the sandbox of a pod ends', () => {
+describe('given the end of a sandbox', () => {
   test.each(ENDS)(
-    '%s: its CPUs stay while the API server has the pod, and its new containers get them',
+    '%s: the CPUs stay while the API server has the pod, and its new containers get them',
     (_name, end) => {
       const node = nodeWith(specOf('p', 'a 2')).run('make p/a 2; end p/a');
       end(node);
@@ -66,7 +69,7 @@ describe('the sandbox of a pod ends', () => {
   });
 
   test.each(ENDS)(
-    '%s: they go back at once where the API server has finished with it, or never heard of it',
+    '%s: the CPUs are released at once when the API server has the pod as finished, or does not have it',
     (_name, end) => {
       for (const specs of [[specOf('p', 'a 2', { finished: true })], [specOf('other', 'a 0')], []]) {
         const node = nodeWith(...specs).run('make p/a 2; end p/a');
@@ -76,14 +79,14 @@ describe('the sandbox of a pod ends', () => {
     },
   );
 
-  test('what still runs keeps its CPUs until it ends, and then they go back', () => {
+  test('given a pod that the API server deletes, then its running container keeps its CPUs until it ends', () => {
     const node = nodeWith(specOf('p', 'a 2')).run('make p/a 2');
     node.send({ kind: 'pod-spec-gone', uid: 'p' });
     expect(node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
     expect(node.run('end p/a; stop p').state).toBe('pool 0-7');
   });
 
-  test('what was planned for a pod that never came to be goes back with it', () => {
+  test('given a planned pod without a sandbox, when the API server deletes it, then its CPUs are released', () => {
     const node = nodeWith(specOf('p', 'a 2'));
     expect(node.state).toBe(KEPT);
     node.send({ kind: 'pod-spec-gone', uid: 'p' });
@@ -91,7 +94,7 @@ describe('the sandbox of a pod ends', () => {
   });
 });
 
-describe('a static pod, which the API server knows by its mirror', () => {
+describe('given a static pod, which the API server has as a mirror', () => {
   const mirror = (hash: string, uid = `mirror-${hash}`): PodSpec =>
     specOf(uid, 'a 2', {
       name: 'p',
@@ -104,14 +107,14 @@ describe('a static pod, which the API server knows by its mirror', () => {
     expect(node.state).toBe(KEPT);
   });
 
-  test('another mirror takes the place of the first: they stay', () => {
+  test('when another mirror replaces the first, then the CPUs stay', () => {
     const node = nodeWith(mirror('p')).run('make p/a 2; end p/a');
     node.send({ kind: 'pod-spec', spec: mirror('p', 'again') });
     node.send({ kind: 'pod-spec-gone', uid: 'mirror-p' });
     expect(node.run('stop p').state).toBe(KEPT);
   });
 
-  test('its file was changed: the old pod gives its CPUs back when the runtime has it no more', () => {
+  test('when its file is changed, then the old pod gives its CPUs back after its end in the runtime', () => {
     const node = nodeWith(mirror('p')).run('make p/a 2; end p/a; stop p; remove p');
     expect(node.state).toBe(KEPT);
     node.send({ kind: 'pod-spec', spec: mirror('changed') });
@@ -120,8 +123,8 @@ describe('a static pod, which the API server knows by its mirror', () => {
   });
 });
 
-describe('cpusetd starts, and the API server has not been heard yet', () => {
-  /** It remembers CPUs of `p`; every sandbox is gone, as after a restart of the node. */
+describe('given a start of cpusetd before the first list of the API server', () => {
+  /** A node that remembers CPUs of `p`; every sandbox is gone, as after a restart of the node. */
   function restart({ hasApiServer = true } = {}): NodeDriver {
     const before = new NodeDriver().run('make p/a 2');
     const node = new NodeDriver();
@@ -132,11 +135,11 @@ describe('cpusetd starts, and the API server has not been heard yet', () => {
     return node;
   }
 
-  test('without one they go back at once', () => {
+  test('when no API server is configured, then the CPUs of absent pods are released at once', () => {
     expect(restart({ hasApiServer: false }).state).toBe('pool 0-7');
   });
 
-  test('what had CPUs keeps them, and who is refused hears why', () => {
+  test('then pods that had CPUs keep them, and a refusal says why', () => {
     const node = restart();
     expect(node.run('make q/x 6').state).toBe(KEPT);
     expect(node.answer).toMatchObject({
@@ -157,14 +160,14 @@ describe('cpusetd starts, and the API server has not been heard yet', () => {
       const node = restart().run('make p/a 2; end p/a');
       end(node);
       expect(node.state).toBe(KEPT);
-      node.send({ kind: 'pod-spec', spec: specOf('z', 'a 0') }); // one of a long list, told in parts
+      node.send({ kind: 'pod-spec', spec: specOf('z', 'a 0') }); // one pod of a long list that comes in parts
       expect(node.state).toBe(KEPT);
       node.send({ kind: 'pod-specs', specs: [...specs, specOf('z', 'a 0')] });
       expect(node.state).toBe(state);
     }
   });
 
-  test('a list that comes before the runtime has spoken: what it leaves out goes back then', () => {
+  test('when the list comes before the runtime has synchronized, then CPUs of missing pods are released at the synchronization', () => {
     const node = new NodeDriver();
     const [assignment] = new NodeDriver().run('make p/a 2').model.assignments.values();
     node.model.apply({ kind: 'put-assignment', assignment: assignment! });
@@ -175,7 +178,7 @@ describe('cpusetd starts, and the API server has not been heard yet', () => {
     expect(node.model.assignments.size).toBe(0);
   });
 
-  test('pods that come meanwhile are as without an API server', () => {
+  test('when new pods come meanwhile, then they are handled as without an API server', () => {
     expect(restart().run('make p/a 2; make q/x 1; end q/x; stop q').state).toBe('p/a 1,5; pool 0,2-4,6-7');
   });
 });

@@ -2,7 +2,7 @@ import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policies';
 import { buildTopology } from '../../../src/core/topology';
 import { compareListing, planChanges } from '../../../src/core/transition';
-import { takeKnown } from '../../../src/core/transition/inventory';
+import { captureBaseline } from '../../../src/core/transition/compare-listing';
 import { specOf } from '../../support/spec-of';
 import { NodeDriver, type Rules } from './node-driver';
 
@@ -15,7 +15,7 @@ const TWO_NODES = buildTopology({
 
 const POLICY = 'cpusetd.io/policy';
 
-/** What is written on a pod: a policy; `0:2 1:1` what the scheduler chose; `reserved` keep off reserved CPUs. */
+/** Annotations of a pod: a policy; `0:2 1:1` the choice of the scheduler; `reserved` keeps it off reserved CPUs. */
 function annotationsOf(text: string): Record<string, string> {
   const annotations: Record<string, string> = {};
   const zones: object[] = [];
@@ -30,7 +30,7 @@ function annotationsOf(text: string): Record<string, string> {
   return annotations;
 }
 
-/** Pods are Burstable. `p` has the containers `a` and `b`; what they ask for is told with their creation. */
+/** Pods are Burstable. `p` has the containers `a` and `b`; their creation has their requests. */
 const CONTAINERS: Readonly<Record<string, string>> = { p: 'a 2, b 1!', q: 'a 3', w: 'a 0', a: 'a 3' };
 
 function specFor(uid: string, says: string, more: Partial<PodSpec> = {}): PodSpec {
@@ -42,24 +42,24 @@ class Node extends NodeDriver {
     super(TWO_NODES, { podPolicies: POLICY_NAMES, ...rules });
   }
 
-  /** A pod that comes into being with these annotations; the runtime tells them as they are now. */
+  /** A new pod with these annotations, which the runtime has too. */
   found(uid: string, says: string): this {
     return this.unheardOf(uid, says).say(uid, says);
   }
 
-  /** One that the API server has not told of: it is gone as soon as its sandbox is. */
+  /** A pod that the API server does not have: it is gone as soon as its sandbox is. */
   unheardOf(uid: string, says: string): this {
     this.podsSay.set(uid, { annotations: annotationsOf(says), cgroupParent: `/kubepods/burstable/pod${uid}` });
     return this;
   }
 
-  /** The pod's annotations at the API server are these now. */
+  /** Changes the pod's annotations at the API server. */
   say(uid: string, says: string): this {
     this.send({ kind: 'pod-spec', spec: specFor(uid, says) });
     return this;
   }
 
-  /** The runtime has these, and nothing else: it is connected to anew. */
+  /** Synchronizes with a runtime that has these containers, and nothing else. */
   tellAll(targets: string): void {
     const infos = targets.split(' ').map((target) => this.infoOf(target));
     this.send({
@@ -85,7 +85,7 @@ class Node extends NodeDriver {
   }
 }
 
-/** The runtime's list: these pods, and their containers that are known. */
+/** Compares with a list of these pods, and of their known containers. */
 function compareWith(node: Node, pods: string): void {
   const uids = pods.split(' ');
   const containers = [...node.model.containers.values()].filter(({ podUid }) => uids.includes(podUid));
@@ -96,7 +96,7 @@ function compareWith(node: Node, pods: string): void {
         pods: uids.map((uid) => ({ uid, sandboxId: `sandbox-${uid}`, ready: true })),
         containers: containers.map(({ id, sandboxId }) => ({ id, sandboxId, exited: false })),
       },
-      takeKnown(node.model),
+      captureBaseline(node.model),
     );
     return planChanges(draft);
   });
@@ -107,9 +107,9 @@ const nodeWith = (rules: Rules = {}): Node => new Node(rules).found('w', '').run
 test.each`
   name                                                      | from                | to                    | where
   ${'bind'}                                                 | ${'none'}           | ${'exclusive'}        | ${'p/a 1-2; p/b 3; w/a 0,4-7'}
-  ${'bind, when nothing was said before'}                   | ${''}               | ${'exclusive'}        | ${'p/a 1-2; p/b 3; w/a 0,4-7'}
+  ${'bind, without an annotation before'}                   | ${''}               | ${'exclusive'}        | ${'p/a 1-2; p/b 3; w/a 0,4-7'}
   ${'unbind'}                                               | ${'exclusive'}      | ${'none'}             | ${'p/a 0-7; p/b 0-7; w/a 0-7'}
-  ${'unbind, by saying nothing more'}                       | ${'exclusive'}      | ${''}                 | ${'p/a 0-7; p/b 0-7; w/a 0-7'}
+  ${'unbind, by removing the annotation'}                       | ${'exclusive'}      | ${''}                 | ${'p/a 0-7; p/b 0-7; w/a 0-7'}
   ${'shrink to a node'}                                     | ${'none'}           | ${'numa'}             | ${'p/a 1-3; p/b 1-3; w/a 0-7'}
   ${'numa to immovable'}                                    | ${'numa'}           | ${'immovable'}        | ${'p/a 1-2; p/b 3; w/a 0-7'}
   ${'immovable to numa'}                                    | ${'immovable'}      | ${'numa'}             | ${'p/a 1-3; p/b 1-3; w/a 0-7'}
@@ -117,26 +117,26 @@ test.each`
   ${'exclusive to immovable'}                               | ${'exclusive'}      | ${'immovable'}        | ${'p/a 1-2; p/b 3; w/a 0-7'}
   ${'exclusive to numa'}                                    | ${'exclusive'}      | ${'numa'}             | ${'p/a 1-3; p/b 1-3; w/a 0-7'}
   ${'one of two containers'}                                | ${'none'}           | ${'none a=exclusive'} | ${'p/a 1-2; p/b 0,3-7; w/a 0,3-7'}
-  ${'what the scheduler chose comes later'}                 | ${'exclusive'}      | ${'exclusive 1:3'}    | ${'p/a 4-6; p/b 4-6; w/a 0-3,7'}
-  ${'it chose another node'}                                | ${'exclusive 0:3'}  | ${'exclusive 1:3'}    | ${'p/a 4-6; p/b 4-6; w/a 0-3,7'}
-  ${'it chose fewer there: CPUs that it has are kept'}      | ${'exclusive 0:3'}  | ${'exclusive 0:2'}    | ${'p/a 1-2; p/b 1-2; w/a 0,3-7'}
-  ${'it chose one more elsewhere'}                          | ${'exclusive 0:2'}  | ${'exclusive 0:2 1:1'} | ${'p/a 1-2,4; p/b 1-2,4; w/a 0,3,5-7'}
-  ${'it chose another node for numa'}                       | ${'numa 0:3'}       | ${'numa 1:3'}         | ${'p/a 4-7; p/b 4-7; w/a 0-7'}
-  ${'numa without its choice stays where it is'}            | ${'numa 1:3'}       | ${'numa'}             | ${'p/a 4-7; p/b 4-7; w/a 0-7'}
+  ${'the choice of the scheduler comes later'}                 | ${'exclusive'}      | ${'exclusive 1:3'}    | ${'p/a 4-6; p/b 4-6; w/a 0-3,7'}
+  ${'the scheduler chose another node'}                                | ${'exclusive 0:3'}  | ${'exclusive 1:3'}    | ${'p/a 4-6; p/b 4-6; w/a 0-3,7'}
+  ${'the scheduler chose fewer CPUs there: some of its CPUs are kept'}      | ${'exclusive 0:3'}  | ${'exclusive 0:2'}    | ${'p/a 1-2; p/b 1-2; w/a 0,3-7'}
+  ${'the scheduler chose one more CPU elsewhere'}                          | ${'exclusive 0:2'}  | ${'exclusive 0:2 1:1'} | ${'p/a 1-2,4; p/b 1-2,4; w/a 0,3,5-7'}
+  ${'the scheduler chose another node for numa'}                       | ${'numa 0:3'}       | ${'numa 1:3'}         | ${'p/a 4-7; p/b 4-7; w/a 0-7'}
+  ${'numa without a choice of the scheduler stays where it is'}            | ${'numa 1:3'}       | ${'numa'}             | ${'p/a 4-7; p/b 4-7; w/a 0-7'}
   ${'keep off reserved CPUs'}                               | ${'none'}           | ${'none reserved'}    | ${'p/a 1-7; p/b 1-7; w/a 0-7'}
-  ${'no more'}                                              | ${'none reserved'}  | ${'none'}             | ${'p/a 0-7; p/b 0-7; w/a 0-7'}
-  ${'a word that is no policy is no wish'}                  | ${'none'}           | ${'exclusiv'}         | ${'p/a 0-7; p/b 0-7; w/a 0-7'}
+  ${'no longer keep off reserved CPUs'}                                              | ${'none reserved'}  | ${'none'}             | ${'p/a 0-7; p/b 0-7; w/a 0-7'}
+  ${'an unknown policy changes nothing'}                  | ${'none'}           | ${'exclusiv'}         | ${'p/a 0-7; p/b 0-7; w/a 0-7'}
 `('$name: "$from" becomes "$to"', ({ from, to, where }: Record<'from' | 'to' | 'where', string>) => {
   const node = nodeWith().found('p', from).run('make p/a 2; make p/b 1');
   node.say('p', to);
   expect(node.where).toBe(where);
-  // The kernel has what is promised, and telling it again moves nobody.
+  // The kernel has the promised cpusets, and the same spec again moves no container.
   for (const { promise, told } of node.model.containers.values()) expect(told?.cpus).toEqual(promise?.cpus);
   node.say('p', to);
   expect([node.movesMade, node.isDurable, node.told]).toEqual(['', false, []]);
 }); // prettier-ignore
 
-test('it is a decision with a reason', () => {
+test('given a switch, then it has a reason and is reported', () => {
   const node = nodeWith().found('p', 'none').run('make p/a 2').say('p', 'exclusive');
   const because =
     '2 exclusive CPUs, free on the node; the annotations of its pod say so since it runs (before: shared)';
@@ -150,50 +150,53 @@ test('it is a decision with a reason', () => {
   expect(node.isDurable).toBe(true);
 });
 
-test('whoever has the CPUs leaves them first', () => {
+test('given a switch to CPUs of others, then the others are moved first', () => {
   const node = nodeWith().found('p', 'none').run('make p/a 2').say('p', 'exclusive');
   expect(node.movesMade).toBe('w/a#1 0-7>0,3-7; p/a#1 0-7>1-2');
 });
 
-describe('what cannot be met', () => {
+describe('given a switch that does not fit', () => {
   const full = (rules: Rules = {}): Node =>
     nodeWith(rules).unheardOf('q', 'exclusive').run('make q/a 3').found('p', 'numa');
 
   test.each`
-    name                               | rules
-    ${'where what does not fit waits'} | ${{}}
-    ${'where it shares'}               | ${{ onInsufficientCpu: 'share' }}
-  `('$name: it keeps what it has, and gets the other when CPUs come back', ({ rules }: { rules: Rules }) => {
-    const node = full(rules).run('make p/a 2');
-    node.podsSay.set('s', {});
-    node.run('make s/x 3');
-    const where = 'p/a 7; q/a 1-3; s/x 4-6; w/a 0,7';
-    expect(node.where).toBe(where);
-    node.say('p', 'exclusive');
-    expect(node.where).toBe(where);
-    expect(node.told).toEqual([
-      expect.stringMatching(/^not-switched a: asked for 2 exclusive CPUs, 1 can be given now/),
-    ]);
-    expect(node.container('p/a')).toMatchObject({
-      placement: 'numa',
-      unmetSwitch: { because: expect.stringMatching(/^asked for 2/), since: expect.stringMatching(/^1970-/) },
-    });
-    node.say('p', 'exclusive');
-    expect([node.told, node.movesMade, node.isDurable]).toEqual([[], '', false]);
-    node.run('end q/a; stop q');
-    expect(node.where).toBe('p/a 1,7; s/x 4-6; w/a 0,2-3');
-    expect(node.container('p/a')?.unmetSwitch).toBeUndefined();
-    expect(node.told).toEqual([expect.stringMatching(/^switched a: 2 exclusive CPUs/)]);
-  });
+    name                                 | rules
+    ${'with on-insufficient-cpu refuse'} | ${{}}
+    ${'with on-insufficient-cpu share'}  | ${{ onInsufficientCpu: 'share' }}
+  `(
+    '$name: then the container keeps its CPUs, and is switched when CPUs are released',
+    ({ rules }: { rules: Rules }) => {
+      const node = full(rules).run('make p/a 2');
+      node.podsSay.set('s', {});
+      node.run('make s/x 3');
+      const where = 'p/a 7; q/a 1-3; s/x 4-6; w/a 0,7';
+      expect(node.where).toBe(where);
+      node.say('p', 'exclusive');
+      expect(node.where).toBe(where);
+      expect(node.told).toEqual([
+        expect.stringMatching(/^not-switched a: asked for 2 exclusive CPUs, 1 can be given now/),
+      ]);
+      expect(node.container('p/a')).toMatchObject({
+        placement: 'numa',
+        unmetSwitch: { because: expect.stringMatching(/^asked for 2/), since: expect.stringMatching(/^1970-/) },
+      });
+      node.say('p', 'exclusive');
+      expect([node.told, node.movesMade, node.isDurable]).toEqual([[], '', false]);
+      node.run('end q/a; stop q');
+      expect(node.where).toBe('p/a 1,7; s/x 4-6; w/a 0,2-3');
+      expect(node.container('p/a')?.unmetSwitch).toBeUndefined();
+      expect(node.told).toEqual([expect.stringMatching(/^switched a: 2 exclusive CPUs/)]);
+    },
+  );
 
   test.each<[string, (node: Node) => void]>([
-    ['the runtime tells that the pod has ended', (node) => node.run('end q/a; stop q')],
+    ['the runtime stops the pod that has the CPUs', (node) => node.run('end q/a; stop q')],
     ['the sandbox is removed', (node) => node.run('remove q')],
-    ['the runtime does not list it any more', (node) => compareWith(node, 's p w')],
-    ['it is missing when all is told anew', (node) => node.tellAll('s/x p/a w/a')],
+    ['the runtime no longer lists it', (node) => compareWith(node, 's p w')],
+    ['a synchronization does not have it', (node) => node.tellAll('s/x p/a w/a')],
     ['it asks for less', (node) => node.run('resize q/a 0.5')],
-    ['its pod wants no CPUs of its own any more', (node) => void node.say('q', 'none')],
-  ])('is made as soon as %s', (_name, release) => {
+    ['its pod no longer asks for CPUs of its own', (node) => void node.say('q', 'none')],
+  ])('then it is made as soon as %s', (_name, release) => {
     const node = full().run('make p/a 2');
     node.podsSay.set('s', {});
     node.run('make s/x 3').say('p', 'exclusive');
@@ -205,17 +208,17 @@ describe('what cannot be met', () => {
     expect(node.movesMade).toContain('p/a#1');
   }); // prettier-ignore
 
-  test('whoever waits longest is served first', () => {
+  test('then the longest unmet switch is made first', () => {
     const node = nodeWith().unheardOf('q', 'exclusive').run('make q/a 3');
     node.podsSay.set('s', {});
     node.run('make s/x 3').found('p', 'none').found('a', 'none').run('make p/a 3; make a/a 3');
-    node.say('p', 'exclusive').say('a', 'exclusive'); // by its uid `a` would be the first
+    node.say('p', 'exclusive').say('a', 'exclusive'); // in the order of uids `a` would be first
     node.say('p', 'exclusive').run('end q/a; stop q');
     expect(node.where).toBe('a/a 0,3; p/a 1-2,7; s/x 4-6; w/a 0,3');
     expect(node.container('a/a')?.unmetSwitch?.since).toMatch(/^1970-/);
   });
 
-  test('is forgotten when the pod takes it back', () => {
+  test('then it is dropped when the annotation is taken back', () => {
     const node = full().run('make p/a 2');
     node.podsSay.set('s', {});
     node.run('make s/x 3').say('p', 'exclusive').say('p', 'numa');
@@ -223,7 +226,7 @@ describe('what cannot be met', () => {
     expect(node.run('end q/a; stop q').where).toBe('p/a 7; s/x 4-6; w/a 0-3,7');
   });
 
-  test('what one of the pod can have it gets', () => {
+  test('then a container of the pod that fits is switched alone', () => {
     const node = nodeWith().unheardOf('q', 'exclusive').run('make q/a 3').found('p', 'none');
     node.podsSay.set('s', {});
     node.run('make s/x 2; make p/a 2; make p/b 1').say('p', 'exclusive');
@@ -235,8 +238,8 @@ describe('what cannot be met', () => {
   });
 });
 
-describe('only as far as the operator lets pods choose', () => {
-  test('not at all: nothing moves, and it is said why', () => {
+describe('given a policy that pods may not choose', () => {
+  test('when none is allowed, then no container moves, and the reason is reported', () => {
     const node = nodeWith({ podPolicies: [] }).found('p', '').run('make p/a 2');
     const before = node.where;
     node.say('p', 'exclusive');
@@ -247,7 +250,7 @@ describe('only as far as the operator lets pods choose', () => {
     expect(node.say('p', 'exclusive').told).toEqual([]);
   });
 
-  test('to a policy that is not allowed: the policy of the node', () => {
+  test('when this one is not allowed, then the policy of the node decides', () => {
     const node = nodeWith({ podPolicies: ['exclusive'] })
       .found('p', 'exclusive')
       .run('make p/a 2')
@@ -257,20 +260,23 @@ describe('only as far as the operator lets pods choose', () => {
 
   test.each`
     name                            | rules                                         | policy
-    ${'it may not choose any more'} | ${{ podPolicies: [] }}                        | ${'exclusive'}
+    ${'pods may no longer choose'}  | ${{ podPolicies: [] }}                        | ${'exclusive'}
     ${'another policy of the node'} | ${{ cpuManagerPolicy: 'none' as PolicyName }} | ${''}
-  `('rules that the operator changes move nobody: $name', ({ rules, policy }: { rules: Rules; policy: string }) => {
-    const node = nodeWith({ cpuManagerPolicy: 'exclusive' }).found('p', policy).run('make p/a 2');
-    node.setRules({ podPolicies: POLICY_NAMES, cpuManagerPolicy: 'exclusive', ...rules });
-    node.say('p', policy);
-    expect(node.where).toBe('p/a 1-2; w/a 0,3-7');
-    node.say('p', `${policy} reserved`); // something else that it says is no reason either
-    expect(node.where).toBe('p/a 1-2; w/a 0,3-7');
-  });
+  `(
+    'given a change of rules by the operator, then no running container moves: $name',
+    ({ rules, policy }: { rules: Rules; policy: string }) => {
+      const node = nodeWith({ cpuManagerPolicy: 'exclusive' }).found('p', policy).run('make p/a 2');
+      node.setRules({ podPolicies: POLICY_NAMES, cpuManagerPolicy: 'exclusive', ...rules });
+      node.say('p', policy);
+      expect(node.where).toBe('p/a 1-2; w/a 0,3-7');
+      node.say('p', `${policy} reserved`); // another annotation is no reason to move it either
+      expect(node.where).toBe('p/a 1-2; w/a 0,3-7');
+    },
+  );
 });
 
-describe('a new start', () => {
-  /** cpusetd starts again: it remembers assignments, and the runtime tells the annotations that sandboxes began with. */
+describe('given a start of cpusetd', () => {
+  /** Starts cpusetd again: it remembers assignments, and the runtime has the annotations that sandboxes were created with. */
   function restart(node: Node, says: Readonly<Record<string, string>>): Node {
     const next = new Node();
     for (const assignment of node.model.assignments.values()) next.model.apply({ kind: 'put-assignment', assignment });
@@ -291,7 +297,7 @@ describe('a new start', () => {
     return next;
   }
 
-  test('what was switched stays so until the API server speaks, and after that', () => {
+  test('then a switched container keeps its CPUs before and after the first list of the API server', () => {
     const node = nodeWith().found('p', 'none').run('make p/a 2').say('p', 'exclusive');
     const next = restart(node, { p: 'none' });
     expect(next.where).toBe('p/a 1-2; w/a 0,3-7');
@@ -300,14 +306,14 @@ describe('a new start', () => {
     expect(next.movesMade).toBe('');
   });
 
-  test('what changed meanwhile is carried out when the API server speaks', () => {
+  test('then annotations that changed meanwhile are followed after the first list of the API server', () => {
     const node = nodeWith().found('p', 'exclusive').run('make p/a 2');
     const next = restart(node, { p: 'exclusive' });
     next.send({ kind: 'pod-specs', specs: [specFor('p', 'immovable')] });
     expect(next.where).toBe('p/a 1-2; w/a 0-7');
   });
 
-  test('whichever of the two speaks first', () => {
+  test('then the order of the runtime and the API server makes no difference', () => {
     const node = nodeWith().found('p', 'exclusive').run('make p/a 2');
     const next = new Node();
     for (const assignment of node.model.assignments.values()) next.model.apply({ kind: 'put-assignment', assignment });
@@ -319,26 +325,26 @@ describe('a new start', () => {
   });
 });
 
-describe('the CFS quota goes with it', () => {
+describe('given a switch of a container with a CFS quota', () => {
   const LIFT: Rules = { liftCpuQuota: true };
   const quotas = (node: Node) => node.moves.filter(({ to }) => to.quota).map(({ containerId, to, podQuota }) => [containerId, to.quota, podQuota?.quota]); // prettier-ignore
 
-  test('lifted with CPUs of its own, as asked for without', () => {
+  test('then the quota is lifted with CPUs of its own, and as asked for without', () => {
     const node = nodeWith(LIFT).found('p', 'none').run('make p/a 2').say('p', 'exclusive');
     expect(quotas(node)).toEqual([['p/a#1', { quotaUs: -1 }, undefined]]);
     node.say('p', 'immovable');
-    // That of the pod too: the sum of what its containers may use.
+    // The quota of the pod is the sum of those of its containers.
     expect(quotas(node)).toEqual([
       ['p/a#1', { quotaUs: 200_000, periodUs: 100_000 }, { quotaUs: 300_000, periodUs: 100_000 }],
     ]);
   });
 
-  test('the quota of the pod stays lifted while another container has CPUs of its own', () => {
+  test('then the quota of the pod stays lifted while another container has CPUs of its own', () => {
     const node = nodeWith(LIFT).found('p', 'exclusive').run('make p/a 2; make p/b 1').say('p', 'none b=exclusive');
     expect(quotas(node)).toEqual([['p/a#1', { quotaUs: 200_000, periodUs: 100_000 }, undefined]]);
   });
 
-  test('an update of our own that comes back does not change what the kubelet asked for', () => {
+  test('then an update by cpusetd itself does not change the resources that the kubelet asked for', () => {
     const node = nodeWith(LIFT).found('p', 'none').run('make p/a 2').say('p', 'exclusive');
     node.update('p/a', { quotaUs: -1 });
     expect(node.container('p/a')?.resources.quotaUs).toBe(200_000);
@@ -347,7 +353,7 @@ describe('the CFS quota goes with it', () => {
   });
 });
 
-test('CPUs that a resize gives back go to who could not be switched, and the answer does not carry them', () => {
+test('given an unmet switch, when a resize releases CPUs, then the switch gets them, and the answer does not have them', () => {
   const node = nodeWith().unheardOf('q', 'exclusive').run('make q/a 3').found('p', 'none');
   node.podsSay.set('s', {});
   node.run('make s/x 3; make p/a 2').say('p', 'exclusive');
@@ -357,7 +363,7 @@ test('CPUs that a resize gives back go to who could not be switched, and the ans
   expect(node.reply).toBe('cpus 0,2-3');
 });
 
-test('a container that waits for CPUs waits no longer when its pod does not want them', () => {
+test('given a container that waits for CPUs, when its annotations ask for the shared pool, then it waits no longer', () => {
   const node = nodeWith().unheardOf('q', 'exclusive').run('make q/a 7').found('p', 'exclusive').run('know p/a 2');
   const all = [node.infoOf('q/a'), node.infoOf('w/a'), node.infoOf('p/a')];
   node.send({

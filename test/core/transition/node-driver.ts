@@ -66,12 +66,12 @@ export function podOf(uid: string, sandboxId = `sandbox-${uid}`): PodInfo {
  */
 export class NodeDriver {
   readonly model: NodeModel;
-  /** Of the last event. */
+  /** The answer to the last event. */
   answer: RuntimeAnswer | undefined;
   moves: readonly Move[] = [];
   reported: readonly DomainEvent[] = [];
   isDurable = false;
-  /** What pods are beside `podOf`, by uid: annotations, a cgroup parent of another QoS class. */
+  /** Fields of pods that differ from `podOf`, by uid: annotations, a cgroup parent of another QoS class. */
   readonly podsSay = new Map<string, Partial<PodInfo>>();
   private readonly count = new Map<string, number>();
   private readonly infos = new Map<string, { pod: PodInfo; container: ContainerInfo }>();
@@ -110,7 +110,7 @@ export class NodeDriver {
     });
   }
 
-  /** The operator chose other rules: they hold from the next start on. */
+  /** Sets other rules of the operator, as a start of cpusetd does. */
   setRules(rules: Rules): void {
     this.model.apply({ kind: 'set-settings', settings: settingsWith(rules) });
   }
@@ -137,7 +137,7 @@ export class NodeDriver {
     return this.infos.get(this.idOf(target))!;
   }
 
-  /** Who has which CPUs, sorted: `p/app 1,5; p/init 2 idle; pool 0,3-4,6-7`. */
+  /** The assignments and the pool, sorted: `p/app 1,5; p/init 2 idle; pool 0,3-4,6-7`. */
   get state(): string {
     const owners = [...this.model.assignments.values()].map(
       ({ podUid, containerName, cpus, containerId }) =>
@@ -146,7 +146,7 @@ export class NodeDriver {
     return [...owners.sort(), `pool ${this.model.sharedPool.toString()}`].join('; ');
   }
 
-  /** What the last event was answered: `cpus 1,5`, `refused RESOURCE_EXHAUSTED`, or `ok`. */
+  /** The answer to the last event: `cpus 1,5`, `refused RESOURCE_EXHAUSTED`, or `ok`. */
   get reply(): string {
     const { answer } = this;
     if (answer?.kind === 'refuse') return `refused ${answer.code}`;
@@ -168,7 +168,7 @@ export class NodeDriver {
       case 'ask': // CreateContainer alone
         this.ask(uid, name, Number(argument));
         break;
-      case 'create': // and the runtime has made it
+      case 'create': // and the runtime has created it
         if (this.ask(uid, name, Number(argument)).kind === 'ok') this.advance(target, 'container-created', 'created');
         break;
       case 'make': // and it runs
@@ -188,7 +188,7 @@ export class NodeDriver {
       case 'started':
         this.advance(target, 'container-started', 'running');
         break;
-      case 'know': // the container exists, but nobody told us
+      case 'know': // the container exists, and no event of it came
         this.announce(uid, name, Number(argument));
         break;
       case 'end':

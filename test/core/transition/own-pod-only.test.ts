@@ -2,7 +2,7 @@ import type { Pod } from '../../../src/core/model/container';
 import { specOf } from '../../support/spec-of';
 import { NodeDriver } from './node-driver';
 
-test('the life of a container looks at its own pod, and never through all pods of the node', () => {
+test('given the events of a container, then only its own pod is read, and never all pods of the node', () => {
   const node = new NodeDriver();
   node.send({ kind: 'synchronize', pods: [], containers: [] });
   for (const uid of ['p', 'q']) node.send({ kind: 'pod-spec', spec: specOf(uid, 'app app 2') });

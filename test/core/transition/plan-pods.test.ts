@@ -8,7 +8,7 @@ import { EIGHT_CPUS, machineOf, NodeDriver, podOf, type Rules } from './node-dri
 /** Nine CPUs, one of them reserved: eight can be given out. */
 const NINE_CPUS = machineOf(9, 1);
 
-/** The runtime has told that nothing runs. */
+/** A node that has synchronized with a runtime without containers. */
 function emptyNode(topology = NINE_CPUS, rules: Rules = {}): NodeDriver {
   const node = new NodeDriver(topology, { podPolicies: POLICY_NAMES, ...rules });
   node.send({ kind: 'synchronize', pods: [], containers: [] });
@@ -25,28 +25,28 @@ function tell(node: NodeDriver, ...specs: readonly PodSpec[]): NodeDriver {
 
 const free = (node: NodeDriver): number => node.model.free.size;
 
-describe('a pod that the API server tells of has its CPUs from then on', () => {
+describe('given the spec of a pod, then CPUs are planned for it', () => {
   test.each`
-    name                                                         | containers                                | state
-    ${'each container its own'}                                  | ${'a 2, b 1'}                             | ${'p/a 1-2 idle; p/b 3 idle; pool 0,4-8'}
-    ${'app containers those of the init containers before them'} | ${'i init 4, a 2, b 2'}                   | ${'p/i 1-4 idle; pool 0,5-8'}
-    ${'and what they need beyond'}                               | ${'i init 2, a 4'}                        | ${'p/a 3-4 idle; p/i 1-2 idle; pool 0,5-8'}
-    ${'a sidecar keeps its own'}                                 | ${'s sidecar 1, i init 2, j init 3, a 2'} | ${'p/i 2-3 idle; p/j 4 idle; p/s 1 idle; pool 0,5-8'}
-    ${'what is not entitled has none'}                           | ${'a 0.5, b 0'}                           | ${'pool 0-8'}
-    ${'what has ended needs none'}                               | ${'i init 4!, a 2'}                       | ${'p/a 1-2 idle; pool 0,3-8'}
-    ${'nor an init container before an app that has'}            | ${'i init 4, a 2!, b 1'}                  | ${'p/b 1 idle; pool 0,2-8'}
-    ${'what does not fit as a whole has none'}                   | ${'a 4, b 5'}                             | ${'pool 0-8'}
+    name                                                                | containers                                | state
+    ${'each container gets its own'}                                    | ${'a 2, b 1'}                             | ${'p/a 1-2 idle; p/b 3 idle; pool 0,4-8'}
+    ${'app containers get the CPUs of the init containers before them'} | ${'i init 4, a 2, b 2'}                   | ${'p/i 1-4 idle; pool 0,5-8'}
+    ${'app containers get more when they need more'}                    | ${'i init 2, a 4'}                        | ${'p/a 3-4 idle; p/i 1-2 idle; pool 0,5-8'}
+    ${'a sidecar keeps its own'}                                        | ${'s sidecar 1, i init 2, j init 3, a 2'} | ${'p/i 2-3 idle; p/j 4 idle; p/s 1 idle; pool 0,5-8'}
+    ${'a container that is not entitled gets none'}                     | ${'a 0.5, b 0'}                           | ${'pool 0-8'}
+    ${'a container that has ended gets none'}                           | ${'i init 4!, a 2'}                       | ${'p/a 1-2 idle; pool 0,3-8'}
+    ${'an init container before an ended app container gets none'}      | ${'i init 4, a 2!, b 1'}                  | ${'p/b 1 idle; pool 0,2-8'}
+    ${'a pod that does not fit as a whole gets none'}                   | ${'a 4, b 5'}                             | ${'pool 0-8'}
   `('$name: $containers', ({ containers, state }: Record<'containers' | 'state', string>) => {
     const node = tell(emptyNode(), specOf('p', containers));
     expect(node.state).toBe(state);
     expect(findBrokenSets(node.model)).toEqual([]);
   });
 
-  test('a pod that has finished has none', () => {
+  test('when the pod has finished, then none are planned', () => {
     expect(tell(emptyNode(), specOf('p', 'a 2', { finished: true })).state).toBe('pool 0-8');
   });
 
-  test('told before the runtime has spoken: as soon as it has', () => {
+  test('when it comes before the runtime has synchronized, then CPUs are planned at the synchronization', () => {
     const node = new NodeDriver(NINE_CPUS);
     node.send({ kind: 'pod-specs', specs: [specOf('p', 'a 2')] });
     expect(node.state).toBe('pool 0-8');
@@ -54,7 +54,7 @@ describe('a pod that the API server tells of has its CPUs from then on', () => {
     expect(node.state).toBe('p/a 1-2 idle; pool 0,3-8');
   });
 
-  test('told again it costs no write, and its containers are made with what was planned, and why', () => {
+  test('when it comes again, then nothing is saved, and its containers get the planned CPUs with the same reason', () => {
     const node = tell(emptyNode(), specOf('p', 'i init 2, a 4'));
     node.send({ kind: 'pod-spec', spec: specOf('p', 'i init 2, a 4') });
     expect([node.isDurable, node.reported]).toEqual([false, []]);
@@ -66,20 +66,20 @@ describe('a pod that the API server tells of has its CPUs from then on', () => {
     expect(node.run('make p/a 4').state).toBe('p/a 1-4; q/x 5-7; pool 0,8');
   });
 
-  test('other containers of the pod do not take it over meanwhile', () => {
+  test('then other containers of the pod do not take planned CPUs over', () => {
     const node = tell(emptyNode(), specOf('p', 'i init 2, a 3, b 3')).run(
       'make p/i 2; end p/i; make p/b 3; make p/a 3',
     );
     expect(node.state).toBe('p/a 1-3; p/b 4-6; pool 0,7-8');
   });
 
-  test('a creation that failed leaves them planned', () => {
+  test('when a creation fails, then the CPUs stay planned', () => {
     const node = tell(emptyNode(), specOf('p', 'a 4, b 4')).run('ask p/a 4; end p/a');
     expect(node.state).toBe('p/a 1-4 idle; p/b 5-8 idle; pool 0');
     expect(node.run('make p/a 4; make p/b 4').state).toBe('p/a 1-4; p/b 5-8; pool 0');
   });
 
-  test('what the scheduler chose for a pod is planned once, for all of its containers', () => {
+  test('when the scheduler chose CPUs for the pod, then they are planned once, for all of its containers', () => {
     const annotations = {
       'cpusetd.io/policy': 'exclusive',
       'topology.crane.io/topology-result': '[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"3"}}}]',
@@ -95,21 +95,21 @@ describe('a pod that the API server tells of has its CPUs from then on', () => {
     ${'immovable'} | ${'p/a 1-2 idle; pool 0-8'}
     ${'numa'}      | ${'pool 0-8'}
     ${'none'}      | ${'pool 0-8'}
-  `('with the policy $policy: $state', ({ policy, state }: Record<'policy' | 'state', string>) => {
+  `('when the policy is $policy, then $state', ({ policy, state }: Record<'policy' | 'state', string>) => {
     const node = tell(emptyNode(), specOf('p', 'a 2', { annotations: { 'cpusetd.io/policy': policy } }));
     expect(node.state).toBe(state);
     expect(free(node)).toBe(state === 'pool 0-8' && policy !== 'immovable' ? 8 : 6);
   });
 });
 
-describe('a pod that changes before its containers are made', () => {
+describe('given a planned pod whose spec changes before its containers are created', () => {
   test.each`
     name                                        | more                                                     | state
     ${'asks for more'}                          | ${{ containers: specOf('p', 'a 3, b 2').containers }}    | ${'p/a 1-2,5 idle; p/b 3-4 idle; pool 0,6-8'}
     ${'asks for less'}                          | ${{ containers: specOf('p', 'a 1, b 2').containers }}    | ${'p/a 1 idle; p/b 3-4 idle; pool 0,2,5-8'}
     ${'asks for more than there is'}            | ${{ containers: specOf('p', 'a 7, b 2').containers }}    | ${'pool 0-8'}
-    ${'wants none'}                             | ${{ annotations: { 'cpusetd.io/policy': 'none' } }}      | ${'pool 0-8'}
-    ${'wants none for one of them'}             | ${{ annotations: { 'policy.cpusetd.io/container.a': 'none' } }} | ${'p/b 3-4 idle; pool 0-2,5-8'}
+    ${'asks for none'}                             | ${{ annotations: { 'cpusetd.io/policy': 'none' } }}      | ${'pool 0-8'}
+    ${'asks for none for one container'}             | ${{ annotations: { 'policy.cpusetd.io/container.a': 'none' } }} | ${'p/b 3-4 idle; pool 0-2,5-8'}
     ${'has finished: the kubelet refused it'}   | ${{ finished: true }}                                    | ${'pool 0-8'}
   `('$name', ({ more, state }: { more: Partial<PodSpec>; state: string }) => {
     const node = tell(emptyNode(), specOf('p', 'a 2, b 2'));
@@ -119,7 +119,7 @@ describe('a pod that changes before its containers are made', () => {
 });
 
 test.each([true, false])(
-  'a forged mirror plans nothing for another pod, and takes nothing from it (told: %s)',
+  'given a forged mirror (reported: %s), then nothing is planned for the other pod, and it loses nothing',
   (isTold) => {
     const node = emptyNode();
     if (isTold) tell(node, specOf('p', 'a 2'));
@@ -134,12 +134,12 @@ test.each([true, false])(
   },
 );
 
-describe('two pods of 4 + 4 CPUs on 8', () => {
+describe('given two pods of 4 + 4 CPUs on 8', () => {
   const x = specOf('x', 'a 4, b 4');
   const y = specOf('y', 'a 4, b 4');
   const ALL_OF_X = 'x/a 1-4; x/b 5-8; pool 0';
 
-  test('told first: the first has all, and the other none until it goes', () => {
+  test('when both are known before, then the first gets all CPUs, and the other none until the first goes', () => {
     const node = tell(emptyNode(), x, y).run('make y/a 4');
     expect(node.answer).toMatchObject({ kind: 'refuse', code: 'RESOURCE_EXHAUSTED' });
     expect(node.run('make x/a 4; make y/b 4; make x/b 4; make y/a 4').state).toBe(ALL_OF_X);
@@ -149,21 +149,21 @@ describe('two pods of 4 + 4 CPUs on 8', () => {
     expect(node.run('make y/a 4; make y/b 4').state).toBe('y/a 1-4; y/b 5-8; pool 0');
   });
 
-  test('told while nothing is free: of two that wait the one that was told first is served', () => {
+  test('when no CPU is free, then the pod that was queued first is planned first', () => {
     const node = tell(emptyNode().run('make w/w 8'), y, x);
     expect(node.state).toBe('w/w 1-8; pool 0');
     expect(node.run('end w/w; stop w').state).toBe('y/a 1-4 idle; y/b 5-8 idle; pool 0');
   });
 
-  test('where the first creation comes before a plan could be made, it makes it for the pod', () => {
-    const node = new NodeDriver(NINE_CPUS); // not synchronized: nothing is planned when it is told
+  test('when a creation comes before the plan, then it plans the whole pod', () => {
+    const node = new NodeDriver(NINE_CPUS); // not synchronized: the spec alone plans nothing
     tell(node, x, y).run('make x/a 4; make y/a 4');
     expect(node.state).toBe('x/a 1-4; x/b 5-8 idle; pool 0');
     expect(node.run('make y/b 4; make x/b 4').state).toBe(ALL_OF_X);
   });
 
   test.each(['a', 'b'])(
-    'a pod that does not fit is refused at its container %s, with the one that does not fit',
+    'given a pod that does not fit, then its container %s is refused, and the one that does not fit is named',
     (name) => {
       const node = tell(emptyNode().run('make w/w 1'), x).run(`make x/${name} 4`);
       expect(node.state).toBe('w/w 1; pool 0,2-8');
@@ -178,27 +178,27 @@ describe('two pods of 4 + 4 CPUs on 8', () => {
     },
   );
 
-  test('one that does not fit by itself is told why', () => {
+  test('given a container that does not fit alone, then it is refused with its own reason', () => {
     const node = tell(emptyNode().run('make w/w 6'), x).run('make x/a 4');
     expect(node.answer).toMatchObject({
       message: expect.stringMatching(/^asked for 4 exclusive CPUs, 2 can be given/),
     });
   });
 
-  test('with on-insufficient-cpu share what does not fit shares, and the others have theirs', () => {
+  test('given on-insufficient-cpu share, then a container that does not fit shares, and the others get their CPUs', () => {
     const node = tell(emptyNode(NINE_CPUS, { onInsufficientCpu: 'share' }).run('make w/w 1'), x);
     expect(node.state).toBe('w/w 1; x/a 2-5 idle; pool 0,6-8');
     expect(node.run('make x/a 4; make x/b 4').state).toBe('w/w 1; x/a 2-5; pool 0,6-8');
     expect(node.container('x/b')).toMatchObject({ placement: 'shared' });
   });
 
-  test('without an API server all is as ever: each container for itself', () => {
+  test('given no API server, then each container is decided on alone', () => {
     const node = emptyNode().run('make x/a 4; make y/a 4; make x/b 4; make y/b 4');
     expect(node.state).toBe('x/a 1-4; y/a 5-8; pool 0');
   });
 });
 
-test('full-pcpus-only: a container that asks for half a core keeps its whole pod from CPUs, and is named', () => {
+test('given full-pcpus-only, then a container that asks for half a core leaves its whole pod without CPUs, and is named', () => {
   const node = tell(emptyNode(EIGHT_CPUS, { options: { fullPcpusOnly: true } }), specOf('p', 'a 2, b 1')).run(
     'make p/a 2',
   );
@@ -208,14 +208,14 @@ test('full-pcpus-only: a container that asks for half a core keeps its whole pod
   });
 });
 
-test('a pod of more containers than one transaction decides on is decided on one by one', () => {
+test('given a pod of more containers than one transaction decides on, then they are decided on one by one', () => {
   const many = Array.from({ length: 65 }, (_, i) => `c${i} 1`).join(',');
   const node = tell(emptyNode(machineOf(101, 1)), specOf('p', many));
   expect(node.model.assignments.size).toBe(0);
   expect(node.run('make p/c0 1').state).toBe('p/c0 1; pool 0,2-100');
 });
 
-test('many pods at once are planned some at a time, and nobody twice', () => {
+test('given many pods at once, then each transaction plans some of them, and none twice', () => {
   const node = emptyNode(machineOf(201, 1));
   const specs = Array.from({ length: 100 }, (_, i) => specOf(`p${String(i).padStart(3, '0')}`, 'a 1, b 1'));
   node.send({ kind: 'pod-specs', specs });
@@ -223,7 +223,7 @@ test('many pods at once are planned some at a time, and nobody twice', () => {
   expect([...node.model.unplanned.keys()]).toHaveLength(68);
 });
 
-describe('topology-manager scope pod, single-numa-node', () => {
+describe('given topology-manager-scope pod and single-numa-node', () => {
   /** Two NUMA nodes of eight CPUs; CPU 0 is reserved. */
   const topology = buildTopology({
     cpus: Array.from({ length: 16 }, (_, id) => {
@@ -239,13 +239,13 @@ describe('topology-manager scope pod, single-numa-node', () => {
   const nodesOf = (node: NodeDriver, key: `${string}/${string}`): number[] =>
     topology.numaNodes.filter(({ cpus }) => cpus.overlaps(node.model.assignments.get(key)!.cpus)).map(({ id }) => id);
 
-  test('a pod that is known lies in one node', () => {
+  test('then a planned pod has CPUs of one node', () => {
     const node = tell(aligned().run('make w/w 5'), specOf('p', 'a 4, b 4')).run('make p/a 4; make p/b 4');
     expect([...nodesOf(node, 'p/a'), ...nodesOf(node, 'p/b')]).toEqual([1, 1]);
   });
 
   test.each([false, true])(
-    'a container whose pod was not known at its first one crosses no node (told since: %s)',
+    'then a container whose pod was not planned at its first one stays on one node (spec known since: %s)',
     (told) => {
       const node = aligned().run('make p/a 4');
       expect(nodesOf(node, 'p/a')).toEqual([0]);
@@ -259,12 +259,12 @@ describe('topology-manager scope pod, single-numa-node', () => {
   );
 });
 
-describe('a forged mirror that was told before the pod whose uid it names', () => {
+describe('given a forged mirror that comes before the pod whose uid it names', () => {
   const mirror = (uid: string, of: string, containers: string) =>
     specOf(uid, containers, {
       annotations: { 'kubernetes.io/config.mirror': of, 'kubernetes.io/config.hash': of },
     });
-  /** Pod `v` of uid `H`, and somebody else's pod that names it. */
+  /** A node with a forged mirror that names the uid `H` of pod `v`. */
   function withForger(containers: string): NodeDriver {
     const node = new NodeDriver();
     node.podsSay.set('H', { name: 'v' });
@@ -275,10 +275,10 @@ describe('a forged mirror that was told before the pod whose uid it names', () =
   }
 
   test.each`
-    whose                     | containers
-    ${'others'}               | ${'x 3'}
-    ${'the same, and others'} | ${'a 3, x 2'}
-  `('keeps nothing from it once the runtime has a static pod: containers of $whose names', ({ containers }) => {
+    whose                           | containers
+    ${'others'}                     | ${'x 3'}
+    ${'the same names, and others'} | ${'a 3, x 2'}
+  `('when the runtime has the static pod, then it gets its CPUs: containers of $whose', ({ containers }) => {
     const node = withForger(containers as string);
     node.send({ kind: 'pod-spec', spec: mirror('mirror-of-v', 'H', 'a 2, b 2') });
     Object.assign(node.podsSay.get('H')!, { name: 'mirror-of-v' });
@@ -288,14 +288,14 @@ describe('a forged mirror that was told before the pod whose uid it names', () =
     expect(node.state).toBe('H/a 1,5; H/b 2,6; pool 0,3-4,7');
   });
 
-  test('keeps nothing from it once the API server has told of the pod, and no name', () => {
+  test('when the API server has the pod, then it gets its CPUs, and no name is shown', () => {
     const node = withForger('a 2, x 3');
     node.send({ kind: 'pod-spec', spec: specOf('H', 'a 2, b 2', { name: 'v' }) });
     expect(node.state).toBe('H/a 1,5 idle; H/b 2,6 idle; pool 0,3-4,7');
     expect([...node.model.assignments.values()].map(({ podName }) => podName)).toEqual(['v', 'v']);
   });
 
-  test('of which the runtime’s list tells first', () => {
+  test('when the list of the runtime has the pod first, then it gets its CPUs', () => {
     const node = withForger('x 3');
     node.send({ kind: 'synchronize', pods: [{ ...podOf('H'), name: 'v' }], containers: [] });
     expect(node.state).toBe('pool 0-7');

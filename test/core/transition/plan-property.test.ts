@@ -84,11 +84,11 @@ function startNode(topology: Topology, rules: Rules): NodeDriver {
 const ownOf = (node: NodeDriver, uid: string): CpuSet =>
   CpuSet.unionOf(node.model.assignmentsOf(uid).map(({ cpus }) => cpus));
 
-/** True when nothing the pod asks for is missing. */
+/** True when the pod has all CPUs that it asks for. */
 const isPlanned = (node: NodeDriver, { uid, containers }: RandomPod): boolean =>
   !node.model.unplanned.has(uid) && (!ownOf(node, uid).isEmpty || containers.every(({ cpus }) => cpus === 0));
 
-/** Makes the pod's containers as the kubelet does; `between` happens before each of them. Returns who was refused. */
+/** Creates the pod's containers as the kubelet does, and calls `between` before each. Returns the refused ones. */
 function runPod(node: NodeDriver, pod: RandomPod, between: () => void = () => undefined): string[] {
   const refused: string[] = [];
   for (const { name, kind, cpus } of pod.containers) {
@@ -125,7 +125,7 @@ test(`a pod that was planned is never refused a container, whatever comes in bet
           if (random.chance(0.3)) node.send({ kind: 'pod-spec', spec: specFor(randomPod(random, `q${others}`)) });
           else node.run(`make q${others}/x ${random.int(1, 4)}`);
         }
-        if (random.chance(0.2)) node.send({ kind: 'pod-spec', spec: specFor(pod) }); // told again
+        if (random.chance(0.2)) node.send({ kind: 'pod-spec', spec: specFor(pod) }); // the same spec again
         if (random.chance(0.1)) node.run('pod p s2; stop p; remove p'); // a new sandbox
       }
     };
@@ -155,7 +155,7 @@ test(`what is planned is what the containers would get one after the other on an
     known.send({ kind: 'pod-spec', spec: specFor(pod) });
     if (!isPlanned(known, pod)) continue;
     const unknown = startNode(topology, rules);
-    if (rules.topologyManager?.scope === 'pod') continue; // without the spec the first container decides for itself alone
+    if (rules.topologyManager?.scope === 'pod') continue; // without the spec the first container is decided on alone
     const sets = (node: NodeDriver): string[] => {
       const got: string[] = [];
       for (const container of pod.containers) {
@@ -172,7 +172,7 @@ test(`what is planned is what the containers would get one after the other on an
   expect(differing).toEqual([]);
 });
 
-/** Pods come, are told before, after or between their creations, and are tried again until nothing changes any more. */
+/** Creates pods whose specs come before, after or between their creations, and tries again until nothing changes. */
 test(`pods that ask for more than there is never block each other: ${SEEDS} seeds`, () => {
   let crowded = 0;
   for (let seed = 1; seed <= SEEDS; seed++) {
@@ -208,7 +208,7 @@ test(`pods that ask for more than there is never block each other: ${SEEDS} seed
         node.send({ kind: 'pod-spec', spec: specFor(pod) });
       } else tryNext(pod);
     }
-    // All that can still be made is made; whoever is complete goes, one at a time.
+    // Creates all that can still be created; complete pods go, one at a time.
     while (waiting.length > 0) {
       for (const pod of waiting) {
         if (!told.has(pod.uid)) node.send({ kind: 'pod-spec', spec: specFor(pod) });

@@ -18,8 +18,8 @@ function nodeWith(...specs: readonly PodSpec[]): NodeDriver {
   return node;
 }
 
-describe('the spec decides where it is known', () => {
-  test('a count that shares cannot tell', () => {
+describe('given the spec of a pod, then it decides', () => {
+  test('given a count that CPU shares can not express, then the spec decides', () => {
     const node = new NodeDriver(machineOf(400, 1));
     node.send({ kind: 'pod-spec', spec: specOf('p', 'a 300') });
     const { pod, container } = node.run('know p/a 300').infoOf('p/a');
@@ -30,35 +30,35 @@ describe('the spec decides where it is known', () => {
 
   test.each`
     name                                              | spec                                                                   | history                         | state
-    ${'an init container is no target of Crane’s'}    | ${specOf('p', 'i init 2, a 2', EXCLUSIVE)}                             | ${'make p/i 2; end p/i; make p/a 2'} | ${'p/a 1,5; pool 0,2-4,6-7'}
-    ${'a sidecar neither'}                            | ${specOf('p', 's sidecar 2, a 2', EXCLUSIVE)}                          | ${'make p/s 2; make p/a 2'}     | ${'p/a 1,5; pool 0,2-4,6-7'}
-    ${'static serves all of them'}                    | ${specOf('p', 's sidecar 2, a 2')}                                     | ${'make p/s 2; make p/a 2'}     | ${'p/a 2,6; p/s 1,5; pool 0,3-4,7'}
+    ${'an init container is not entitled under policies of Crane'}    | ${specOf('p', 'i init 2, a 2', EXCLUSIVE)}                             | ${'make p/i 2; end p/i; make p/a 2'} | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'a sidecar is not entitled under policies of Crane'}                            | ${specOf('p', 's sidecar 2, a 2', EXCLUSIVE)}                          | ${'make p/s 2; make p/a 2'}     | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'all containers are entitled under static'}                    | ${specOf('p', 's sidecar 2, a 2')}                                     | ${'make p/s 2; make p/a 2'}     | ${'p/a 2,6; p/s 1,5; pool 0,3-4,7'}
     ${'a pod with resources as a whole shares'}       | ${specOf('p', 'a 2', { podResources: { requestMilliCpu: 4000 } })}     | ${'make p/a 2'}                 | ${'pool 0-7'}
-    ${'a message of another size decides for itself'} | ${specOf('p', 'a 4')}                                                  | ${'make p/a 2'}                 | ${'p/a 1,5; pool 0,2-4,6-7'}
-    ${'but an init container stays one'}              | ${specOf('p', 'a init 4', EXCLUSIVE)}                                  | ${'make p/a 2'}                 | ${'pool 0-7'}
-    ${'an ephemeral container is not in the spec'}    | ${specOf('p', 'a 2')}                                                  | ${'make p/debug 0'}             | ${'pool 0-7'}
+    ${'a message with other numbers decides itself'} | ${specOf('p', 'a 4')}                                                  | ${'make p/a 2'}                 | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'an init container with other numbers is still not entitled under policies of Crane'}              | ${specOf('p', 'a init 4', EXCLUSIVE)}                                  | ${'make p/a 2'}                 | ${'pool 0-7'}
+    ${'an ephemeral container, which is not in the spec, shares'}    | ${specOf('p', 'a 2')}                                                  | ${'make p/debug 0'}             | ${'pool 0-7'}
   `('$name', ({ spec, history, state }: { spec: PodSpec; history: string; state: string }) => {
     expect(nodeWith(spec).run(history).state).toBe(state);
   }); // prettier-ignore
 
-  test('with no quotas set by the kubelet only the spec tells who is a target of Crane’s', () => {
+  test('given a kubelet that sets no quotas, then only the spec says which containers are entitled under policies of Crane', () => {
     const node = nodeWith(specOf('p', 'a 2', { ...EXCLUSIVE, qos: 'Burstable' }));
     const { pod, container } = node.run('know p/a 2').infoOf('p/a');
     node.send({ kind: 'create-container', pod, container: { ...container, resources: { shares: 2048 } } });
     expect(node.reply).toBe('cpus 1,5');
   });
 
-  test('a resize that reached the spec first is decided on when the kubelet carries it out', () => {
+  test('given a resize in the spec, then it is decided on when the kubelet carries it out', () => {
     const node = nodeWith(specOf('p', 'a 2')).run('make p/a 2');
     node.send({ kind: 'pod-spec', spec: specOf('p', 'a 4') });
     expect(node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
     expect(node.run('resize p/a 4').state).toBe('p/a 1-2,5-6; pool 0,3-4,7');
   });
 
-  test('a spec that comes after the container gives it what its message could not tell', () => {
+  test('given a spec that comes after the container, then the container gets the CPUs that its message did not show', () => {
     const node = new NodeDriver();
     const { pod, container } = node.run('know p/a 2').infoOf('p/a');
-    const resources = { shares: 2048, quotaUs: 200_000, periodUs: 100_000 }; // no memory limit: in doubt it shares
+    const resources = { shares: 2048, quotaUs: 200_000, periodUs: 100_000 }; // no memory limit: not surely Guaranteed
     node.send({ kind: 'create-container', pod, container: { ...container, resources } });
     node.run('start p/a');
     expect(node.reply).toBe('ok');
@@ -68,7 +68,7 @@ describe('the spec decides where it is known', () => {
     expect(node.movesMade).toBe('p/a#1 0-7>1,5');
   });
 
-  test('told again it changes nothing, and costs no write', () => {
+  test('given the same spec again, then nothing changes and nothing is saved', () => {
     const spec = specOf('p', 'a 2', EXCLUSIVE);
     const node = nodeWith(spec).run('make p/a 2');
     node.send({ kind: 'pod-spec', spec: { ...spec } });
@@ -77,7 +77,7 @@ describe('the spec decides where it is known', () => {
   });
 });
 
-describe('the mirror of a static pod', () => {
+describe('given the mirror of a static pod', () => {
   const mirror = (more: Partial<PodSpec> = {}): PodSpec =>
     specOf('uid-at-the-api-server', 'a 2/-', {
       name: 'p',
@@ -88,11 +88,11 @@ describe('the mirror of a static pod', () => {
 
   test.each`
     name                                              | specs                                            | state
-    ${'speaks for the pod that the runtime has'}      | ${[mirror()]}                                    | ${'pool 0-7'}
-    ${'not from another namespace'}                   | ${[mirror({ namespace: 'elsewhere' })]}          | ${'p/a 1,5; pool 0,2-4,6-7'}
-    ${'not under another name'}                       | ${[mirror({ name: 'forged' })]}                  | ${'p/a 1,5; pool 0,2-4,6-7'}
-    ${'not against the pod’s own'}                    | ${[mirror(), specOf('p', 'a 2')]}                | ${'p/a 1,5; pool 0,2-4,6-7'}
-    ${'not without being one'}                        | ${[mirror({ annotations: { 'kubernetes.io/config.hash': 'p' } })]} | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'is the spec of the pod that the runtime has'}      | ${[mirror()]}                                    | ${'pool 0-7'}
+    ${'is not a spec from another namespace'}                   | ${[mirror({ namespace: 'elsewhere' })]}          | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'is not a spec under another name'}                       | ${[mirror({ name: 'forged' })]}                  | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'does not replace the spec of the pod itself'}                    | ${[mirror(), specOf('p', 'a 2')]}                | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'is not a spec without the mirror annotation'}                        | ${[mirror({ annotations: { 'kubernetes.io/config.hash': 'p' } })]} | ${'p/a 1,5; pool 0,2-4,6-7'}
   `('$name', ({ specs, state }: { specs: PodSpec[]; state: string }) => {
     const node = new NodeDriver();
     node.send({ kind: 'pod-specs', specs });
@@ -100,23 +100,23 @@ describe('the mirror of a static pod', () => {
   }); // prettier-ignore
 });
 
-describe('CPUs that lie idle in a pod', () => {
+describe('given idle CPUs in a pod, then they', () => {
   const history = 'make p/i 4; end p/i; make p/a 2';
   test.each`
     name                                                       | before                         | history                                              | after                          | state
     ${'stay without a spec'}                                   | ${undefined}                   | ${history}                                           | ${undefined}                   | ${'p/a 1,5; p/i 2,6 idle; pool 0,3-4,7'}
-    ${'go back when the app container has what it needs'}      | ${'i init 4, a 2'}             | ${history}                                           | ${undefined}                   | ${'p/a 1,5; pool 0,2-4,6-7'}
+    ${'are released when the app container has its CPUs'}      | ${'i init 4, a 2'}             | ${history}                                           | ${undefined}                   | ${'p/a 1,5; pool 0,2-4,6-7'}
     ${'stay while the init container may run again'}           | ${'i init 4, a 2'}             | ${'make p/i 4; end p/i'}                             | ${undefined}                   | ${'p/i 1-2,5-6 idle; pool 0,3-4,7'}
-    ${'and for the app container that is to come'}             | ${'i init 4, a 2'}             | ${'make p/i 4; end p/i'}                             | ${'i init 4!, a 2'}            | ${'p/i 1-2,5-6 idle; pool 0,3-4,7'}
-    ${'go back at once where no app container is entitled'}    | ${'i init 4, a 0.5'}           | ${'make p/i 4; end p/i'}                             | ${'i init 4!, a 0.5'}          | ${'pool 0-7'}
+    ${'stay for the app container that is to come'}             | ${'i init 4, a 2'}             | ${'make p/i 4; end p/i'}                             | ${'i init 4!, a 2'}            | ${'p/i 1-2,5-6 idle; pool 0,3-4,7'}
+    ${'are released at once when no app container is entitled'}    | ${'i init 4, a 0.5'}           | ${'make p/i 4; end p/i'}                             | ${'i init 4!, a 0.5'}          | ${'pool 0-7'}
     ${'stay for the second app container'}                     | ${'i init 4, a 2, b 1'}        | ${history}                                           | ${undefined}                   | ${'p/a 1,5; p/i 2,6 idle; pool 0,3-4,7'}
-    ${'of which it takes one, and the rest goes back'}         | ${'i init 4, a 2, b 1'}        | ${`${history}; make p/b 1`}                          | ${undefined}                   | ${'p/a 1,5; p/b 2; pool 0,3-4,6-7'}
+    ${'are released but for the one that the second app container takes'}         | ${'i init 4, a 2, b 1'}        | ${`${history}; make p/b 1`}                          | ${undefined}                   | ${'p/a 1,5; p/b 2; pool 0,3-4,6-7'}
     ${'stay for another init container'}                       | ${'i init 4, j init 2, a 0.5'} | ${'make p/i 4; end p/i'}                             | ${'i init 4!, j init 2, a 0.5'} | ${'p/i 1-2,5-6 idle; pool 0,3-4,7'}
     ${'stay for an app container that starts again'}           | ${'a 2'}                       | ${'make p/a 2; end p/a'}                             | ${undefined}                   | ${'p/a 1,5 idle; pool 0,2-4,6-7'}
-    ${'go back when it does not (restart policy)'}             | ${'a 2, b 0.5'}                | ${'make p/b 0.5; make p/a 2; end p/a'}               | ${'a 2!, b 0.5'}               | ${'pool 0-7'}
-    ${'go back when one that did not start yet has its own'}   | ${'a 2, b 1'}                  | ${'make p/a 2; end p/a'}                             | ${'a 2!, b 1'}                 | ${'p/b 4 idle; pool 0-3,5-7'}
-    ${'go back when the pod has finished'}                     | ${'a 2, b 1'}                  | ${'make p/a 2; make p/b 1; end p/a; end p/b'}        | ${'finished'}                  | ${'pool 0-7'}
-    ${'a sidecar that runs does not hold them'}                | ${'s sidecar 1, i init 2, a 1'} | ${'make p/s 1; make p/i 2; end p/i; make p/a 1'}    | ${undefined}                   | ${'p/a 1; p/s 4; pool 0,2-3,5-7'}
+    ${'are released when the app container does not start again (restart policy)'}             | ${'a 2, b 0.5'}                | ${'make p/b 0.5; make p/a 2; end p/a'}               | ${'a 2!, b 0.5'}               | ${'pool 0-7'}
+    ${'are released when a container that has not started has its own'}   | ${'a 2, b 1'}                  | ${'make p/a 2; end p/a'}                             | ${'a 2!, b 1'}                 | ${'p/b 4 idle; pool 0-3,5-7'}
+    ${'are released when the pod has finished'}                     | ${'a 2, b 1'}                  | ${'make p/a 2; make p/b 1; end p/a; end p/b'}        | ${'finished'}                  | ${'pool 0-7'}
+    ${'are released while a sidecar runs'}                | ${'s sidecar 1, i init 2, a 1'} | ${'make p/s 1; make p/i 2; end p/i; make p/a 1'}    | ${undefined}                   | ${'p/a 1; p/s 4; pool 0,2-3,5-7'}
   `('$name', ({ before, history, after, state }: Record<'before' | 'history' | 'after' | 'state', string | undefined>) => {
     const node = before === undefined ? new NodeDriver() : nodeWith(specOf('p', before));
     node.run(history!);
@@ -125,7 +125,7 @@ describe('CPUs that lie idle in a pod', () => {
     expect(node.state).toBe(state);
   }); // prettier-ignore
 
-  test('that go back are told, and let in who waits', () => {
+  test('when they are released, then this is reported, and a waiting container gets them', () => {
     const node = nodeWith(specOf('p', 'i init 6, a 0.5')).run('make p/i 6; end p/i; know q/a 2');
     const { pod, container } = node.infoOf('q/a');
     const running = { ...container, phase: 'running' as const, resources: resourcesOf(2) };
@@ -138,7 +138,7 @@ describe('CPUs that lie idle in a pod', () => {
     );
   });
 
-  test('a sandbox that is made again runs its init containers again, whatever the API server still says', () => {
+  test('given a new sandbox, then its init containers run again, whatever the API server still says', () => {
     const node = nodeWith(specOf('p', 'i init 4!, a 2')).run('make p/i 4');
     expect(node.state).toBe('p/i 1-2,5-6; pool 0,3-4,7');
     expect(node.run('end p/i').state).toBe('p/i 1-2,5-6 idle; pool 0,3-4,7');

@@ -1,7 +1,7 @@
 import { specOf } from '../../support/spec-of';
 import { machineOf, NodeDriver } from './node-driver';
 
-/** Ten CPUs without siblings, one of them reserved; the API server has told of the pod `p`. */
+/** Ten CPUs without siblings, one of them reserved; the API server has the pod `p`. */
 function nodeWith(containers: string): NodeDriver {
   const node = new NodeDriver(machineOf(10, 1));
   node.send({ kind: 'synchronize', pods: [], containers: [] });
@@ -13,7 +13,7 @@ function tell(node: NodeDriver, containers: string): void {
   node.send({ kind: 'pod-spec', spec: specOf('p', containers) });
 }
 
-/** The CPUs that nobody else can have, counted: `setup 4, a 2`. */
+/** The number of CPUs of each assignment: `setup 4, a 2`. */
 function heldBy({ model }: NodeDriver): string {
   return model
     .assignmentsOf('p')
@@ -22,8 +22,8 @@ function heldBy({ model }: NodeDriver): string {
     .join(', ');
 }
 
-describe('CPUs of an init container that has ended', () => {
-  // The kubelet keeps what no app container reuses with the init container until the pod is gone.
+describe('given an init container that has ended', () => {
+  // In the kubelet, CPUs that no app container reuses stay with the init container until the pod is gone.
   test.each`
     containers                                  | during                  | after                  | free
     ${'setup init 4, a 2'}                      | ${'setup 4'}            | ${'a 2'}               | ${7}
@@ -33,7 +33,7 @@ describe('CPUs of an init container that has ended', () => {
     ${'one init 2, setup init 4, a 2, b 2'}     | ${'one 2, setup 2'}     | ${'a 2, b 2'}          | ${5}
     ${'proxy sidecar 1, setup init 4, a 2'}     | ${'proxy 1, setup 4'}   | ${'a 2, proxy 1'}      | ${6}
   `(
-    '$containers: app containers take them over, and only what none of them can need goes back',
+    '$containers: app containers take its CPUs over, and CPUs that none of them can need are released',
     ({ containers, during, after, free }: Record<'containers' | 'during' | 'after', string> & { free: number }) => {
       const node = nodeWith(containers);
       expect(heldBy(node)).toBe(during);
@@ -47,7 +47,7 @@ describe('CPUs of an init container that has ended', () => {
     },
   ); // prettier-ignore
 
-  test('all of them wait until the first app container is made, and none goes back while another one is to come', () => {
+  test('then its CPUs stay until the first app container is created, and while another one is to come', () => {
     const node = nodeWith('setup init 6, a 2, b 3').run('make p/setup 6; end p/setup');
     expect(node.run('make q/x 4').reply).toBe('refused RESOURCE_EXHAUSTED');
     node.run('make p/a 2');
@@ -56,7 +56,7 @@ describe('CPUs of an init container that has ended', () => {
     expect(node.run('make q/x 4').reply).not.toMatch(/refused/);
   });
 
-  test('it runs again in a new sandbox: the CPUs of its pod are for it first, then those that are free', () => {
+  test('when it runs again in a new sandbox, then it gets CPUs of its pod first, then free ones', () => {
     const node = nodeWith('setup init 4, a 2').run('make p/setup 4; end p/setup; make p/a 2');
     const had = node.model.assignmentsOf('p')[0]!.cpus;
     node.run('end p/a; stop p; pod p s2; make p/setup 4');
@@ -65,7 +65,7 @@ describe('CPUs of an init container that has ended', () => {
     expect(node.run('end p/setup; make p/a 2').model.free.size).toBe(7);
   });
 
-  test('it runs again on a full node: it is refused, the pod keeps what it has, and the next try after a release succeeds', () => {
+  test('when it runs again on a full node, then it is refused, the pod keeps its CPUs, and a try after a release succeeds', () => {
     const node = nodeWith('setup init 4, a 2').run('make p/setup 4; end p/setup; make p/a 2; make q/x 7');
     node.run('end p/a; stop p; pod p s2');
     expect(node.run('make p/setup 4').reply).toBe('refused RESOURCE_EXHAUSTED');
@@ -74,7 +74,7 @@ describe('CPUs of an init container that has ended', () => {
   });
 });
 
-test('nothing goes back while a container that exited has fewer CPUs than it asks for: another one of its pod took some', () => {
+test('given an exited container whose CPUs another container of its pod took in part, then no CPUs are released', () => {
   const node = nodeWith('a 2, b 2, c 2').run('make p/a 2; make p/b 2; make p/c 2; make q/x 3');
   node.run('end p/a; resize p/b 3');
   expect(heldBy(node)).toBe('a 1, b 3, c 2');

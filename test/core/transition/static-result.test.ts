@@ -69,20 +69,20 @@ const tm = (
   topologyManager: { policy, scope, options: { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 } },
 });
 
-describe('under static a result is followed where it suits', () => {
+describe('given a result of the scheduler that fits, then static follows it', () => {
   const full: Rules = { options: { fullPcpusOnly: true } };
   const none: Rules = {};
   test.each<[string, number[], string, Rules, Topology, string]>([
-    ['its node', [0, 2], 'make s/a 2', none, TWO_NODES, 's/a 4-5'],
-    ['spread as it says', [1, 3], 'make s/a 4', none, TWO_NODES, 's/a 1,4-6'],
-    ['each container has its own out of it', [2, 2], 'make s/a 2; make s/b 2', none, TWO_NODES, 's/a 1-2; s/b 4-5'],
-    ['where a container fits best, so that the next one does too', [2, 1], 'make s/a 1; make s/b 2', none, TWO_NODES, 's/a 4; s/b 1-2'],
-    ['a container over both nodes if it has to be', [1, 2], 'make s/a 3', none, TWO_NODES, 's/a 1,4-5'],
-    ['what an exited container of the pod had is left again', [0, 2], 'make s/a 2; end s/a; make s/b 2', none, TWO_NODES, 's/b 4-5'],
-    ['a restarted container keeps what it had', [0, 2], 'make s/a 2; end s/a; make s/a 2', none, TWO_NODES, 's/a 4-5'],
-    ['whole cores under full-pcpus-only', [0, 4], 'make s/a 4', full, THREADS, 's/a 4-5,12-13'],
-    ['in one node under single-numa-node', [0, 2], 'make s/a 2', tm('single-numa-node'), TWO_NODES, 's/a 4-5'],
-    ['for the pod in one node', [0, 3], 'make s/a 1; make s/b 2', tm('single-numa-node', 'pod'), TWO_NODES, 's/a 4; s/b 5-6'],
+    ['on the chosen node', [0, 2], 'make s/a 2', none, TWO_NODES, 's/a 4-5'],
+    ['spread over the nodes as chosen', [1, 3], 'make s/a 4', none, TWO_NODES, 's/a 1,4-6'],
+    ['with CPUs of its own for each container', [2, 2], 'make s/a 2; make s/b 2', none, TWO_NODES, 's/a 1-2; s/b 4-5'],
+    ['on the node where it fits best, so that the next container fits too', [2, 1], 'make s/a 1; make s/b 2', none, TWO_NODES, 's/a 4; s/b 1-2'],
+    ['over both nodes if one has too few', [1, 2], 'make s/a 3', none, TWO_NODES, 's/a 1,4-5'],
+    ['with the CPUs of an exited container of the pod', [0, 2], 'make s/a 2; end s/a; make s/b 2', none, TWO_NODES, 's/b 4-5'],
+    ['a restarted container keeps its CPUs', [0, 2], 'make s/a 2; end s/a; make s/a 2', none, TWO_NODES, 's/a 4-5'],
+    ['with whole cores under full-pcpus-only', [0, 4], 'make s/a 4', full, THREADS, 's/a 4-5,12-13'],
+    ['on one node under single-numa-node', [0, 2], 'make s/a 2', tm('single-numa-node'), TWO_NODES, 's/a 4-5'],
+    ['for the pod on one node', [0, 3], 'make s/a 1; make s/b 2', tm('single-numa-node', 'pod'), TWO_NODES, 's/a 4; s/b 5-6'],
     ['over two nodes where one has too few, under best-effort', [3, 2], 'make s/a 5', tm('best-effort'), TWO_NODES, 's/a 1-5'],
     ['over two nodes for the pod, under restricted', [3, 3], 'make s/a 3; make s/b 3', tm('restricted', 'pod'), TWO_NODES, 's/a 1-3; s/b 4-6'],
   ])('%s', (_name, result, history, rules, topology, where) => {
@@ -94,7 +94,7 @@ describe('under static a result is followed where it suits', () => {
   }); // prettier-ignore
 });
 
-describe('where it can’t be followed, static gives CPUs as ever and says why', () => {
+describe('given a result that can’t be followed, then static ignores it and says why', () => {
   const full: Rules = { options: { fullPcpusOnly: true } };
   const odd = { rules: full, topology: THREADS };
   test.each<[string, Omit<Given, 'podCpus'> & { podCpus?: number }, string, string, RegExp]>([
@@ -102,8 +102,8 @@ describe('where it can’t be followed, static gives CPUs as ever and says why',
     ['it names more than the pod asks for', { result: [0, 5], podCpus: 2 }, 'make s/a 2', 's/a 1-2', /names 5 in all, but the pod asks for 2/],
     ['it names fewer than the container asks for', { result: [0, 1], podCpus: 2 }, 'make s/a 2', 's/a 1-2', /container a alone asks for 2/],
     ['other containers have it already', { result: [0, 2], podCpus: 4 }, 'make s/a 2; make s/b 2', 's/a 4-5; s/b 6-7', /leaves the container fewer than 2 CPUs;/],
-    ['it tears cores under full-pcpus-only', { result: [3, 1], ...odd }, 'make s/a 4', 's/a 1-2,9-10', /fewer than 4 CPUs in whole cores/],
-    ['the topology manager insists on one node', { result: [1, 1], rules: tm('single-numa-node') }, 'make s/a 2', 's/a 1-2', /single-numa-node chooses NUMA node 0/],
+    ['it splits cores under full-pcpus-only', { result: [3, 1], ...odd }, 'make s/a 4', 's/a 1-2,9-10', /fewer than 4 CPUs in whole cores/],
+    ['the topology manager requires one node', { result: [1, 1], rules: tm('single-numa-node') }, 'make s/a 2', 's/a 1-2', /single-numa-node chooses NUMA node 0/],
     ['the topology manager prefers one node', { result: [1, 1], rules: tm('best-effort') }, 'make s/a 2', 's/a 1-2', /best-effort chooses NUMA node 0/],
     ['it names no CPUs', { result: [0, 0], podCpus: 2 }, 'make s/a 2', 's/a 1-2', /it names no CPUs/],
     ['it can’t be read', { result: [1.5], podCpus: 2 }, 'make s/a 2', 's/a 1-2', /does not tell a whole number of CPUs/],
@@ -116,7 +116,7 @@ describe('where it can’t be followed, static gives CPUs as ever and says why',
     expect(ignoredOf(node)[0]).toMatch(/; CPUs are chosen here instead$/);
   }); // prettier-ignore
 
-  test('a restarted container keeps CPUs elsewhere, and that is said', () => {
+  test('when a restarted container keeps CPUs elsewhere, then the remark says so', () => {
     const node = nodeOf({ result: [0, 2], podCpus: 2 });
     node.run('make o/a 4; make s/a 2; stop o; end o/a; forget o/a; remove o; end s/a; make s/a 2');
     expect(show(node)).toBe('s/a 1-2');
@@ -126,7 +126,7 @@ describe('where it can’t be followed, static gives CPUs as ever and says why',
     ]);
   });
 
-  test('what does not fit is refused as without a result', () => {
+  test('when the container does not fit, then it is refused as without a result', () => {
     const node = nodeOf({ result: [0, 2], podCpus: 2 }).run('make o/a 6; make s/a 2');
     expect(node.answer).toMatchObject({
       kind: 'refuse',
@@ -135,7 +135,7 @@ describe('where it can’t be followed, static gives CPUs as ever and says why',
   });
 });
 
-test('the floor of the pool and those who follow a node keep theirs', () => {
+test('given a result that leaves too little to others, then the floor of the pool and numa containers keep their CPUs', () => {
   const node = nodeOf({ result: [0, 4], podCpus: 4, rules: { podPolicies: ['numa'] } });
   node.podsSay.set('n', { annotations: { 'cpusetd.io/policy': 'numa', ...resultOn([0, 1]) } });
   node.run('make n/a 1; make s/a 4');
@@ -143,30 +143,30 @@ test('the floor of the pool and those who follow a node keep theirs', () => {
   expect(ignoredOf(node)).toEqual([expect.stringMatching(/4 of NUMA node 1, and 3 can be given there now/)]);
 });
 
-describe('with the pod’s spec', () => {
+describe('given the pod’s spec', () => {
   const withSpec = (containers: string, result: readonly number[]): NotedNode => {
     const node = new NotedNode(TWO_NODES);
     node.send({ kind: 'pod-spec', spec: specOf('s', containers, { annotations: resultOn(result) }) });
     return node;
   };
 
-  test('a sidecar is not among those that the result was made for', () => {
+  test('then a sidecar gets no CPUs of the result', () => {
     const node = withSpec('proxy sidecar 1, db 2', [0, 2]).run('make s/proxy 1; make s/db 2');
     expect(show(node)).toBe('s/proxy 1; s/db 4-5');
     expect(ignoredOf(node)).toEqual([]);
   });
 
-  test('an init container leaves its CPUs where the app containers need them', () => {
+  test('then the app containers get the CPUs of an init container', () => {
     const node = withSpec('setup init 2, db 2', [0, 2]).run('make s/setup 2; end s/setup; make s/db 2');
     expect(show(node)).toBe('s/db 4-5');
   });
 
-  test('the scheduler’s word reaches us through the API server, although the sandbox was made without it', () => {
+  test('when only the spec has the result, and the sandbox does not, then it is followed', () => {
     const node = withSpec('db 2', [0, 2]).run('make s/db 2');
     expect(show(node)).toBe('s/db 4-5');
   });
 
-  test('another result moves no running container: static never does', () => {
+  test('when the result changes, then no running container moves', () => {
     const node = withSpec('db 2', [0, 2]).run('make s/db 2');
     node.send({ kind: 'pod-spec', spec: specOf('s', 'db 2', { annotations: resultOn([2, 0]) }) });
     expect(show(node)).toBe('s/db 4-5');
@@ -175,7 +175,7 @@ describe('with the pod’s spec', () => {
   });
 });
 
-test('when the state is lost, the container stays where it ran, whatever the result says', () => {
+test('given a lost state, then the container keeps the CPUs that it runs on, whatever the result says', () => {
   const first = nodeOf({ result: [0, 2], podCpus: 2 }).run('make s/a 2');
   const { pod, container } = first.infoOf('s/a');
   const second = new NodeDriver(TWO_NODES);

@@ -3,7 +3,7 @@ import type { CpuSet } from '../../../src/core/cpuset';
 import { cpus, NodeDriver, podOf, resourcesOf, type Rules } from './node-driver';
 
 /**
- * What the runtime lists, one container a line: `pod/name#1 count record live [phase]`, `-` for what it does not have.
+ * The list of the runtime, one container a line: `pod/name#1 count record live [phase]`, with `-` for an absent value.
  * `record` is the cpuset of its spec, `live` that of the kernel.
  */
 function listingOf(text: string): { pods: PodInfo[]; containers: ContainerInfo[]; live: Map<string, CpuSet> } {
@@ -34,31 +34,31 @@ function synchronize(node: NodeDriver, text: string): NodeDriver {
 }
 
 test.each`
-  name                                                                   | before                      | listing                                            | state                               | moves
-  ${'nothing anywhere'}                                                  | ${''}                       | ${''}                                              | ${'pool 0-7'}                       | ${''}
-  ${'who is remembered and still there keeps its CPUs'}                  | ${'make p/a 2'}             | ${'p/a#1 2 1,5 1,5'}                               | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${''}
-  ${'it is put back on them when the kernel has something else'}         | ${'make p/a 2'}             | ${'p/a#1 2 1,5 0-7'}                               | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 0-7>1,5'}
-  ${'and when the kernel has nothing'}                                   | ${'make p/a 2'}             | ${'p/a#1 2 - -'}                                   | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 ?>1,5'}
-  ${'one whose pod is there ended: its CPUs wait'}                       | ${'make p/a 2'}             | ${'p'}                                             | ${'p/a 1,5 idle; pool 0,2-4,6-7'}   | ${''}
-  ${'one that is listed as exited has ended'}                            | ${'make p/a 2'}             | ${'p/a#1 2 1,5 - exited'}                          | ${'p/a 1,5 idle; pool 0,2-4,6-7'}   | ${''}
-  ${'a pod that is gone gives everything back'}                          | ${'make p/a 2; make q/s 0'} | ${'q/s#1 0 0,2-4,6-7 0,2-4,6-7'}                   | ${'pool 0-7'}                       | ${'q/s#1 0,2-4,6-7>0-7'}
-  ${'its idle CPUs too'}                                                 | ${'make p/a 2; end p/a'}    | ${''}                                              | ${'pool 0-7'}                       | ${''}
-  ${'restarted while we were away: the new one has the CPUs of the old'} | ${'make p/a 2'}             | ${'p/a#2 2 - 0-7'}                                 | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#2 0-7>1,5'}
-  ${'a creation that failed while we were away gives back'}              | ${'ask p/a 2'}              | ${'p'}                                             | ${'pool 0-7'}                       | ${''}
-  ${'a stranger that shares is moved off exclusive CPUs'}                | ${'make p/a 2'}             | ${'p/a#1 2 1,5 1,5; q/s#1 0 - 0-7'}                | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'q/s#1 0-7>0,2-4,6-7'}
-  ${'a stranger with whole CPUs gets some, and others leave them first'} | ${''}                       | ${'p/a#1 2 - 0-7; q/s#1 0 - 0-7'}                  | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 0-7>1,5; q/s#1 0-7>0,2-4,6-7'}
-  ${'state was lost: who sits on CPUs of its own stays there'}           | ${''}                       | ${'p/a#1 2 3,7 3,7'}                               | ${'p/a 3,7; pool 0-2,4-6'}          | ${''}
-  ${'the record speaks for one that does not run yet'}                   | ${''}                       | ${'p/a#1 2 3,7 - created'}                         | ${'p/a 3,7; pool 0-2,4-6'}          | ${''}
-  ${'those who sit go before those who come'}                            | ${''}                       | ${'p/a#1 2 - 0-7; q/b#1 2 1,5 1,5'}                | ${'p/a 2,6; q/b 1,5; pool 0,3-4,7'} | ${'p/a#1 0-7>2,6'}
-  ${'two on the same CPUs: one stays, the other moves'}                  | ${''}                       | ${'p/a#1 2 1,5 1,5; q/b#1 2 1,5 1,5'}              | ${'p/a 1,5; q/b 2,6; pool 0,3-4,7'} | ${'q/b#1 1,5>2,6'}
-  ${'two that overlap in one CPU'}                                       | ${''}                       | ${'p/a#1 2 1,5 1,5; q/b#1 2 5-6 5-6'}              | ${'p/a 1,5; q/b 2,6; pool 0,3-4,7'} | ${'q/b#1 5-6>2,6'}
-  ${'who sits on reserved CPUs is moved'}                                | ${''}                       | ${'p/a#1 2 0-1 0-1'}                               | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 0-1>1,5'}
-  ${'who sits on more CPUs than it is entitled to is moved'}             | ${''}                       | ${'p/a#1 2 5-7 5-7'}                               | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 5-7>1,5'}
-  ${'a remembered one goes before a stranger on its CPUs'}               | ${'make p/a 2'}             | ${'a/x#1 2 1,5 1,5; p/a#1 2 1,5 1,5'}              | ${'a/x 2,6; p/a 1,5; pool 0,3-4,7'} | ${'a/x#1 1,5>2,6'}
-  ${'no room for all: who runs is not refused, it shares'}               | ${''}                       | ${'p/a#1 4 - 0-7; q/b#1 4 - 0-7'}                  | ${'p/a 1-2,5-6; pool 0,3-4,7'}      | ${'p/a#1 0-7>1-2,5-6; q/b#1 0-7>0,3-4,7'}
-  ${'a namesake of a running one does not take its CPUs'}                | ${'make p/a 2; know p/a 2'} | ${'p/a#0 2 - 0-7; p/a#1 2 1,5 1,5; p/a#2 2 - 0-7'} | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#0 0-7>0,2-4,6-7; p/a#2 0-7>0,2-4,6-7'}
-  ${'two strangers of one name: the second shares'}                      | ${''}                       | ${'p/a#1 2 1,5 1,5; p/a#2 2 2,6 2,6'}              | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#2 2,6>0,2-4,6-7'}
-  ${'a record that nobody can read counts as not known'}                 | ${''}                       | ${'p/a#1 2 x-y -'}                                 | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 ?>1,5'}
+  name                                                                                      | before                      | listing                                            | state                               | moves
+  ${'an empty list changes nothing'}                                                        | ${''}                       | ${''}                                              | ${'pool 0-7'}                       | ${''}
+  ${'a remembered container that is listed keeps its CPUs'}                                 | ${'make p/a 2'}             | ${'p/a#1 2 1,5 1,5'}                               | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${''}
+  ${'a remembered container is moved back when the kernel has another cpuset'}              | ${'make p/a 2'}             | ${'p/a#1 2 1,5 0-7'}                               | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 0-7>1,5'}
+  ${'a remembered container is moved back when the kernel has no cpuset'}                   | ${'make p/a 2'}             | ${'p/a#1 2 - -'}                                   | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 ?>1,5'}
+  ${'a container that is not listed leaves its CPUs idle in its pod'}                       | ${'make p/a 2'}             | ${'p'}                                             | ${'p/a 1,5 idle; pool 0,2-4,6-7'}   | ${''}
+  ${'a container that is listed as exited leaves its CPUs idle'}                            | ${'make p/a 2'}             | ${'p/a#1 2 1,5 - exited'}                          | ${'p/a 1,5 idle; pool 0,2-4,6-7'}   | ${''}
+  ${'a pod that is not listed gives its CPUs back'}                                         | ${'make p/a 2; make q/s 0'} | ${'q/s#1 0 0,2-4,6-7 0,2-4,6-7'}                   | ${'pool 0-7'}                       | ${'q/s#1 0,2-4,6-7>0-7'}
+  ${'a pod that is not listed gives its idle CPUs back'}                                    | ${'make p/a 2; end p/a'}    | ${''}                                              | ${'pool 0-7'}                       | ${''}
+  ${'a container that was restarted while cpusetd was away gets its CPUs again'}            | ${'make p/a 2'}             | ${'p/a#2 2 - 0-7'}                                 | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#2 0-7>1,5'}
+  ${'a creation that failed while cpusetd was away gives its CPUs back'}                    | ${'ask p/a 2'}              | ${'p'}                                             | ${'pool 0-7'}                       | ${''}
+  ${'an unknown container that shares is moved off exclusive CPUs'}                         | ${'make p/a 2'}             | ${'p/a#1 2 1,5 1,5; q/s#1 0 - 0-7'}                | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'q/s#1 0-7>0,2-4,6-7'}
+  ${'an unknown container with whole CPUs gets some, and others are moved first'}           | ${''}                       | ${'p/a#1 2 - 0-7; q/s#1 0 - 0-7'}                  | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 0-7>1,5; q/s#1 0-7>0,2-4,6-7'}
+  ${'lost state: a container on CPUs of its own keeps them'}                                | ${''}                       | ${'p/a#1 2 3,7 3,7'}                               | ${'p/a 3,7; pool 0-2,4-6'}          | ${''}
+  ${'lost state: the runtime record gives the CPUs of a container that does not run yet'}   | ${''}                       | ${'p/a#1 2 3,7 - created'}                         | ${'p/a 3,7; pool 0-2,4-6'}          | ${''}
+  ${'lost state: containers on CPUs of their own come before new ones'}                     | ${''}                       | ${'p/a#1 2 - 0-7; q/b#1 2 1,5 1,5'}                | ${'p/a 2,6; q/b 1,5; pool 0,3-4,7'} | ${'p/a#1 0-7>2,6'}
+  ${'lost state: of two containers on the same CPUs one stays, and the other moves'}        | ${''}                       | ${'p/a#1 2 1,5 1,5; q/b#1 2 1,5 1,5'}              | ${'p/a 1,5; q/b 2,6; pool 0,3-4,7'} | ${'q/b#1 1,5>2,6'}
+  ${'lost state: of two containers that overlap in one CPU one stays, and the other moves'} | ${''}                       | ${'p/a#1 2 1,5 1,5; q/b#1 2 5-6 5-6'}              | ${'p/a 1,5; q/b 2,6; pool 0,3-4,7'} | ${'q/b#1 5-6>2,6'}
+  ${'lost state: a container on reserved CPUs is moved'}                                    | ${''}                       | ${'p/a#1 2 0-1 0-1'}                               | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 0-1>1,5'}
+  ${'lost state: a container on more CPUs than it is entitled to is moved'}                 | ${''}                       | ${'p/a#1 2 5-7 5-7'}                               | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 5-7>1,5'}
+  ${'a remembered container keeps its CPUs before an unknown one that runs there'}          | ${'make p/a 2'}             | ${'a/x#1 2 1,5 1,5; p/a#1 2 1,5 1,5'}              | ${'a/x 2,6; p/a 1,5; pool 0,3-4,7'} | ${'a/x#1 1,5>2,6'}
+  ${'a running container that does not fit shares'}                                         | ${''}                       | ${'p/a#1 4 - 0-7; q/b#1 4 - 0-7'}                  | ${'p/a 1-2,5-6; pool 0,3-4,7'}      | ${'p/a#1 0-7>1-2,5-6; q/b#1 0-7>0,3-4,7'}
+  ${'a second container of the same name does not take the CPUs of the first'}              | ${'make p/a 2; know p/a 2'} | ${'p/a#0 2 - 0-7; p/a#1 2 1,5 1,5; p/a#2 2 - 0-7'} | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#0 0-7>0,2-4,6-7; p/a#2 0-7>0,2-4,6-7'}
+  ${'of two unknown containers of one name the second shares'}                              | ${''}                       | ${'p/a#1 2 1,5 1,5; p/a#2 2 2,6 2,6'}              | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#2 2,6>0,2-4,6-7'}
+  ${'a record that can not be parsed counts as unknown'}                                    | ${''}                       | ${'p/a#1 2 x-y -'}                                 | ${'p/a 1,5; pool 0,2-4,6-7'}        | ${'p/a#1 ?>1,5'}
 `('$name', ({ before, listing, state, moves }: { before: string; listing: string; state: string; moves: string }) => {
   const node = synchronize(new NodeDriver().run(before), listing);
   expect({ state: node.state, moves: node.movesMade }).toEqual({ state, moves });
@@ -72,7 +72,7 @@ test.each`
   });
 });
 
-test('twice the same list changes nothing and has nothing to save', () => {
+test('given the same list twice, then nothing changes and nothing is saved', () => {
   const listing = 'p/a#1 2 3,7 3,7; q/s#1 0 0-2,4-6 0-2,4-6';
   const node = synchronize(new NodeDriver(), listing);
   const { state } = node;
@@ -84,7 +84,7 @@ test('twice the same list changes nothing and has nothing to save', () => {
   });
 });
 
-test('a running exclusive container keeps its CPUs under new rules that would not give them', () => {
+test('given new rules that would not give its CPUs, then a running exclusive container keeps them', () => {
   for (const rules of [
     { reserved: '0-2' },
     { cpuManagerPolicy: 'none' },
@@ -101,20 +101,20 @@ test('a running exclusive container keeps its CPUs under new rules that would no
 });
 
 test.each`
-  name                                                  | before          | listing                  | notes
-  ${'started without us'}                               | ${''}           | ${'q/s#1 0 - -'}         | ${['found-unpinned']}
-  ${'created without us'}                               | ${''}           | ${'q/s#1 0 - - created'} | ${['found-unpinned']}
-  ${'its record has a cpuset, so somebody was there'}   | ${''}           | ${'q/s#1 0 0-7 0-7'}     | ${[]}
-  ${'known to us'}                                      | ${'make q/s 0'} | ${'q/s#1 0 - 0-7'}       | ${[]}
-  ${'restarted without us on CPUs that waited for it'}  | ${'make p/a 2'} | ${'p/a#2 2 - -'}         | ${['found-unpinned']}
-  ${'the kernel has one for it, so somebody was there'} | ${''}           | ${'q/s#1 0 - 0-7'}       | ${[]}
-`('$name: notes', ({ before, listing, notes }: { before: string; listing: string; notes: string[] }) => {
+  name                                                                              | before          | listing                  | notes
+  ${'a container that was started without cpusetd is reported'}                     | ${''}           | ${'q/s#1 0 - -'}         | ${['found-unpinned']}
+  ${'a container that was created without cpusetd is reported'}                     | ${''}           | ${'q/s#1 0 - - created'} | ${['found-unpinned']}
+  ${'a container with a cpuset in its record is not reported'}                      | ${''}           | ${'q/s#1 0 0-7 0-7'}     | ${[]}
+  ${'a known container is not reported'}                                            | ${'make q/s 0'} | ${'q/s#1 0 - 0-7'}       | ${[]}
+  ${'a container that was restarted without cpusetd, on its own CPUs, is reported'} | ${'make p/a 2'} | ${'p/a#2 2 - -'}         | ${['found-unpinned']}
+  ${'a container with a cpuset in the kernel is not reported'}                      | ${''}           | ${'q/s#1 0 - 0-7'}       | ${[]}
+`('$name', ({ before, listing, notes }: { before: string; listing: string; notes: string[] }) => {
   const node = synchronize(new NodeDriver().run(before), listing);
   expect(node.reported.map(({ kind }) => kind).filter((kind) => kind === 'found-unpinned')).toEqual(notes);
 });
 
-describe('a container that started without us is told once', () => {
-  /** A process that died and starts again: it has what is on disk, and the kernel has what was written. */
+describe('given a container that was started without cpusetd', () => {
+  /** Starts again after a crash, with the state on disk and the cpusets in the kernel. */
   function restart(before: NodeDriver): NodeDriver {
     const node = new NodeDriver();
     for (const assignment of before.model.assignments.values())
@@ -125,7 +125,7 @@ describe('a container that started without us is told once', () => {
   const toldOf = ({ reported }: NodeDriver): unknown[] =>
     reported.flatMap((event) => (event.kind === 'found-unpinned' ? [event.who.containerId] : []));
 
-  /** The same list again; the runtime's record has no cpuset yet, the kernel has what each was moved to. */
+  /** The same list again. The runtime's record has no cpuset yet, the kernel has the one that each was moved to. */
   function again(node: NodeDriver, listing: string): string {
     const lines = listing.split(';').map((line) => {
       const [id = '', count = ''] = line.trim().split(' ');
@@ -139,7 +139,7 @@ describe('a container that started without us is told once', () => {
     ${'with CPUs of its own'}                          | ${'p/a#1 2 - -'}
     ${'in a shared pool of all CPUs'}                  | ${'q/s#1 0 - -'}
     ${'in the shared pool, beside one with its own'}   | ${'p/a#1 2 - -; q/s#1 0 - -'}
-  `('$name: not again after each of many restarts', ({ listing }: { listing: string }) => {
+  `('$name: then it is not reported again after restarts of cpusetd', ({ listing }: { listing: string }) => {
     let node = synchronize(new NodeDriver(), listing);
     expect(toldOf(node)).toHaveLength(listing.split(';').length);
     for (let i = 0; i < 5; i++) {
@@ -148,14 +148,14 @@ describe('a container that started without us is told once', () => {
     }
   }); // prettier-ignore
 
-  test('one that starts between two of the restarts is told, and only that one', () => {
+  test('when another one starts between two restarts, then only that one is reported', () => {
     const listing = 'p/a#1 2 - -; q/s#1 0 - -';
     const node = synchronize(new NodeDriver(), listing);
     const next = synchronize(restart(node), `${again(node, listing)}; r/t#1 0 - -`);
     expect(toldOf(next)).toEqual(['r/t#1']);
   });
 
-  test('its CPUs changed while nobody could move it: it is no news that it was met before', () => {
+  test('when its promise changes while it can not be moved, then it is not reported again', () => {
     const listing = 'p/a#1 2 - -; q/s#1 0 - -';
     const before = synchronize(new NodeDriver(), listing);
     const then = again(before, listing);
@@ -163,20 +163,20 @@ describe('a container that started without us is told once', () => {
     expect(toldOf(synchronize(node, then))).toEqual([]);
   });
 
-  test('it is told by the process that met it first, and not when that one synchronizes again', () => {
+  test('then it is reported once, and not at the next synchronization of the same process', () => {
     const node = synchronize(new NodeDriver(), 'q/s#1 0 - -');
     expect(toldOf(node)).toEqual(['q/s#1']);
     expect(toldOf(synchronize(node, 'q/s#1 0 - -'))).toEqual([]);
   });
 });
 
-test('a pod that was stopped before the connection was lost is still stopped after', () => {
+test('given a stopped pod, then it is still stopped after a synchronization', () => {
   const node = new NodeDriver().run('make p/a 2; stop p');
   synchronize(node, 'p/a#1 2 1,5 1,5');
   expect(node.run('end p/a').state).toBe('pool 0-7');
 });
 
-test('a lifted quota in the record is our own doing, no conflict', () => {
+test('given an unlimited quota in the record, then it is no conflict: cpusetd lifted it', () => {
   const { pods, containers, live } = listingOf('p/a#1 2 3,7 3,7');
   const lifted = containers.map((container) => ({ ...container, resources: { ...container.resources, quotaUs: -1 } }));
   const node = new NodeDriver();
@@ -184,7 +184,7 @@ test('a lifted quota in the record is our own doing, no conflict', () => {
   expect(node.state).toBe('p/a 3,7; pool 0-2,4-6');
 });
 
-test('a container whose sandbox is not listed is passed over', () => {
+test('given a container whose sandbox is not listed, then it is ignored', () => {
   const { containers, live } = listingOf('p/a#1 2 3,7 3,7');
   const node = new NodeDriver();
   node.send({ kind: 'synchronize', pods: [], containers }, live);

@@ -1,4 +1,4 @@
-import { planChanges, servePending } from '../../../src/core/transition';
+import { planChanges, retryPending } from '../../../src/core/transition';
 import { judge } from '../../../src/core/verdict/judge';
 import { NodeDriver, podOf, resourcesOf, without, EIGHT_CPUS, type Rules } from './node-driver';
 
@@ -17,7 +17,7 @@ function meet({ before = '', late, rules = {} }: { before?: string; late: string
     .filter((one) => one.trim() !== '')
     .map((one) => {
       const [target = '', count = '0'] = one.trim().split(/\s+/);
-      node.run(`know ${target} ${count}`); // its creation is not told
+      node.run(`know ${target} ${count}`); // its creation is not reported
       return { ...node.infoOf(target).container, phase: 'running' as const, resources: resourcesOf(Number(count)) };
     });
   const pods = [...new Set([...known, ...started].map(({ sandboxId }) => sandboxId.replace('sandbox-', '')))];
@@ -33,23 +33,23 @@ const verdictOf = (node: NodeDriver, target: string) => {
 
 test.each`
   name                                                     | before                      | late                          | after                       | state
-  ${'one finds CPUs as soon as a pod gives its back'}      | ${'make a/x 4; make b/x 2'} | ${'p/a 4'}                    | ${'remove a'}               | ${'b/x 3,7; p/a 1-2,5-6; pool 0,4'}
-  ${'one that asks for more than there is goes on'}        | ${'make a/x 2; make b/x 4'} | ${'p/a 4'}                    | ${'remove a'}               | ${'b/x 2-3,6-7; pool 0-1,4-5'}
-  ${'whoever came first goes first'}                       | ${'make a/x 6'}             | ${'p/a 4; q/a 4'}             | ${'remove a'}               | ${'p/a 1-2,5-6; pool 0,3-4,7'}
-  ${'a smaller one may go before a larger one'}            | ${'make a/x 2; make b/x 4'} | ${'p/a 6; q/a 2'}             | ${'remove a'}               | ${'b/x 2-3,6-7; q/a 1,5; pool 0,4'}
-  ${'two may go at once'}                                  | ${'make a/x 6'}             | ${'p/a 2; q/a 2'}             | ${'remove a'}               | ${'p/a 1,5; q/a 2,6; pool 0,3-4,7'}
-  ${'a container that ends keeps its CPUs for its pod'}    | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'end a/x'}                | ${'a/x 1-3,5-7 idle; pool 0,4'}
-  ${'not even one of the same pod takes them'}             | ${'make a/x 6'}             | ${'a/y 4'}                    | ${'end a/x'}                | ${'a/x 1-3,5-7 idle; pool 0,4'}
-  ${'its namesake in the pod that ends leaves them to it'} | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'end a/x; remove a'}      | ${'p/a 1-2,5-6; pool 0,3-4,7'}
-  ${'one that has ended waits no longer'}                  | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'end p/a; remove a'}      | ${'pool 0-7'}
-  ${'one whose pod is stopped waits no longer'}            | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'stop p; remove a'}       | ${'pool 0-7'}
-  ${'a resize that gives CPUs back lets it in'}            | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'resize a/x 2'}           | ${'a/x 1,5; p/a 2-3,6-7; pool 0,4'}
-  ${'a new container takes what is free, as ever'}         | ${'make a/x 2; make b/x 4'} | ${'p/a 4'}                    | ${'remove a; make n/x 2'}   | ${'b/x 2-3,6-7; n/x 1,5; pool 0,4'}
+  ${'a waiting container gets CPUs as soon as a pod releases some'}      | ${'make a/x 4; make b/x 2'} | ${'p/a 4'}                    | ${'remove a'}               | ${'b/x 3,7; p/a 1-2,5-6; pool 0,4'}
+  ${'a container that asks for more than there is still waits'}        | ${'make a/x 2; make b/x 4'} | ${'p/a 4'}                    | ${'remove a'}               | ${'b/x 2-3,6-7; pool 0-1,4-5'}
+  ${'the longest waiting container is first'}                       | ${'make a/x 6'}             | ${'p/a 4; q/a 4'}             | ${'remove a'}               | ${'p/a 1-2,5-6; pool 0,3-4,7'}
+  ${'a smaller request may be served before a larger one'}            | ${'make a/x 2; make b/x 4'} | ${'p/a 6; q/a 2'}             | ${'remove a'}               | ${'b/x 2-3,6-7; q/a 1,5; pool 0,4'}
+  ${'two containers may be served at once'}                                  | ${'make a/x 6'}             | ${'p/a 2; q/a 2'}             | ${'remove a'}               | ${'p/a 1,5; q/a 2,6; pool 0,3-4,7'}
+  ${'CPUs of an ended container stay with its pod'}    | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'end a/x'}                | ${'a/x 1-3,5-7 idle; pool 0,4'}
+  ${'CPUs of an ended container do not go to a waiting one of its pod'}             | ${'make a/x 6'}             | ${'a/y 4'}                    | ${'end a/x'}                | ${'a/x 1-3,5-7 idle; pool 0,4'}
+  ${'CPUs of an ended container go to a waiting one when its pod is removed'} | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'end a/x; remove a'}      | ${'p/a 1-2,5-6; pool 0,3-4,7'}
+  ${'a container that has ended waits no longer'}                  | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'end p/a; remove a'}      | ${'pool 0-7'}
+  ${'a container whose pod is stopped waits no longer'}            | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'stop p; remove a'}       | ${'pool 0-7'}
+  ${'CPUs that a resize releases go to a waiting container'}            | ${'make a/x 6'}             | ${'p/a 4'}                    | ${'resize a/x 2'}           | ${'a/x 1,5; p/a 2-3,6-7; pool 0,4'}
+  ${'a new container takes free CPUs before a waiting one that needs more'}         | ${'make a/x 2; make b/x 4'} | ${'p/a 4'}                    | ${'remove a; make n/x 2'}   | ${'b/x 2-3,6-7; n/x 1,5; pool 0,4'}
 `('$name', ({ before, late, after, state }: Record<'before' | 'late' | 'after' | 'state', string>) => {
   expect(meet({ before, late }).run(after).state).toBe(state);
 }); // prettier-ignore
 
-test('what waits says so, and what has waited says so', () => {
+test('given a container that waits, then its reason says so, and still does after it was served', () => {
   const node = meet({ before: 'make a/x 6', late: 'p/a 4' });
   expect(node.container('p/a')).toMatchObject({ placement: 'shared', entitled: 4 });
   expect(verdictOf(node, 'p/a')).toEqual({
@@ -65,22 +65,25 @@ test('what waits says so, and what has waited says so', () => {
 });
 
 test.each`
-  what                         | count | options                    | because
-  ${'what does not fit now'}   | ${4}  | ${{}}                      | ${/^shares, and waits for CPUs of its own: it asked for 4/}
-  ${'what can never be given'} | ${3}  | ${{ fullPcpusOnly: true }} | ${/^shares: asked for 3/}
-`('one that runs is not refused $what: it is noted that it shares', ({ count, options, because }) => {
-  const node = meet({ before: 'make a/x 6', late: `p/a ${count}`, rules: { options } });
-  expect(node.reported.filter(({ kind }) => kind === 'refused')).toEqual([]);
-  const facts = { podUid: 'p', container: 'a', containerId: node.container('p/a')!.id };
-  expect(node.reported).toContainEqual({
-    kind: 'shares',
-    who: expect.objectContaining(facts) as object,
-    because: expect.stringMatching(because as RegExp) as string,
-    isExpected: false,
-  });
-});
+  what                                     | count | options                    | because
+  ${'for lack of CPUs now'}                | ${4}  | ${{}}                      | ${/^shares, and waits for CPUs of its own: it asked for 4/}
+  ${'for a request that can never be met'} | ${3}  | ${{ fullPcpusOnly: true }} | ${/^shares: asked for 3/}
+`(
+  'given a running container, then it is not refused $what: it shares, and that is reported',
+  ({ count, options, because }) => {
+    const node = meet({ before: 'make a/x 6', late: `p/a ${count}`, rules: { options } });
+    expect(node.reported.filter(({ kind }) => kind === 'refused')).toEqual([]);
+    const facts = { podUid: 'p', container: 'a', containerId: node.container('p/a')!.id };
+    expect(node.reported).toContainEqual({
+      kind: 'shares',
+      who: expect.objectContaining(facts) as object,
+      because: expect.stringMatching(because as RegExp) as string,
+      isExpected: false,
+    });
+  },
+);
 
-test('others leave its CPUs in the same transaction, which is saved first', () => {
+test('given a container that is served, then others are moved in the same transaction, which is saved first', () => {
   const node = meet({ before: 'make a/x 6; make q/s 0', late: 'p/a 4' }).run('remove a');
   expect({ moves: node.movesMade, durable: node.isDurable }).toEqual({
     moves: 'p/a#1 0,4>1-2,5-6; q/s#1 0,4>0,3-4,7',
@@ -88,21 +91,21 @@ test('others leave its CPUs in the same transaction, which is saved first', () =
   });
 });
 
-test('the floor of the shared pool holds', () => {
+test('given min-shared-cpus, then a waiting container does not take CPUs below it', () => {
   const rules = { minSharedCpus: 4 };
   const node = meet({ before: 'make a/x 2; make b/x 2', late: 'p/a 4', rules }).run('remove a');
   expect(node.state).toBe('b/x 2,6; pool 0-1,3-5,7');
   expect(node.run('remove b').state).toBe('p/a 1-2,5-6; pool 0,3-4,7');
 });
 
-test('what can never be given is not waited for', () => {
+test('given a request that can never be met, then its container does not wait', () => {
   const rules = { options: { fullPcpusOnly: true } };
   const node = meet({ late: 'p/a 3', rules });
   expect(node.container('p/a')).toMatchObject({ placement: 'shared', entitled: 0 });
   expect(node.container('p/a')!.waitsSince).toBeUndefined();
 });
 
-test('CPUs that come back online are given to whoever waits, and a round alone finds them too', () => {
+test('given CPUs that come online again, then a waiting container gets them at once, or in the next round', () => {
   const node = meet({ before: 'make a/x 4', late: 'p/a 3' });
   const offline = new NodeDriver(without(EIGHT_CPUS, '3,7')).run('make a/x 4');
   expect(offline.state).toBe('a/x 1-2,5-6; pool 0,4');
@@ -114,16 +117,16 @@ test('CPUs that come back online are given to whoever waits, and a round alone f
   expect(waiting.container('p/a')!.waitsSince).toBeDefined();
   waiting.change((draft) => {
     draft.put({ kind: 'set-topology', topology: EIGHT_CPUS });
-    servePending(draft);
+    retryPending(draft);
     return planChanges(draft);
   });
   expect(waiting.state).toBe('a/x 1-2,5-6; p/a 3,7; pool 0,4');
 });
 
-test('an attempt in vain changes nothing and says nothing', () => {
+test('given a try without success, then nothing changes and nothing is reported', () => {
   const node = meet({ before: 'make a/x 6', late: 'p/a 4' });
   node.change((draft) => {
-    servePending(draft);
+    retryPending(draft);
     return planChanges(draft);
   });
   expect({ durable: node.isDurable, moves: node.moves, reported: node.reported }).toEqual({
@@ -133,7 +136,7 @@ test('an attempt in vain changes nothing and says nothing', () => {
   });
 });
 
-test('what has waited is no longer throttled by the quota that it was created with', () => {
+test('given a container that has waited, then it is no longer throttled by the quota from its creation', () => {
   const node = meet({ before: 'make a/x 6', late: 'p/a 4', rules: { liftCpuQuota: true } });
   expect(node.container('p/a')?.promise?.quota).toBeUndefined();
   node.run('remove a');

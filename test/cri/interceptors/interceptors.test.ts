@@ -2,7 +2,7 @@ import { ContainerState, ListContainersRequest, ListContainersResponse } from '.
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { ContainerInfo } from '../../../src/core/model/events';
 import { Draft, handle } from '../../../src/core/transition';
-import { takeKnown } from '../../../src/core/transition/inventory';
+import { captureBaseline } from '../../../src/core/transition/compare-listing';
 import { mergeInventory } from '../../../src/cri/interceptors';
 import { readCreateContainer, readUpdateContainer } from '../../../src/cri/messages/read-request';
 import { createRequest, resourcesOf, updateRequest } from './messages';
@@ -439,7 +439,7 @@ describe('ends', () => {
 
 describe('an inventory that was taken while calls went on', () => {
   const merge = async (stage: Stage, meanwhile: () => Promise<unknown>, containers: readonly ContainerInfo[]) => {
-    const before = takeKnown(stage.model);
+    const before = captureBaseline(stage.model);
     await meanwhile();
     const pods = [...stage.model.pods.values()];
     return mergeInventory(stage.model, before, { pods, containers });

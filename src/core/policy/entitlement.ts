@@ -1,14 +1,41 @@
 import { choosePolicy, readTopologyResult, type Remark } from '../annotations';
-import { explainsMessage, MAX_SHARES, milliOfShares, sumPodCpus, type CpuRequest } from '../inference';
+import {
+  explainsMessage,
+  guaranteedBySpec,
+  inferCpuRequest,
+  inferWholeCpus,
+  MAX_SHARES,
+  milliOfShares,
+  sumPodCpus,
+  wholeBySpec,
+  type CpuRequest,
+} from '../inference';
 import type { AssignmentKind } from '../model/assignment';
-import type { ContainerInfo } from '../model/events';
+import type { ContainerInfo, PodInfo } from '../model/events';
 import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/pod-spec';
-import type { ChosenPolicy, PolicyName } from '../model/policies';
+import { perPolicy, POLICY_NAMES, POLICY_TABLE, type ChosenPolicy, type PolicyName } from '../model/policies';
 import type { Settings } from '../model/settings';
 import type { ResolvedPod } from '../model/spec-book';
 import { oncePer } from '../once-per';
-import { ENTITLEMENTS, SCHEDULED_POLICIES, SPEC_ENTITLEMENTS, type PinRequest } from '../policy';
 import type { Topology } from '../topology';
+import type { PinRequest } from './policy';
+
+/** The CPUs that a container is entitled to under a policy, as far as its message tells. */
+export type Entitlement = (pod: PodInfo, container: ContainerInfo) => CpuRequest;
+
+export const ENTITLEMENTS = perPolicy(({ entitles }): Entitlement =>
+  entitles === 'guaranteed' ? inferCpuRequest : inferWholeCpus,
+);
+
+/** The same where the pod's spec is known. */
+export const SPEC_ENTITLEMENTS = perPolicy(({ entitles }): ((pod: PodSpec, container: ContainerSpec) => CpuRequest) =>
+  entitles === 'guaranteed' ? guaranteedBySpec : wholeBySpec,
+);
+
+/** Crane's policies: its scheduler chooses one set for the pod, and only app containers are entitled. */
+export const SCHEDULED_POLICIES: ReadonlySet<PolicyName> = new Set(
+  POLICY_NAMES.filter((name) => POLICY_TABLE[name].scheduledFor === 'pod'),
+);
 
 /** The policy that decides for a container, and the CPUs that the container is entitled to under it. */
 export interface Entitled {
@@ -25,8 +52,8 @@ export function entitle(settings: Settings, pod: ResolvedPod, container: Contain
 }
 
 /**
- * The CPUs that a container is entitled to under a policy. Where the API server has told the pod's spec, that decides: it is
- * exact where the message only lets infer. The message decides where its numbers are not those of the spec.
+ * The CPUs that a container is entitled to under a policy. The pod's spec decides where it is known: it is exact, and the message only
+ * lets infer. The message decides where its numbers are not those of the spec.
  */
 export function requestOf(pod: ResolvedPod, container: ContainerInfo, policy: PolicyName): CpuRequest {
   const byMessage = ENTITLEMENTS[policy](pod, container);
@@ -39,7 +66,12 @@ export function requestOf(pod: ResolvedPod, container: ContainerInfo, policy: Po
     : byMessage;
 }
 
-/** CPUs that a container is entitled to by its pod's spec: how many, and by which policy; undefined when it shares. Pure. */
+/** The whole CPUs of a request; 0 when it shares, or its numbers contradict each other. */
+export function entitledCpus(request: CpuRequest): number {
+  return request.kind === 'exclusive' ? request.count : 0;
+}
+
+/** The policy and the number of CPUs that a container is entitled to by its pod's spec; undefined when it shares. */
 export function entitledBySpec(
   settings: Settings,
   spec: PodSpec,
@@ -51,7 +83,7 @@ export function entitledBySpec(
   return request.kind === 'exclusive' ? { policy, count: request.count } : undefined;
 }
 
-/** The sum that all containers of the pod ask for, in thousandths of a CPU; undefined when it is not known. */
+/** The sum of the requests of a pod's containers, in thousandths of a CPU; undefined when it is not known. */
 export function podMilliCpuOf(pod: ResolvedPod, policy: PolicyName): number | undefined {
   if (pod.spec) return sumBySpec(pod.spec, policy) * 1000;
   const shares = pod.podResources?.shares ?? 0;
@@ -62,23 +94,20 @@ export function podMilliCpuOf(pod: ResolvedPod, policy: PolicyName): number | un
 function sumBySpec(spec: PodSpec, policy: PolicyName): number {
   const sums = sumsOf(spec);
   let sum = sums.get(policy);
-  if (sum === undefined) sums.set(policy, (sum = addUp(spec, policy)));
+  if (sum === undefined) {
+    const containers = spec.containers.map((container) => ({
+      kind: container.kind,
+      cpus: entitledCpus(SPEC_ENTITLEMENTS[policy](spec, container)),
+    }));
+    sums.set(policy, (sum = sumPodCpus(containers)));
+  }
   return sum;
 }
 
-/** Added up once for each policy, and not again for each container. */
+/** The sums of a spec, added up once for each policy and not for each container. */
 const sumsOf = oncePer((_spec: PodSpec) => new Map<PolicyName, number>());
 
-function addUp(spec: PodSpec, policy: PolicyName): number {
-  return sumPodCpus(
-    spec.containers.map((container) => {
-      const request = SPEC_ENTITLEMENTS[policy](spec, container);
-      return { kind: container.kind, cpus: request.kind === 'exclusive' ? request.count : 0 };
-    }),
-  );
-}
-
-/** The scheduler's choice for the pod, where the policy goes by it. */
+/** The scheduler's choice for the pod, under a policy that follows it. */
 export function readSchedule(
   topology: Topology,
   pod: ResolvedPod,

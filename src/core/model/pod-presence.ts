@@ -1,12 +1,13 @@
-import type { NodeView } from '../model/node-model';
-import type { PodSpec } from '../model/pod-spec';
-import { findSpec } from '../model/spec-book';
+import type { NodeView } from './node-model';
+import type { PodSpec } from './pod-spec';
+import { findSpec } from './spec-book';
 
 /**
- * True when the API server has a pod that may run on, or may have it: then its CPUs stay with it, whatever becomes of its sandbox.
- * The kubelet makes sandboxes anew, after a restart of the node all of them, and somebody else must not be quicker.
+ * True when the API server has a pod that may run on, or may have it. Its CPUs then outlive its sandbox: the kubelet makes sandboxes
+ * again, all of them after a restart of the node, and no other pod may take the CPUs in between.
  *
- * It may have those that had CPUs before the start, until its first list is heard. Without an API server it has none.
+ * Until the first complete list of the API server, a pod that had CPUs before the start counts as present. Without an API server no
+ * pod does.
  */
 export function apiHasPod(view: NodeView, podUid: string): boolean {
   const { told, awaited } = view.specSource;
@@ -14,18 +15,18 @@ export function apiHasPod(view: NodeView, podUid: string): boolean {
   return told && specOfPod(view, podUid)?.finished === false;
 }
 
-/** True when a sandbox of it lives, or a container. */
+/** True when the runtime has a live sandbox of the pod, or a container. */
 export function isInRuntime(view: NodeView, podUid: string): boolean {
   return view.containersOf(podUid).length > 0 || view.podsOf(podUid).some(({ stopped }) => !stopped);
 }
 
-/** The spec of a pod that has a sandbox or CPUs, by the uid that the runtime knows it by. */
+/** The spec of a pod that has a sandbox or CPUs, by the uid that the runtime has for it. */
 export function specOfPod(view: NodeView, podUid: string): PodSpec | undefined {
   const { podSpecs } = view;
   if (podSpecs.size === 0) return undefined;
   const spec = podSpecs.get(podUid);
   if (spec) return spec;
-  // A mirror is found by name. An imported assignment knows the uid only.
+  // The spec of a static pod is found by name. An imported assignment has the uid only.
   for (const pod of view.podsOf(podUid)) {
     const found = findSpec(view, pod);
     if (found) return found;
