@@ -123,10 +123,13 @@ function answerOf(draft: Draft, event: NodeEvent): RuntimeAnswer {
     return { kind: 'ok', adjust: adjustmentOf(model, container, event.container.resources) };
   }
   // The update of a container that has not started can be lost: nothing counts as applied.
-  const { told: _unknown, ...unapplied } = container;
-  const updated = hasCgroup(container) ? container : unapplied;
+  const updated = hasCgroup(container) ? container : withoutApplied(container);
   draft.put({ kind: 'put-container', container: { ...updated, recorded: promise } });
   return { kind: 'ok', adjust: adjustmentOf(model, container, event.resources) };
+}
+
+function withoutApplied({ told: _unknown, ...container }: Container): Container {
+  return container;
 }
 
 /** The promise in the form of an answer. Never an empty list: there it would mean "no change". */
