@@ -65,40 +65,45 @@ export interface Verdict {
   reason?: string;
 }
 
-type Answer<T> = T | undefined | Promise<T | undefined>;
-type Told<Request> = (request: Request, context: RequestContext) => void | Promise<void>;
-type Asked<Request, T> = (request: Request, context: RequestContext) => Answer<T>;
+/** A handler of an event that takes no answer. */
+export type NotificationHandler<Request> = (request: Request, context: RequestContext) => void | Promise<void>;
+/** A handler that may answer; it returns nothing where nothing is to change. */
+export type AnsweringHandler<Request, Answer> = (
+  request: Request,
+  context: RequestContext,
+  // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- a handler without an answer has no return statement
+) => Answer | undefined | void | Promise<Answer | undefined | void>;
 
 /** One handler for each event of NRI 0.12. Those that may answer return nothing where nothing is to change. */
 export interface NriHandlers {
   /** The runtime has introduced itself and gives the configuration of the plugin. */
   readonly configure?: (request: { readonly config: string; readonly runtime: RuntimeInfo }) => void | Promise<void>;
   /** The list of all pods and containers, at the beginning of each connection. */
-  readonly synchronize?: Asked<
+  readonly synchronize?: AnsweringHandler<
     { readonly pods: readonly nri.PodSandbox[]; readonly containers: readonly nri.Container[] },
     Update[]
   >;
   /** The runtime announces its end. */
   readonly shutdown?: () => void;
 
-  readonly runPodSandbox?: Told<PodRequest>;
+  readonly runPodSandbox?: NotificationHandler<PodRequest>;
   /** Before the resources of a pod change. Since NRI 0.10. */
-  readonly updatePodSandbox?: Told<PodUpdateRequest>;
+  readonly updatePodSandbox?: NotificationHandler<PodUpdateRequest>;
   /** Since NRI 0.10. */
-  readonly postUpdatePodSandbox?: Told<PodRequest>;
-  readonly stopPodSandbox?: Told<PodRequest>;
-  readonly removePodSandbox?: Told<PodRequest>;
+  readonly postUpdatePodSandbox?: NotificationHandler<PodRequest>;
+  readonly stopPodSandbox?: NotificationHandler<PodRequest>;
+  readonly removePodSandbox?: NotificationHandler<PodRequest>;
 
-  readonly createContainer?: Asked<ContainerRequest, CreateAnswer>;
-  readonly postCreateContainer?: Told<ContainerRequest>;
-  readonly startContainer?: Told<ContainerRequest>;
-  readonly postStartContainer?: Told<ContainerRequest>;
-  readonly updateContainer?: Asked<ContainerUpdateRequest, UpdateAnswer>;
-  readonly postUpdateContainer?: Told<ContainerRequest>;
-  readonly stopContainer?: Asked<ContainerRequest, StopAnswer>;
-  readonly removeContainer?: Told<ContainerRequest>;
+  readonly createContainer?: AnsweringHandler<ContainerRequest, CreateAnswer>;
+  readonly postCreateContainer?: NotificationHandler<ContainerRequest>;
+  readonly startContainer?: NotificationHandler<ContainerRequest>;
+  readonly postStartContainer?: NotificationHandler<ContainerRequest>;
+  readonly updateContainer?: AnsweringHandler<ContainerUpdateRequest, UpdateAnswer>;
+  readonly postUpdateContainer?: NotificationHandler<ContainerRequest>;
+  readonly stopContainer?: AnsweringHandler<ContainerRequest, StopAnswer>;
+  readonly removeContainer?: NotificationHandler<ContainerRequest>;
   /** After all plugins have answered createContainer. Since NRI 0.10. */
-  readonly validateContainerAdjustment?: Asked<ValidationRequest, Verdict>;
+  readonly validateContainerAdjustment?: AnsweringHandler<ValidationRequest, Verdict>;
 }
 
 /**

@@ -8,7 +8,7 @@ import {
 } from '../../gen/nri/v1alpha1/nri';
 import { markForRemoval, type NriHandlers, type TtrpcRequest } from '../../src/nri';
 import { EVENT_OF_METHOD, maskOf, type EventMethod } from '../../src/nri/protocol';
-import { createRawPlugin } from '../../src/nri/run-nri-plugin';
+import { createRawPlugin } from '../../src/nri/create-raw-plugin';
 
 const EVENTS = Object.keys(EVENT_OF_METHOD) as EventMethod[];
 const toHandlerName = (method: EventMethod) => `${method[0]!.toLowerCase()}${method.slice(1)}` as keyof NriHandlers;
