@@ -38,7 +38,12 @@ export function createRawPlugin(handlers: NriHandlers): RawPlugin {
   }
   methods['StateChange'] = (request) => {
     const call = callOfEvent.get(readMessage((payload) => readNumber(payload, STATE_CHANGE_EVENT_FIELD), request));
-    return call ? call(readMessage((payload) => nri.StateChangeEvent.decode(payload), request), request) : EMPTY;
+    return call
+      ? call(
+          readMessage((payload) => nri.StateChangeEvent.decode(payload), request),
+          request,
+        )
+      : EMPTY;
   };
   return {
     events,
