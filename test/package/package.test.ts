@@ -46,7 +46,7 @@ async function compile(options: Readonly<Record<string, unknown>>): Promise<stri
   const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
   return run(process.execPath, [compiler, '-p', name], { cwd: folder }).then(
     ({ stdout }) => stdout,
-    ({ stdout }: { stdout: string }) => stdout,
+    (error: unknown) => (error as { stdout: string }).stdout,
   );
 }
 
