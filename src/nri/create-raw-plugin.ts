@@ -19,13 +19,12 @@ const EMPTY = new Uint8Array(0);
 
 /** The raw plugin behind typed handlers. A message is decoded only when there is a handler for it. */
 export function createRawPlugin(handlers: NriHandlers): RawPlugin {
-  const { configure, shutdown } = handlers;
   const callOfEvent = new Map<number, (message: unknown, request: TtrpcRequest) => Uint8Array | Promise<Uint8Array>>();
   const events: EventMethod[] = [];
   const methods: Record<string, TtrpcHandler> = {};
   const codecs = Object.entries(listCodecs()) as unknown as readonly [EventMethod, Codec<unknown, unknown>][];
   for (const [method, { decode, encode }] of codecs) {
-    const handler = handlers[toHandlerName(method)] as Handler | undefined;
+    const handler = handlers[toHandlerName(method)]?.bind(handlers) as Handler | undefined;
     if (!handler) continue;
     const write = (answer: unknown): Uint8Array => (answer === undefined ? EMPTY : encode(answer));
     const call = (message: unknown, request: TtrpcRequest) => {
@@ -48,9 +47,9 @@ export function createRawPlugin(handlers: NriHandlers): RawPlugin {
   return {
     events,
     methods,
-    openSynchronization: () => new TypedSynchronization(handlers.synchronize),
-    ...(configure && { configure: (config, runtime) => configure({ config, runtime }) }),
-    ...(shutdown && { shutdown }),
+    openSynchronization: () => new TypedSynchronization(handlers.synchronize?.bind(handlers)),
+    configure: (config, runtime) => handlers.configure?.({ config, runtime }),
+    shutdown: () => handlers.shutdown?.(),
   };
 }
 

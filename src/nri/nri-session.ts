@@ -115,7 +115,7 @@ export class NriSession {
   private openRequests = 0;
   private closingBecause: string | undefined;
   private hasEnded = false;
-  private patience: NodeJS.Timeout | undefined;
+  private synchronizeTimer: NodeJS.Timeout | undefined;
 
   /** Takes over a connected socket and registers. */
   constructor(
@@ -125,7 +125,7 @@ export class NriSession {
     this.mux = new Mux(socket);
     this.closed = this.mux.closed.then((reason) => {
       this.hasEnded = true;
-      clearTimeout(this.patience);
+      clearTimeout(this.synchronizeTimer);
       return this.explainEnd(reason);
     });
     // The server first: Configure may come before the answer to RegisterPlugin.
@@ -205,7 +205,7 @@ export class NriSession {
     });
     synchronization.deadline.add(performance.now(), request.timeoutMs ?? this.requestTimeoutMs);
     const hasMore = synchronization.reader.add(request);
-    clearTimeout(this.patience);
+    clearTimeout(this.synchronizeTimer);
     if (hasMore) {
       this.waitForSynchronization();
       return MORE_TO_COME;
@@ -283,7 +283,7 @@ export class NriSession {
   /** Starts the timer for the beginning of Synchronize, or for its next piece. */
   private waitForSynchronization(): void {
     const { synchronizeWithinMs = SYNCHRONIZE_WITHIN_MS } = this.options;
-    this.patience = setTimeout(() => this.close(NEVER_SYNCHRONIZED), synchronizeWithinMs);
+    this.synchronizeTimer = setTimeout(() => this.close(NEVER_SYNCHRONIZED), synchronizeWithinMs);
   }
 
   private explainEnd({ by, because }: CloseReason): string {

@@ -141,6 +141,31 @@ test('given Shutdown, then the handler is called, and the plugin stays until the
   expect([calls, peer.isUsable]).toEqual([1, true]);
 });
 
+test('given handlers that are methods of an object, then `this` is the object', async () => {
+  class Counter {
+    readonly calls: string[] = [];
+    configure(): void {
+      this.calls.push('configure');
+    }
+    synchronize(): void {
+      this.calls.push('synchronize');
+    }
+    runPodSandbox(): void {
+      this.calls.push('runPodSandbox');
+    }
+    shutdown(): void {
+      this.calls.push('shutdown');
+    }
+  }
+  const handlers = new Counter();
+  const listening = await listen();
+  start({ handlers });
+  const peer = await listening.plugin();
+  await listening.runPod({ name: 'web' });
+  await peer.request('Shutdown', new Uint8Array(0));
+  expect(handlers.calls).toEqual(['configure', 'synchronize', 'runPodSandbox', 'shutdown']);
+});
+
 test('given a handler that throws TtrpcError, then the creation fails with its code and text', async () => {
   const listening = await listen();
   start({
