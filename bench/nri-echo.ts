@@ -19,8 +19,8 @@ import { performance } from 'node:perf_hooks';
 
 import { Mux, TtrpcClient } from '../src/wire';
 import { encodeRequest } from '../src/wire/envelope';
-import { frameHeaderBytes, maxFirstFrameBytes, writeFrameHeader } from '../src/wire/frame';
-import { messageHeaderBytes } from '../src/wire/message';
+import { FRAME_HEADER_BYTES, MAX_FIRST_FRAME_BYTES, writeFrameHeader } from '../src/wire/frame';
+import { MESSAGE_HEADER_BYTES } from '../src/wire/message';
 
 const calls = Number(process.argv[2] ?? 10_000);
 const requestBytes = 4300;
@@ -81,15 +81,15 @@ function callRaw(socket: Socket): () => Promise<unknown> {
   const metadata = [{ key: 'containerd-namespace-ttrpc', value: 'k8s.io' }];
   const payload = Buffer.alloc(requestBytes, 7);
   const message = encodeRequest(0, 1, { service, method: 'CreateContainer', payload, timeoutNano: 2e9, metadata });
-  const packet = Buffer.alloc(message.length + 2 * frameHeaderBytes);
-  writeFrameHeader(packet, 0, 1, maxFirstFrameBytes);
-  message.copy(packet, frameHeaderBytes, 0, maxFirstFrameBytes);
-  writeFrameHeader(packet, frameHeaderBytes + maxFirstFrameBytes, 1, message.length - maxFirstFrameBytes);
-  message.copy(packet, 2 * frameHeaderBytes + maxFirstFrameBytes, maxFirstFrameBytes);
-  const replyBytes = frameHeaderBytes + messageHeaderBytes + 2 + answerBytes;
+  const packet = Buffer.alloc(message.length + 2 * FRAME_HEADER_BYTES);
+  writeFrameHeader(packet, 0, 1, MAX_FIRST_FRAME_BYTES);
+  message.copy(packet, FRAME_HEADER_BYTES, 0, MAX_FIRST_FRAME_BYTES);
+  writeFrameHeader(packet, FRAME_HEADER_BYTES + MAX_FIRST_FRAME_BYTES, 1, message.length - MAX_FIRST_FRAME_BYTES);
+  message.copy(packet, 2 * FRAME_HEADER_BYTES + MAX_FIRST_FRAME_BYTES, MAX_FIRST_FRAME_BYTES);
+  const replyBytes = FRAME_HEADER_BYTES + MESSAGE_HEADER_BYTES + 2 + answerBytes;
   let streamId = -1;
   return exchange(socket, replyBytes, () => {
-    packet.writeUInt32BE((streamId += 2), frameHeaderBytes + 4);
+    packet.writeUInt32BE((streamId += 2), FRAME_HEADER_BYTES + 4);
     return packet;
   });
 }

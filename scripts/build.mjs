@@ -1,6 +1,7 @@
-// Bundles src/main.ts into the one file that runs: dist/cpusetd.js.
+// Bundles src/main.ts into the one file that runs, dist/cpusetd.js, and builds what other packages import, dist/lib.
 import { build } from 'esbuild';
 import { chmodSync, readFileSync, renameSync } from 'node:fs';
+import { buildLibrary } from './build-library.mjs';
 import { packLate } from './pack-late.mjs';
 
 const root = new URL('..', import.meta.url);
@@ -20,6 +21,7 @@ const common = {
 };
 
 const partial = `dist/.cpusetd-${process.pid}.js`;
+const library = buildLibrary(root);
 await build({
   ...common,
   entryPoints: ['src/main.ts'],
@@ -28,7 +30,8 @@ await build({
   define: { __CPUSETD_VERSION__: JSON.stringify(version) },
   plugins: [packLate(common)],
 });
-// Renamed when complete: nobody ever runs half a bundle.
+await library;
+// Renamed when complete, and last: half a bundle is never run, and everything else is there when it is.
 const made = new URL(partial, root);
 chmodSync(made, 0o755);
 renameSync(made, new URL('dist/cpusetd.js', root));

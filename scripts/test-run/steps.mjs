@@ -13,7 +13,7 @@ const core = ['rig', 'rig-parts', 'nri', 'proxy', 'required-plugin', 'state', 'd
 const withApiServer = [toE2eFile('kube-api')];
 /** What also runs on a release of containerd that no suite of Debian has: all files that have tests for one. */
 const onRelease = [
-  ...['admin', 'drift', 'faults/faults', 'hotplug', 'kube', 'nri', 'refusals', 'required-plugin', 'state'],
+  ...['admin', 'drift', 'examples', 'faults/faults', 'hotplug', 'kube', 'nri', 'refusals', 'required-plugin', 'state'],
 ].map(toE2eFile);
 
 function toE2eFile(name) {

@@ -2,7 +2,7 @@ import type * as view from '../../gen/nri/view/view';
 import { ContainerState } from '../../gen/nri/v1alpha1/nri';
 import { DecisiveAnnotations, type Annotations } from '../core/annotations';
 import type { ContainerInfo, ContainerPhase, CpuResources, PauseInfo, PodInfo } from '../core/model/events';
-import { takeMapEntry } from '../wire';
+import { takeMapEntry } from '../wire/map-entry';
 
 /** A pod sandbox in the core's words. Nothing is checked here: absent parts become empty texts. */
 export function toPodInfo(pod: view.PodSandbox): PodInfo {

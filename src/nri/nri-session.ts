@@ -17,7 +17,7 @@ import {
 } from '../wire';
 import * as protocol from './protocol';
 
-/** Takes log lines: a text that stays the same, and the facts of the line as fields. A pino logger is one. */
+/** Takes log lines: constant texts, with the facts as fields. A pino logger and a Console are one. */
 export interface NriLog {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -26,20 +26,19 @@ export interface NriLog {
 }
 
 /**
- * A plugin that reads and writes the bytes of its messages itself. It decodes only the fields that it needs, which is what
- * the typed handlers of `runNriPlugin` can't do.
+ * A plugin that reads and writes the bytes of its messages itself. It can decode only the fields that it
+ * needs, while the typed handlers of `runNriPlugin` get whole messages.
  */
 export interface RawPlugin {
   /** Events to subscribe to. */
   readonly events: readonly protocol.EventMethod[];
   /**
-   * Answers by the name of the method: those of `events`, and `StateChange`, with which runtimes before NRI 0.12 tell most of
-   * them. Every other method is answered with UNIMPLEMENTED: on that code, and on no other, a runtime falls back to StateChange.
+   * Answers by the name of the method: those of `events`, and `StateChange`, which carries most of them before NRI 0.12. Every other method is answered with UNIMPLEMENTED: on that code, and on no other, a runtime falls back to StateChange.
    */
   readonly methods: Readonly<Record<string, TtrpcHandler>>;
   /** Begins to read a list of all pods and containers. */
   openSynchronization(): SynchronizationReader;
-  /** Takes the plugin's own configuration, which the runtime has found in a file of its own. */
+  /** Takes the plugin's configuration, which the runtime reads from a file; empty without one. */
   configure?(config: string, runtime: protocol.RuntimeInfo): void | Promise<void>;
   /** The runtime announces its end. */
   shutdown?(): void;
@@ -53,6 +52,7 @@ export interface SynchronizationReader {
   answer(request: TtrpcRequest): Uint8Array | Promise<Uint8Array>;
 }
 
+/** The options of one connection. */
 export interface NriSessionOptions {
   /** Name to register with: letters, digits and `_.+-`. */
   readonly name: string;
@@ -60,15 +60,15 @@ export interface NriSessionOptions {
   readonly index: string;
   readonly plugin: RawPlugin;
   readonly log: NriLog;
-  /** Receives every step forward, and one more when the runtime has said who it is. */
+  /** Receives each new phase, and the phase once more when the runtime has described itself. */
   readonly onProgress: (phase: 'registered' | 'synchronized', runtime: protocol.RuntimeInfo | undefined) => void;
-  /** Time for the runtime to synchronize with a plugin that it has registered. Default: 30 s. */
+  /** Time for the runtime to begin Synchronize after the registration, in ms. Default: 30000. */
   readonly synchronizeWithinMs?: number | undefined;
   /** Names of the settings in errors for the operator. Default: the names of these options. */
   readonly settings?: SettingNames | undefined;
 }
 
-/** The names under which an operator sets these options, say as flags of a command line. */
+/** The names under which an operator sets these options, for example flags of a command line. */
 export interface SettingNames {
   readonly socketPath: string;
   readonly name: string;
@@ -77,13 +77,13 @@ export interface SettingNames {
 
 export const OPTION_NAMES: SettingNames = { socketPath: 'socketPath', name: 'name', index: 'index' };
 
-/** The runtime registers one plugin at a time, and waits 5 s for a silent one in front of us. */
+/** Maximum wait for the answer to the registration: the runtime registers one plugin at a time, and waits 5 s for a silent one. */
 const REGISTRATION_TIMEOUT_MS = 30_000;
 
-/** A runtime begins at once. Given up too soon, it may be the one that is slow: that holds it up even longer. */
+/** Default of `synchronizeWithinMs`. A runtime begins at once; a shorter time would make a slow one slower, by connecting again. */
 const SYNCHRONIZE_WITHIN_MS = 30_000;
 
-/** Runtimes before NRI 0.7 do not split the message, do not send one that is too long, and keep the connection all the same. */
+/** The reason where Synchronize never comes: runtimes before NRI 0.7 can't send one that is too long, and keep the connection. */
 const NEVER_SYNCHRONIZED =
   'the runtime has not told which containers there are, though we are registered; its log says why. "message too long" means ' +
   'that the annotations of all pods together are more than it can send (16 MiB before containerd 2.0): find the pods with long ' +
@@ -94,14 +94,14 @@ const SLOW_FRACTION = 0.8;
 
 const EMPTY = new Uint8Array(0);
 
-/** The answer to a piece of a Synchronize request that has more to come: updates would end the session here. */
+/** The answer to a piece of Synchronize before the last: the runtime ends the session when it has updates. */
 const MORE_TO_COME = SynchronizeResponse.encode({ update: [], more: true }).finish();
 
 /**
  * One connection to the runtime, from registration to its end. Owns the socket.
  *
- * The runtime asks one thing at a time; the session relies on that nowhere, and never waits for an answer of the
- * runtime while it owes one.
+ * Requests may come at the same time, though a runtime sends one after the other. The session never waits for the runtime while
+ * the runtime waits for it.
  */
 export class NriSession {
   /** Settles with the reason, written for the operator, when the socket is closed. */
@@ -115,9 +115,9 @@ export class NriSession {
   private openRequests = 0;
   private closingBecause: string | undefined;
   private hasEnded = false;
-  private patience: NodeJS.Timeout | undefined;
+  private synchronizeTimer: NodeJS.Timeout | undefined;
 
-  /** Takes over a connected socket and registers; nothing needs to be awaited before the first event. */
+  /** Takes over a connected socket and registers. */
   constructor(
     socket: Duplex,
     private readonly options: NriSessionOptions,
@@ -125,7 +125,7 @@ export class NriSession {
     this.mux = new Mux(socket);
     this.closed = this.mux.closed.then((reason) => {
       this.hasEnded = true;
-      clearTimeout(this.patience);
+      clearTimeout(this.synchronizeTimer);
       return this.explainEnd(reason);
     });
     // The server first: Configure may come before the answer to RegisterPlugin.
@@ -139,7 +139,7 @@ export class NriSession {
     });
   }
 
-  /** Ends the session; a request whose answer is being worked out still gets it, within the runtime's patience. */
+  /** Ends the session; requests that wait for the plugin still get their answers, within the runtime's timeout. */
   close(because: string): void {
     this.closingBecause ??= because;
     if (this.openRequests === 0) {
@@ -205,7 +205,7 @@ export class NriSession {
     });
     synchronization.deadline.add(performance.now(), request.timeoutMs ?? this.requestTimeoutMs);
     const hasMore = synchronization.reader.add(request);
-    clearTimeout(this.patience);
+    clearTimeout(this.synchronizeTimer);
     if (hasMore) {
       this.waitForSynchronization();
       return MORE_TO_COME;
@@ -228,7 +228,7 @@ export class NriSession {
     return EMPTY;
   }
 
-  /** Asks the plugin, and stays synchronous when it does. */
+  /** Calls the plugin, and is synchronous where the plugin is. */
   private answer(
     handler: TtrpcHandler,
     request: TtrpcRequest,
@@ -269,8 +269,8 @@ export class NriSession {
   }
 
   /**
-   * Never backwards: the answer to RegisterPlugin may come when the first events have passed. And not after the end: the
-   * handler may have worked on Synchronize for longer than the connection lived.
+   * Sets the phase. It never goes back: the answer to RegisterPlugin may come after the first events. It does not change after
+   * the end: an answer to Synchronize may come later than that.
    */
   private advance(phase: 'registered' | 'synchronized'): void {
     if (this.hasEnded) return;
@@ -280,10 +280,10 @@ export class NriSession {
     this.options.onProgress(furthest, this.runtime);
   }
 
-  /** For its beginning, or for the next piece of it. */
+  /** Starts the timer for the beginning of Synchronize, or for its next piece. */
   private waitForSynchronization(): void {
     const { synchronizeWithinMs = SYNCHRONIZE_WITHIN_MS } = this.options;
-    this.patience = setTimeout(() => this.close(NEVER_SYNCHRONIZED), synchronizeWithinMs);
+    this.synchronizeTimer = setTimeout(() => this.close(NEVER_SYNCHRONIZED), synchronizeWithinMs);
   }
 
   private explainEnd({ by, because }: CloseReason): string {
@@ -297,21 +297,22 @@ export class NriSession {
   }
 }
 
-/** The deadline that all pieces of one Synchronize share: the earliest of theirs. */
+/** The deadline of all pieces of one Synchronize: the earliest of theirs. */
 export class SharedDeadline {
   private deadlineMs = Infinity;
 
-  /** Counts a piece that came at nowMs with timeoutMs left for its answer. */
+  /** Adds a piece that came at nowMs, with timeoutMs left for its answer. */
   add(nowMs: number, timeoutMs: number): void {
     this.deadlineMs = Math.min(this.deadlineMs, nowMs + timeoutMs);
   }
 
+  /** True from the deadline on. */
   isPast(nowMs: number): boolean {
     return nowMs >= this.deadlineMs;
   }
 }
 
-/** Says for the operator why registration failed, with the rule and the remedy. */
+/** Returns the reason of a failed registration for the operator, with the rule and the remedy. */
 function explainRegistrationError(error: unknown, options: NriSessionOptions): string {
   const { name, index, settings = OPTION_NAMES } = options;
   const text = error instanceof Error ? error.message : String(error);

@@ -1,18 +1,19 @@
 import { Event, type ConfigureRequest } from '../../gen/nri/v1alpha1/nri';
 
-/** Connection ids on the multiplexed socket: who serves what. */
+/** Connection id on which the plugin serves. */
 export const PLUGIN_CONNECTION = 1;
+/** Connection id on which the runtime serves. */
 export const RUNTIME_CONNECTION = 2;
 
 export const PLUGIN_SERVICE = 'nri.pkg.api.v1alpha1.Plugin';
 export const RUNTIME_SERVICE = 'nri.pkg.api.v1alpha1.Runtime';
 
-/** The protocol version we are written against; runtimes since NRI 0.12 log it. */
+/** The version of the protocol in proto/nri; runtimes since NRI 0.12 log it. */
 export const NRI_VERSION = 'v0.12.2';
 
 /**
- * The events that a plugin can subscribe to, by the name of their method, which is also how they are told from NRI 0.12 on.
- * Releases of NRI before 0.10 know the first eleven, and refuse a plugin that asks for another.
+ * The events that a plugin can subscribe to, by the name of the method that carries them since NRI 0.12; StateChange carries most of
+ * them before. Releases of NRI before 0.10 know the first eleven, and refuse a plugin that subscribes to another.
  */
 export const EVENT_OF_METHOD = {
   RunPodSandbox: Event.RUN_POD_SANDBOX,
@@ -34,20 +35,20 @@ export const EVENT_OF_METHOD = {
 /** The method of an event. */
 export type EventMethod = keyof typeof EVENT_OF_METHOD;
 
-/** The runtime, in its own words of Configure. */
+/** The runtime, as it describes itself in Configure. */
 export interface RuntimeInfo {
   readonly name: string;
   readonly version: string;
   /** Absent before NRI 0.12. */
   readonly nriVersion?: string;
-  /** Maximum time of one answer; the runtime drops a plugin that takes longer. */
+  /** Maximum time of one answer, in ms; the runtime drops a plugin that takes longer. */
   readonly requestTimeoutMs: number;
 }
 
-/** The default of every runtime; those before NRI 0.7 do not announce it. */
+/** The default of every runtime; releases before NRI 0.7 do not announce it. */
 export const DEFAULT_REQUEST_TIMEOUT_MS = 2000;
 
-/** Reads what the runtime says about itself, with the default timeout where it announces none. */
+/** Reads the description of the runtime, with the default timeout where it announces none. */
 export function readRuntimeInfo(request: ConfigureRequest): RuntimeInfo {
   const announcedMs = Number(request.requestTimeout);
   return {
@@ -58,7 +59,7 @@ export function readRuntimeInfo(request: ConfigureRequest): RuntimeInfo {
   };
 }
 
-/** The subscription to these events, as the runtime wants it: one bit each. */
+/** Returns the subscription to these events: one bit each, as in ConfigureResponse. */
 export function maskOf(methods: readonly EventMethod[]): number {
   return methods.reduce((mask, method) => mask | (1 << (EVENT_OF_METHOD[method] - 1)), 0);
 }

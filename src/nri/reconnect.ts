@@ -3,9 +3,10 @@ import { basename, dirname } from 'node:path';
 
 import { MAX_SOCKET_PATH_BYTES } from '../net/connect-unix';
 
-/** A restarting runtime touches its socket several times; this keeps a storm of them from becoming a busy loop. */
+/** Wait after a change of the socket's file: a runtime that restarts changes it several times. */
 const SETTLE_MS = 20;
 
+/** One wait between two attempts. */
 export interface RetryWait {
   readonly socketPath: string;
   readonly delayMs: number;
@@ -13,8 +14,7 @@ export interface RetryWait {
 }
 
 /**
- * Waits until connecting is worth another try: the delay is over, or the socket has been made anew (which its
- * directory tells at once), or the signal says stop. Never rejects.
+ * Waits until the delay is over, the socket appears in its directory, or the signal aborts. Never rejects.
  */
 export function waitForRetry({ socketPath, delayMs, signal }: RetryWait): Promise<void> {
   if (signal.aborted) return Promise.resolve();
@@ -38,7 +38,7 @@ export function waitForRetry({ socketPath, delayMs, signal }: RetryWait): Promis
   });
 }
 
-/** Undefined when the directory can't be watched, say because it is not there yet: the delay alone counts then. */
+/** Watches for the name; undefined when the directory can't be watched, for example before it exists: the delay alone counts then. */
 function watchName(path: string, onTouched: () => void): FSWatcher | undefined {
   try {
     const watcher = watch(dirname(path), (_event, name) => {
@@ -52,10 +52,10 @@ function watchName(path: string, onTouched: () => void): FSWatcher | undefined {
 }
 
 /**
- * Says why the runtime's socket can't be reached, for the operator: the path, the rule, the remedy. `setting` names the setting of
- * the path.
+ * Returns the reason of a failed connection for the operator: the path, the rule, the remedy. `setting` names the setting of the
+ * path.
  *
- * Connecting to something that is not a socket gives ECONNREFUSED, like a socket nobody listens on; the file tells.
+ * A file that is no socket gives ECONNREFUSED, as does a socket without a listener: the file's type decides.
  */
 export function explainConnectError(error: NodeJS.ErrnoException, path: string, setting: string): string {
   switch (error.code) {
@@ -80,6 +80,6 @@ function isSocket(path: string): boolean {
   try {
     return statSync(path).isSocket();
   } catch {
-    return true; // gone, or not to be looked at: then the plainer message is the right one
+    return true; // the file is gone or not readable: the plainer message fits
   }
 }

@@ -17,13 +17,13 @@ export interface ConnectionOptions {
   readonly index: string;
   /** The runtime's socket, by its path or as a file descriptor that is connected already. Default: /var/run/nri/nri.sock. */
   readonly socketPath?: string | number | undefined;
-  /** Ends the plugin; the socket is closed at once, or after the answer that is being worked out. */
+  /** Ends the plugin; the socket is closed at once, or after the answers that are due. */
   readonly signal: AbortSignal;
   /** Default: nothing is logged. */
   readonly log?: NriLog | undefined;
   /** Receives every change of the state, never twice the same. */
   readonly onState?: ((state: PluginState) => void) | undefined;
-  /** Time for the runtime to synchronize with a plugin that it has registered. Default: 30 s. */
+  /** Time for the runtime to begin Synchronize after the registration, in ms. Default: 30000. */
   readonly synchronizeWithinMs?: number | undefined;
   /** Names of the settings in errors for the operator. Default: the names of these options. */
   readonly settings?: SettingNames | undefined;
@@ -37,9 +37,7 @@ export interface ServeOptions extends ConnectionOptions {
 }
 
 /**
- * Phase of the session with the runtime.
- *
- * Only in `synchronized` the plugin is asked about new containers: a runtime passes on no event before it.
+ * Phase of the session with the runtime. Events come in `synchronized` only.
  */
 export type PluginPhase = 'disconnected' | 'connecting' | 'registered' | 'synchronized';
 
@@ -61,10 +59,10 @@ export interface NriPlugin {
   /** Ends the connection and makes a new one: the runtime then describes all its containers anew. */
   reconnect(because: string): void;
   /**
-   * Updates containers, or evicts some, without having been asked. Resolves with the updates that failed.
+   * Updates or evicts containers without an event (an unsolicited update). Resolves with the updates that failed.
    *
    * Rejects with TtrpcError: UNAVAILABLE while the plugin is not synchronized, DEADLINE_EXCEEDED after the request timeout of the
-   * runtime. Never wait for it in a handler: the runtime waits for the handler. With NRI before 0.12.1 it can stop the runtime for
+   * runtime, RESOURCE_EXHAUSTED for more than 4 MiB. Never wait for it in a handler: the runtime waits for the handler. With NRI before 0.12.1 it can stop the runtime for
    * good (https://github.com/containerd/nri/pull/301).
    */
   updateContainers(
@@ -73,12 +71,13 @@ export interface NriPlugin {
   ): Promise<ContainerUpdate[]>;
 }
 
+/** The path at which containerd and CRI-O listen unless they are configured otherwise. */
 export const DEFAULT_SOCKET_PATH = '/var/run/nri/nri.sock';
 
-/** Each second without a connection is one in which containers start without the plugin: begin quickly, never wait long. */
+/** Delays between attempts. They are short: containers start without the plugin while it is not connected. */
 const RETRY_DELAYS = { leastMs: 100, mostMs: 3000, jitter: 0 };
 
-/** A session that lasted this long was a good one: what follows is a new trouble, and is met quickly again. */
+/** After a session of this length the delays begin anew. */
 const GOOD_SESSION_MS = 10_000;
 
 /** Returns a function that gives the delay until the next attempt, in ms, after a session that lasted so long. */
@@ -152,7 +151,7 @@ class Server {
     return UpdateContainersResponse.decode(await session.callRuntime('UpdateContainers', payload)).failed;
   }
 
-  /** One connection from its beginning to its end. Resolves with the reason of the end. */
+  /** Serves one connection. Resolves with the reason of its end. */
   private async serveOnce(): Promise<string> {
     const { socketPath, log } = this;
     const { signal, name, settings = OPTION_NAMES } = this.options;
@@ -186,7 +185,7 @@ class Server {
     this.session.close(because);
   }
 
-  /** Keeps the current state, publishes changes, and logs what an operator wants to know tomorrow. */
+  /** Sets the state, passes changes on, and logs a lost connection once and each synchronization. */
   private publish(step: Omit<PluginState, 'sinceMs'>): void {
     const { log, state } = this;
     const { onState, disconnectedText = 'not connected to the runtime' } = this.options;

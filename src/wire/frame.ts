@@ -1,21 +1,21 @@
 /** Connection id and payload length, both u32 big endian. */
-export const frameHeaderBytes = 8;
+export const FRAME_HEADER_BYTES = 8;
 
 /**
- * No frame in which a message begins may carry more: the runtime reads message headers through a buffer of this size
- * and gives up on a frame that does not fit into it. See PROTOCOL.md.
+ * Maximum payload of a frame in which a message begins: the runtime reads message headers through a buffer of this size
+ * and closes the connection at a frame that does not fit into it. See PROTOCOL.md.
  */
-export const maxFirstFrameBytes = 4096;
+export const MAX_FIRST_FRAME_BYTES = 4096;
 
-/** Takes what the frames carry. */
+/** Takes the content of frames. */
 export interface FrameSink {
-  /** A frame begins. */
+  /** Called at the beginning of a frame. */
   onFrame(connectionId: number): void;
-  /** Part of the current frame's payload. False: not now; it is offered again with the next call of `feed`. */
+  /** Takes a part of the current frame's payload. False means not now: the part is offered again with the next call of `feed`. */
   onPayload(chunk: Buffer, start: number, end: number): boolean;
 }
 
-/** The byte stream is no sequence of frames (any more); nothing behind this point can be understood. */
+/** The bytes are no sequence of frames from here on; the connection can't be used any more. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
@@ -26,9 +26,9 @@ export function writeFrameHeader(target: Buffer, offset: number, connectionId: n
   target.writeUInt32BE(length, offset + 4);
 }
 
-/** Takes a byte stream, cut anywhere, apart into frames. Passes payloads on as they come, so it holds at most a header. */
+/** Splits a byte stream, cut anywhere, into frames. It passes payloads on as they come, so it holds at most a header. */
 export class FrameDecoder {
-  private readonly header = Buffer.alloc(frameHeaderBytes);
+  private readonly header = Buffer.alloc(FRAME_HEADER_BYTES);
   private headerFilled = 0;
   private remaining = 0;
 
@@ -37,13 +37,14 @@ export class FrameDecoder {
     private readonly maxFrameBytes: number,
   ) {}
 
-  /** Whether the stream may end here: between two frames. */
+  /** True between two frames, where the stream may end. */
   get isBetweenFrames(): boolean {
     return this.headerFilled === 0 && this.remaining === 0;
   }
 
   /**
-   * Takes bytes start..end of a chunk and returns how far it came; before `end` only when the sink said "not now".
+   * Takes bytes start..end of a chunk and returns the offset behind the last byte that the sink took; before `end` only when the
+   * sink returned false.
    * Throws {@link FrameError} for a frame longer than the limit.
    */
   feed(chunk: Buffer, start: number, end: number): number {
@@ -54,12 +55,12 @@ export class FrameDecoder {
         if (!this.sink.onPayload(chunk, at, until)) return at;
         this.remaining -= until - at;
         at = until;
-      } else if (this.headerFilled === 0 && end - at >= frameHeaderBytes) {
+      } else if (this.headerFilled === 0 && end - at >= FRAME_HEADER_BYTES) {
         this.begin(chunk, at);
-        at += frameHeaderBytes;
+        at += FRAME_HEADER_BYTES;
       } else {
         this.header[this.headerFilled++] = chunk[at++]!;
-        if (this.headerFilled === frameHeaderBytes) {
+        if (this.headerFilled === FRAME_HEADER_BYTES) {
           this.headerFilled = 0;
           this.begin(this.header, 0);
         }

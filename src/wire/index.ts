@@ -6,4 +6,3 @@ export { TtrpcClient, type CallOptions, type TtrpcClientOptions } from './ttrpc-
 export { TtrpcServer, type TtrpcHandler, type TtrpcHandlers, type TtrpcServerOptions } from './ttrpc-server';
 export type { TtrpcRequest } from './server-call';
 export type { KeyValue } from './envelope';
-export { takeMapEntry, type EntryTaker } from './map-entry';

@@ -1,17 +1,17 @@
 import { DecodeError, ProtobufReader } from './protobuf';
 
-/** Which entries of a map are wanted, and who takes them. */
+/** Chooses entries of a map and takes them. */
 export interface EntryTaker {
-  /** Bytes of the shortest key that is wanted: an entry that can't hold one is not looked at. */
+  /** Bytes of the shortest key that is wanted: an entry that can't hold one is not read. */
   readonly shortestKey: number;
-  /** Asked with the key, before the value is read. */
+  /** Called with the key, before the value is decoded. */
   readonly wants: (key: string) => boolean;
   readonly put: (key: string, value: string) => void;
 }
 
 /**
- * Takes one entry of a `map<string, string>` as it is on the wire, if it is wanted; of others nothing is decoded but the key. So
- * a map costs what is wanted of it, and hardly what the peer put into it. Bytes that are no entry are passed over.
+ * Takes one entry of a `map<string, string>` as it is on the wire, if it is wanted; of others only the key is decoded. A map
+ * thus costs what is wanted of it, not what the peer put into it. Bytes that are no entry are skipped.
  */
 export function takeMapEntry(entry: Uint8Array, taker: EntryTaker): void {
   if (entry.length < taker.shortestKey + 2) return;

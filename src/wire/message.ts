@@ -1,17 +1,17 @@
 /** Length of the data, stream id (both u32 big endian), type and flags (one byte each). */
-export const messageHeaderBytes = 10;
+export const MESSAGE_HEADER_BYTES = 10;
 
 /** Types of a ttrpc message. The third, data, belongs to streaming calls and is never sent: it crashes old runtimes. */
 export const MessageType = { request: 1, response: 2 } as const;
 
-/** Most data a message may have that is sent. Old peers do not keep to it, so a receiver should take more. */
-export const maxSentDataBytes = 4 << 20;
+/** Maximum data of a message that is sent. Old peers send more, so a receiver should accept more. */
+export const MAX_SENT_DATA_BYTES = 4 << 20;
 
 /** Takes the messages of a stream. */
 export interface MessageSink {
-  /** A whole message; its data are the bytes start..end of the buffer. */
+  /** Takes a whole message; its data are the bytes start..end of the buffer. */
   onMessage(type: number, streamId: number, data: Buffer, start: number, end: number): void;
-  /** A message above the limit. Its data are skipped when they come, not kept. */
+  /** Called at the header of a message above the limit. Its data are skipped. */
   onOversized(type: number, streamId: number, length: number): void;
 }
 
@@ -28,12 +28,12 @@ export function writeMessageHeader(
   target.writeUInt16BE(type << 8, offset + 8);
 }
 
-/** What a message gets when it begins and is not there yet; it grows with the bytes that come, not with those announced. */
-const firstCapacity = 64 << 10;
+/** First size of the buffer of a message that comes in parts; it grows with the bytes that come, not with those announced. */
+const FIRST_CAPACITY = 64 << 10;
 
-/** Takes a byte stream, cut anywhere, apart into ttrpc messages. One that lies whole in a chunk is not copied. */
+/** Splits a byte stream, cut anywhere, into ttrpc messages. A message that lies whole in a chunk is not copied. */
 export class MessageDecoder {
-  private readonly header = Buffer.alloc(messageHeaderBytes);
+  private readonly header = Buffer.alloc(MESSAGE_HEADER_BYTES);
   private headerFilled = 0;
   private type = 0;
   private streamId = 0;
@@ -58,11 +58,11 @@ export class MessageDecoder {
         const skipped = Math.min(this.toSkip, end - at);
         this.toSkip -= skipped;
         at += skipped;
-      } else if (this.headerFilled === 0 && end - at >= messageHeaderBytes) {
-        at = this.begin(chunk, at, chunk, at + messageHeaderBytes, end);
+      } else if (this.headerFilled === 0 && end - at >= MESSAGE_HEADER_BYTES) {
+        at = this.begin(chunk, at, chunk, at + MESSAGE_HEADER_BYTES, end);
       } else {
         this.header[this.headerFilled++] = chunk[at++]!;
-        if (this.headerFilled === messageHeaderBytes) {
+        if (this.headerFilled === MESSAGE_HEADER_BYTES) {
           this.headerFilled = 0;
           at = this.begin(this.header, 0, chunk, at, end);
         }
@@ -70,7 +70,7 @@ export class MessageDecoder {
     }
   }
 
-  /** Reads a header and, when all data are there, the message. Returns where it ends, else `at`. */
+  /** Reads a header and, when all data are there, the message. Returns the offset behind it, else `at`. */
   private begin(header: Buffer, headerAt: number, chunk: Buffer, at: number, end: number): number {
     const length = header.readUInt32BE(headerAt);
     const streamId = header.readUInt32BE(headerAt + 4);
@@ -88,7 +88,7 @@ export class MessageDecoder {
     this.streamId = streamId;
     this.length = length;
     this.filled = 0;
-    this.body = Buffer.allocUnsafe(Math.min(length, firstCapacity));
+    this.body = Buffer.allocUnsafe(Math.min(length, FIRST_CAPACITY));
     return at;
   }
 

@@ -1,10 +1,10 @@
 import type { ByteChannel, CloseReason, Receiver } from './channel';
-import { frameHeaderBytes, maxFirstFrameBytes, writeFrameHeader } from './frame';
+import { FRAME_HEADER_BYTES, MAX_FIRST_FRAME_BYTES, writeFrameHeader } from './frame';
 import type { SocketChannel } from './socket-channel';
 
 /** One connection of a mux; the mux makes it and feeds it. */
 export class MuxChannel implements ByteChannel {
-  readonly headroom = frameHeaderBytes;
+  readonly headroom = FRAME_HEADER_BYTES;
   readonly closed: Promise<CloseReason>;
   private receiver: Receiver | undefined;
   private isPaused = false;
@@ -14,7 +14,7 @@ export class MuxChannel implements ByteChannel {
   constructor(
     private readonly id: number,
     private readonly socket: SocketChannel,
-    private readonly goOn: () => void,
+    private readonly resumeDecoding: () => void,
   ) {
     this.closed = new Promise((resolve) => {
       this.settle = resolve;
@@ -33,22 +33,22 @@ export class MuxChannel implements ByteChannel {
     if (this.receiver) throw new Error('a channel has one receiver');
     this.receiver = receiver;
     if (this.reason) receiver.onClose(this.reason);
-    else this.goOn();
+    else this.resumeDecoding();
   }
 
-  /** One frame, or two: exactly the first 4096 bytes, then all the rest. See {@link maxFirstFrameBytes}. */
+  /** Sends one frame, or two: exactly the first 4096 bytes, then all the rest. See {@link MAX_FIRST_FRAME_BYTES}. */
   send(packet: Buffer): void {
     if (this.reason) return;
-    const length = packet.length - frameHeaderBytes;
-    if (length <= maxFirstFrameBytes) {
+    const length = packet.length - FRAME_HEADER_BYTES;
+    if (length <= MAX_FIRST_FRAME_BYTES) {
       writeFrameHeader(packet, 0, this.id, length);
       this.socket.send(packet);
       return;
     }
-    const cut = frameHeaderBytes + maxFirstFrameBytes;
-    const secondHeader = Buffer.allocUnsafe(frameHeaderBytes);
-    writeFrameHeader(packet, 0, this.id, maxFirstFrameBytes);
-    writeFrameHeader(secondHeader, 0, this.id, length - maxFirstFrameBytes);
+    const cut = FRAME_HEADER_BYTES + MAX_FIRST_FRAME_BYTES;
+    const secondHeader = Buffer.allocUnsafe(FRAME_HEADER_BYTES);
+    writeFrameHeader(packet, 0, this.id, MAX_FIRST_FRAME_BYTES);
+    writeFrameHeader(secondHeader, 0, this.id, length - MAX_FIRST_FRAME_BYTES);
     this.socket.sendParts([packet.subarray(0, cut), secondHeader, packet.subarray(cut)]);
   }
 
@@ -58,15 +58,15 @@ export class MuxChannel implements ByteChannel {
 
   resume(): void {
     this.isPaused = false;
-    this.goOn();
+    this.resumeDecoding();
   }
 
   close(because: string): void {
     this.end({ by: 'us', because });
-    this.goOn();
+    this.resumeDecoding();
   }
 
-  /** False when nobody wants the bytes now. After the end they are taken and forgotten. */
+  /** Returns false while the channel is paused or has no receiver. After the end of the channel the bytes are dropped. */
   deliver(chunk: Buffer, start: number, end: number): boolean {
     if (this.reason) return true;
     if (this.isPaused || !this.receiver) return false;

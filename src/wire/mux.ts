@@ -5,25 +5,28 @@ import { FrameDecoder, FrameError } from './frame';
 import { MuxChannel } from './mux-channel';
 import { SocketChannel, type SocketChannelOptions } from './socket-channel';
 
+/** Limits of a mux. */
 export interface MuxOptions extends SocketChannelOptions {
   /** Longest frame that is accepted from the peer. Default 16 MiB, the most that any release of NRI writes. */
   readonly maxFrameBytes?: number | undefined;
 }
 
 /**
- * Several byte streams over one socket, in the frames of NRI. Owns the socket.
+ * Carries several byte streams over one socket, in the frames of NRI. It owns the socket: `close` ends the socket, while the end of
+ * a channel does not.
  *
  * The format has no open, no close and no flow control: a connection exists when both sides know its id, and a
- * receiver that pauses holds up the whole socket. Frames of connections that nobody opened are dropped and counted.
+ * receiver that pauses holds up the whole socket. Frames of connections that are not open are dropped and counted.
  */
 export class Mux {
+  /** Resolves with the reason when the socket is closed; never rejects. */
   readonly closed: Promise<CloseReason>;
   private readonly socket: SocketChannel;
   private readonly decoder: FrameDecoder;
   private readonly channels = new Map<number, MuxChannel>();
-  /** Whose frame is being read; undefined when nobody opened it. */
+  /** The channel of the frame that is being read; undefined when it is not open. */
   private current: MuxChannel | undefined;
-  /** What of a chunk could not be delivered yet. While there is some, the socket is not read. */
+  /** The part of a chunk that is not delivered yet. While there is one, the socket is not read. */
   private rest: { readonly chunk: Buffer; readonly at: number; readonly end: number } | undefined;
   private decoding = false;
   private reason: CloseReason | undefined;
@@ -51,21 +54,23 @@ export class Mux {
     });
   }
 
-  /** Frames that belonged to no open connection. */
+  /** Number of frames that belonged to no open connection. */
   get droppedFrames(): number {
     return this.dropped;
   }
 
   /**
-   * Begins one of the connections both sides know of. An id can be opened once: nobody could tell the bytes of its
-   * first life from those of a second.
+   * Opens one of the connections that both sides know by their id. An id can be opened once: bytes for the first opening could
+   * not be told from those for a second.
+   *
+   * Throws RangeError for an id that is no unsigned 32-bit number or is 0, and Error for one that was opened before.
    */
   open(connectionId: number): ByteChannel {
     if (!Number.isInteger(connectionId) || connectionId < 1 || connectionId > 0xffffffff) {
       throw new RangeError(`${connectionId} is no connection id; 0 is reserved, the rest is an unsigned 32-bit number`);
     }
     if (this.channels.has(connectionId)) throw new Error(`connection ${connectionId} was opened before`);
-    const channel = new MuxChannel(connectionId, this.socket, () => this.goOn());
+    const channel = new MuxChannel(connectionId, this.socket, () => this.resumeDecoding());
     this.channels.set(connectionId, channel);
     if (this.reason) channel.end(this.reason);
     return channel;
@@ -92,7 +97,7 @@ export class Mux {
     }
   }
 
-  private goOn(): void {
+  private resumeDecoding(): void {
     if (this.rest && !this.decoding) this.decode(this.rest.chunk, this.rest.at, this.rest.end);
   }
 

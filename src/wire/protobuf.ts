@@ -1,13 +1,13 @@
-/** The bytes are not a protobuf message, or not one that is accepted. */
+/** The bytes are no protobuf message, or none that is accepted. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError';
 }
 
-const two31 = 2 ** 31;
-const two64 = 2 ** 64;
+const TWO_31 = 2 ** 31;
+const TWO_64 = 2 ** 64;
 
 /**
- * Reads protobuf's wire format where it lies, and creates only what is asked for. Throws {@link DecodeError} when the
+ * Reads protobuf's wire format in place, and creates only the values that are read. Throws {@link DecodeError} when the
  * bytes end too early or make no sense.
  */
 export class ProtobufReader {
@@ -17,11 +17,12 @@ export class ProtobufReader {
     private readonly end: number,
   ) {}
 
+  /** True behind the last field. */
   get isAtEnd(): boolean {
     return this.at >= this.end;
   }
 
-  /** A varint of up to 64 bits; beyond 53 bits the lowest ones are lost. */
+  /** Reads a varint of up to 64 bits; beyond 53 bits the lowest ones are lost. */
   readVarint(): number {
     const first = this.buffer[this.at]!;
     if (first < 0x80 && this.at < this.end) {
@@ -29,7 +30,7 @@ export class ProtobufReader {
       return first;
     }
     let value = 0;
-    for (let scale = 1; scale < two64; scale *= 128) {
+    for (let scale = 1; scale < TWO_64; scale *= 128) {
       if (this.at >= this.end) throw new DecodeError('a number is cut off');
       const byte = this.buffer[this.at++]!;
       value += (byte & 0x7f) * scale;
@@ -38,16 +39,17 @@ export class ProtobufReader {
     throw new DecodeError('a number has more than 10 bytes');
   }
 
-  /** An int64, rounded to what a number can hold; its sign is always right. */
+  /** Reads an int64, rounded to 53 bits; its sign is always right. */
   readInt64(): number {
     return this.readSigned(64);
   }
 
-  /** An int32, which is sent as the int64 of the same value. */
+  /** Reads an int32, which is sent as the int64 of the same value. */
   readInt32(): number {
     return this.readSigned(32);
   }
 
+  /** Reads a text in UTF-8. */
   readString(): string {
     const end = this.readEnd();
     const text = this.buffer.toString('utf8', this.at, end);
@@ -55,7 +57,7 @@ export class ProtobufReader {
     return text;
   }
 
-  /** A view, not a copy. */
+  /** Reads bytes as a view, not a copy. */
   readBytes(): Buffer {
     const end = this.readEnd();
     const bytes = this.buffer.subarray(this.at, end);
@@ -63,7 +65,7 @@ export class ProtobufReader {
     return bytes;
   }
 
-  /** A reader of the message that is embedded here. */
+  /** Returns a reader of the embedded message. */
   readMessage(): ProtobufReader {
     const end = this.readEnd();
     const message = new ProtobufReader(this.buffer, this.at, end);
@@ -71,7 +73,7 @@ export class ProtobufReader {
     return message;
   }
 
-  /** Steps over the value of a field that is not known. Groups, which proto3 does not have, are refused. */
+  /** Skips the value of an unknown field. Groups, which proto3 does not have, are refused. */
   skip(tag: number): void {
     if (tag < 8) throw new DecodeError('a field has the number 0');
     const type = tag % 8;
@@ -85,7 +87,7 @@ export class ProtobufReader {
   private readSigned(bits: 32 | 64): number {
     const start = this.at;
     const value = this.readVarint();
-    if (value < two31 || (bits === 64 && value <= Number.MAX_SAFE_INTEGER)) return value;
+    if (value < TWO_31 || (bits === 64 && value <= Number.MAX_SAFE_INTEGER)) return value;
     let exact = 0n;
     for (let i = start; i < this.at; i++) exact |= BigInt(this.buffer[i]! & 0x7f) << BigInt(7 * (i - start));
     return Number(BigInt.asIntN(bits, exact));
@@ -103,7 +105,7 @@ export class ProtobufReader {
   }
 }
 
-/** Bytes that a varint takes. `value`: a whole number from 0 below 2^63. */
+/** Returns the size of a varint in bytes. `value`: a whole number from 0 below 2^63. */
 export function sizeVarint(value: number): number {
   let size = 1;
   for (let rest = value; rest >= 128; rest /= 128) size++;
@@ -119,7 +121,7 @@ export function writeVarint(target: Buffer, offset: number, value: number): numb
   return at;
 }
 
-/** Bytes of a length-delimited field with a tag of one byte. */
+/** Returns the size of a length-delimited field with a tag of one byte. */
 export function sizeDelimited(length: number): number {
   return 1 + sizeVarint(length) + length;
 }

@@ -1,20 +1,21 @@
 import type { KeyValue, RequestEnvelope } from './envelope';
 import { StatusCode, TtrpcError } from './status';
 
-/** A request as a handler sees it. */
+/** The request that a handler gets. */
 export interface TtrpcRequest {
+  /** Full name of the service, with its package. */
   readonly service: string;
   readonly method: string;
-  /** A view of what was received, which nobody writes to again. */
+  /** A view of the bytes that were received; they do not change. */
   readonly payload: Uint8Array;
-  /** What was left of the caller's deadline when it sent the request; absent: there is none. */
+  /** Time that was left of the caller's deadline when it sent the request, in ms; absent without a deadline. */
   readonly timeoutMs?: number;
   readonly metadata: readonly KeyValue[];
-  /** Aborts, with a {@link TtrpcError} as its reason, when nobody waits for the answer any more. */
+  /** Aborts, with a {@link TtrpcError} as its reason, when the answer is no longer awaited. */
   readonly signal: AbortSignal;
 }
 
-const maxTimerMs = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** One call on the server's side, from its request to its answer. */
 export class ServerCall implements TtrpcRequest {
@@ -38,12 +39,12 @@ export class ServerCall implements TtrpcRequest {
     if (envelope.timeoutNano !== 0) this.timeoutMs = envelope.timeoutNano / 1e6;
   }
 
-  // Node builds a signal (2 µs, a dozen objects) when it is asked for the first time; most handlers never ask.
+  // Node creates a signal (2 µs, a dozen objects) when it is read for the first time; most handlers never read it.
   get signal(): AbortSignal {
     return this.controller.signal;
   }
 
-  /** Whether the caller's deadline was over before the request was read. */
+  /** True when the caller's deadline was over before the request was read. */
   get isExpired(): boolean {
     return this.timeoutMs !== undefined && this.timeoutMs <= 0;
   }
@@ -51,7 +52,7 @@ export class ServerCall implements TtrpcRequest {
   /** Starts the deadline of a call that is not answered at once. */
   startDeadline(onExpired: (error: TtrpcError) => void): void {
     const { timeoutMs } = this;
-    if (timeoutMs === undefined || timeoutMs > maxTimerMs) return;
+    if (timeoutMs === undefined || timeoutMs > MAX_TIMER_MS) return;
     this.timer = setTimeout(() => {
       const error = new TtrpcError(StatusCode.DEADLINE_EXCEEDED, 'the deadline of the call has passed');
       if (!this.settle()) return;
@@ -60,7 +61,7 @@ export class ServerCall implements TtrpcRequest {
     }, timeoutMs);
   }
 
-  /** True for the first who brings the call to its end; only the first answers. */
+  /** Ends the call. Returns true the first time: only the first caller answers. */
   settle(): boolean {
     if (this.settled) return false;
     this.settled = true;
@@ -68,7 +69,7 @@ export class ServerCall implements TtrpcRequest {
     return true;
   }
 
-  /** Tells the handler that its answer will go nowhere. */
+  /** Aborts the handler's signal: its answer can't be sent any more. */
   abort(error: TtrpcError): void {
     if (this.settle()) this.controller.abort(error);
   }

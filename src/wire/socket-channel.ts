@@ -3,14 +3,15 @@ import type { Duplex } from 'node:stream';
 import type { ByteChannel, CloseReason, Receiver } from './channel';
 import { describeSocketError } from './socket-error';
 
+/** Limits of a channel. */
 export interface SocketChannelOptions {
-  /** Bytes the peer may leave unread before the connection is given up. Default 16 MiB. */
+  /** Bytes that the peer may leave unread before the connection is closed. Default: 16 MiB. */
   readonly maxQueuedBytes?: number | undefined;
-  /** How long, after close(), a peer may take to read the rest. Default 1000. */
+  /** Time after close() in which the peer may read the rest, in ms. Default: 1000. */
   readonly lingerMs?: number | undefined;
 }
 
-/** A channel that has a socket for itself. Owns the socket: whoever closes the channel has closed the socket. */
+/** A channel that has a socket for itself. It owns the socket: the end of the channel closes it. */
 export class SocketChannel implements ByteChannel {
   readonly headroom = 0;
   readonly maxQueuedBytes: number;
@@ -56,7 +57,7 @@ export class SocketChannel implements ByteChannel {
       try {
         receiver.onBytes(chunk, 0, chunk.length);
       } catch (error) {
-        // Nobody knows where in the stream of bytes we are: another connection begins anew.
+        // The position in the stream of bytes is lost: only another connection can begin anew.
         this.fail(`a fault of ours in reading: ${error instanceof Error ? error.message : String(error)}`);
       }
     });

@@ -1,11 +1,11 @@
 import type { CloseReason } from './channel';
 
-const peerWentAway = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
+const PEER_LEFT_CODES = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
 
-/** What an error of Node's sockets means for a connection: that the peer went away, or a fault. */
+/** Turns an error of Node's sockets into the reason of the end: the peer closed the connection, or a fault. */
 export function describeSocketError(error: Error): CloseReason {
   const code = (error as NodeJS.ErrnoException).code ?? error.name;
-  return peerWentAway.has(code)
+  return PEER_LEFT_CODES.has(code)
     ? { by: 'peer', because: `the peer went away (${code})`, cause: error }
     : { by: 'fault', because: `the socket failed (${code})`, cause: error };
 }

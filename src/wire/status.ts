@@ -20,14 +20,14 @@ export const StatusCode = {
 } as const;
 
 /**
- * A call that did not succeed. What a client's call rejects with; thrown by a server's handler, code and message go to
- * the caller as they are.
+ * A call that did not succeed. A client's call rejects with it. A server's handler throws it to send its code and message to the
+ * caller.
  */
 export class TtrpcError extends Error {
   override readonly name = 'TtrpcError';
 
   constructor(
-    /** One of {@link StatusCode}, or whatever number the peer sent. Never OK. */
+    /** One of {@link StatusCode}, or another number that the peer sent. Never OK. */
     readonly code: number,
     message: string,
     options?: { readonly cause?: unknown },

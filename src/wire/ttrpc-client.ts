@@ -3,16 +3,19 @@ import { decodeResponse, encodeRequest, type KeyValue, type ResponseEnvelope } f
 import { MessageDecoder, MessageType } from './message';
 import { StatusCode, TtrpcError } from './status';
 
+/** Limits of a client. */
 export interface TtrpcClientOptions {
-  /** Most data of a response that is accepted. Default 64 MiB: old runtimes send more than the protocol's 4 MiB. */
+  /** Maximum data of a response, in bytes. Default: 64 MiB, since old runtimes send more than the protocol's 4 MiB. */
   readonly maxMessageBytes?: number | undefined;
 }
 
+/** Options of one call. */
 export interface CallOptions {
-  /** Told to the server as well. Default: none. */
+  /** Deadline of the call in ms, which is sent to the server as well. Default: none. */
   readonly timeoutMs?: number | undefined;
-  /** Ends the waiting. The server is not told, because ttrpc has no word for it. */
+  /** Rejects the call. The server does not learn of it: ttrpc has no message for that. */
   readonly signal?: AbortSignal | undefined;
+  /** Sent with the request. Default: none. */
   readonly metadata?: readonly KeyValue[] | undefined;
 }
 
@@ -22,10 +25,10 @@ interface PendingCall {
   readonly release: () => void;
 }
 
-const maxStreamId = 0xffffffff;
-const maxTimerMs = 2 ** 31 - 1;
+const MAX_STREAM_ID = 0xffffffff;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Calls a ttrpc server; any number of calls at a time. */
+/** Calls a ttrpc server over a channel; any number of unary calls at a time. */
 export class TtrpcClient {
   private readonly pending = new Map<number, PendingCall>();
   private nextStreamId = 1;
@@ -55,7 +58,7 @@ export class TtrpcClient {
     });
   }
 
-  /** Settles when the channel has ended. */
+  /** Resolves with the reason when the channel has ended; never rejects. */
   get closed(): Promise<CloseReason> {
     return this.channel.closed;
   }
@@ -91,7 +94,7 @@ export class TtrpcClient {
       };
       const expire = (): void => giveUp(StatusCode.DEADLINE_EXCEEDED, `no answer within ${timeoutMs ?? 0} ms`);
       const cancel = (): void => giveUp(StatusCode.CANCELLED, 'the caller cancelled the call');
-      const timer = timeoutMs === undefined || timeoutMs > maxTimerMs ? undefined : setTimeout(expire, timeoutMs);
+      const timer = timeoutMs === undefined || timeoutMs > MAX_TIMER_MS ? undefined : setTimeout(expire, timeoutMs);
       signal?.addEventListener('abort', cancel, { once: true });
       const release = (): void => {
         clearTimeout(timer);
@@ -113,12 +116,12 @@ export class TtrpcClient {
     if (timeoutMs !== undefined && !(timeoutMs > 0)) {
       throw new TtrpcError(StatusCode.DEADLINE_EXCEEDED, 'the deadline had passed before the call');
     }
-    if (this.nextStreamId > maxStreamId) {
+    if (this.nextStreamId > MAX_STREAM_ID) {
       throw new TtrpcError(StatusCode.UNAVAILABLE, 'all stream ids of this connection are used up');
     }
   }
 
-  /** The call a message answers; nothing for other messages, and for answers nobody waits for any more. */
+  /** Removes and returns the call that a message answers; undefined for other messages, and for answers that come too late. */
   private take(type: number, streamId: number): PendingCall | undefined {
     const call = type === MessageType.response ? this.pending.get(streamId) : undefined;
     if (call) {

@@ -6,26 +6,27 @@ import { ServerCall, type TtrpcRequest } from './server-call';
 import { StatusCode, TtrpcError } from './status';
 
 /**
- * Answers one method. What it returns is sent; a {@link TtrpcError} it throws is sent as its code and message, any
- * other error as INTERNAL without its text. A handler that answers synchronously is answered for in the same turn.
+ * Answers one method with the bytes of the response. A {@link TtrpcError} that it throws is sent with its code and message, any
+ * other error as INTERNAL without its text. The answer of a synchronous handler is sent in the same turn of the event loop.
  */
 export type TtrpcHandler = (request: TtrpcRequest) => Uint8Array | Promise<Uint8Array>;
 
 /** Handlers by the full name of the service and the name of the method. */
 export type TtrpcHandlers = Readonly<Record<string, Readonly<Record<string, TtrpcHandler>>>>;
 
+/** Limits of a server. */
 export interface TtrpcServerOptions {
-  /** Most data of a request that is accepted. Default 64 MiB: old runtimes send more than the protocol's 4 MiB. */
+  /** Maximum data of a request, in bytes. Default: 64 MiB, since old runtimes send more than the protocol's 4 MiB. */
   readonly maxMessageBytes?: number | undefined;
-  /** Calls that may wait for their handlers; beyond it the channel is not read. Default 128. */
+  /** Maximum calls that wait for their handlers; beyond it the channel is not read. Default: 128. */
   readonly maxOpenCalls?: number | undefined;
-  /** Bytes of requests that may wait for their handlers; beyond it the channel is not read. Default 64 MiB. */
+  /** Maximum bytes of requests that wait for their handlers; beyond it the channel is not read. Default: 64 MiB. */
   readonly maxOpenBytes?: number | undefined;
-  /** Told of errors that the caller gets to see as INTERNAL only. */
+  /** Receives the errors that the caller sees as INTERNAL only. */
   readonly onHandlerError?: ((error: unknown, request: TtrpcRequest) => void) | undefined;
 }
 
-/** Answers ttrpc calls; unary ones, any number at a time. */
+/** Answers unary ttrpc calls of a channel, any number at a time. It ends with the channel. */
 export class TtrpcServer {
   private readonly methods: ReadonlyMap<string, ReadonlyMap<string, TtrpcHandler>>;
   private readonly openCalls = new Set<ServerCall>();
@@ -90,7 +91,7 @@ export class TtrpcServer {
     }
   }
 
-  /** Ids of new streams are odd and grow. Another one is refused, and the connection lives on. */
+  /** Ids of new streams are odd and grow. Another id is refused, and the connection goes on. */
   private acceptStream(streamId: number): boolean {
     if (streamId % 2 === 1 && streamId > this.lastStreamId) {
       this.lastStreamId = streamId;
@@ -116,7 +117,7 @@ export class TtrpcServer {
     this.openCalls.add(call);
     this.openBytes += call.payload.length;
     call.startDeadline((error) => this.sendFailure(call.streamId, error.code, error.message));
-    // A call past its deadline stays in the count until its handler is done: what it holds is still held.
+    // A call past its deadline counts until its handler is done: its request is still in memory.
     const leave = (): void => {
       this.openCalls.delete(call);
       this.openBytes -= call.payload.length;
@@ -157,10 +158,10 @@ export class TtrpcServer {
 
   private sendFailure(streamId: number, code: number, message: string): void {
     if (this.reason) return;
-    this.channel.send(encodeFailure(this.channel.headroom, streamId, code, message.slice(0, maxMessageLength)));
+    this.channel.send(encodeFailure(this.channel.headroom, streamId, code, message.slice(0, MAX_ERROR_TEXT)));
   }
 
-  /** Reads on only while handlers and the peer keep up with what was read. */
+  /** Reads on only while the handlers and the peer keep up. */
   private adjustReading(): void {
     const isBehind =
       this.openCalls.size >= this.maxOpenCalls ||
@@ -179,8 +180,8 @@ export class TtrpcServer {
   }
 }
 
-/** An error is a sentence, not a document. */
-const maxMessageLength = 4096;
+/** Maximum characters of an error's text that are sent. */
+const MAX_ERROR_TEXT = 4096;
 
 function quote(name: string): string {
   return JSON.stringify(name.slice(0, 100));

@@ -8,7 +8,7 @@ import {
 } from '../../gen/nri/v1alpha1/nri';
 import { markForRemoval, type NriHandlers, type TtrpcRequest } from '../../src/nri';
 import { EVENT_OF_METHOD, maskOf, type EventMethod } from '../../src/nri/protocol';
-import { createRawPlugin } from '../../src/nri/run-nri-plugin';
+import { createRawPlugin } from '../../src/nri/create-raw-plugin';
 
 const EVENTS = Object.keys(EVENT_OF_METHOD) as EventMethod[];
 const toHandlerName = (method: EventMethod) => `${method[0]!.toLowerCase()}${method.slice(1)}` as keyof NriHandlers;
@@ -42,9 +42,48 @@ test.each(EVENTS)(
   },
 );
 
-test('a StateChange of an event without a handler is answered with nothing', () => {
+test('given a StateChange of an event without a handler, then it is answered with nothing, and its pod is not decoded', () => {
   const change = StateChangeEvent.encode(StateChangeEvent.create({ event: Event.REMOVE_CONTAINER })).finish();
-  expect(createRawPlugin({}).methods['StateChange']!(requestOf('StateChange', change))).toHaveLength(0);
+  const handler = createRawPlugin({}).methods['StateChange']!;
+  expect(handler(requestOf('StateChange', change))).toHaveLength(0);
+  // The bytes of `pod` are no PodSandbox.
+  const broken = Buffer.concat([change, Buffer.from([0x12, 0x02, 0x0a, 0x7f])]);
+  expect(handler(requestOf('StateChange', broken))).toHaveLength(0);
+});
+
+test('given a StateChange whose event comes last, then the handler of that event is called', async () => {
+  const seen: string[] = [];
+  const plugin = createRawPlugin({ removePodSandbox: ({ pod }) => void seen.push(pod?.id ?? '') });
+  const bytes = Buffer.from([0x12, 0x03, 0x0a, 0x01, 0x61, 0x08, Event.REMOVE_POD_SANDBOX]);
+  await plugin.methods['StateChange']!(requestOf('StateChange', bytes));
+  expect(seen).toEqual(['a']);
+});
+
+test.each([
+  ['ends within a field', [0x08]],
+  ['announces more bytes than there are', [0x12, 0x7f]],
+])('given a StateChange that %s, then it is refused as INVALID_ARGUMENT', (_name, bytes) => {
+  const call = () => createRawPlugin({}).methods['StateChange']!(requestOf('StateChange', Buffer.from(bytes)));
+  expect(call).toThrow(expect.objectContaining({ code: 3 }));
+});
+
+test('given no handler for synchronize, then of each piece only `more` is read', () => {
+  const reader = createRawPlugin({}).openSynchronization();
+  // The bytes of the first pod are no PodSandbox.
+  const piece = (more: number) => requestOf('Synchronize', Buffer.from([0x0a, 0x02, 0x0a, 0x7f, 0x18, more]));
+  expect(reader.add(piece(1))).toBe(true);
+  expect(reader.add(piece(0))).toBe(false);
+});
+
+test('given pieces of more than 64 MiB together, then the list is refused as RESOURCE_EXHAUSTED', () => {
+  const reader = createRawPlugin({ synchronize: () => undefined }).openSynchronization();
+  const pods = [{ id: 'x'.repeat(22 << 20) }];
+  const request = requestOf(
+    'Synchronize',
+    SynchronizeRequest.encode(SynchronizeRequest.create({ pods, more: true })).finish(),
+  );
+  expect([reader.add(request), reader.add(request)]).toEqual([true, true]);
+  expect(() => reader.add(request)).toThrow(expect.objectContaining({ code: 8 }));
 });
 
 test.each(['at once', 'by a promise'])('an adjustment that is given %s is the message of the answer', async (how) => {

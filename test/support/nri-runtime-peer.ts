@@ -8,6 +8,8 @@ import {
   StateChangeEvent,
   SynchronizeRequest,
   SynchronizeResponse,
+  UpdateContainersRequest,
+  UpdateContainersResponse,
   type Container,
   type ContainerUpdate,
   type PodSandbox,
@@ -33,12 +35,17 @@ export interface PeerOptions {
   readonly cannotSynchronize: () => boolean;
   /** Methods of their own for all events, as since NRI 0.12. */
   readonly hasDedicatedMethods: boolean;
+  /** The plugin's own configuration, which the runtime hands over. Default: empty. */
+  readonly config?: string;
   /** Configure goes out before the answer to RegisterPlugin. */
   readonly configuresFirst: boolean;
 }
 
 /** Every bit that a release of the last years knows; it refuses others. */
 const KNOWN_EVENTS = 0x3fff;
+
+/** An unsolicited update of this container fails. */
+export const UNKNOWN_CONTAINER_ID = 'unknown';
 
 /** The runtime's end of one connection to a plugin. */
 export class NriRuntimePeer {
@@ -47,6 +54,8 @@ export class NriRuntimePeer {
   events = 0;
   /** Every request that was sent, in order: the method, and the event for StateChange. */
   readonly requests: string[] = [];
+  /** Every UpdateContainers of the plugin, in order. */
+  readonly unsolicited: UpdateContainersRequest[] = [];
   /** Why the plugin is not called any more. */
   droppedBecause: string | undefined;
   readonly closed: Promise<unknown>;
@@ -69,7 +78,15 @@ export class NriRuntimePeer {
     this.registered = this.waitForRegistration(new Promise((resolve) => (this.settleRegistration = resolve)));
     this.plugin = new TtrpcClient(channel);
     new TtrpcServer(this.mux.open(2), {
-      [RUNTIME_SERVICE]: { RegisterPlugin: ({ payload }) => this.accept(RegisterPluginRequest.decode(payload)) },
+      [RUNTIME_SERVICE]: {
+        RegisterPlugin: ({ payload }) => this.accept(RegisterPluginRequest.decode(payload)),
+        UpdateContainers: ({ payload }) => {
+          const request = UpdateContainersRequest.decode(payload);
+          this.unsolicited.push(request);
+          const failed = request.update.filter(({ containerId }) => containerId === UNKNOWN_CONTAINER_ID);
+          return UpdateContainersResponse.encode(UpdateContainersResponse.create({ failed })).finish();
+        },
+      },
     });
   }
 
@@ -145,8 +162,9 @@ export class NriRuntimePeer {
   }
 
   private async configure(): Promise<void> {
-    const { name, version, nriVersion, requestTimeoutMs, registrationTimeoutMs } = this.options;
+    const { name, version, nriVersion, requestTimeoutMs, registrationTimeoutMs, config = '' } = this.options;
     const request = ConfigureRequest.create({
+      config,
       runtimeName: name,
       runtimeVersion: version,
       ...(nriVersion !== undefined && {

@@ -12,7 +12,7 @@ import {
   encodeSuccess,
   type RequestEnvelope,
 } from '../../src/wire/envelope';
-import { messageHeaderBytes } from '../../src/wire/message';
+import { MESSAGE_HEADER_BYTES } from '../../src/wire/message';
 import { DecodeError } from '../../src/wire/protobuf';
 import { listFieldTable, type FieldTable } from '../proto/list-field-table';
 
@@ -30,8 +30,8 @@ const request = fc.record({
 
 /** The data of an encoded message, and that its header and headroom are what they should be. */
 function dataOf(packet: Buffer, headroom: number, streamId: number, type: number): Buffer {
-  const header = packet.subarray(headroom, headroom + messageHeaderBytes);
-  const data = packet.subarray(headroom + messageHeaderBytes);
+  const header = packet.subarray(headroom, headroom + MESSAGE_HEADER_BYTES);
+  const data = packet.subarray(headroom + MESSAGE_HEADER_BYTES);
   expect([header.readUInt32BE(0), header.readUInt32BE(4), header[8], header[9]]).toEqual([
     data.length,
     streamId,
@@ -169,7 +169,7 @@ test.each`
   payloadBytes     | name
   ${(4 << 20) - 5} | ${'exactly 4 MiB of data'}
 `('$name can be sent', ({ payloadBytes }: { payloadBytes: number }) => {
-  expect(encodeSuccess(0, 1, Buffer.alloc(payloadBytes))).toHaveLength(messageHeaderBytes + (4 << 20));
+  expect(encodeSuccess(0, 1, Buffer.alloc(payloadBytes))).toHaveLength(MESSAGE_HEADER_BYTES + (4 << 20));
 });
 
 test.each`

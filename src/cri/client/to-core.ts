@@ -9,7 +9,7 @@ import {
 } from '../../../gen/cri/view/view';
 import { DecisiveAnnotations, type Annotations } from '../../core/annotations';
 import type { ContainerInfo, ContainerPhase, PauseInfo, PodInfo } from '../../core/model/events';
-import { takeMapEntry } from '../../wire';
+import { takeMapEntry } from '../../wire/map-entry';
 import { toCpuResources, type Resources } from '../messages/read-resources';
 import { readRuntimeSpec } from './oci-spec';
 

@@ -1,7 +1,7 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import { DecisiveAnnotations } from '../../core/annotations';
 import type { PodInfo } from '../../core/model/events';
-import { takeMapEntry } from '../../wire';
+import { takeMapEntry } from '../../wire/map-entry';
 import { readFields } from './read-fields';
 import { readResources, toCpuResources, type Resources } from './read-resources';
 
