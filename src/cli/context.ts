@@ -19,7 +19,7 @@ export interface CliContext {
   ) => Promise<void>;
 }
 
-/** 0 fine, 1 the command's answer is no, 2 wrong usage. */
+/** 0 = fine, 1 = the command's answer is no, 2 = wrong usage. */
 export type ExitStatus = 0 | 1 | 2;
 
 /** A command was used wrongly. The message names the input, the rule and the remedy, a line for each fault. */

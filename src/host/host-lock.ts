@@ -32,7 +32,7 @@ export type HostLockOutcome =
   | { readonly kind: 'acquired'; readonly lock: HostLock }
   | {
       readonly kind: 'held';
-      /** The pid that the holder wrote, of its own PID namespace. */
+      /** The pid that the holder wrote, in its own PID namespace. */
       readonly holderPid: number | undefined;
       readonly because: string;
     };
@@ -130,7 +130,7 @@ function tryFlock(place: string, fds: readonly number[]): number | undefined {
   return judge(place, run);
 }
 
-/** As `tryFlock`, without blocking the event loop. */
+/** The same as `tryFlock`, without blocking the event loop. */
 async function tryFlockBeside(place: string, fds: readonly number[]): Promise<number | undefined> {
   const child = spawn('/bin/sh', commandFor(fds), { stdio: ['ignore', 'pipe', 'pipe', ...fds], ...LIMITS });
   const ended = once(child, 'close') as Promise<[number | null]>;

@@ -1,4 +1,4 @@
-// JSON of the API server is taken apart with these: what does not have the expected type counts as absent.
+// Readers for JSON of the API server: a value of an unexpected type counts as absent.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

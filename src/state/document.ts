@@ -6,7 +6,7 @@ import { collectAssignments, readPodSpec, type RejectedEntry } from './read-entr
 
 /**
  * The version of the document that this code writes. A change of the content takes a new number and a migration, unless older code
- * may ignore it, as it does with `pods`: it then knows less, and promises the same.
+ * may ignore it, as it may with `pods`: it then knows less and keeps every promise.
  */
 export const STATE_VERSION = 2;
 
@@ -14,7 +14,7 @@ export const STATE_VERSION = 2;
 export interface State {
   /** The version of cpusetd that wrote it, e.g. `0.1.0`. */
   readonly writtenBy: string;
-  /** Goes up by one with each decision that is saved. */
+  /** Number of saved decisions. */
   readonly generation: number;
   readonly assignments: readonly Assignment[];
   /** Specs from the API server that a restart must keep; mostly none. */

@@ -1,6 +1,6 @@
 import { parseCpuList, type CpuSet } from '../core/cpuset';
 
-/** A part of the document does not have the shape that it should have. The message names the part. */
+/** A part of the document has the wrong shape. The message names the part. */
 export class ShapeError extends Error {
   override readonly name = 'ShapeError';
 }

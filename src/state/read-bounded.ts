@@ -7,12 +7,12 @@ export type BoundedRead =
   | {
       readonly ok: false;
       readonly kind: 'missing' | 'not-a-file' | 'too-large' | 'unreadable';
-      /** To follow the path in a sentence: `is larger than 1 MiB`. */
+      /** Follows the path in a sentence: `is larger than 1 MiB`. */
       readonly because: string;
       readonly cause?: unknown;
     };
 
-/** The kernel reports a size of 4 KiB for its own files, whatever is in them. */
+/** The size that the kernel reports for its own files, whatever their content. */
 const LEAST_BUFFER_BYTES = 4096;
 
 /**

@@ -9,7 +9,7 @@ export const MAX_REFUSALS_BYTES = 4 * 1024 * 1024;
 
 export type DecodedRefusals =
   | { readonly ok: true; readonly refusals: readonly Refusal[] }
-  /** To follow the path in a sentence. */
+  /** `because` follows the path in a sentence. */
   | { readonly ok: false; readonly because: string };
 
 /** The document as text, one refusal a line. */

@@ -24,7 +24,7 @@ export interface PodResourcesParts {
   readonly log: AdminLog;
 }
 
-/** Calls that wait for the kubelet. */
+/** Most calls that wait for the kubelet. */
 const MOST_ASKING = 1_024;
 
 /** Adds v1.PodResourcesLister. */

@@ -24,7 +24,7 @@ export interface AdminServerOptions {
   readonly backend: AdminBackend;
   readonly health: HealthState;
   readonly log: AdminLog;
-  /** Time that open calls have to end at a close. */
+  /** Maximum time a close waits for open calls. */
   readonly drainMs?: number;
   /** Time after which a silent connection is pinged, and time for the answer. */
   readonly keepAliveMs?: number;
@@ -51,15 +51,15 @@ const LIMITS: grpc.ServerOptions = {
   ...keepAliveAfter(10_000),
 };
 const MOST_CONNECTIONS = 32;
-/** Connections above that limit, which are answered RESOURCE_EXHAUSTED. */
+/** Most connections above that limit; they are answered RESOURCE_EXHAUSTED. */
 const MOST_TURNED_AWAY = 16;
 const TURNED_AWAY: grpc.ServerOptions = { ...LIMITS, 'grpc.max_connection_idle_ms': 5_000 };
-/** Connections of the health server; above that the oldest is closed. */
+/** Most connections of the health server; above that the oldest is closed. */
 const MOST_HEALTH_CONNECTIONS = 64;
 
 const DRAIN_MS = 1_000;
 
-/** Ends a connection whose process has stopped or hangs, since it takes a place and memory from others. */
+/** Ends a connection whose process has stopped or hangs, since it uses memory and counts towards the limit. */
 function keepAliveAfter(ms: number): grpc.ServerOptions {
   return { 'grpc.keepalive_time_ms': ms, 'grpc.keepalive_timeout_ms': ms };
 }
@@ -143,7 +143,7 @@ export async function startHealthServer({
   return { port: door.port!, close: () => (closed ??= close()) };
 }
 
-/** Serves connections up to the limit. Those above it get health, and RESOURCE_EXHAUSTED for all else. */
+/** Serves connections up to the limit. Those above it get health, and RESOURCE_EXHAUSTED for all other calls. */
 function usherTo(server: grpc.Server, crowd: grpc.Server): Usher {
   const [serve, turnAway] = [injectorOf(server), injectorOf(crowd)];
   const [served, turnedAway] = [new Guests(MOST_CONNECTIONS), new Guests(MOST_TURNED_AWAY)];

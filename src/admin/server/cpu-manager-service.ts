@@ -22,7 +22,7 @@ export interface CpuManagerParts {
   readonly closing: AbortSignal;
 }
 
-/** Watchers at one time. */
+/** Most watchers at once. */
 const MOST_WATCHERS = 64;
 
 /** Adds cpusetd.v1.CpuManager. */

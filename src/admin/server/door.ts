@@ -8,8 +8,8 @@ import { formatHostPort, type HostPort } from '../../net/host-port';
 export type Usher = (socket: Socket) => void;
 
 /**
- * An address that is listened on before its server exists; connections wait. So a wrong address is reported before anything else
- * starts, and the server may be loaded later.
+ * An address on which we listen before its server exists; connections wait. So a wrong address is reported before the daemon
+ * starts, and the server is loaded later.
  */
 export interface Door {
   /** Undefined for a unix socket. */
@@ -26,13 +26,13 @@ const MOST_WAITING = 64;
 /**
  * Listens on a unix socket that only its owner can ever open, or over TCP.
  *
- * Throws CpusetdError as `claimSocket` for a path, and the system's error (EADDRINUSE, EADDRNOTAVAIL) for an address.
+ * Throws CpusetdError like `claimSocket` for a path, and the system's error (EADDRINUSE, EADDRNOTAVAIL) for an address.
  */
 export async function listenAt(at: string | HostPort, onFault: (error: Error) => void): Promise<Door> {
   const waiting = new Guests(MOST_WAITING);
   let usher: Usher = (socket) => waiting.add(socket);
   const server = createServer((socket) => {
-    socket.on('error', () => undefined); // a broken connection is closed anyway
+    socket.on('error', () => undefined); // `close` follows
     usher(socket);
   });
   const removeSocket =

@@ -24,8 +24,8 @@ export function answerUnary<Request, Response>(
 }
 
 /**
- * Makes the handler of a unary method with long or expensive answers: each waits for its turn, and its bytes are counted until they
- * have been read.
+ * Makes the handler of a unary method with long or expensive answers: each answer waits for its turn, and its bytes are counted
+ * until they have been read.
  */
 export function answerInTurn<Request>(
   { log, queue }: { readonly log: AdminLog; readonly queue: AnswerQueue },
@@ -47,7 +47,7 @@ export function sendCounted<Request>(
   { queue, bytes }: { readonly queue: AnswerQueue; readonly bytes: Buffer },
 ): void {
   if (call.cancelled) return;
-  call.once('cancelled', queue.holdUnread(bytes.length)); // also when all of it was sent
+  call.once('cancelled', queue.holdUnread(bytes.length)); // grpc-js emits it also when all of it was sent
   callback(null, bytes);
 }
 

@@ -7,7 +7,7 @@ import { formatData, type DataFormat } from '../format/data';
 import { formatTable, formatTime } from '../format/table';
 import { plural } from '../../core/text';
 
-/** Prints the saved state. For a file that can't be used, the reason goes to standard error. */
+/** Prints the saved state, or on standard error the reason why the file can't be used. */
 export async function showState(
   { stateDir, output }: { readonly stateDir: string; readonly output: 'table' | DataFormat },
   { stdout, stderr }: CliContext,
@@ -29,7 +29,7 @@ export async function showState(
   return 0;
 }
 
-/** One line: whether a start could use the state. */
+/** Prints one line: a start can use the state, or the reason why not. */
 export function verifyState({ stateDir }: { readonly stateDir: string }, { stdout, stderr }: CliContext): ExitStatus {
   const found = inspectState({ dir: stateDir });
   const problem = problemOf(found, stateDir);

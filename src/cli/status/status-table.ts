@@ -36,7 +36,7 @@ export function formatStatusTable({ node, containers, idle }: Status): string {
   return sections.join('\n');
 }
 
-/** A gap names containers; alarms and reasons explain themselves. */
+/** Longest fact of the node: a gap names containers, alarms and reasons are sentences. */
 const LONGEST_FACT = 8_192;
 
 function formatNode(node: NodeStatus): string {

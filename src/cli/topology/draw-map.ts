@@ -5,11 +5,11 @@ import { findUse, type MachineView } from './machine-view';
 
 /** Longest line. */
 export const MAP_WIDTH = 80;
-/** Up to this many CPUs, each is drawn with its number. With more, each is one mark, and lines begin with the numbers. */
+/** Most CPUs that are drawn with their numbers. With more, each is one mark, and lines begin with the numbers. */
 const MOST_WITH_NUMBERS = 64;
 const CORES_IN_A_GROUP = 8;
 
-/** The whole picture: what the machine has, the map, the legend. */
+/** The whole picture: a summary of the machine, the map, the legend. */
 export function formatPicture(view: MachineView): string {
   const parts = [summarize(view), drawMap(view), formatLegend(view), listRemarks(view)];
   return parts.filter((part) => part !== '').join('\n');

@@ -11,7 +11,7 @@ export interface Gone {
 /** The kernel refused a read, or the file has unexpected content. */
 export interface CgroupFailure {
   readonly kind: 'error';
-  /** As the kernel names it: `EACCES`; `EBADMSG` for a file that cannot be understood. */
+  /** The kernel's name, e.g. `EACCES`; `EBADMSG` for a file with unexpected content. */
   readonly errno: string;
   /** For the operator. */
   readonly because: string;
@@ -46,7 +46,7 @@ export class CgroupFiles {
     }
   }
 
-  /** Whole lines of a file that may be long, at most `maxBytes` of it. */
+  /** Whole lines of a file that may be long; at most `maxBytes` are read. */
   readLines(
     path: string,
     maxBytes: number,
@@ -100,7 +100,7 @@ export function malformed(path: string, text: string, rule: string): CgroupFailu
   return { kind: 'error', errno: 'EBADMSG', because: `${path}: read "${shorten(text)}"; ${rule}` };
 }
 
-/** The name of a system error, as `EINVAL`; anything else is thrown on. */
+/** The name of a system error, e.g. `EINVAL`; throws any other error again. */
 export function errnoOf(error: unknown): string {
   const code = systemCodeOf(error);
   if (code === undefined) throw error;
@@ -113,7 +113,7 @@ function readFailure(path: string, error: unknown): Gone | CgroupFailure {
   return { kind: 'error', errno, because: `${path}: reading failed: ${describe(errno)}` };
 }
 
-/** A file can be absent from a cgroup that exists, when its controller is off: then nothing is gone. */
+/** A file is also absent when its controller is off. The cgroup is gone only when its directory is. */
 function isGone(path: string, errno: string): boolean {
   return errno === 'ENODEV' || errno === 'ENOTDIR' || (errno === 'ENOENT' && !existsSync(dirname(path)));
 }
@@ -127,7 +127,7 @@ function shorten(text: string): string {
   return text.length <= 60 ? text : `${text.slice(0, 57)}...`;
 }
 
-/** The cgroups below a cgroup. Most have none, which the number of links shows without a listing. */
+/** The cgroups below a cgroup. Most have none, which the number of links shows without reading the directory. */
 export function listChildren(directory: string): string[] {
   if ((statSync(directory, { throwIfNoEntry: false })?.nlink ?? 2) === 2) return [];
   try {

@@ -27,7 +27,7 @@ export function readOptional(path: string): string | undefined {
   throw new SysfsError(path, { found: read.because, rule }, { cause: read.cause });
 }
 
-/** As readOptional, for a file that every machine has: its absence is a SysfsError. */
+/** The same for a file that every machine has: its absence is a SysfsError. */
 export function readText(path: string): string {
   const text = readOptional(path);
   if (text === undefined)

@@ -6,14 +6,14 @@ import { ListSplitter } from './list-splitter';
 import { loadKubeConfig, type GuardedKubeConfig, type KubeConfigSource } from './load-kube-config';
 import { untilAborted, withinTime } from './within-time';
 
-/** One object, or what is left of a list whose items were taken one by one. */
+/** Longest body: one object, or the rest of a list whose items were taken one by one. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 15_000;
 
-/** An event is one object, of 1.5 MiB at most as the API server has it by default. */
+/** Longest event: one object, at most 1.5 MiB by default. */
 const MAX_EVENT_BYTES = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
-/** A connection on which nothing has come for this long is asked whether its peer is still there. */
+/** TCP keep-alive begins after this time without data. */
 const KEEP_ALIVE_MS = 30_000;
 
 export interface KubeRequest {
@@ -25,17 +25,17 @@ export interface KubeRequest {
   readonly body?: unknown;
   readonly contentType?: string;
   readonly timeoutMs?: number;
-  /** Takes each item of a list as it comes, so that a list of any length is never held as a whole; the answer has none then. */
+  /** Takes each item of a list as it comes, so that a long list is never in memory as a whole; the answer then has no items. */
   readonly onItem?: (item: unknown) => void;
 }
 
 export interface KubeWatch {
-  /** Of the collection; begins with a slash. */
+  /** Path of the collection; begins with a slash. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** The longest time until the answer begins, credentials included. */
+  /** Maximum time until the answer begins, credentials included. */
   readonly answerMs: number;
-  /** The longest time from then on. */
+  /** Maximum time from then on. */
   readonly lifeMs: number;
   /** The answer has begun: the server sends changes from now on. */
   readonly onOpen: () => void;
@@ -43,13 +43,13 @@ export interface KubeWatch {
   readonly onEvent: (type: string, object: unknown) => void;
 }
 
-/** The content types of patches that are made here. */
+/** Content types of patches. */
 export const MERGE_PATCH = 'application/merge-patch+json';
 export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
 
 /**
- * Asks the API server with the identity of a kubeconfig or of the pod's service account. Identity, TLS and refreshed tokens
- * are the library's; its typed clients are not used, since the models of all of Kubernetes would weigh more than the daemon.
+ * Calls the API server with the identity of a kubeconfig or of the pod's service account. The library provides identity, TLS and
+ * refreshed tokens. Its typed clients are not used, since the models of all of Kubernetes are larger than the daemon.
  */
 export class KubeClient {
   private loaded: Promise<GuardedKubeConfig> | undefined;
@@ -59,7 +59,7 @@ export class KubeClient {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Read once, and again after it has failed: a kubeconfig may come or change while we run. Throws KubeError. */
+  /** Reads the kubeconfig once, and again after a failure: it may appear or change while we run. Throws KubeError. */
   config(): Promise<GuardedKubeConfig> {
     this.loaded ??= loadKubeConfig(this.source, { signal: this.signal }).catch((error: unknown) => {
       this.loaded = undefined;
@@ -74,8 +74,8 @@ export class KubeClient {
   }
 
   /**
-   * Gives the parsed JSON of a successful answer. Throws KubeError for every other outcome, also when the daemon ends. The
-   * time limit is one for all of it: reading the kubeconfig, getting credentials, connecting, and the answer to its end.
+   * Returns the parsed JSON of a successful answer. Throws KubeError for every other outcome, also when the daemon ends. One time
+   * limit covers reading the kubeconfig, getting credentials, connecting, and the whole answer.
    */
   async send(call: KubeRequest): Promise<unknown> {
     return this.ask(call, call.timeoutMs ?? DEFAULT_TIMEOUT_MS, async (response) => {
@@ -85,9 +85,9 @@ export class KubeClient {
   }
 
   /**
-   * Gives the events of a watch one by one and resolves when the server has ended it. Throws KubeError for every other outcome,
-   * also for an error that the server sends in the watch, and when the daemon ends. One time limit holds until the answer
-   * begins, another one from then on.
+   * Passes on the events of a watch one by one, and resolves when the server has ended it. Throws KubeError for every other
+   * outcome, also for an error that the server sends in the watch, and when the daemon ends. One time limit holds until the
+   * answer begins, another from then on.
    */
   async watch(call: KubeWatch): Promise<void> {
     const query = { ...call.query, watch: 'true' };
@@ -175,7 +175,7 @@ async function readBody(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Gives the items one by one, each turn a few of them at most, and returns the text of the list without them. */
+/** Passes on the items one by one, a few in each turn, and returns the text of the list without them. */
 async function readItems(response: IncomingMessage, onItem: KubeRequest['onItem']): Promise<string> {
   let found: string[] = [];
   const splitter = new ListSplitter((text) => found.push(text));
@@ -190,7 +190,7 @@ async function readItems(response: IncomingMessage, onItem: KubeRequest['onItem'
   return splitter.rest;
 }
 
-/** Gives the events, which are lines of JSON; a line that is none is left out. Throws KubeError for an event that is an error. */
+/** Passes on the events, which are lines of JSON; other lines are left out. Throws KubeError for an event that is an error. */
 async function readEvents(response: IncomingMessage, onEvent: KubeWatch['onEvent']): Promise<void> {
   let parts: Buffer[] = [];
   let bytes = 0;
@@ -223,7 +223,7 @@ function takeEvent(line: string, onEvent: KubeWatch['onEvent']): void {
   onEvent(asString(type), object);
 }
 
-/** Seconds, or nothing: the form with a date is not used by API servers. */
+/** Reads seconds; API servers do not use the form with a date. */
 function readRetryAfter({ headers }: IncomingMessage): number | undefined {
   const text = headers['retry-after'];
   return text !== undefined && /^\d{1,4}$/.test(text) ? Number(text) * 1000 : undefined;
@@ -242,7 +242,7 @@ function toKubeError(status: number, text: string, retryAfterMs: number | undefi
   try {
     answer = (JSON.parse(text) as typeof answer | null) ?? {};
   } catch {
-    // a proxy in between, perhaps: its page says nothing to us
+    // perhaps the page of a proxy in between
   }
   const message = typeof answer.message === 'string' ? answer.message.slice(0, 500) : '';
   return new KubeError(explainStatus(status, message), status, {

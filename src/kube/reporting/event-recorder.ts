@@ -5,12 +5,12 @@ import { explainKubeError, KubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
 import { asObject, asString } from '../json';
 
-/** Something that whoever looks at the pod should read. */
+/** An Event for a pod. */
 export interface PodEventMessage {
   readonly pod: { readonly uid: string; readonly namespace: string; readonly name: string };
   readonly container?: string;
   readonly type: 'Normal' | 'Warning';
-  /** A word in upper camel case, the same for all of its kind. */
+  /** A word in upper camel case, the same for all events of its kind. */
   readonly reason: string;
   readonly message: string;
 }
@@ -22,15 +22,15 @@ export interface EventRecorderParts {
   readonly signal: AbortSignal;
   /** The clock, RFC 3339. */
   readonly now: () => string;
-  /** Repetitions within this time are written as one. */
+  /** Repetitions within this time are written together. */
   readonly gatherMs?: number;
 }
 
 const GATHER_MS = 1_000;
-/** Events that wait and events that are remembered are bounded; more are dropped, and their number is logged. */
+/** Most events that wait; more are dropped, and their number is logged. */
 const MAX_WAITING = 200;
 const MAX_REMEMBERED = 1_000;
-/** So many new events of one pod at once, and one more each minute. */
+/** Most new events of one pod at once; one more is allowed each minute. */
 const BURST = 10;
 const REFILL_MS = 60_000;
 const MAX_MESSAGE = 1_024;
@@ -50,8 +50,8 @@ interface Waiting {
 }
 
 /**
- * Writes Events on pods. They are core/v1 Events as the kubelet's are, because a repetition is one patch of a count there, and
- * all tools show them. The same news again is counted up rather than written anew, and one pod can't flood the cluster.
+ * Writes Events on pods: core/v1 Events like the kubelet's, because a repetition is one patch of a count there, and all tools
+ * show them. A repeated event is counted up, not written anew, and one pod can't flood the cluster.
  */
 export class EventRecorder {
   private readonly waiting = new Map<string, Waiting>();

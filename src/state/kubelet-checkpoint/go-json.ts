@@ -1,4 +1,4 @@
-/** A value that Go's encoding/json would not put into the field it stands in. The message names the field. */
+/** A value that Go's encoding/json would not accept for its field. The message names the field. */
 export class GoShapeError extends Error {
   override readonly name = 'GoShapeError';
 }
@@ -72,7 +72,7 @@ function toMap<T>(
   );
 }
 
-/** Messages stay short, whatever is in the file. */
+/** Shortened, so that messages stay short. */
 function quoteKey(key: string): string {
   return JSON.stringify(key.length <= 80 ? key : `${key.slice(0, 77)}...`);
 }

@@ -4,12 +4,12 @@ import { hashFnv1a, printData, printV1, printV2, printV3, type GoCheckpoint } fr
 import type { KubeletState, KubeletStateV1 } from './state';
 
 /**
- * Files of real nodes have a few kilobytes. There is room here for 4,096 CPUs with a container on each; a file made to be slow
- * takes less than 0.1 s within these bounds, and the daemon does nothing else meanwhile.
+ * Files of real nodes have a few kilobytes. These bounds allow 4,096 CPUs with a container on each. The slowest file within them
+ * takes less than 0.1 s, in which the daemon does nothing else.
  */
 export const MAX_KUBELET_STATE_BYTES = 1024 * 1024;
 const MAX_FIELDS = 10_000;
-/** CPUs that the lists together name: containers of one pod may have the same CPUs, one after the other; pods may not. */
+/** Most CPUs in all lists together: containers of one pod may have the same CPUs, one after the other; pods may not. */
 const MAX_NAMED_CPUS = 4 * (MAX_CPU_ID + 1);
 const MAX_POD_CPUS = MAX_CPU_ID + 1;
 
@@ -224,7 +224,7 @@ function quote(text: string): string {
   return `"${shorten(text)}"`;
 }
 
-/** Messages stay short, whatever is in the file. */
+/** Shortened, so that messages stay short. */
 function shorten(text: string): string {
   return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
 }

@@ -3,8 +3,8 @@ import { CLIENT_PREFACE, DEFAULT_MAX_FRAME_BYTES, FRAME_HEAD_BYTES } from '../ht
 
 /**
  * Waits until a client has begun its connection: preface and first SETTINGS (RFC 9113 §3.4), or bytes that can't become those.
- * The bytes stay in the socket, which is paused, for the part that can answer them. False when the client went
- * away or `timeoutMs` passed before; then the socket is destroyed.
+ * The bytes stay in the socket, which is paused. False when the client closed or `timeoutMs` passed before; then the socket is
+ * destroyed.
  */
 export function awaitOpening(socket: Socket, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
@@ -34,7 +34,7 @@ export function awaitOpening(socket: Socket, timeoutMs: number): Promise<boolean
   });
 }
 
-/** Preface and a whole frame are there, or an error that is to be answered. */
+/** True when preface and a whole frame are there, or bytes that need an error as the answer. */
 function isOpening(seen: Buffer): boolean {
   const prefaceBytes = Math.min(seen.length, CLIENT_PREFACE.length);
   if (CLIENT_PREFACE.compare(seen, 0, prefaceBytes, 0, prefaceBytes) !== 0) return true;

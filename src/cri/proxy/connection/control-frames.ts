@@ -17,9 +17,9 @@ import type { RequestPath } from './request-path';
 
 const MAX_OPEN_PINGS = 16;
 
-/** SETTINGS and PING of both directions: passed on, within limits, and remembered as far as we may have to answer them ourselves. */
+/** Forwards SETTINGS and PING of both directions, within limits, and keeps those that we may have to answer ourselves. */
 export class ControlFrames {
-  /** The runtime has sent its first SETTINGS, without which the kubelet takes no other frame. */
+  /** The runtime has sent its first SETTINGS, before which the kubelet accepts no other frame. */
   hasRuntimeSpoken = false;
   /** SETTINGS that the kubelet sent and the runtime has not answered. */
   #openSettings = 0;
@@ -73,7 +73,7 @@ export class ControlFrames {
     this.context.toKubelet.pass(frame);
   }
 
-  /** The runtime will not answer any more: what it owes the kubelet comes from us. */
+  /** Answers the kubelet's open SETTINGS and PINGs, since the runtime will not any more. */
   answerOpen(): void {
     const { toKubelet } = this.context;
     if (!this.hasRuntimeSpoken) toKubelet.send(formatSettings(limitSettingsTowardsKubelet(new Map(), true)));
