@@ -21,8 +21,10 @@ export interface State {
   readonly pods: readonly PodSpec[];
 }
 
-/** The reason why a text can't be used as a state. `because` is for the operator. */
+/** The reason why a file can't be used as the state. `because` is for the operator. */
 export type StateProblem =
+  /** The path holds something that can't be read as a file of ours. */
+  | { readonly kind: 'unreadable'; readonly because: string }
   | { readonly kind: 'empty'; readonly because: string }
   /** Cut off or otherwise not JSON. */
   | { readonly kind: 'torn'; readonly because: string }

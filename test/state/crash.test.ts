@@ -32,7 +32,7 @@ function runMatrix(prepare: (dir: string) => void, act: (dir: string, fs: FsOps)
     prepare(dir);
     const finished = act(dir, dieBefore(index, inShortWrites(200)));
     found.push(generationAfterRestart(dir));
-    expect(generationAfterRestart(dir)).toBe(found.at(-1) === 'set-aside' ? 'none' : found.at(-1));
+    expect(generationAfterRestart(dir)).toBe(found.at(-1) === 'quarantined' ? 'none' : found.at(-1));
     if (finished) return found;
   }
   throw new Error('never finished');
@@ -70,7 +70,7 @@ describe('the process dies between any two operations', () => {
       },
       (dir, fs) => openAndSave(dir, fs, NEW),
     );
-    expect(found.join(' ')).toMatch(/^(set-aside ){5,}(none ){8,}(2 ){3}2$/);
+    expect(found.join(' ')).toMatch(/^(quarantined ){5,}(none ){8,}(2 ){3}2$/);
   });
 
   test('of keeping an old version: the file is at its place all the time', () => {
@@ -83,7 +83,7 @@ describe('the process dies between any two operations', () => {
         ),
       (dir, fs) => {
         const opened = openStateFile({ dir, fs });
-        return opened.ok && 'keptAs' in opened.file.keepAs('v1');
+        return opened.ok && 'path' in opened.file.backupAs('v1');
       },
     );
     expect(new Set(found)).toEqual(new Set([1]));
@@ -130,7 +130,7 @@ describe('the power is cut between any two operations', () => {
     for (let index = 0; !finished; index++) {
       const disk = PowerCutDisk.holding(path, 'broken');
       const opened = openStateFile({ dir: '/state', fs: dieBefore(index, disk.fs) });
-      finished = opened.ok && 'movedTo' in opened.file.setAside() && opened.file.save('new').ok;
+      finished = opened.ok && 'path' in opened.file.quarantine() && opened.file.save('new').ok;
       for (const files of disk.afterPowerCut())
         expect([files.get(path), files.get(`${path}.bad-1`)]).toContain('broken');
     }
@@ -141,7 +141,7 @@ describe('the power is cut between any two operations', () => {
     for (let index = 0; !finished; index++) {
       const disk = PowerCutDisk.holding(path, 'version 1');
       const opened = openStateFile({ dir: '/state', fs: dieBefore(index, disk.fs) });
-      finished = opened.ok && 'keptAs' in opened.file.keepAs('v1') && opened.file.save('version 2').ok;
+      finished = opened.ok && 'path' in opened.file.backupAs('v1') && opened.file.save('version 2').ok;
       for (const files of disk.afterPowerCut())
         expect([files.get(path), files.get(`${path}.v1`)]).toContain('version 1');
     }

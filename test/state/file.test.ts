@@ -212,7 +212,7 @@ describe('read', () => {
         const file = open(makeDir());
         make(file.path);
         expect(file.read()).toMatchObject({ kind: 'unreadable', because: expect.stringContaining(because) });
-        expect(file.setAside()).toEqual({ movedTo: `${file.path}.bad-1` });
+        expect(file.quarantine()).toEqual({ path: `${file.path}.bad-1` });
         expect(file.read()).toEqual({ kind: 'none' });
       },
     ),
@@ -230,13 +230,13 @@ describe('read', () => {
   });
 });
 
-describe('setAside', () => {
+describe('quarantine', () => {
   test('keeps the newest eight', () => {
     const dir = makeDir();
     const file = open(dir);
     for (let n = 1; n <= 11; n++) {
       file.save(`bad ${n}`);
-      expect(file.setAside()).toEqual({ movedTo: `${file.path}.bad-${n}` });
+      expect(file.quarantine()).toEqual({ path: `${file.path}.bad-${n}` });
     }
     const kept = readdirSync(dir).map((name) => readFileSync(join(dir, name), 'utf8'));
     expect(kept.sort()).toEqual([4, 5, 6, 7, 8, 9, 10, 11].map((n) => `bad ${n}`).sort());
@@ -254,16 +254,16 @@ describe('setAside', () => {
     for (const name of others) writeFileSync(join(dir, name), '');
     const file = open(dir);
     file.save('bad');
-    expect(file.setAside()).toEqual({ movedTo: `${file.path}.bad-1` });
+    expect(file.quarantine()).toEqual({ path: `${file.path}.bad-1` });
     expect(readdirSync(dir).sort()).toEqual([...others, 'state.json.bad-1'].sort());
   });
 });
 
-test('keepAs keeps the present text through later saves, and the latest one of two', () => {
+test('backupAs keeps the present text through later saves, and the latest one of two', () => {
   const file = open(makeDir());
   for (const text of ['first', 'second']) {
     file.save(text);
-    expect(file.keepAs('v1')).toEqual({ keptAs: `${file.path}.v1` });
+    expect(file.backupAs('v1')).toEqual({ path: `${file.path}.v1` });
     file.save('after');
     expect(readFileSync(`${file.path}.v1`, 'utf8')).toBe(text);
   }
@@ -303,7 +303,7 @@ describe('on real file systems', () => {
       expect(file.notWritable).toContain('EROFS');
       expect(file.read()).toEqual({ kind: 'text', text: 'kept' });
       expect(file.save('new')).toMatchObject({ ok: false, code: 'EROFS', onDisk: 'old' });
-      expect(file.setAside()).toMatchObject({ because: expect.stringContaining('EROFS') });
+      expect(file.quarantine()).toMatchObject({ because: expect.stringContaining('EROFS') });
     });
   });
 });

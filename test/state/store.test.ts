@@ -50,7 +50,7 @@ test.each`
     const dir = dirWith(fixture!);
     const store = open(dir);
     expect(store.loaded).toMatchObject({
-      kind: 'set-aside',
+      kind: 'quarantined',
       problem: { kind: problem },
       movedTo: `${store.path}.bad-1`,
     });
@@ -86,7 +86,7 @@ test('a file that can not be opened is moved aside', () => {
     },
   };
   const opened = openStateStore({ dir, version, fs });
-  expect(opened).toMatchObject({ ok: true, store: { loaded: { kind: 'set-aside', problem: { kind: 'unreadable' } } } });
+  expect(opened).toMatchObject({ ok: true, store: { loaded: { kind: 'quarantined', problem: { kind: 'unreadable' } } } });
   expect(readdirSync(dir)).toEqual(['state.json.bad-1']);
 });
 
@@ -117,7 +117,7 @@ test('a broken file that can not be moved is reported and replaced by the next s
     },
   });
   if (!opened.ok) throw new Error(opened.because);
-  expect(opened.store.loaded).toMatchObject({ kind: 'set-aside', movedTo: null });
+  expect(opened.store.loaded).toMatchObject({ kind: 'quarantined', movedTo: null });
   expect(opened.store.warnings).toEqual([expect.stringContaining("can't set aside")]);
   readOnly = false;
   expect(opened.store.save({ generation: 1, assignments: [] })).toEqual({ ok: true, leftOut: [] });

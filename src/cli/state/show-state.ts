@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
 import { showText } from '../../core/show-text';
-import { inspectState, type InspectedState, type State } from '../../state';
+import { inspectState, STATE_VERSION, type InspectedState, type State } from '../../state';
 import { complain, write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { formatTable, formatTime } from '../format/table';
@@ -42,10 +42,10 @@ export function verifyState({ stateDir }: { readonly stateDir: string }, { stdou
 }
 
 function describe(found: InspectedState): string {
-  if (!('state' in found)) return 'there is none yet; a start begins with what the runtime tells';
+  if (found.kind !== 'loaded') return 'there is none yet; a start begins with what the runtime tells';
   const { writtenBy, generation, assignments } = found.state;
   const summary = `good: ${plural(assignments.length, 'assignment')}, generation ${generation}, written by cpusetd ${writtenBy}`;
-  return found.kind === 'older' ? `${summary}; version ${found.fromVersion}, a start migrates it` : summary;
+  return found.version === STATE_VERSION ? summary : `${summary}; version ${found.version}, a start migrates it`;
 }
 
 function problemOf(found: InspectedState, stateDir: string): string | undefined {
