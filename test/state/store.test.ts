@@ -86,7 +86,10 @@ test('a file that can not be opened is moved aside', () => {
     },
   };
   const opened = openStateStore({ dir, version, fs });
-  expect(opened).toMatchObject({ ok: true, store: { loaded: { kind: 'quarantined', problem: { kind: 'unreadable' } } } });
+  expect(opened).toMatchObject({
+    ok: true,
+    store: { loaded: { kind: 'quarantined', problem: { kind: 'unreadable' } } },
+  });
   expect(readdirSync(dir)).toEqual(['state.json.bad-1']);
 });
 

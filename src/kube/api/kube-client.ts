@@ -1,18 +1,11 @@
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { asObject, asString, type JsonObject } from '../json';
-import { explainStatus, KubeError } from './kube-error';
-import { ListSplitter } from './list-splitter';
+import { KubeError } from './kube-error';
 import { loadKubeConfig, type GuardedKubeConfig, type KubeConfigSource } from './load-kube-config';
+import { readBody, readEvents, readFailure, readItems } from './read-response';
 import { untilAborted, withinTime } from './within-time';
 
-/** Longest body: one object, or the rest of a list whose items were taken one by one. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 15_000;
-
-/** Longest event: one object, at most 1.5 MiB by default. */
-const MAX_EVENT_BYTES = 16 * 1024 * 1024;
-const NEWLINE = 0x0a;
 /** TCP keep-alive begins after this time without data. */
 const KEEP_ALIVE_MS = 30_000;
 
@@ -79,8 +72,8 @@ export class KubeClient {
    */
   async send(call: KubeRequest): Promise<unknown> {
     return this.ask(call, call.timeoutMs ?? DEFAULT_TIMEOUT_MS, async (response) => {
-      const isList = call.onItem !== undefined && response.statusCode === 200;
-      return parseJson(await (isList ? readItems(response, call.onItem) : readBody(response)));
+      const { onItem } = call;
+      return onItem !== undefined && response.statusCode === 200 ? readItems(response, onItem) : readBody(response);
     });
   }
 
@@ -132,10 +125,10 @@ export class KubeClient {
     await untilAborted(applied, signal, () => config.delay);
     try {
       const response = await openRequest(url, options, body);
-      const status = response.statusCode ?? 0;
+      const { statusCode: status = 0 } = response;
       if (status >= 200 && status < 300) return await take(response);
       if (status === 401) this.forgetConfig();
-      throw toKubeError(status, await readBody(response), readRetryAfter(response));
+      throw await readFailure(response);
     } catch (error) {
       if (error instanceof KubeError) throw error;
       this.forgetConfig(); // certificates and addresses may have changed
@@ -161,93 +154,6 @@ function openRequest(url: URL, options: RequestOptions, body: string | undefined
   return new Promise((resolve, reject) => {
     const begin = url.protocol === 'http:' ? requestHttp : requestHttps;
     begin(url, options, resolve).once('error', reject).end(body);
-  });
-}
-
-async function readBody(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw new Error(`its answer is longer than ${MAX_BODY_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-/** Passes on the items one by one, a few in each turn, and returns the text of the list without them. */
-async function readItems(response: IncomingMessage, onItem: KubeRequest['onItem']): Promise<string> {
-  let found: string[] = [];
-  const splitter = new ListSplitter((text) => found.push(text));
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    splitter.push(chunk);
-    for (const text of found) {
-      onItem?.(parseJson(text));
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    found = [];
-  }
-  return splitter.rest;
-}
-
-/** Passes on the events, which are lines of JSON; other lines are left out. Throws KubeError for an event that is an error. */
-async function readEvents(response: IncomingMessage, onEvent: KubeWatch['onEvent']): Promise<void> {
-  let parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    let from = 0;
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
-      parts.push(chunk.subarray(from, end));
-      takeEvent(Buffer.concat(parts).toString('utf8'), onEvent);
-      [parts, bytes, from] = [[], 0, end + 1];
-    }
-    parts.push(chunk.subarray(from));
-    bytes += chunk.length - from;
-    if (bytes > MAX_EVENT_BYTES)
-      throw new KubeError(`the API server sent an event of more than ${MAX_EVENT_BYTES} bytes`, 0);
-  }
-}
-
-function takeEvent(line: string, onEvent: KubeWatch['onEvent']): void {
-  let event: JsonObject;
-  try {
-    event = asObject(JSON.parse(line));
-  } catch {
-    return;
-  }
-  const { type, object } = event;
-  if (type === 'ERROR') {
-    const { code, message } = asObject(object);
-    throw new KubeError(explainStatus(Number(code), asString(message).slice(0, 500)), Number(code) || 0);
-  }
-  onEvent(asString(type), object);
-}
-
-/** Reads seconds; API servers do not use the form with a date. */
-function readRetryAfter({ headers }: IncomingMessage): number | undefined {
-  const text = headers['retry-after'];
-  return text !== undefined && /^\d{1,4}$/.test(text) ? Number(text) * 1000 : undefined;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new KubeError('the API server answered with something that is not JSON', 0, { cause });
-  }
-}
-
-function toKubeError(status: number, text: string, retryAfterMs: number | undefined): KubeError {
-  let answer: { readonly message?: unknown; readonly reason?: unknown } = {};
-  try {
-    answer = (JSON.parse(text) as typeof answer | null) ?? {};
-  } catch {
-    // perhaps the page of a proxy in between
-  }
-  const message = typeof answer.message === 'string' ? answer.message.slice(0, 500) : '';
-  return new KubeError(explainStatus(status, message), status, {
-    ...(typeof answer.reason === 'string' && { reason: answer.reason }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
 }
 
