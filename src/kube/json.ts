@@ -23,3 +23,8 @@ export function asTexts(value: unknown): Readonly<Record<string, string>> {
     Object.entries(asObject(value)).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   );
 }
+
+/** The `resourceVersion` of an object or a list; empty when it has none. */
+export function resourceVersionOf(object: unknown): string {
+  return asString(asObject(asObject(object)['metadata'])['resourceVersion']);
+}

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Assignment } from '../core/model/assignment';
 import type { PodSpec } from '../core/model/pod-spec';
 import { plural } from '../core/text';
+import { isRecord } from './fields';
 import { collectAssignments, readPodSpec, type RejectedEntry } from './read-entries';
 
 /**
@@ -110,10 +111,6 @@ function checksumOfParsed(content: Readonly<Record<string, unknown>>): string | 
 
 function failed(kind: 'empty' | 'torn' | 'foreign' | 'garbled', because: string): DecodedState {
   return { ok: false, problem: { kind, because } };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Turns the content of one version into that of the next. Pure; the checksum of its input was verified. */

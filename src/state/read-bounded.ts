@@ -55,8 +55,8 @@ export function readBounded(
 }
 
 /** Undefined for more than `maxBytes`. A file may be longer than its reported size, and grow meanwhile. */
-function readAll(fd: number, saidBytes: number, maxBytes: number): Buffer | undefined {
-  let buffer = Buffer.allocUnsafe(Math.max(LEAST_BUFFER_BYTES, saidBytes + 1));
+function readAll(fd: number, reportedBytes: number, maxBytes: number): Buffer | undefined {
+  let buffer = Buffer.allocUnsafe(Math.max(LEAST_BUFFER_BYTES, reportedBytes + 1));
   let length = 0;
   for (;;) {
     const count = readSync(fd, buffer, length, buffer.length - length, null);

@@ -1,5 +1,6 @@
 import { toErrorStatus, type ErrorCode } from '../../core/errors';
-import type { RefusalCode, RuntimeAnswer } from '../../core/model/events';
+import type { RuntimeAnswer } from '../../core/model/events';
+import { isRefusalCode } from '../../core/model/refusal';
 import { StatusCode } from '../../wire';
 import type { CallEnd, ProxyError } from '../proxy';
 import type { Asked, DaemonPort } from './daemon-port';
@@ -12,14 +13,6 @@ const ANSWER_CODES: ReadonlySet<ErrorCode> = new Set([
   'FAILED_PRECONDITION',
   'UNAVAILABLE',
 ]);
-
-const REFUSAL_CODES: Readonly<Record<RefusalCode, true>> = {
-  RESOURCE_EXHAUSTED: true,
-  FAILED_PRECONDITION: true,
-  UNAVAILABLE: true,
-  INVALID_ARGUMENT: true,
-  INTERNAL: true,
-};
 
 export interface InterceptorRefusal {
   readonly code: ErrorCode;
@@ -77,8 +70,4 @@ export const notReady: InterceptorRefusal = {
 
 function toProxyError({ code, message }: { readonly code: ErrorCode; readonly message: string }): ProxyError {
   return { code: StatusCode[ANSWER_CODES.has(code) ? code : 'INTERNAL'], message, reason: code };
-}
-
-function isRefusalCode(code: ErrorCode): code is RefusalCode {
-  return Object.hasOwn(REFUSAL_CODES, code);
 }

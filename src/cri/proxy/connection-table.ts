@@ -58,7 +58,7 @@ export class ConnectionTable {
   }
 
   /** The client has begun HTTP/2, and its connection to the runtime is being opened. */
-  noteSpoken(socket: Socket): void {
+  noteOpened(socket: Socket): void {
     if (this.#silent.delete(socket)) this.#connecting.add(socket);
   }
 
@@ -111,18 +111,18 @@ export class ConnectionTable {
     if (this.size - this.#closing.size < this.limits.max) return;
     this.onEviction('max');
     if (!this.dropIdle()) {
-      const unmoved = this.#findUnmoved();
-      if (unmoved !== undefined) this.#close(unmoved);
+      const quietest = this.#findQuietest();
+      if (quietest !== undefined) this.#close(quietest);
     }
     if (this.#closing.size <= MAX_CLOSING) return;
     const [oldest] = this.#closing;
     oldest!.kubelet.destroy();
   }
 
-  #findUnmoved(): ProxyConnection | undefined {
+  #findQuietest(): ProxyConnection | undefined {
     let found: ProxyConnection | undefined;
     for (const connection of this.#connections)
-      if (!this.#closing.has(connection) && (found === undefined || connection.movedAt < found.movedAt))
+      if (!this.#closing.has(connection) && (found === undefined || connection.lastTrafficAt < found.lastTrafficAt))
         found = connection;
     return found;
   }

@@ -135,7 +135,7 @@ export class CriProxy {
     this.#table.addSilent(kubelet);
     if (this.#isStopping) kubelet.destroy();
     if (!(await awaitOpening(kubelet, this.options.openingTimeoutMs ?? OPENING_TIMEOUT_MS))) return;
-    this.#table.noteSpoken(kubelet);
+    this.#table.noteOpened(kubelet);
     let runtime: Socket | undefined;
     try {
       runtime = await connectPatiently(this.options.upstream.path, () => void this.#table.dropIdle());

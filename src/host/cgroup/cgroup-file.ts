@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync, readdirSync, readSync, statSync, write
 import { dirname } from 'node:path';
 
 import { meaningOf, systemCodeOf } from '../../core/system-errors';
+import { shorten } from '../../core/text';
 
 /** There is no such cgroup, or it is being removed: its container has ended. */
 export interface Gone {
@@ -28,6 +29,8 @@ export const GONE: Gone = { kind: 'gone' };
 
 /** Enough for the list of every second CPU of 8,192, which is about the longest that one read gives. */
 const BUFFER_BYTES = 64 * 1024;
+/** Longest text of a file in a message. */
+const MAX_QUOTED = 60;
 
 /** Reads and writes control files. They are short, and one kernel call returns or takes all of a value. */
 export class CgroupFiles {
@@ -82,7 +85,7 @@ export class CgroupFiles {
       return {
         kind: 'refused',
         errno,
-        because: `${path}: writing "${shorten(value)}" was refused: ${describe(errno)}`,
+        because: `${path}: writing "${shorten(value, MAX_QUOTED)}" was refused: ${describe(errno)}`,
       };
     } finally {
       if (fd !== undefined) closeSync(fd);
@@ -97,7 +100,7 @@ export class CgroupFiles {
 
 /** A file with unexpected content. The message names path, text (shortened) and rule. */
 export function malformed(path: string, text: string, rule: string): CgroupFailure {
-  return { kind: 'error', errno: 'EBADMSG', because: `${path}: read "${shorten(text)}"; ${rule}` };
+  return { kind: 'error', errno: 'EBADMSG', because: `${path}: read "${shorten(text, MAX_QUOTED)}"; ${rule}` };
 }
 
 /** The name of a system error, e.g. `EINVAL`; throws any other error again. */
@@ -121,10 +124,6 @@ function isGone(path: string, errno: string): boolean {
 function describe(errno: string): string {
   const meaning = meaningOf('write a cgroup file', errno);
   return meaning === undefined ? errno : `${errno}, ${meaning}`;
-}
-
-function shorten(text: string): string {
-  return text.length <= 60 ? text : `${text.slice(0, 57)}...`;
 }
 
 /** The cgroups below a cgroup. Most have none, which the number of links shows without reading the directory. */

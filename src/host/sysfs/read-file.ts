@@ -1,4 +1,5 @@
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
+import { shorten } from '../../core/text';
 import { readBounded } from '../../state';
 
 /** A sysfs file can't be read or contradicts another. The message names path, content, rule and remedy. */
@@ -61,6 +62,5 @@ export function parseInteger(path: string, text: string, min: number): number {
 
 /** Quotes the text for a message: one line, bounded. */
 export function quote(text: string): string {
-  const line = text.trim();
-  return JSON.stringify(line.length <= 60 ? line : `${line.slice(0, 57)}...`);
+  return JSON.stringify(shorten(text.trim(), 60));
 }

@@ -45,7 +45,7 @@ export class ListSplitter {
       if (wasItem) {
         if (this.isInItem) continue;
         end(at + 1, 'between');
-        this.tell();
+        this.emitItem();
       } else if (this.isInItem) end(at, 'item');
       else if (wasItems !== this.isInItems) end(wasItems ? at : at + 1, wasItems ? 'rest' : 'between');
     }
@@ -96,7 +96,7 @@ export class ListSplitter {
     this.parts.push(bytes);
   }
 
-  private tell(): void {
+  private emitItem(): void {
     const text = Buffer.concat(this.parts.splice(0)).toString('utf8');
     this.itemBytes = 0;
     this.onItem(text);

@@ -1,5 +1,5 @@
 import { BackOff } from '../../net/back-off';
-import { asObject, asString } from '../json';
+import { resourceVersionOf } from '../json';
 import type { KubeClient } from './kube-client';
 import { KubeError } from './kube-error';
 
@@ -93,7 +93,7 @@ export class Reflector {
         onOpen();
       },
       onEvent: (type, object) => {
-        this.version = asString(asObject(asObject(object)['metadata'])['resourceVersion']);
+        this.version = resourceVersionOf(object);
         if (type !== 'BOOKMARK') onEvent(type, object);
       },
     });

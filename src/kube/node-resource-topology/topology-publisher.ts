@@ -5,7 +5,7 @@ import { EarliestTimer } from '../../net/earliest-timer';
 import { MERGE_PATCH, type KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
-import { asObject, asString, type JsonObject } from '../json';
+import { asObject, resourceVersionOf, type JsonObject } from '../json';
 import { buildObject, patchFor } from './object-patch';
 import type { NodeIdentity, Report, TopologyKind } from './topology-resource';
 
@@ -123,7 +123,7 @@ export class TopologyPublisher {
       this.stored = await this.send('create', { method: 'POST', path: kind.path, body });
     } else {
       const patch = patchFor(this.stored, kind, now);
-      const version = versionOf(this.stored);
+      const version = resourceVersionOf(this.stored);
       if (Object.keys(patch).length === 0) return false;
       if (this.unkept?.version === version && this.unkept.patch === JSON.stringify(patch)) return false;
       const metadata = { ...asObject(patch['metadata']), resourceVersion: version };
@@ -148,7 +148,7 @@ export class TopologyPublisher {
         { ...this.facts(), fields },
         'the API server does not keep what is published: apply the definition from deploy/crds',
       );
-    this.unkept = { version: versionOf(stored), patch: JSON.stringify(patch) };
+    this.unkept = { version: resourceVersionOf(stored), patch: JSON.stringify(patch) };
   }
 
   private async send(verb: string, call: Parameters<KubeClient['send']>[0]): Promise<JsonObject> {
@@ -182,8 +182,4 @@ export class TopologyPublisher {
   private facts() {
     return { topology: this.parts.kind.name, node: this.parts.nodeName };
   }
-}
-
-function versionOf(stored: JsonObject): string {
-  return asString(asObject(stored['metadata'])['resourceVersion']);
 }

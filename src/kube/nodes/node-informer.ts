@@ -3,7 +3,7 @@ import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
 import { Reflector } from '../api/reflector';
-import { asObject, asString, asTexts } from '../json';
+import { asObject, asString, asTexts, resourceVersionOf } from '../json';
 import type { NodeIdentity } from '../node-resource-topology/topology-resource';
 
 export interface NodeInformerParts {
@@ -59,7 +59,7 @@ export class NodeInformer {
     const { client, nodeName } = this.parts;
     const node = await client.send({ method: 'GET', path: `/api/v1/nodes/${nodeName}` });
     this.become(toNodeIdentity(node));
-    return asString(asObject(asObject(node)['metadata'])['resourceVersion']);
+    return resourceVersionOf(node);
   }
 
   /** Returns the milliseconds until the next try. */

@@ -3,7 +3,7 @@ import type { PodSpec } from '../../core/model/pod-spec';
 import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { Reflector } from '../api/reflector';
-import { asObject, asString, type JsonObject } from '../json';
+import { asObject, resourceVersionOf } from '../json';
 import { toWatchedPod, type WatchedPod } from './to-pod-spec';
 
 /** Receives the pods. Each call has a turn of the event loop of its own. */
@@ -81,7 +81,7 @@ export class PodInformer {
       throw new KubeError('the API server answered with something that is no list of pods', 0);
     this.known = listed;
     this.guard(() => sink.onList([...listed.values()].map(({ pod }) => pod.spec)));
-    return versionOf(answer);
+    return resourceVersionOf(answer);
   }
 
   private take(type: string, object: unknown): void {
@@ -129,11 +129,7 @@ interface Kept {
 /** Undefined for an object that is no pod. */
 function keep(object: unknown): Kept | undefined {
   const pod = toWatchedPod(object);
-  return pod && { version: versionOf(asObject(object)), pod };
-}
-
-function versionOf(object: JsonObject): string {
-  return asString(asObject(object['metadata'])['resourceVersion']);
+  return pod && { version: resourceVersionOf(object), pod };
 }
 
 function keyOf({ namespace, name }: PodSpec): string {

@@ -42,7 +42,7 @@ interface Written {
 }
 
 interface Waiting {
-  readonly news: PodEventMessage;
+  readonly event: PodEventMessage;
   count: number;
   tries: number;
   firstAt: string;
@@ -68,17 +68,17 @@ export class EventRecorder {
   }
 
   /** Never waits, never throws. */
-  record(news: PodEventMessage): void {
-    const key = JSON.stringify([news.pod.uid, news.container, news.reason, news.message]);
+  record(event: PodEventMessage): void {
+    const key = JSON.stringify([event.pod.uid, event.container, event.reason, event.message]);
     const now = this.parts.now();
     const same = this.waiting.get(key);
     if (same) {
       same.count++;
       same.lastAt = now;
-    } else if (this.waiting.size >= MAX_WAITING || (!this.written.has(key) && !this.spend(news.pod.uid))) {
+    } else if (this.waiting.size >= MAX_WAITING || (!this.written.has(key) && !this.spend(event.pod.uid))) {
       this.dropped++;
     } else {
-      this.waiting.set(key, { news, count: 1, tries: 0, firstAt: now, lastAt: now });
+      this.waiting.set(key, { event, count: 1, tries: 0, firstAt: now, lastAt: now });
     }
     this.schedule();
   }
@@ -131,7 +131,7 @@ export class EventRecorder {
       if (this.rights.note(error, { verb, resource: 'events', lost: 'pods have no events of cpusetd' })) return;
       const isFinal = error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429;
       const because = explainKubeError(error);
-      this.parts.log.debug({ because, reason: one.news.reason, pod: one.news.pod.name }, 'event not written');
+      this.parts.log.debug({ because, reason: one.event.reason, pod: one.event.pod.name }, 'event not written');
       if (!isFinal && ++one.tries < MAX_TRIES && !this.waiting.has(key)) this.waiting.set(key, one);
     }
   }
@@ -149,9 +149,9 @@ export class EventRecorder {
     }
   }
 
-  private async create({ news, count, firstAt, lastAt }: Waiting): Promise<Written> {
+  private async create({ event, count, firstAt, lastAt }: Waiting): Promise<Written> {
     const { client, nodeName } = this.parts;
-    const { pod, container, type, reason, message } = news;
+    const { pod, container, type, reason, message } = event;
     const collection = `/api/v1/namespaces/${pod.namespace}/events`;
     const body = {
       apiVersion: 'v1',

@@ -9,23 +9,23 @@ import { CLIENT_PREFACE, DEFAULT_MAX_FRAME_BYTES, FRAME_HEAD_BYTES } from '../ht
 export function awaitOpening(socket: Socket, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     let seen: Buffer = Buffer.alloc(0);
-    const settle = (hasSpoken: boolean): void => {
+    const finish = (hasBegun: boolean): void => {
       clearTimeout(timer);
       socket.off('data', take);
       socket.off('close', give);
-      if (!hasSpoken) {
+      if (!hasBegun) {
         socket.destroy();
       } else {
         socket.pause();
         socket.unshift(seen);
       }
-      resolve(hasSpoken);
+      resolve(hasBegun);
     };
     const take = (chunk: Buffer): void => {
       seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
-      if (isOpening(seen)) settle(true);
+      if (isOpening(seen)) finish(true);
     };
-    const give = (): void => settle(false);
+    const give = (): void => finish(false);
     const timer = setTimeout(give, timeoutMs);
     socket.on('data', take);
     socket.once('close', give);

@@ -48,7 +48,7 @@ export class ProxyConnection {
   #offline: OfflineResponder | undefined;
   /** Frames that the kubelet sent before the runtime's first SETTINGS: no answer of ours may precede those. */
   #early: Frame[] = [];
-  #movedAt = performance.now();
+  #lastTrafficAt = performance.now();
   #wasBusy = false;
   #lastUsedStreamId = 0;
   #leaveTimer: NodeJS.Timeout | undefined;
@@ -121,8 +121,8 @@ export class ProxyConnection {
   }
 
   /** The time of the last bytes from either side, on the clock of `performance.now`. */
-  get movedAt(): number {
-    return this.#movedAt;
+  get lastTrafficAt(): number {
+    return this.#lastTrafficAt;
   }
 
   /** Takes no new calls, and closes when those in flight have ended. */
@@ -141,14 +141,14 @@ export class ProxyConnection {
       this.#responses.failWith(stream, error);
       stream.call?.endByProxy(error);
     }
-    if (this.#control.hasRuntimeSpoken)
+    if (this.#control.hasRuntimeSettings)
       this.#context.toKubelet.send(formatGoaway(this.#requests.lastStreamId, ErrorCode.none));
     this.#closeKubelet();
   }
 
   #retire(how: { readonly endsEndless: boolean }): void {
     this.#shutdown.request(how);
-    if (this.#offline === undefined && this.#control.hasRuntimeSpoken) this.#shutdown.sendGoaway();
+    if (this.#offline === undefined && this.#control.hasRuntimeSettings) this.#shutdown.sendGoaway();
     this.#leaveTimer ??= setTimeout(() => {
       this.#shutdown.finish();
       this.#endTurn();
@@ -159,7 +159,7 @@ export class ProxyConnection {
 
   #takeFromKubelet(chunk: Buffer): void {
     if (this.#isClosing) return;
-    this.#movedAt = performance.now();
+    this.#lastTrafficAt = performance.now();
     try {
       this.#fromKubelet.feed(chunk, (frame) => this.#takeKubeletFrame(frame));
     } catch (err) {
@@ -178,18 +178,18 @@ export class ProxyConnection {
   }
 
   #takeFromRuntime(chunk: Buffer): void {
-    this.#movedAt = performance.now();
+    this.#lastTrafficAt = performance.now();
     try {
       this.#fromRuntime.feed(chunk, (frame) => this.#router.takeFromRuntime(frame));
     } catch (err) {
       this.#failRuntime(err);
     }
-    if (this.#control.hasRuntimeSpoken) this.#takeEarly();
+    if (this.#control.hasRuntimeSettings) this.#takeEarly();
     this.#endTurn();
   }
 
   #takeKubeletFrame(frame: Frame): void {
-    const isEarly = this.#offline === undefined && !this.#control.hasRuntimeSpoken;
+    const isEarly = this.#offline === undefined && !this.#control.hasRuntimeSettings;
     if (isEarly && (this.#early.length > 0 || frame.type !== FrameType.settings)) {
       this.#early.push(frame);
       return;
