@@ -62,7 +62,7 @@ describe('the process dies between any two operations', () => {
     expect(found.join(' ')).toMatch(/^(1 ){8,}(2 ){3}2$/);
   });
 
-  test('of setting a broken file aside and saving: the same problem, nothing, or the new state', () => {
+  test('of a quarantine and a save: the same problem, nothing, or the new state', () => {
     const found = runMatrix(
       (dir) => {
         openStateFile({ dir });
@@ -73,7 +73,7 @@ describe('the process dies between any two operations', () => {
     expect(found.join(' ')).toMatch(/^(quarantined ){5,}(none ){8,}(2 ){3}2$/);
   });
 
-  test('of keeping an old version: the file is at its place all the time', () => {
+  test('of a backup of an old version: the file is at its place all the time', () => {
     const found = runMatrix(
       (dir) =>
         void openAndSave(
@@ -125,7 +125,7 @@ describe('the power is cut between any two operations', () => {
     },
   );
 
-  test('of setting a bad file aside and saving: the bad file has one of its two names', () => {
+  test('of a quarantine and a save: the bad file has one of its two names', () => {
     let finished = false;
     for (let index = 0; !finished; index++) {
       const disk = PowerCutDisk.holding(path, 'broken');
@@ -136,7 +136,7 @@ describe('the power is cut between any two operations', () => {
     }
   });
 
-  test('of keeping an old version and saving: what was kept is there before the new text is', () => {
+  test('of a backup and a save: the backup is there before the new text is', () => {
     let finished = false;
     for (let index = 0; !finished; index++) {
       const disk = PowerCutDisk.holding(path, 'version 1');
@@ -161,7 +161,7 @@ test('a leftover of a crashed save is gone after the next open', () => {
   expect(() => writeFileSync(join(dir, 'state.json.tmp'), '', { flag: 'wx' })).not.toThrow();
 });
 
-test('looking at the state beside a running daemon leaves its temporary file alone', () => {
+test('inspecting the state beside a running daemon does not touch its temporary file', () => {
   const dir = makeDir();
   openAndSave(
     dir,

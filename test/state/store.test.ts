@@ -21,7 +21,7 @@ function open(dir: string): StateStore {
   return opened.store;
 }
 
-test('what was saved is there after a restart', () => {
+test('a saved state is there after a restart', () => {
   const dir = join(makeDir(), 'new');
   const assignments = [assignmentOf('a', '2-3'), assignmentOf('b', '4', { containerId: null })];
   const store = open(dir);
@@ -59,7 +59,7 @@ test.each`
   },
 );
 
-test('what nothing speaks against in an inconsistent file comes along', () => {
+test('the entries of an inconsistent file without a contradiction are salvaged', () => {
   expect(open(dirWith('inconsistent-cpu-twice.json')).loaded).toMatchObject({
     problem: {
       salvaged: { generation: 4711, assignments: [{ containerName: 'side.car' }, { containerName: '__proto__' }] },
@@ -77,7 +77,7 @@ test('a file of a newer version refuses the start and stays as it is', () => {
   expect(readFileSync(join(dir, 'state.json'))).toEqual(readFileSync(join(FIXTURES, 'newer-v99.json')));
 });
 
-test('a file that can not be opened is moved aside', () => {
+test('a file that can not be opened is quarantined', () => {
   const dir = dirWith('v1-one.json');
   const fs = {
     ...nodeFsOps,
@@ -127,7 +127,7 @@ test('a broken file that can not be moved is reported and replaced by the next s
   expect(open(dir).loaded).toMatchObject({ kind: 'loaded' });
 });
 
-test('inspectState tells the same and touches nothing', () => {
+test('inspectState gives the same and changes nothing on disk', () => {
   const dir = dirWith('broken-changed-cpu.json');
   writeFileSync(join(dir, 'state.json.tmp'), 'being written');
   expect(inspectState({ dir })).toMatchObject({ kind: 'problem', problem: { kind: 'garbled' } });

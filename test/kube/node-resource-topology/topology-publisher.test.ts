@@ -137,7 +137,7 @@ test('changes are written as one, 30 ms after the first of them, and not before'
   expect(takeCalls()).toEqual([]);
 });
 
-test('it is read again every five minutes, and written when somebody deleted it', async () => {
+test('the object is read again every five minutes, and written when it was deleted', async () => {
   const { become, forget, takeCalls } = publish();
   become(4);
   await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
@@ -202,7 +202,7 @@ const LEFT_BY_EXPORTER: JsonObject = {
   zones: [{ name: 'node-0', type: 'Node', attributes: [{ name: 'x', value: 'y' }], resources: [] }],
 };
 
-describe('an object of somebody else', () => {
+describe('an object of another writer', () => {
   test.each([
     ['crane', craneTopology, LEFT_BY_CRANE],
     ['community', communityTopology, LEFT_BY_EXPORTER],
@@ -230,7 +230,7 @@ describe('an object of somebody else', () => {
     });
   });
 
-  test('community: attributes of ours take their places, others keep theirs, and the older fingerprint goes', async () => {
+  test('community: our attributes keep their positions, those of others stay, and the older fingerprint is removed', async () => {
     const publisher = publish({ found: LEFT_BY_EXPORTER, report: { fingerprint: 'pfp0v001new' } });
     await touchOften(publisher, 1);
     expect(publisher.stored()['attributes']).toEqual([
@@ -254,7 +254,7 @@ describe('an object of somebody else', () => {
     expect(publisher.takeCalls()).toEqual(['GET', 'PATCH', 'PATCH']);
   });
 
-  test('what the kubelet reserves no more is removed', async () => {
+  test('a reservation that the kubelet dropped is removed', async () => {
     const kubelet = { cpuManagerPolicy: 'none', reservedMilliCpu: 0 } as const;
     const publisher = publish({
       kind: craneTopology,
@@ -268,7 +268,7 @@ describe('an object of somebody else', () => {
     expect(publisher.stored()).toMatchObject({ reserved: { cpu: '0', memory: '5' } });
   });
 
-  test('a Node that was made anew is the owner instead of the one that is no more', async () => {
+  test('a Node that was created anew replaces the deleted one as the owner', async () => {
     const owner = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u-before' };
     const publisher = publish({ found: { metadata: { ownerReferences: [owner] } } });
     await touchOften(publisher, 1);
