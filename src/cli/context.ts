@@ -34,11 +34,11 @@ export class UsageError extends Error {
 }
 
 /** Longest message, since it may quote a value of any length. */
-const LONGEST_COMPLAINT = 4_096;
+const MAX_COMPLAINT_LENGTH = 4_096;
 
 /** Prints the faults, each on a line. */
 export function complain(stderr: Writable, ...faults: readonly string[]): void {
-  for (const fault of faults) stderr.write(`cpusetd: ${showText(fault, LONGEST_COMPLAINT)}\n`);
+  for (const fault of faults) stderr.write(`cpusetd: ${showText(fault, MAX_COMPLAINT_LENGTH)}\n`);
 }
 
 /** Writes, and waits for a reader that is slower. */

@@ -13,7 +13,7 @@ export type BoundedRead =
     };
 
 /** The size that the kernel reports for its own files, whatever their content. */
-const LEAST_BUFFER_BYTES = 4096;
+const MIN_BUFFER_BYTES = 4096;
 
 /**
  * The text of a regular file of at most `maxBytes`, UTF-8. Never waits, as opening a FIFO without a writer does, and never throws:
@@ -56,7 +56,7 @@ export function readBounded(
 
 /** Undefined for more than `maxBytes`. A file may be longer than its reported size, and grow meanwhile. */
 function readAll(fd: number, reportedBytes: number, maxBytes: number): Buffer | undefined {
-  let buffer = Buffer.allocUnsafe(Math.max(LEAST_BUFFER_BYTES, reportedBytes + 1));
+  let buffer = Buffer.allocUnsafe(Math.max(MIN_BUFFER_BYTES, reportedBytes + 1));
   let length = 0;
   for (;;) {
     const count = readSync(fd, buffer, length, buffer.length - length, null);

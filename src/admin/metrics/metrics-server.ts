@@ -23,7 +23,7 @@ const LIMITS = {
 /** Time after which a connection without traffic is closed. */
 const SILENCE_MS = 75_000;
 /** Most connections; above that the oldest is closed. */
-const MOST_CONNECTIONS = 32;
+const MAX_CONNECTIONS = 32;
 
 /**
  * Serves `GET /metrics` over HTTP, figures of the process itself included. Scrapes at one time share an answer.
@@ -63,7 +63,7 @@ export async function startMetricsServer({
     );
   });
   server.timeout = SILENCE_MS;
-  const guests = new Guests(MOST_CONNECTIONS);
+  const guests = new Guests(MAX_CONNECTIONS);
   server.on('connection', (socket) => guests.add(socket));
   await listen(server, address);
   server.on('error', (err) => log.warn({ err }, 'a connection was not accepted'));

@@ -50,12 +50,12 @@ const LIMITS: grpc.ServerOptions = {
   'grpc.enable_channelz': 0,
   ...keepAliveAfter(10_000),
 };
-const MOST_CONNECTIONS = 32;
+const MAX_CONNECTIONS = 32;
 /** Most connections above that limit; they are answered RESOURCE_EXHAUSTED. */
 const MOST_TURNED_AWAY = 16;
 const TURNED_AWAY: grpc.ServerOptions = { ...LIMITS, 'grpc.max_connection_idle_ms': 5_000 };
 /** Most connections of the health server; above that the oldest is closed. */
-const MOST_HEALTH_CONNECTIONS = 64;
+const MAX_HEALTH_CONNECTIONS = 64;
 
 const DRAIN_MS = 1_000;
 
@@ -127,7 +127,7 @@ export async function startHealthServer({
   setMaxListeners(0, closing.signal); // one for each watcher
   const server = new grpc.Server(LIMITS);
   addHealthService(server, { health, log, closing: closing.signal });
-  const guests = new Guests(MOST_HEALTH_CONNECTIONS);
+  const guests = new Guests(MAX_HEALTH_CONNECTIONS);
   const inject = injectorOf(server);
   door.open((socket) => {
     guests.add(socket);
@@ -146,9 +146,9 @@ export async function startHealthServer({
 /** Serves connections up to the limit. Those above it get health, and RESOURCE_EXHAUSTED for all other calls. */
 function usherTo(server: grpc.Server, crowd: grpc.Server): Usher {
   const [serve, turnAway] = [injectorOf(server), injectorOf(crowd)];
-  const [served, turnedAway] = [new Guests(MOST_CONNECTIONS), new Guests(MOST_TURNED_AWAY)];
+  const [served, turnedAway] = [new Guests(MAX_CONNECTIONS), new Guests(MOST_TURNED_AWAY)];
   return (socket) => {
-    const isServed = served.size < MOST_CONNECTIONS;
+    const isServed = served.size < MAX_CONNECTIONS;
     (isServed ? served : turnedAway).add(socket);
     (isServed ? serve : turnAway)(socket);
   };
@@ -163,7 +163,7 @@ function injectorOf(server: grpc.Server): Usher {
 function addRefusal(server: grpc.Server, log: AdminLog): void {
   const error = new CpusetdError(
     'RESOURCE_EXHAUSTED',
-    `${MOST_CONNECTIONS} connections are open already; end one of them, or try again later`,
+    `${MAX_CONNECTIONS} connections are open already; end one of them, or try again later`,
   );
   for (const definition of [CpuManagerDefinition, PodResourcesListerDefinition]) {
     const service = toGrpcService(definition);

@@ -21,7 +21,7 @@ export interface Door {
 }
 
 /** Most connections that wait for the door to open; above that the oldest is closed. */
-const MOST_WAITING = 64;
+const MAX_WAITING = 64;
 
 /**
  * Listens on a unix socket that only its owner can ever open, or over TCP.
@@ -29,7 +29,7 @@ const MOST_WAITING = 64;
  * Throws CpusetdError like `claimSocket` for a path, and the system's error (EADDRINUSE, EADDRNOTAVAIL) for an address.
  */
 export async function listenAt(at: string | HostPort, onFault: (error: Error) => void): Promise<Door> {
-  const waiting = new Guests(MOST_WAITING);
+  const waiting = new Guests(MAX_WAITING);
   let usher: Usher = (socket) => waiting.add(socket);
   const server = createServer((socket) => {
     socket.on('error', () => undefined); // `close` follows

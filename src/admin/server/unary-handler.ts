@@ -52,11 +52,11 @@ export function sendCounted<Request>(
 }
 
 /** Longest text of a status, which is sent in a header. */
-const LONGEST_DETAILS = 2_048;
+const MAX_DETAILS_LENGTH = 2_048;
 
 /** The status of an error for grpc-js. Internal errors go to the log and not to the peer. */
 export function toServiceError(error: unknown, log: AdminLog): { code: grpc.status; details: string } {
   const { code, message } = toErrorStatus(error);
   if (code === 'INTERNAL') log.error({ err: error }, 'admin call failed');
-  return { code: grpc.status[code], details: wellFormed(boundText(message, LONGEST_DETAILS)) };
+  return { code: grpc.status[code], details: wellFormed(boundText(message, MAX_DETAILS_LENGTH)) };
 }

@@ -28,7 +28,7 @@ const REAL_MS = 5_000;
 /**
  * The server ends a watch after five to ten minutes, as Kubernetes' own clients ask for, so that nodes do not reconnect in step.
  */
-const LEAST_LIFE_S = 300;
+const MIN_LIFE_S = 300;
 
 /**
  * Follows a collection of the API server: a list, then a watch from its version. A watch that ends is resumed from the last version
@@ -38,7 +38,7 @@ const LEAST_LIFE_S = 300;
 export class Reflector {
   private readonly failures = new BackOff({ leastMs: 500, mostMs: 30_000 });
   private readonly shortWatches = new BackOff({ leastMs: 500, mostMs: 10_000 });
-  private readonly lifeS = LEAST_LIFE_S + Math.floor(Math.random() * LEAST_LIFE_S);
+  private readonly lifeS = MIN_LIFE_S + Math.floor(Math.random() * MIN_LIFE_S);
   /** The last version received; empty = a list comes next. */
   private version = '';
 
