@@ -172,6 +172,19 @@ describe('StartContainer', () => {
     expect(stage.adapter.isBusy('s/web')).toBe(false);
   });
 
+  test('before the node is synchronized a start is refused', async () => {
+    const stage = new Stage();
+    await stage.create('p/db', 2);
+    stage.ready = Promise.resolve(false);
+    expect(await stage.call('StartContainer').request(idOf('p/db'))).toMatch(/^NOT_SYNCHRONIZED: /);
+    expect(stage.adapter.isBusy('p/db')).toBe(false);
+  });
+
+  test('a start that can not be read is refused', async () => {
+    const stage = new Stage();
+    expect(await stage.call('StartContainer').request(Uint8Array.of(0x0a, 0x7f))).toMatch(/^INVALID_ARGUMENT: /);
+  });
+
   test('the record of a container that the runtime does not have any more is written once, not again and again', async () => {
     const stage = new Stage();
     await stage.create('s/web', 0.5);
@@ -278,6 +291,27 @@ describe('UpdateContainerResources', () => {
     const call = stage.call('UpdateContainerResources');
     expect(await call.request(updateRequest('p/db', resourcesOf(8)))).toMatch(/^RESOURCE_EXHAUSTED: /);
     expect(stage.promises).toEqual({ 'p/db': '1,5', pool: '0,2-4,6-7' });
+  });
+
+  test('before the node is synchronized a resize is refused', async () => {
+    const stage = new Stage();
+    await stage.run('p/db', 2);
+    stage.ready = Promise.resolve(false);
+    const call = stage.call('UpdateContainerResources');
+    expect(await call.request(updateRequest('p/db', resourcesOf(4)))).toMatch(/^NOT_SYNCHRONIZED: /);
+    expect(stage.promises).toEqual({ 'p/db': '1,5', pool: '0,2-4,6-7' });
+  });
+
+  test('an update of a container that the runtime does not have is forwarded unchanged', async () => {
+    const stage = new Stage();
+    const message = updateRequest('x', resourcesOf(4));
+    expect(await stage.call('UpdateContainerResources').request(message)).toBe(message);
+  });
+
+  test('an update that can not be read is refused', async () => {
+    const stage = new Stage();
+    const call = stage.call('UpdateContainerResources');
+    expect(await call.request(Uint8Array.of(0x0a, 0x7f))).toMatch(/^INVALID_ARGUMENT: /);
   });
 
   test('a resize whose CPUs can not be cleared of others is taken back', async () => {

@@ -46,9 +46,11 @@ function publish({ kind = communityTopology, found, prune = (object) => object, 
   let more = report;
   const calls: string[] = [];
   const bodies: JsonObject[] = [];
-  const logged: { readonly level: number; readonly msg: string }[] = [];
+  const logged: { readonly level: number; readonly msg: string; readonly because?: string }[] = [];
+  let failure: KubeError | undefined;
   const send = ({ method, body }: KubeRequest): Promise<unknown> => {
     calls.push(method);
+    if (failure !== undefined) return Promise.reject(failure);
     if (stored === undefined && method !== 'POST') return Promise.reject(new KubeError('absent', 404));
     if (method === 'GET') return Promise.resolve(stored);
     bodies.push(body as JsonObject);
@@ -103,6 +105,7 @@ function publish({ kind = communityTopology, found, prune = (object) => object, 
       publisher.touch();
     },
     forget: () => (stored = undefined),
+    fail: (error: KubeError | undefined) => (failure = error),
     takeCalls: () => calls.splice(0),
     takeBodies: () => bodies.splice(0),
     stored: () => stored!,
@@ -160,6 +163,73 @@ test('an object that is deleted under a patch is made again at once', async () =
   become(3);
   await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
   expect(takeCalls()).toEqual(['PATCH', 'GET', 'POST']);
+});
+
+describe('when the API server refuses every call', () => {
+  const failWith = (status: number, options: { readonly retryAfterMs?: number } = {}) =>
+    new KubeError(`status ${status}`, status, options);
+
+  beforeEach(() => jest.spyOn(Math, 'random').mockReturnValue(0.5)); // no jitter
+  afterEach(() => jest.restoreAllMocks());
+
+  test.each`
+    name                                         | error                                     | waitMs
+    ${'a fault of the server'}                   | ${failWith(500)}                          | ${500}
+    ${'a server that asks for a longer pause'}   | ${failWith(429, { retryAfterMs: 7_000 })} | ${7_000}
+    ${'a missing right, for an administrator'}   | ${failWith(403)}                          | ${30_000}
+    ${'a missing kind, for an administrator'}    | ${failWith(404)}                          | ${30_000}
+    ${'an invalid object, for an administrator'} | ${failWith(422)}                          | ${30_000}
+  `('$name: the next try is after $waitMs ms, and touches do not hasten it', async ({ error, waitMs }) => {
+    const { touch, fail, takeCalls } = publish();
+    fail(error as KubeError);
+    touch();
+    await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
+    takeCalls();
+    touch();
+    await jest.advanceTimersByTimeAsync(waitMs as number);
+    expect(takeCalls()).toEqual([]);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(takeCalls()[0]).toBe('GET');
+  });
+
+  test('the pause doubles with each failure, and is short again after a success', async () => {
+    const { touch, fail, takeCalls } = publish();
+    fail(failWith(500));
+    touch();
+    await jest.advanceTimersByTimeAsync(DEBOUNCE_MS + 501 + 1_001);
+    expect(takeCalls()).toEqual(['GET', 'GET', 'GET']);
+    fail(undefined);
+    await jest.advanceTimersByTimeAsync(2_001);
+    expect(takeCalls()).toEqual(['GET', 'POST']);
+    fail(failWith(500));
+    await jest.advanceTimersByTimeAsync(REFRESH_MS);
+    takeCalls();
+    await jest.advanceTimersByTimeAsync(501);
+    expect(takeCalls()).toEqual(['GET']);
+  });
+
+  test('a problem is logged once, and its end once', async () => {
+    const { touch, fail, logged } = publish();
+    fail(failWith(500));
+    touch();
+    await jest.advanceTimersByTimeAsync(60_000);
+    fail(undefined);
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(logged.filter(({ level }) => level >= 30).map(({ msg }) => msg)).toEqual([
+      'node topology can’t be published; trying again',
+      'node topology is published again',
+    ]);
+  });
+
+  test('a missing kind is explained by the definition to apply', async () => {
+    const { touch, fail, logged } = publish({ kind: craneTopology });
+    fail(failWith(404));
+    touch();
+    await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
+    expect(logged.map(({ because }) => because)).toEqual([
+      'the API server does not know NodeResourceTopology of topology.crane.io/v1alpha1 (404): apply its definition from deploy/crds',
+    ]);
+  });
 });
 
 /** As crane-agent leaves it: its owner, its own words and amounts. */
