@@ -210,11 +210,12 @@ describe('when the API server refuses every call', () => {
 
   test('a problem is logged once, and its end once', async () => {
     const { touch, fail, logged } = publish();
-    fail(failWith(500));
     touch();
-    await jest.advanceTimersByTimeAsync(60_000);
+    await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
+    fail(failWith(500));
+    await jest.advanceTimersByTimeAsync(REFRESH_MS + 60_000);
     fail(undefined);
-    await jest.advanceTimersByTimeAsync(60_000);
+    await jest.advanceTimersByTimeAsync(2 * REFRESH_MS);
     expect(logged.filter(({ level }) => level >= 30).map(({ msg }) => msg)).toEqual([
       'node topology can’t be published; trying again',
       'node topology is published again',
