@@ -15,7 +15,7 @@ import { DriftWatch } from './reconcile/drift-watch';
 import { Reconciler } from './reconcile/reconciler';
 import { attachRuntime } from './runtime/attach-runtime';
 import { RuntimeClient } from './runtime/runtime-client';
-import { openDoors, startAdminEndpoints } from './status/admin-endpoints';
+import { openListeners, startAdminEndpoints } from './status/admin-endpoints';
 import { GapTracker } from './status/gap-tracker';
 import { openStatus } from './status/open-status';
 import { PostCommit } from './transaction/post-commit';
@@ -47,7 +47,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
     log.info({ version, ...inForce }, 'starting with these options');
     const { context, transactor, store, ...start } = await bootstrap({ ...options, signal, onClose });
     const { config, model, health, alarms, events } = context;
-    const doors = await openDoors(config, { log, onClose });
+    const listeners = await openListeners(config, { log, onClose });
     notifyServiceManager({ notifySocket, health, service: config.mode === 'nri' ? 'nri' : 'cri', log, signal });
 
     const client = new RuntimeClient({ context, transactor });
@@ -94,7 +94,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       attachment.firstContact,
       delay(FIRST_CONTACT_MS, undefined, { ref: false, signal }).catch(() => undefined),
     ]);
-    await startAdminEndpoints({ config, doors, ...status, health, alarms, log, onClose });
+    await startAdminEndpoints({ config, listeners, ...status, health, alarms, log, onClose });
     log.info({ adminSocket: config.adminSocket, topology: describeNode(model) }, 'started');
 
     const kubelet = new Kubelet({ context, transactor, given, manager });

@@ -19,7 +19,7 @@ export interface CliContext {
   ) => Promise<void>;
 }
 
-/** 0 fine, 1 the command's answer is no, 2 wrong usage. */
+/** 0 = fine, 1 = the command's answer is no, 2 = wrong usage. */
 export type ExitStatus = 0 | 1 | 2;
 
 /** A command was used wrongly. The message names the input, the rule and the remedy, a line for each fault. */
@@ -34,11 +34,11 @@ export class UsageError extends Error {
 }
 
 /** Longest message, since it may quote a value of any length. */
-const LONGEST_COMPLAINT = 4_096;
+const MAX_COMPLAINT_LENGTH = 4_096;
 
 /** Prints the faults, each on a line. */
 export function complain(stderr: Writable, ...faults: readonly string[]): void {
-  for (const fault of faults) stderr.write(`cpusetd: ${showText(fault, LONGEST_COMPLAINT)}\n`);
+  for (const fault of faults) stderr.write(`cpusetd: ${showText(fault, MAX_COMPLAINT_LENGTH)}\n`);
 }
 
 /** Writes, and waits for a reader that is slower. */

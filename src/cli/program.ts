@@ -11,7 +11,7 @@ import { addStatusCommand } from './commands/status';
 import { addTopologyCommand } from './commands/topology';
 import { complain, UsageError, type CliContext, type ExitStatus } from './context';
 
-/** Carries out one command line (without interpreter and script) and tells the exit status. */
+/** Runs one command line (without interpreter and script) and returns the exit status. */
 export async function runCli(args: readonly string[], context: CliContext): Promise<ExitStatus> {
   let status: ExitStatus = 0;
   const program = createProgram(context, (of) => (status = of));

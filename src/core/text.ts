@@ -7,3 +7,8 @@ export function compareTexts(a: string, b: string): number {
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
+
+/** The text, or its beginning with `...` so that it has `most` characters. */
+export function shorten(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 3)}...`;
+}

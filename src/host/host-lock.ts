@@ -1,6 +1,3 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
 import { createHash } from 'node:crypto';
 import {
   closeSync,
@@ -16,6 +13,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { systemCodeOf } from '../core/system-errors';
 import { readBounded } from '../state';
+import { tryFlock, tryFlockAsync } from './flock';
 import { identifySocket } from './identify-socket';
 import { HostLockError, openOwnDirectory } from './own-directory';
 
@@ -32,7 +30,7 @@ export type HostLockOutcome =
   | { readonly kind: 'acquired'; readonly lock: HostLock }
   | {
       readonly kind: 'held';
-      /** The pid that the holder wrote, of its own PID namespace. */
+      /** The pid that the holder wrote, in its own PID namespace. */
       readonly holderPid: number | undefined;
       readonly because: string;
     };
@@ -85,7 +83,7 @@ export async function acquireRuntimeLocks(directory: string, sockets: readonly s
   let isAcquired = false;
   try {
     for (const path of paths) fds.push(openLockFile(path));
-    const heldAt = await tryFlockBeside(directory, fds);
+    const heldAt = await tryFlockAsync(directory, fds);
     if (heldAt !== undefined) {
       const path = paths[heldAt]!;
       const holderPid = readNote(path);
@@ -110,73 +108,6 @@ function lockOf(fds: readonly number[], warnings: readonly string[]): HostLock {
     open = false;
   };
   return { warnings, release };
-}
-
-const EXIT_CONFLICT = 1;
-
-/**
- * Locks the open files, or returns the index of the first that another process has locked.
- *
- * Node has no flock(2). But the lock belongs to the open file description, which a child shares when it inherits the
- * descriptor: so the `flock` command locks ours and ends, and the lock stays until we close the file or die. The shell
- * calls it for all of them, which costs half of what a child of ours for each would.
- */
-function tryFlock(place: string, fds: readonly number[]): number | undefined {
-  const run = spawnSync('/bin/sh', commandFor(fds), {
-    stdio: ['ignore', 'pipe', 'pipe', ...fds],
-    encoding: 'utf8',
-    ...LIMITS,
-  });
-  return judge(place, run);
-}
-
-/** As `tryFlock`, without blocking the event loop. */
-async function tryFlockBeside(place: string, fds: readonly number[]): Promise<number | undefined> {
-  const child = spawn('/bin/sh', commandFor(fds), { stdio: ['ignore', 'pipe', 'pipe', ...fds], ...LIMITS });
-  const ended = once(child, 'close') as Promise<[number | null]>;
-  try {
-    const [stdout, stderr, [status]] = await Promise.all([text(child.stdout!), text(child.stderr!), ended]);
-    return judge(place, { status, stdout, stderr });
-  } catch (error) {
-    if (error instanceof HostLockError) throw error;
-    return judge(place, { status: null, stdout: '', stderr: '', error: error as Error });
-  }
-}
-
-const LIMITS = { timeout: 10_000, killSignal: 'SIGKILL' } as const;
-
-function commandFor(fds: readonly number[]): string[] {
-  const script = 'for fd; do flock -n "$fd" || { status=$?; echo "$fd"; exit "$status"; }; done';
-  return ['-c', script, 'sh', ...fds.map((_fd, index) => String(FIRST_FD + index))];
-}
-
-/** Number of the first descriptor that a child inherits after its standard streams. */
-const FIRST_FD = 3;
-
-interface Run {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly error?: Error;
-}
-
-function judge(place: string, { status, stdout, stderr, error }: Run): number | undefined {
-  if (error || status === 127) {
-    const code = error ? (systemCodeOf(error) ?? 'unknown error') : 'ENOENT';
-    throw new HostLockError(
-      `${place}: the command "flock" cannot be run (${code}); it guards against a second cpusetd on the node: ` +
-        `install it (package util-linux) and have it on PATH`,
-      { cause: error },
-    );
-  }
-  if (status === 0) return undefined;
-  // A conflict is silent; any other fault is on standard error.
-  if (status === EXIT_CONFLICT && stderr === '') return Number(stdout.trim()) - FIRST_FD;
-  const said = stderr.trim().slice(0, 200);
-  throw new HostLockError(
-    `${place}: "flock" ended with status ${status ?? 'none'} and said ${JSON.stringify(said)}; ` +
-      `the directory must be on a file system that can lock files, such as /run`,
-  );
 }
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_WRONLY } = constants;

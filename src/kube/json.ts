@@ -1,4 +1,4 @@
-// JSON of the API server is taken apart with these: what does not have the expected type counts as absent.
+// Readers for JSON of the API server: a value of an unexpected type counts as absent.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -22,4 +22,9 @@ export function asTexts(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(asObject(value)).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   );
+}
+
+/** The `resourceVersion` of an object or a list; empty when it has none. */
+export function resourceVersionOf(object: unknown): string {
+  return asString(asObject(asObject(object)['metadata'])['resourceVersion']);
 }

@@ -20,7 +20,7 @@ const SUFFIXES: Readonly<Record<string, readonly [base: bigint, exponent: number
   Ei: [2n, 60],
 };
 
-/** The value in billionths, rounded up as Kubernetes does; undefined for what is no quantity. */
+/** The value in billionths, rounded up as Kubernetes does; undefined for a text that is no quantity. */
 export function parseQuantity(text: unknown): bigint | undefined {
   const written = typeof text === 'number' ? String(text) : text;
   if (typeof written !== 'string' || written.length > 64) return undefined;
@@ -35,12 +35,12 @@ export function parseQuantity(text: unknown): bigint | undefined {
   return sign === '-' ? -value : value;
 }
 
-/** Thousandths, rounded up: CPU as the kubelet counts it. Undefined for what is no quantity or not a safe number. */
+/** Thousandths, rounded up: CPU as the kubelet counts it. Undefined when it is no quantity or not a safe integer. */
 export function parseMilli(text: unknown): number | undefined {
   return toSafe(parseQuantity(text), 10n ** 6n);
 }
 
-/** Whole units, rounded up: bytes. Undefined for what is no quantity or not a safe number. */
+/** Whole units, rounded up: bytes. Undefined when it is no quantity or not a safe integer. */
 export function parseWhole(text: unknown): number | undefined {
   return toSafe(parseQuantity(text), 10n ** 9n);
 }

@@ -8,12 +8,12 @@ import { makeWithParents } from '../state/fs-ops';
 import { MAX_SOCKET_PATH_BYTES } from './connect-unix';
 
 /**
- * The finding at the path of a unix socket: `live` a process listens, `stale` its process is gone, `denied` we may not open it,
- * `not-a-socket` a file of another kind.
+ * The content of the path of a unix socket: `live` = a process listens, `stale` = its process is gone, `denied` = we may not open
+ * it, `not-a-socket` = a file of another kind.
  */
 export type SocketPresence = 'absent' | 'live' | 'stale' | 'denied' | 'not-a-socket';
 
-/** Finds out by connecting: the file alone does not show whether a process listens. */
+/** Connects, since the file alone does not show if a process listens. */
 export async function probeSocket(path: string): Promise<SocketPresence> {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return 'absent';
@@ -35,12 +35,12 @@ export async function probeSocket(path: string): Promise<SocketPresence> {
 /**
  * Listens on a unix socket that only its owner can ever open, and replaces the socket of a dead process.
  *
- * The socket is bound in a new private directory, gets its mode there, and is then linked to its path, so that nobody else can
- * connect at any instant. Of several processes that claim one path at the same time one succeeds; a socket that appeared
+ * The socket is bound in a new private directory, gets its mode there, and is then linked to its path, so that no other
+ * user can connect at any instant. Of several processes that claim one path at the same time one succeeds; a socket that appeared
  * meanwhile is never replaced. The parent directory is made when it is missing.
  *
- * `listen` must listen on the path that it is given. Returns a function that removes the socket, unless someone replaced it.
- * Throws CpusetdError ALREADY_EXISTS when a process listens there, INVALID_ARGUMENT for a path that can't be a socket's,
+ * `listen` must listen on the path that it is given. Returns a function that removes the socket, unless it was replaced.
+ * Throws CpusetdError ALREADY_EXISTS when a process listens there, INVALID_ARGUMENT for a path that no socket can have,
  * FAILED_PRECONDITION for any other obstacle.
  */
 export async function claimSocket(path: string, listen: (path: string) => Promise<unknown>): Promise<() => void> {

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 export const MAX_SOCKET_PATH_BYTES = 107;
 
 const NO_DESCRIPTOR = ['EMFILE', 'ENFILE'];
-/** Errors that pass by themselves: a resource is used up here, or the queue of the listener is full. */
+/** Temporary errors: a resource is used up here, or the queue of the listener is full. */
 const SHORTAGES = [...NO_DESCRIPTOR, 'ENOBUFS', 'ENOMEM', 'EAGAIN'];
 const SHORTAGE_PAUSE_MS = 50;
 const MAX_TRIES = 40;
@@ -13,7 +13,7 @@ const MAX_TRIES = 40;
 /**
  * Connects to a unix socket. The socket comes without listeners.
  *
- * Rejects with Node's error when nobody listens there, and with `code` ENAMETOOLONG for a path that is too long: Node 20 cuts
+ * Rejects with Node's error when no process listens there, and with `code` ENAMETOOLONG for a path that is too long: Node 20 cuts
  * such a path off, and would connect to another socket with the shorter name.
  */
 export async function connectTo(path: string): Promise<Socket> {
@@ -29,12 +29,15 @@ export async function connectTo(path: string): Promise<Socket> {
   });
 }
 
-/** True when connecting failed because a resource is used up, and not because nobody listens. */
+/** True when connecting failed because a resource is used up, not because no process listens. */
 export function isShortage(error: unknown): boolean {
   return SHORTAGES.includes(codeOf(error));
 }
 
-/** Connects like `connectTo`, and retries for two seconds during a shortage; calls `freeDescriptors` when file descriptors are used up. */
+/**
+ * Connects like `connectTo`, and retries for two seconds during a shortage; calls `freeDescriptors` when file descriptors are
+ * used up.
+ */
 export async function connectPatiently(path: string, freeDescriptors: () => void): Promise<Socket> {
   for (let tries = 1; ; tries++) {
     try {

@@ -31,7 +31,7 @@ export class ConnectionTracker {
   }
 }
 
-/** The problem that was met last: a problem that lasts is logged once, and again when it changes or comes back. */
+/** The last problem, so that one that lasts is logged once, and again when it changes or comes back. */
 export class LastProblem {
   private reason = '';
 

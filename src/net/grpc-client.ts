@@ -2,7 +2,7 @@ import type { Client } from '@grpc/grpc-js';
 import { CpusetdError } from '../core/errors';
 import { explainFailureOf, toCallError, type ExplainFailure } from './grpc-error';
 
-/** A generated codec, as far as a call needs it. */
+/** The part of a generated codec that a call needs. */
 export interface Codec<T> {
   encode(message: T): { finish(): Uint8Array };
   decode(bytes: Buffer): T;
@@ -46,7 +46,7 @@ const CONNECTION_OPTIONS = {
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.min_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 3000,
-  'grpc.use_local_subchannel_pool': 1, // closing one client ends its connection, whoever else uses the same socket
+  'grpc.use_local_subchannel_pool': 1, // each client has a connection of its own, which its close ends
 };
 
 /**

@@ -10,7 +10,7 @@ export function toErrorCode(code: unknown): ErrorCode {
   return code === StatusCode.OK ? 'UNKNOWN' : ((CODE_NAMES.get(code) ?? 'UNKNOWN') as ErrorCode);
 }
 
-/** A call that failed. */
+/** A failed call. */
 export interface CallFailure {
   readonly method: string;
   readonly code: ErrorCode;
@@ -23,7 +23,7 @@ export interface CallFailure {
 /** Makes the message for the operator. */
 export type ExplainFailure = (failure: CallFailure) => string;
 
-/** Turns what grpc-js rejects with into our own error: the status by its name, and the message that `explain` makes. */
+/** Turns an error of grpc-js into ours: the name of the status, and the message that `explain` makes. */
 export function toCallError(
   failure: { readonly code?: unknown; readonly details?: unknown },
   call: { readonly method: string; readonly timeoutMs?: number },

@@ -5,7 +5,7 @@ interface Codec {
   decode(bytes: Uint8Array): unknown;
 }
 
-/** A service as ts-proto generates it with `generic-definitions`. */
+/** A service that ts-proto generated with `generic-definitions`. */
 interface GenericDefinition {
   readonly fullName: string;
   readonly methods: Readonly<

@@ -6,14 +6,14 @@ import { EVENT_METHODS, EVENTS, readEvent } from './read-event';
 import { Synchronization } from './synchronization';
 import { canCarry, writeAnswer } from './write-answer';
 
-/** Decides; the plugin only carries. May answer at once, which is quickest, or by a promise. */
+/** Decides on events. It answers at once, which is quickest, or by a promise. */
 export interface RuntimeHandler {
   onEvent(event: RuntimeEvent): RuntimeAnswer | Promise<RuntimeAnswer>;
 }
 
 const EMPTY = new Uint8Array(0);
 
-/** The raw plugin that asks the handler: events of core in, answers of core out, and of every message only the fields that matter. */
+/** The raw plugin of the handler. It translates messages to events of core and answers of core to messages. */
 export function createCpuPlugin(handler: RuntimeHandler, log: NriLog): RawPlugin {
   /** Stays synchronous when the handler does. */
   const answer = (event: RuntimeEvent): Uint8Array | Promise<Uint8Array> => {
@@ -43,7 +43,7 @@ export function createCpuPlugin(handler: RuntimeHandler, log: NriLog): RawPlugin
   };
 }
 
-/** Passes our own errors on with code and text; of all others the wire sends nothing but INTERNAL. */
+/** Turns CpusetdError into an error with its code and text; of any other error the wire sends only INTERNAL. */
 function toTtrpcErrors<T>(handler: (request: TtrpcRequest) => T): (request: TtrpcRequest) => T {
   const rethrow = (error: unknown): never => {
     throw error instanceof CpusetdError

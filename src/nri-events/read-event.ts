@@ -23,7 +23,7 @@ export const EVENTS = [
   'RemoveContainer',
 ] as const satisfies readonly EventMethod[];
 
-/** All methods that tell an event. Runtimes up to NRI 0.11 tell most events with StateChange, later ones with a method of their own. */
+/** All methods that report an event. Runtimes up to NRI 0.11 report most events by StateChange, later ones by a method for each. */
 export const EVENT_METHODS: readonly string[] = ['StateChange', ...EVENTS];
 
 /**
@@ -70,7 +70,7 @@ function toRuntimeEvent(event: Event, subject: Subject, method: string): Runtime
     case Event.POST_CREATE_CONTAINER:
       return { kind: 'container-created', pod: pod(), container: toContainerInfo(container(), 'created') };
     case Event.START_CONTAINER:
-      // The state still says "created", but the cgroup is there and set, which is what `running` means to the core.
+      // The state is still "created", but the cgroup exists and is set, which `running` means to the core.
       return { kind: 'container-starting', pod: pod(), container: toContainerInfo(container(), 'running') };
     case Event.POST_START_CONTAINER:
       return { kind: 'container-started', pod: pod(), container: toContainerInfo(container(), 'running') };
@@ -102,7 +102,7 @@ function decode<T>(type: { decode(input: BinaryReader): T }, payload: Uint8Array
   }
 }
 
-/** The id is what everything is kept under: a message without one says nothing about anything. */
+/** Throws for a part without an id, under which everything is kept. */
 function present<T extends { readonly id: string }>(part: T | undefined, name: string, method: string): T {
   if (part === undefined || part.id === '')
     throw new CpusetdError('INVALID_ARGUMENT', `${method}: the request names no ${name}`);

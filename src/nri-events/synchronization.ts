@@ -3,18 +3,18 @@ import { CpusetdError } from '../core/errors';
 import { readSynchronize } from './read-event';
 import { toContainerInfo, toPodInfo } from './to-core';
 
-/** Far above what a node runs; a bound on what the pieces of one synchronization may add up to. */
+/** Most pods and containers in all pieces of one synchronization; no node runs nearly as many. */
 const MAX_ITEMS = 100_000;
 
 /**
- * Collects the pieces of one synchronization; the runtime splits what would not fit into one message. Pods and
- * containers are split independently: a container may come before its pod.
+ * Collects the pieces of one synchronization, which the runtime splits when it does not fit into one message. Pods and containers
+ * are split independently: a container may come before its pod.
  */
 export class Synchronization {
   private readonly pods: PodInfo[] = [];
   private readonly containers: ContainerInfo[] = [];
 
-  /** Adds a piece; true when more of them follow. Throws CpusetdError for a piece that can't be read or is too much. */
+  /** Adds a piece; true when more follow. Throws CpusetdError for a piece that can't be read, or too many items. */
   add(payload: Uint8Array): boolean {
     const piece = readSynchronize(payload);
     for (const pod of piece.pods) this.pods.push(toPodInfo(pod));

@@ -4,7 +4,7 @@ import { DecisiveAnnotations, type Annotations } from '../core/annotations';
 import type { ContainerInfo, ContainerPhase, CpuResources, PauseInfo, PodInfo } from '../core/model/events';
 import { takeMapEntry } from '../wire/map-entry';
 
-/** A pod sandbox in the core's words. Nothing is checked here: absent parts become empty texts. */
+/** A pod sandbox as the core's type. Nothing is checked: absent parts become empty texts. */
 export function toPodInfo(pod: view.PodSandbox): PodInfo {
   const podResources = toCpuResources(pod.linux?.podResources);
   return {
@@ -24,14 +24,14 @@ function toPauseInfo({ cgroupsPath, resources }: view.LinuxPodSandbox): PauseInf
   return { cgroupsPath, ...(cpus && { cpus }) };
 }
 
-/** Those that decide; the others are not even decoded. */
+/** Keeps the annotations that matter to the core; the others are not decoded. */
 function toAnnotations(entries: readonly Uint8Array[]): Annotations {
   const kept = new DecisiveAnnotations();
   for (const entry of entries) takeMapEntry(entry, kept);
   return kept.all;
 }
 
-/** A container in the core's words, in the given phase or else in the one its `state` tells. */
+/** A container as the core's type, in the given phase, by default that of its `state`. */
 export function toContainerInfo(container: view.Container, phase = phaseOf(container.state)): ContainerInfo {
   const { linux } = container;
   return {
@@ -61,7 +61,7 @@ export function toCpuResources(resources: view.LinuxResources | undefined): CpuR
   return result;
 }
 
-/** Numbers beyond 2^53 lose their low bits on the way to the core; only "no limit" is ever that large. */
+/** Numbers beyond 2^53 lose their low bits; only "no limit" is that large. */
 function isSet<T extends { readonly value: bigint }>(wrapper: T | undefined): wrapper is T {
   return wrapper !== undefined && wrapper.value !== 0n;
 }

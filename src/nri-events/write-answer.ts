@@ -13,12 +13,12 @@ import { oncePer } from '../core/once-per';
 /** An answer of kind `ok`; refusals become a status instead of a message. */
 export type OkAnswer = Extract<RuntimeAnswer, { kind: 'ok' }>;
 
-/** The whole message of an answer that has nothing to say. */
+/** The message of an answer without changes. */
 const EMPTY = new Uint8Array(0);
 
 /**
- * The response message to an event. Events of the past tense, and those of pods, have no room for changes: what the
- * answer asks for there is left out.
+ * The response message to an event. Responses to events of the past tense and of pods have no fields for changes: those of the
+ * answer are left out.
  *
  * Throws RangeError for an empty CPU set, which on the wire would read as "leave it as it is".
  */
@@ -38,7 +38,7 @@ export function writeAnswer(event: RuntimeEvent, answer: OkAnswer): Uint8Array {
   }
 }
 
-/** True when the event's response message has a place for what the answer asks. */
+/** True when the event's response message has fields for all changes of the answer. */
 export function canCarry(event: RuntimeEvent, { adjust, updates = [] }: OkAnswer): boolean {
   switch (event.kind) {
     case 'create-container':
@@ -62,7 +62,7 @@ function writeCreation(id: string, adjust: CpuAdjustment | undefined, updates: r
   return encodeCreation(adjust, update);
 }
 
-/** The answer to most creations: made once for the shared pool, and not again for each container in it. */
+/** The answer to most creations, encoded once for each shared pool. */
 const sharedCreation = oncePer((cpus: CpuSet) => encodeCreation({ cpus }, []));
 
 function encodeCreation(adjust: CpuAdjustment | undefined, update: ContainerUpdate[]): Uint8Array {
@@ -76,7 +76,7 @@ function encodeCreation(adjust: CpuAdjustment | undefined, update: ContainerUpda
 
 function writeUpdate(id: string, adjust: CpuAdjustment | undefined, updates: readonly ContainerCpuUpdate[]) {
   const others = byContainer(updates, id);
-  // There is no "adjust" here: what the container itself shall have is one more update, under its own id.
+  // There is no "adjust" here: the change of the container itself is one more update, under its own id.
   const own = adjust && ContainerUpdate.create({ containerId: id, linux: { resources: { cpu: cpuOf(adjust) } } });
   return writeUpdates(UpdateContainerResponse, own ? [own, ...others] : others);
 }
@@ -88,11 +88,11 @@ function writeUpdates(type: WithUpdates, update: ContainerUpdate[]): Uint8Array 
 }
 
 /**
- * One update a container, whatever the list says: twice the same id counts as a conflict of the plugin with itself and
- * fails the whole request. The last one wins, field by field.
+ * One update for each container: two with the same id count as a conflict of the plugin with itself and fail the whole request. The
+ * last one wins, field by field.
  *
  * Failures are to be ignored by the runtime: a container that has just exited must not fail the creation of another
- * (CRI-O would). Whether an update arrived is seen in the container's cgroup, not here.
+ * (CRI-O would). The container's cgroup shows later if an update was applied.
  */
 function byContainer(updates: readonly ContainerCpuUpdate[], except?: string): ContainerUpdate[] {
   if (updates.length === 0) return [];

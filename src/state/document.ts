@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import type { Assignment } from '../core/model/assignment';
 import type { PodSpec } from '../core/model/pod-spec';
 import { plural } from '../core/text';
+import { isRecord } from './fields';
 import { collectAssignments, readPodSpec, type RejectedEntry } from './read-entries';
 
 /**
  * The version of the document that this code writes. A change of the content takes a new number and a migration, unless older code
- * may ignore it, as it does with `pods`: it then knows less, and promises the same.
+ * may ignore it, as it may with `pods`: it then knows less and keeps every promise.
  */
 export const STATE_VERSION = 2;
 
@@ -14,15 +15,17 @@ export const STATE_VERSION = 2;
 export interface State {
   /** The version of cpusetd that wrote it, e.g. `0.1.0`. */
   readonly writtenBy: string;
-  /** Goes up by one with each decision that is saved. */
+  /** Number of saved decisions. */
   readonly generation: number;
   readonly assignments: readonly Assignment[];
   /** Specs from the API server that a restart must keep; mostly none. */
   readonly pods: readonly PodSpec[];
 }
 
-/** The reason why a text can't be used as a state. `because` is for the operator. */
+/** The reason why a file can't be used as the state. `because` is for the operator. */
 export type StateProblem =
+  /** The path holds something that can't be read as a file of ours. */
+  | { readonly kind: 'unreadable'; readonly because: string }
   | { readonly kind: 'empty'; readonly because: string }
   /** Cut off or otherwise not JSON. */
   | { readonly kind: 'torn'; readonly because: string }
@@ -108,10 +111,6 @@ function checksumOfParsed(content: Readonly<Record<string, unknown>>): string | 
 
 function failed(kind: 'empty' | 'torn' | 'foreign' | 'garbled', because: string): DecodedState {
   return { ok: false, problem: { kind, because } };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Turns the content of one version into that of the next. Pure; the checksum of its input was verified. */

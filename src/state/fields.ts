@@ -1,6 +1,6 @@
 import { parseCpuList, type CpuSet } from '../core/cpuset';
 
-/** A part of the document does not have the shape that it should have. The message names the part. */
+/** A part of the document has the wrong shape. The message names the part. */
 export class ShapeError extends Error {
   override readonly name = 'ShapeError';
 }
@@ -10,10 +10,8 @@ export class Fields {
   private readonly record: Readonly<Record<string, unknown>>;
 
   constructor(value: unknown, what: string) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw new ShapeError(`${what} is not an object`);
-    }
-    this.record = value as Record<string, unknown>;
+    if (!isRecord(value)) throw new ShapeError(`${what} is not an object`);
+    this.record = value;
   }
 
   text(name: string): string {
@@ -72,5 +70,20 @@ export class Fields {
 
   private own(name: string): unknown {
     return Object.hasOwn(this.record, name) ? this.record[name] : undefined;
+  }
+}
+
+/** True for a JSON object. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Reads an entry of a list; undefined for an entry of the wrong shape, which is left out. */
+export function readEntry<T>(entry: unknown, read: (fields: Fields) => T): T | undefined {
+  try {
+    return read(new Fields(entry, 'the entry'));
+  } catch (error) {
+    if (error instanceof ShapeError) return undefined;
+    throw error;
   }
 }

@@ -3,7 +3,7 @@ import { systemCodeOf } from '../core/system-errors';
 import { explainFsError, makeDirectoryDurably, syncDirectory, tryToRemove, writeDurably } from './durable-write';
 import { nodeFsOps, type FsOps } from './fs-ops';
 import { MAX_STATE_BYTES } from './document';
-import { keepAs, setAside, type KeepOutcome, type SetAsideOutcome } from './set-aside';
+import { backupAs, quarantine, type BackupOutcome } from './quarantine';
 
 const FILE_NAME = 'state.json';
 /** Faults of the process or the machine: the file may be perfectly good. */
@@ -44,9 +44,9 @@ export interface StateFile {
   /** Returns when the text is durable, or with the reason why it is not. */
   save(text: string): SaveOutcome;
   /** Moves the file to `state.json.bad-<n>`. */
-  setAside(): SetAsideOutcome;
+  quarantine(): BackupOutcome;
   /** Keeps the present file as `state.json.<suffix>` beside the one that the next save writes. */
-  keepAs(suffix: string): KeepOutcome;
+  backupAs(suffix: string): BackupOutcome;
 }
 
 export type OpenFileOutcome =
@@ -76,8 +76,8 @@ export function openStateFile(location: StateLocation): OpenFileOutcome {
       notWritable,
       read: () => readStateFile({ dir, fs }),
       save: (text) => save(fs, { dir, path, tempPath }, text),
-      setAside: () => setAside(fs, path),
-      keepAs: (suffix) => keepAs(fs, path, suffix),
+      quarantine: () => quarantine(fs, path),
+      backupAs: (suffix) => backupAs(fs, path, suffix),
     },
   };
 }

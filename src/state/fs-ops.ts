@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { systemCodeOf } from '../core/system-errors';
 
 /**
- * The file operations that the store needs, one system call each, so that a test can stand between any two of them.
+ * The file operations that the store needs, one system call each, so that a test can let any of them fail.
  * All are synchronous and throw Node's errors with `code`.
  */
 export interface FsOps {
@@ -15,7 +15,7 @@ export interface FsOps {
     readonly isOwnFile: boolean;
     readonly sizeBytes: number;
   };
-  /** Throws when the process may not write there, also when the file system is mounted read-only. */
+  /** Throws when the process may not write there or the file system is mounted read-only. */
   readonly assertWritable: (path: string) => void;
   readonly readText: (path: string) => string;
   /** Makes the file. Throws EEXIST when anything is at the path, so no link is followed. */
@@ -52,7 +52,7 @@ export const nodeFsOps: FsOps = {
   unlink: (path) => fs.unlinkSync(path),
 };
 
-/** Never waits, also when the path has just become a pipe. */
+/** Does not wait when the path has just become a pipe. */
 function readText(path: string): string {
   const fd = fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {

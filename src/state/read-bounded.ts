@@ -7,13 +7,13 @@ export type BoundedRead =
   | {
       readonly ok: false;
       readonly kind: 'missing' | 'not-a-file' | 'too-large' | 'unreadable';
-      /** To follow the path in a sentence: `is larger than 1 MiB`. */
+      /** Follows the path in a sentence: `is larger than 1 MiB`. */
       readonly because: string;
       readonly cause?: unknown;
     };
 
-/** The kernel reports a size of 4 KiB for its own files, whatever is in them. */
-const LEAST_BUFFER_BYTES = 4096;
+/** The size that the kernel reports for its own files, whatever their content. */
+const MIN_BUFFER_BYTES = 4096;
 
 /**
  * The text of a regular file of at most `maxBytes`, UTF-8. Never waits, as opening a FIFO without a writer does, and never throws:
@@ -55,8 +55,8 @@ export function readBounded(
 }
 
 /** Undefined for more than `maxBytes`. A file may be longer than its reported size, and grow meanwhile. */
-function readAll(fd: number, saidBytes: number, maxBytes: number): Buffer | undefined {
-  let buffer = Buffer.allocUnsafe(Math.max(LEAST_BUFFER_BYTES, saidBytes + 1));
+function readAll(fd: number, reportedBytes: number, maxBytes: number): Buffer | undefined {
+  let buffer = Buffer.allocUnsafe(Math.max(MIN_BUFFER_BYTES, reportedBytes + 1));
   let length = 0;
   for (;;) {
     const count = readSync(fd, buffer, length, buffer.length - length, null);

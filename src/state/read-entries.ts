@@ -3,7 +3,7 @@ import { keyOf, type Assignment, type AssignmentKind, type KeptRules } from '../
 import { KINDS, mayOverlap } from '../core/model/pool-view';
 import type { ContainerSpec, PodSpec, SpecResources } from '../core/model/pod-spec';
 import { isPolicyName } from '../core/model/policies';
-import { Fields, ShapeError } from './fields';
+import { Fields, readEntry, ShapeError } from './fields';
 
 /** An entry of the document that is not used. */
 export interface RejectedEntry {
@@ -125,12 +125,7 @@ function toRules(fields: Fields): KeptRules {
 
 /** One entry of `pods` as a pod's spec; undefined for an entry that is none. Without it the runtime's data is used. */
 export function readPodSpec(entry: unknown): PodSpec | undefined {
-  try {
-    return toPodSpec(new Fields(entry, 'the entry'));
-  } catch (error) {
-    if (error instanceof ShapeError) return undefined;
-    throw error;
-  }
+  return readEntry(entry, toPodSpec);
 }
 
 function toPodSpec(fields: Fields): PodSpec {

@@ -1,7 +1,6 @@
-import type { RefusalCode } from '../core/model/events';
 import { isPolicyName } from '../core/model/policies';
-import { keyOfRefusal, type FreeInZone, type Refusal } from '../core/model/refusal';
-import { Fields, ShapeError } from './fields';
+import { isRefusalCode, keyOfRefusal, type FreeInZone, type Refusal } from '../core/model/refusal';
+import { Fields, readEntry, ShapeError } from './fields';
 
 const VERSION = 1;
 /** Enough for all refusals that are kept, with texts of the greatest length. */
@@ -9,7 +8,7 @@ export const MAX_REFUSALS_BYTES = 4 * 1024 * 1024;
 
 export type DecodedRefusals =
   | { readonly ok: true; readonly refusals: readonly Refusal[] }
-  /** To follow the path in a sentence. */
+  /** `because` follows the path in a sentence. */
   | { readonly ok: false; readonly because: string };
 
 /** The document as text, one refusal a line. */
@@ -35,22 +34,13 @@ export function decodeRefusals(text: string): DecodedRefusals {
     if (version !== VERSION) return { ok: false, because: `has version ${version}, and ${VERSION} is read` };
     const byKey = new Map(
       document.list('refusals').flatMap((entry) => {
-        const refusal = readRefusal(entry);
+        const refusal = readEntry(entry, toRefusal);
         return refusal ? [[keyOfRefusal(refusal), refusal] as const] : [];
       }),
     );
     return { ok: true, refusals: [...byKey.values()] };
   } catch (error) {
     if (error instanceof ShapeError) return { ok: false, because: `is not of ours: ${error.message}` };
-    throw error;
-  }
-}
-
-function readRefusal(entry: unknown): Refusal | undefined {
-  try {
-    return toRefusal(new Fields(entry, 'the entry'));
-  } catch (error) {
-    if (error instanceof ShapeError) return undefined;
     throw error;
   }
 }
@@ -98,16 +88,4 @@ function timeOf(fields: Fields, name: string): string {
   const parsed = Date.parse(time);
   if (Number.isNaN(parsed)) throw new ShapeError(`"${name}" is not a time`);
   return new Date(parsed).toISOString();
-}
-
-const CODES: Readonly<Record<RefusalCode, true>> = {
-  RESOURCE_EXHAUSTED: true,
-  FAILED_PRECONDITION: true,
-  UNAVAILABLE: true,
-  INVALID_ARGUMENT: true,
-  INTERNAL: true,
-};
-
-function isRefusalCode(text: string): text is RefusalCode {
-  return Object.hasOwn(CODES, text);
 }

@@ -1,6 +1,7 @@
 import type { Assignment } from '../core/model/assignment';
 import type { PodSpec } from '../core/model/pod-spec';
-import { openStateFile, readStateFile, type SaveOutcome, type StateLocation } from './file';
+import { openStateFile, readStateFile, type ReadOutcome, type SaveOutcome, type StateLocation } from './file';
+import type { BackupOutcome } from './quarantine';
 import { decodeState, STATE_VERSION, type State, type StateProblem } from './document';
 import { encodeState, fitPods } from './encode';
 
@@ -11,9 +12,7 @@ export type LoadedState =
   /** `keptAs` is null when the old file could not be kept; it is still at its place until the first save. */
   | { readonly kind: 'migrated'; readonly state: State; readonly fromVersion: number; readonly keptAs: string | null }
   /** Not usable: rebuild from the runtime. `movedTo` is null when the file could not be moved; a save will replace it. */
-  | { readonly kind: 'set-aside'; readonly problem: FileProblem; readonly movedTo: string | null };
-
-export type FileProblem = StateProblem | { readonly kind: 'unreadable'; readonly because: string };
+  | { readonly kind: 'quarantined'; readonly problem: StateProblem; readonly movedTo: string | null };
 
 export type StoreOutcome =
   { readonly ok: true; readonly leftOut: readonly PodSpec[] } | Extract<SaveOutcome, { readonly ok: false }>;
@@ -55,27 +54,30 @@ export function openStateStore({
   if (!opened.ok) return opened;
   const { file } = opened;
   const warnings = file.notWritable === null ? [] : [file.notWritable];
+  const pathOf = (backup: BackupOutcome): string | null => {
+    if ('path' in backup) return backup.path;
+    warnings.push(backup.because);
+    return null;
+  };
 
   const inspected = inspect(file.read());
   let loaded: LoadedState;
   switch (inspected.kind) {
     case 'none':
-    case 'loaded':
       loaded = inspected;
       break;
-    case 'older': {
-      const kept = file.keepAs(`v${inspected.fromVersion}`);
-      if ('because' in kept) warnings.push(kept.because);
-      const { state, fromVersion } = inspected;
-      loaded = { kind: 'migrated', state, fromVersion, keptAs: 'keptAs' in kept ? kept.keptAs : null };
+    case 'loaded': {
+      const { state, version: fromVersion } = inspected;
+      loaded =
+        fromVersion === STATE_VERSION
+          ? { kind: 'loaded', state }
+          : { kind: 'migrated', state, fromVersion, keptAs: pathOf(file.backupAs(`v${fromVersion}`)) };
       break;
     }
     case 'problem': {
       const { problem } = inspected;
       if (problem.kind === 'newer') return { ok: false, because: `${file.path}: ${problem.because}` };
-      const moved = file.setAside();
-      if ('because' in moved) warnings.push(moved.because);
-      loaded = { kind: 'set-aside', problem, movedTo: 'movedTo' in moved ? moved.movedTo : null };
+      loaded = { kind: 'quarantined', problem, movedTo: pathOf(file.quarantine()) };
       break;
     }
     case 'failed':
@@ -89,12 +91,12 @@ export function openStateStore({
   return { ok: true, store: { path: file.path, loaded, isWritable: file.notWritable === null, warnings, save } };
 }
 
-/** The state on disk, as `inspectState` and the store find it. */
+/** The state on disk. */
 export type InspectedState =
   | { readonly kind: 'none' }
-  | { readonly kind: 'loaded'; readonly state: State }
-  | { readonly kind: 'older'; readonly state: State; readonly fromVersion: number }
-  | { readonly kind: 'problem'; readonly problem: FileProblem }
+  /** `version` is that of the file; the state is migrated to the present one. */
+  | { readonly kind: 'loaded'; readonly state: State; readonly version: number }
+  | { readonly kind: 'problem'; readonly problem: StateProblem }
   | { readonly kind: 'failed'; readonly because: string };
 
 /** Reads the state without changing anything on disk: safe beside a running daemon. Never throws. */
@@ -102,7 +104,7 @@ export function inspectState(location: StateLocation): InspectedState {
   return inspect(readStateFile(location));
 }
 
-function inspect(read: ReturnType<typeof readStateFile>): InspectedState {
+function inspect(read: ReadOutcome): InspectedState {
   switch (read.kind) {
     case 'none':
     case 'failed':
@@ -112,8 +114,7 @@ function inspect(read: ReturnType<typeof readStateFile>): InspectedState {
     case 'text': {
       const decoded = decodeState(read.text);
       if (!decoded.ok) return { kind: 'problem', problem: decoded.problem };
-      const { state, version } = decoded;
-      return version === STATE_VERSION ? { kind: 'loaded', state } : { kind: 'older', state, fromVersion: version };
+      return { kind: 'loaded', state: decoded.state, version: decoded.version };
     }
   }
 }

@@ -126,7 +126,7 @@ describe.each([
   },
 );
 
-describe('what is encoded', () => {
+describe('encoded answers', () => {
   test('an answer in which nothing has changed is the same bytes, and a change costs its own container', () => {
     const { node, backend } = busyNode();
     const before = backend.status();
@@ -137,7 +137,7 @@ describe('what is encoded', () => {
     expect(containers.filter((container) => !known.has(container)).map(({ pod }) => pod)).toHaveLength(1);
   });
 
-  test('a thousand looks without a change cost less than ten with one that concerns all', () => {
+  test('a thousand status calls without a change cost less than ten after a change of everything', () => {
     const { node, verdicts, backend } = busyNode();
     const cpuMs = (work: () => void): number => {
       const start = process.cpuUsage();
@@ -201,7 +201,7 @@ describe('a queue of answers', () => {
     for (let i = 0; i < 20; i++) await new Promise(setImmediate);
   };
 
-  test('gives so many in a turn, in order, and turns of others come in between', async () => {
+  test('gives the limited number of answers in a turn, in order, and other work runs in between', async () => {
     const queue = new AnswerQueue({ perTurn: 3, perTurnMs: 1_000 });
     const log: string[] = [];
     for (let i = 0; i < 7; i++)
@@ -230,7 +230,7 @@ describe('a queue of answers', () => {
     expect(answered).toBe(5);
   });
 
-  test('refuses at once who comes when too many wait, and forgets who has gone', async () => {
+  test('refuses a call at once when too many wait, and drops calls that were cancelled', async () => {
     const queue = new AnswerQueue({ waiting: 2 });
     const answered: number[] = [];
     const errors: unknown[] = [];
@@ -249,7 +249,7 @@ describe('a queue of answers', () => {
     expect(answered).toEqual([2, 4]);
   });
 
-  test('refuses as long as too many bytes have not been read', async () => {
+  test('refuses calls while too many bytes are unread', async () => {
     const queue = new AnswerQueue({ unreadBytes: 100 });
     const errors: unknown[] = [];
     const release = queue.holdUnread(100);
@@ -287,7 +287,7 @@ describe('a queue of answers', () => {
 });
 
 describe('too many', () => {
-  test('watchers are told RESOURCE_EXHAUSTED, and a place that is left is free again', async () => {
+  test('watchers get RESOURCE_EXHAUSTED, until another watcher ends', async () => {
     await withAdminRig(async ({ start, socketPath, backend }) => {
       await start();
       const clients = Array.from({ length: 3 }, () => newClient(CPU_MANAGER, socketPath));
@@ -309,7 +309,7 @@ describe('too many', () => {
     });
   });
 
-  test('connections are told RESOURCE_EXHAUSTED, and are told of health', async () => {
+  test('connections get RESOURCE_EXHAUSTED, and answers about health', async () => {
     await withAdminRig(async ({ start, socketPath, health }) => {
       await start();
       health.set('', 'SERVING');
@@ -331,7 +331,7 @@ describe('too many', () => {
     });
   });
 
-  test('answers that nobody reads: memory is bounded, and others are answered', async () => {
+  test('answers that are not read: memory is bounded, and others are answered', async () => {
     const { backend } = busyNode();
     await withAdminRig(async ({ start, socketPath, health }) => {
       await start({ backend });

@@ -67,14 +67,14 @@ const WEB = {
 const JOB = { name: 'job', namespace: 'default', containers: [{ name: 'init' }], cpuIds: [4, 5] };
 
 describe('on a node without a kubelet', () => {
-  test('List tells exclusive CPUs alone, and where memory may lie', async () => {
+  test('List has exclusive CPUs only, and the memory nodes', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       expect(await ask(socketPath, 'List')).toEqual({ podResources: [WEB, JOB] });
     });
   });
 
-  test('GetAllocatableResources tells what could be given out', async () => {
+  test('GetAllocatableResources has all CPUs that can be given out', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       expect(await ask(socketPath, 'GetAllocatableResources')).toEqual({
@@ -84,7 +84,7 @@ describe('on a node without a kubelet', () => {
     });
   });
 
-  test('Get tells one pod', async () => {
+  test('Get has one pod', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       const asked = await ask(socketPath, 'Get', { podName: 'job', podNamespace: 'default' });
@@ -181,21 +181,24 @@ describe('beside a kubelet', () => {
   test.each([
     ['refuses', async (path: string) => startKubelet(path, {})],
     ['is gone and has left its socket', (path: string) => Promise.resolve(writeFileSync(path, ''))],
-  ])('when it %s, that is told: no devices would be taken for none on the node', async (_what, prepare) => {
-    await withAdminRig(async ({ start, socketPath, folder }) => {
-      const kubelet = await prepare(join(folder, 'kubelet.sock'));
-      await start();
-      await expect(ask(socketPath, 'List')).rejects.toMatchObject({
-        code: grpc.status.UNAVAILABLE,
-        details: 'the kubelet does not answer for devices on its own PodResources socket',
+  ])(
+    'when it %s, the call fails, since an answer without devices would mean a node without',
+    async (_what, prepare) => {
+      await withAdminRig(async ({ start, socketPath, folder }) => {
+        const kubelet = await prepare(join(folder, 'kubelet.sock'));
+        await start();
+        await expect(ask(socketPath, 'List')).rejects.toMatchObject({
+          code: grpc.status.UNAVAILABLE,
+          details: 'the kubelet does not answer for devices on its own PodResources socket',
+        });
+        kubelet?.forceShutdown();
       });
-      kubelet?.forceShutdown();
-    });
-  });
+    },
+  );
 });
 
-describe('many who ask at one time', () => {
-  test('share a question to the kubelet that goes out after they asked', async () => {
+describe('many callers at one time', () => {
+  test('share one call of the kubelet that is sent after theirs', async () => {
     await withAdminRig(async ({ start, socketPath, folder }) => {
       let asked = 0;
       const counting = await startKubelet(
@@ -237,7 +240,7 @@ describe('a socket for consumers', () => {
     });
   });
 
-  test('that another process has is a clear error, and the admin socket is free again', async () => {
+  test('that another process has is an error that names it, and the admin socket is free again', async () => {
     await withAdminRig(async ({ start, socketPath, folder }) => {
       const podResourcesSocket = join(folder, 'kubelet.sock');
       const kubelet = await startKubelet(podResourcesSocket, {});

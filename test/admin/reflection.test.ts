@@ -66,7 +66,7 @@ test('a file is found by its name', async () => {
   expect(fileDescriptorResponse.fileDescriptorProto).toHaveLength(1);
 });
 
-test('what is not there is an error in the answer, and the stream goes on', async () => {
+test('an unknown name is an error in the answer, and the stream goes on', async () => {
   const answers = await ask([
     { fileByFilename: '/etc/passwd' },
     { fileContainingSymbol: 'cpusetd.v1.Nope' },
@@ -79,7 +79,7 @@ test('what is not there is an error in the answer, and the stream goes on', asyn
   expect(answers.at(-1).allExtensionNumbersResponse).toEqual({ baseTypeName: 'cpusetd.v1.Status' });
 });
 
-test('clients that know only the older name are answered too', async () => {
+test('clients that use the older name are answered too', async () => {
   await withAdminRig(async ({ start, socketPath }) => {
     await start();
     const client = loadProtoClient(

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { HealthState } from '../../src/admin/health-state';
-import { listenAt } from '../../src/admin/server/door';
+import { listenAt } from '../../src/admin/server/listener';
 import { startAdminServer, type AdminServer, type AdminServerOptions } from '../../src/admin/server/admin-server';
 import { SampleBackend } from './sample-status';
 
@@ -44,7 +44,7 @@ export async function withAdminRig(use: (rig: AdminRig) => Promise<void>): Promi
                 throw error;
               });
         const server = startAdminServer({
-          doors: { admin, ...(podResources && { podResources }) },
+          listeners: { admin, ...(podResources && { podResources }) },
           kubeletResourcesSocket: join(folder, 'kubelet.sock'),
           backend,
           health,

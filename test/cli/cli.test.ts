@@ -106,7 +106,7 @@ describe('usage', () => {
     expect(await runBundle(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
   });
 
-  test('a wrong variable is told by its name', async () => {
+  test('a wrong variable is reported by its name', async () => {
     const env = { CPUSETD_RESERVED_CPUS: 'x', CPUSETD_NOPE: '1' };
     const { status, stderr } = await cpusetd(['run'], { env });
     expect(status).toBe(2);
@@ -187,7 +187,7 @@ describe('health', () => {
     });
   });
 
-  test('--watch that is told to stop ends in order', async () => {
+  test('--watch ends in order when it is stopped', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       const stop = new AbortController();
@@ -205,7 +205,7 @@ describe('health', () => {
     });
   });
 
-  test('a file that is no socket is told as such', async () => {
+  test('a file that is no socket is reported as such', async () => {
     const path = join(folder, 'file');
     writeFileSync(path, '');
     const { status, stderr } = await cpusetd(['health', '--admin-socket', path]);
@@ -214,7 +214,7 @@ describe('health', () => {
 });
 
 describe('status', () => {
-  test('the table lines up, exclusive containers first, and says why', async () => {
+  test('the table is aligned, exclusive containers first, with the reasons', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       const { status, stdout } = await cpusetd(['status', '--admin-socket', socketPath]);
@@ -267,7 +267,7 @@ describe('status', () => {
     });
   });
 
-  test('yaml holds the same', async () => {
+  test('yaml has the same data', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       const { stdout } = await cpusetd(['status', '-o', 'yaml', '--admin-socket', socketPath]);
@@ -275,7 +275,7 @@ describe('status', () => {
     });
   });
 
-  test('names that would drive a terminal are shown harmless', async () => {
+  test('control characters in names are escaped', async () => {
     await withAdminRig(async ({ start, backend, socketPath }) => {
       const evil = {
         ...container({ id: 'e', pod: 'a\u001b[2Jb\nc', container: 'x', placement: 'shared', requested: 0 }),
@@ -288,7 +288,7 @@ describe('status', () => {
     });
   });
 
-  test('--watch prints the whole at every change, until it is told to stop', async () => {
+  test('--watch prints the whole at every change, until it is stopped', async () => {
     await withAdminRig(async ({ start, backend, socketPath }) => {
       await start();
       const args = [bundle, 'status', '--watch', '-o', 'json', '--admin-socket', socketPath];
@@ -371,7 +371,7 @@ describe('allocate', () => {
     });
   });
 
-  test('exit 1 when a line could not be understood, and the others are answered', async () => {
+  test('a line that can not be read is exit 1, and the others are answered', async () => {
     const args = ['allocate', '--batch', '-', '--topologies', topologies];
     expect(await cpusetd(args, { input: `{\n${request}` })).toEqual({
       status: 1,
@@ -380,7 +380,7 @@ describe('allocate', () => {
     });
   });
 
-  test('a batch that is not there is wrong usage', async () => {
+  test('a missing batch file is wrong usage', async () => {
     expect(await cpusetd(['allocate', '--batch', '/nope', '--topologies', topologies])).toMatchObject({
       status: 2,
       stderr: expect.stringContaining("--batch /nope: can't be read (ENOENT)"),
@@ -403,7 +403,7 @@ describe('allocate', () => {
     expect(new Set(answers.map(({ result }) => result))).toEqual(new Set(['0']));
   });
 
-  test('a reader that has seen enough ends it quietly', () => {
+  test('a reader that closes the pipe ends it quietly', () => {
     const batch = join(folder, 'batch.jsonl');
     writeFileSync(batch, request.repeat(20_000));
     const shell = `"${process.execPath}" "${bundle}" allocate --batch "${batch}" --topologies "${topologies}" | head -n 1`;

@@ -54,7 +54,7 @@ test('a container that follows NUMA nodes, chosen by its pod', async () => {
   );
 });
 
-test('a refused container: why, what it asked for, when, what was free where, and what helps', async () => {
+test('a refused container: reason, request, times, free CPUs of each node, and remedy', async () => {
   expect(await explain('default/db')).toEqual({
     status: 0,
     stderr: '',
@@ -115,7 +115,7 @@ test('a number of CPUs that would not fit is exit 1, with the reason, in every f
   ]);
 });
 
-test('json and yaml hold the same', async () => {
+test('json and yaml have the same data', async () => {
   const [json, yaml] = [await explain('web', '-o', 'json'), await explain('web', '-o', 'yaml')];
   expect(parse(yaml.stdout)).toEqual(JSON.parse(json.stdout));
   expect(JSON.parse(json.stdout)).toMatchObject({
@@ -124,7 +124,7 @@ test('json and yaml hold the same', async () => {
   });
 });
 
-test('what the daemon does not know is exit 1, with its words', async () => {
+test('an error of the daemon is exit 1, with its message', async () => {
   expect(await explain('nope')).toEqual({ status: 1, stdout: '', stderr: 'cpusetd: no pod nope\n' });
 });
 

@@ -130,7 +130,7 @@ test('JSON and YAML are the exact data, and harmless in a terminal', async () =>
   });
 });
 
-test('a newline in what was given cannot pass for a complaint of its own', async () => {
+test('a newline in an argument can not look like another message', async () => {
   const { stderr } = await cpusetd(['run', '--reserved-cpus', '0', '--log-level', 'x"\ncpusetd: all is well']);
   expect(stderr.split('\n')).not.toContain(expect.stringMatching(/^cpusetd: all is well/));
   expect(stderr).toContain('\\ncpusetd: all is well');

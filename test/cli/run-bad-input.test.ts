@@ -119,7 +119,7 @@ describe('wrong usage is exit 2', () => {
   });
 });
 
-describe('what does not fit the machine is told with the place where it was set', () => {
+describe('a value that does not fit the machine is refused with the place where it was set', () => {
   test.each`
     what                       | options                                            | env                                                 | file                           | message
     ${'a variable'}            | ${{ 'reserved-cpus': undefined }}                  | ${{ CPUSETD_RESERVED_CPUS: '0,9' }}                 | ${undefined}                   | ${/^cpusetd: CPUSETD_RESERVED_CPUS 0,9: /}
@@ -253,7 +253,7 @@ describe('a state folder that cannot be used is exit 1', () => {
     expect(status).toBe(2);
   });
 
-  test('it was open to everybody: it is closed, and told', async () => {
+  test('a folder that others could write to is closed to them, with a warning', async () => {
     const stateDir = mkdtempSync(join(folder, 'open-'));
     chmodSync(stateDir, 0o777);
     execFileSync('mkfifo', [

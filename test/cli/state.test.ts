@@ -78,7 +78,7 @@ const remembered = () => {
 };
 
 describe('state show and verify', () => {
-  test('nothing yet is fine', async () => {
+  test('without a state both succeed', async () => {
     expect(await state('verify')).toMatchObject({ status: 0, out: expect.stringContaining('there is none yet') });
     const shown = await state('show');
     expect(shown).toMatchObject({ status: 0, out: 'No assignments.\n' });
@@ -88,7 +88,7 @@ describe('state show and verify', () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  test('a directory that is none is named once, with the one remedy', async () => {
+  test('a path that is no directory is named once, with one remedy', async () => {
     const file = join(dir, 'file');
     writeFileSync(file, '');
     for (const command of ['verify', 'show'])
@@ -99,7 +99,7 @@ describe('state show and verify', () => {
     rmSync(file);
   });
 
-  test('what is remembered', async () => {
+  test('a saved state is shown', async () => {
     await importKubelet(kubeletFile({ 'uid-1': { app: '2-3' } }));
     expect(await state('verify')).toMatchObject({
       status: 0,
@@ -118,7 +118,7 @@ describe('state show and verify', () => {
     ['torn', '{"version":1,', /not JSON/],
     ['empty', '', /is empty/],
     ["somebody else's", '{"a":1}', /not written by cpusetd/],
-  ])('a file that is %s is told and left as it is', async (_name, text, message) => {
+  ])('a file that is %s is reported and not changed', async (_name, text, message) => {
     writeFileSync(join(dir, 'state.json'), text);
     for (const command of ['verify', 'show']) {
       const { status, out, err } = await state(command);
@@ -131,13 +131,13 @@ describe('state show and verify', () => {
 });
 
 describe('state import-kubelet', () => {
-  test('every entry becomes CPUs that wait in their pod', async () => {
+  test('every entry becomes idle CPUs of its pod', async () => {
     const file = kubeletFile({ 'uid-1': { app: '2-3', side: '4' }, 'uid-2': { db: '6-7' } });
     expect(await importKubelet(file)).toMatchObject({ status: 0, err: '' });
     expect(remembered()).toEqual(['uid-1/app 2-3 idle', 'uid-1/side 4 idle', 'uid-2/db 6-7 idle']);
   });
 
-  test('-o json prints what is in the file; a dry run writes nothing', async () => {
+  test('-o json prints the content of the file; a dry run writes nothing', async () => {
     const file = kubeletFile({ 'uid-1': { app: '2-3' } }, { defaultCpuSet: '0-1,4-7' });
     const { status, out } = await importKubelet(file, '--dry-run', '-o', 'json');
     expect(status).toBe(0);
@@ -171,7 +171,7 @@ describe('state import-kubelet', () => {
     expect(remembered()).toBe('none');
   });
 
-  describe('of a state with which a kubelet would not start nothing is taken', () => {
+  describe('a state with which a kubelet would not start is refused as a whole', () => {
     test.each`
       what                              | entries                                                | pool           | message
       ${'CPUs that are shared too'}     | ${{ 'uid-1': { app: '2-3' }, 'uid-2': { db: '6' } }}   | ${'0-1,3-5,7'} | ${/pod uid-1 container app: of its CPUs 2-3 others share 3: .*defaultCpuSet 0-1,3-5,7 too, .*delete the pod/}
@@ -191,7 +191,7 @@ describe('state import-kubelet', () => {
       expect(remembered()).toBe('none');
     });
 
-    test('every fault is told, and of very many the first', async () => {
+    test('every fault is reported, and of very many the first', async () => {
       const few = await importKubelet(kubeletFile({ a: { x: '2' }, b: { y: '3' } }, { defaultCpuSet: '0-7' }));
       expect(few.err).toMatch(/pod a container x: .*\n.*pod b container y: .*\n.*nothing of it is imported/);
       const names = Array.from({ length: 500 }, (_, i) => [`uid-${i}`, { app: '3' }]);
@@ -258,7 +258,7 @@ describe('state import-kubelet', () => {
       }
     });
 
-    test('a dry run with -o json tells what is in the file all the same, and exits as without', async () => {
+    test('a dry run with -o json prints the content of the file all the same, with the same exit status', async () => {
       const file = kubeletFile({ uid: { app: '2' } }, { defaultCpuSet: '0-7' });
       const { status, out, err } = await importKubelet(file, '--dry-run', '-o', 'json');
       expect({ status, content: JSON.parse(out) as unknown }).toEqual({
@@ -272,14 +272,14 @@ describe('state import-kubelet', () => {
   test.each([
     ['by its name', { name: 'crane_cpu_manager_state' }],
     ['by its policy', { policyName: 'advanced-static' }],
-  ])('the state of crane-agent is known %s: it is named, with what to do, and left', async (_how, options) => {
+  ])('the state of crane-agent is recognized %s, and refused with the remedy', async (_how, options) => {
     const { status, err } = await importKubelet(kubeletFile({ uid: { app: '2-3', side: '2-3' } }, options));
     expect(status).toBe(1);
     expect(err).toMatch(/a state of crane-agent's CPU manager, not of a kubelet: .*stop crane-agent and start cpusetd/);
     expect(remembered()).toBe('none');
   });
 
-  test('never beside a running daemon', async () => {
+  test('is refused beside a running daemon', async () => {
     const lock = acquireHostLock(join(dir, 'lock'));
     if (lock.kind !== 'acquired') throw new Error(lock.because);
     try {
@@ -291,7 +291,7 @@ describe('state import-kubelet', () => {
     }
   });
 
-  test('never over what cpusetd remembers, whether it can be read or not', async () => {
+  test('is refused over a state of cpusetd, readable or not', async () => {
     const file = kubeletFile({ uid: { app: '2-3' } });
     await importKubelet(file);
     expect(await importKubelet(file)).toMatchObject({
@@ -326,7 +326,7 @@ describe('state import-kubelet of format v1, which knows containers by their ids
     return path;
   };
 
-  test('the runtime tells whose they are, exited ones included; who is unknown to it is dropped, as by a kubelet', async () => {
+  test("the runtime's list has their names, exited ones included; unknown ids are dropped, as by a kubelet", async () => {
     const socket = join(dir, 'cri.sock');
     const server = await serveRuntime(socket, {
       ListContainers: (_call: unknown, reply: (error: null, answer: object) => void) =>
@@ -349,14 +349,14 @@ describe('state import-kubelet of format v1, which knows containers by their ids
     }
   });
 
-  test('without a runtime nothing is taken, and that is said', async () => {
+  test('without a runtime nothing is imported, with an error', async () => {
     const { status, err } = await importKubelet(v1({ c1: '2-3' }), '--cri-endpoint', join(dir, 'no.sock'));
     expect(status).toBe(1);
     expect(err).toMatch(/format v1 .*no\.sock could not be asked whose they are.*--cri-endpoint/);
     expect(remembered()).toBe('none');
   });
 
-  test('a dry run asks nobody', async () => {
+  test('a dry run does not call the runtime', async () => {
     const [file, args] = [v1({ c1: '2-3' }), ['--dry-run', '--cri-endpoint', join(dir, 'no.sock')]];
     const { status, out } = await importKubelet(file, ...args, '-o', 'json');
     expect(status).toBe(0);
@@ -388,7 +388,7 @@ describe('state export-kubelet', () => {
     },
   );
 
-  test('under strict-cpu-reservation the pool is without the reserved CPUs, as the kubelet wants it', async () => {
+  test('under strict-cpu-reservation the pool is without the reserved CPUs, as the kubelet demands', async () => {
     const opened = openStateStore({ dir, version: '0.1.0' });
     if (!opened.ok) throw new Error(opened.because);
     const rules = { policy: 'static', options: ['strict-cpu-reservation'], reserved: parseCpuList('0') } as const;
@@ -400,7 +400,7 @@ describe('state export-kubelet', () => {
     expect(parseKubeletState((await exportFrom('1x4x2')).out)).toMatchObject({ state: { defaultCpuSet: '1,4-7' } });
   });
 
-  test('with the configuration its reservation counts, whatever assignments were made under', async () => {
+  test('with a configuration its reservation counts, not that of the assignments', async () => {
     await importKubelet(kubeletFile({ uid: { app: '2-3' } }));
     const file = join(dir, 'config.yaml');
     const exported = async (strict: boolean) => {
@@ -424,7 +424,7 @@ describe('state export-kubelet', () => {
     });
   });
 
-  test('a machine that is not there is a sentence, not a stack', async () => {
+  test('a missing machine is an error sentence, not a stack trace', async () => {
     await importKubelet(kubeletFile({ uid: { app: '2' } }));
     const { status, err } = await state('export-kubelet', '--sysfs-root', join(dir, 'no'));
     expect(status).toBe(1);

@@ -38,7 +38,7 @@ function startDaemon(...args: string[]) {
   return { child, until, seen, ended, stderr: () => stderr };
 }
 
-test('a port for metrics that is taken is an alarm of a daemon that goes on, and is over when it is free', async () => {
+test('a metrics port in use is an alarm while the daemon goes on, and ends when the port is free', async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const { port } = other.address() as { port: number };
@@ -53,7 +53,7 @@ test('a port for metrics that is taken is an alarm of a daemon that goes on, and
   expect(await daemon.ended).toBe(0);
 });
 
-test('an admin socket that is taken ends the start before the runtime is looked for', async () => {
+test('an admin socket in use ends the start before the connection to the runtime', async () => {
   const admin = join(folder, 'a.sock');
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(admin, resolve));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 
 import { HealthState } from '../../src/admin/health-state';
-import { listenAt } from '../../src/admin/server/door';
+import { listenAt } from '../../src/admin/server/listener';
 import { startAdminServer } from '../../src/admin/server/admin-server';
 import { AllocationTrace } from '../../src/app/status/allocation-trace';
 import { createAdminBackend } from '../../src/app/status/admin-backend';
@@ -110,7 +110,7 @@ export async function showSession({ commands, without = [] }: Session): Promise<
   const log = { error: () => undefined, warn: () => undefined };
   const admin = await listenAt(socketPath, () => undefined);
   const server = startAdminServer({
-    doors: { admin },
+    listeners: { admin },
     kubeletResourcesSocket: join(folder, 'kubelet.sock'),
     backend: await playNode(),
     health,

@@ -71,7 +71,7 @@ test('the first takes the lock and leaves its pid, in a file and folder of its o
   lock.release();
 });
 
-test('the second is told who holds it', () => {
+test('the second gets the pid of the holder', () => {
   const lock = acquire();
   expect(acquireHostLock(path)).toEqual({
     kind: 'held',
@@ -81,7 +81,7 @@ test('the second is told who holds it', () => {
   lock.release();
 });
 
-test('another process is kept off, and after release let in; releasing twice is harmless', () => {
+test('another process gets the lock only after the release; releasing twice is harmless', () => {
   const tryInChild = (): string =>
     spawnSync(process.execPath, ['-e', lockInChild('console.log(outcome.kind, outcome.holderPid)')], {
       encoding: 'utf8',
@@ -129,7 +129,7 @@ test.each`
   });
 });
 
-test('a longer pid of an earlier holder does not shine through', () => {
+test('a shorter pid replaces all of a longer one of an earlier holder', () => {
   writeFileSync(path, '1234567890\n'.repeat(3));
   const lock = acquire();
   expect(readFileSync(path, 'utf8')).toBe(`${process.pid}\n`);
@@ -142,7 +142,7 @@ function messageWithPath(PATH: string): string {
   return spawnSync(process.execPath, ['-e', script], { encoding: 'utf8', env: { PATH } }).stdout.trim();
 }
 
-test('without the flock command the error says what to install', () => {
+test('without the flock command the error names the package to install', () => {
   expect(messageWithPath('/nonexistent')).toBe(
     `HostLockError ${folder}: the command "flock" cannot be run (ENOENT); it guards against a second cpusetd on the node: ` +
       'install it (package util-linux) and have it on PATH',
@@ -205,7 +205,7 @@ describe('a directory that others can write to', () => {
   });
 
   defineAsRoot(() =>
-    test('because it is theirs is refused, with what to do', () => {
+    test('of another owner is refused, with the remedy', () => {
       chownSync(folder, 4711, 0);
       expect(() => acquireHostLock(path)).toThrow(
         `${folder}: the directory belongs to user 4711, who could replace what is in it; run: chown 0 ${folder}`,

@@ -89,7 +89,7 @@ defineAsRoot(() =>
   }),
 );
 
-test('who holds it is told, with what to do', async () => {
+test('a second daemon gets the pid of the holder, with the remedy', async () => {
   const socket = at('nri.sock');
   await take(socket);
   expect(await acquireRuntimeLocks(locks, [socket])).toMatchObject({
@@ -101,13 +101,13 @@ test('who holds it is told, with what to do', async () => {
   });
 });
 
-test('who gets one of two locks keeps neither', async () => {
+test('a daemon that gets only one of two locks keeps neither', async () => {
   await take(at('b'));
   expect(await take(at('a'), at('b'), at('c'))).toBe('held');
   expect(await take(at('a'), at('c'))).toBe('acquired');
 });
 
-test('of many that start at once one gets all', async () => {
+test('of many daemons that start at once one gets all locks', async () => {
   const bundle = bundleModule('host-lock.ts');
   const script = `const outcome = require(${JSON.stringify(bundle.file)}).acquireRuntimeLocks(process.argv[1], process.argv.slice(2));
     process.stdin.resume().on('end', () => process.exit(0)); outcome.then(({ kind }) => console.log(kind));`;
@@ -134,7 +134,7 @@ test('of many that start at once one gets all', async () => {
   }
 });
 
-test('a holder that is killed loses them, and its files are no hindrance', async () => {
+test('a holder that is killed loses its locks, and its files do not prevent others', async () => {
   const bundle = bundleModule('host-lock.ts');
   const script = `require(${JSON.stringify(bundle.file)}).acquireRuntimeLocks(...JSON.parse(process.argv[1])).then(({ kind }) => console.log(kind)); setInterval(() => {}, 1000)`;
   const child = spawn(process.execPath, ['-e', script, JSON.stringify([locks, [at('a')]])], {
@@ -154,7 +154,7 @@ test('a holder that is killed loses them, and its files are no hindrance', async
   }
 });
 
-describe('what is in the way of a lock file is refused, and neither followed nor waited for', () => {
+describe('another file at the path of a lock file is refused, and neither followed nor waited for', () => {
   defineAsRoot(() =>
     test.each`
       name                        | put
@@ -178,7 +178,7 @@ describe('what is in the way of a lock file is refused, and neither followed nor
   );
 
   defineAsRoot(() =>
-    test('a directory for them that others could write to is closed; one of theirs is refused', async () => {
+    test('a directory that others could write to is closed to them; one of another owner is refused', async () => {
       mkdirSync(locks);
       chmodSync(locks, 0o777);
       expect(await take(at('a'))).toBe('acquired');

@@ -52,7 +52,7 @@ test('the socket is open to its owner only, and nothing else is left in the fold
   expect(readdirSync(folder)).toEqual(['a.sock']);
 });
 
-test('whoever listens, others cannot reach the socket before it has its mode', async () => {
+test('other users can not connect before the socket has its mode', async () => {
   const path = join(folder, 'a.sock');
   const seen: number[] = [];
   await claimSocket(path, async (bound) => {
@@ -73,7 +73,7 @@ test('the socket of a process that is gone is replaced', async () => {
   expect(await probeSocket(path)).toBe('live');
 });
 
-test('one that came while the socket was being bound keeps its place', async () => {
+test('a socket that appeared while ours was being bound stays', async () => {
   const path = join(folder, 'a.sock');
   let reached = 0;
   const other = createServer((socket) => {
@@ -109,7 +109,7 @@ test.each(['nothing', 'a stale socket'])(
   },
 );
 
-test('over a link to its folder it is the same socket', async () => {
+test('a path over a link to the folder is the same socket', async () => {
   mkdirSync(join(folder, 'real'));
   symlinkSync(join(folder, 'real'), join(folder, 'link'));
   await claimSocket(join(folder, 'real/a.sock'), listen);
@@ -145,7 +145,7 @@ test('a folder that the file system never makes is refused, not tried for ever',
   });
 });
 
-test('a failing listener leaves nothing behind', async () => {
+test('a listener that fails leaves no file', async () => {
   const path = join(folder, 'a.sock');
   await expect(claimSocket(path, () => Promise.reject(new Error('no')))).rejects.toMatchObject({
     code: 'FAILED_PRECONDITION',

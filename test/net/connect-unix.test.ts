@@ -39,7 +39,7 @@ test('a longer path is refused, also when a socket with the cut name is there', 
   await expect(connectTo(pathOf(MAX_SOCKET_PATH_BYTES + 1))).rejects.toMatchObject({ code: 'ENAMETOOLONG' });
 });
 
-test('a path at which nobody listens rejects with the error of Node, which is no shortage', async () => {
+test('a path at which no process listens rejects with the error of Node, which is no shortage', async () => {
   const failure: unknown = await connectTo(join(folder, 'absent.sock')).catch((error: unknown) => error);
   expect(failure).toMatchObject({ code: 'ENOENT' });
   expect(isShortage(failure)).toBe(false);

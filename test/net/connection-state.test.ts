@@ -31,7 +31,7 @@ describe('the state of a connection', () => {
   });
 });
 
-describe('the problem that was met last', () => {
+describe('the last problem', () => {
   test('is new once, until another one comes', () => {
     const problem = new LastProblem();
     expect(['a', 'a', 'b', 'a'].map((reason) => problem.isNew(reason))).toEqual([true, false, true, true]);

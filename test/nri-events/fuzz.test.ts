@@ -76,7 +76,7 @@ function timeMs(read: () => unknown): number {
   return performance.now() - start;
 }
 
-test('any bytes are a request, ignored, or refused as such: no crash, no hang, bounded memory', () => {
+test('any bytes are an event, ignored, or refused: no crash, no hang, bounded memory', () => {
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   fc.assert(
@@ -96,7 +96,7 @@ test('any bytes are a piece of Synchronize, or refused', () => {
   );
 });
 
-test('the longest length that can be announced allocates nothing', () => {
+test('the longest announced length allocates nothing', () => {
   const before = process.memoryUsage().arrayBuffers;
   for (let i = 0; i < 1_000; i++)
     expectAnswerOrRefusal(() => readEvent('CreateContainer', Uint8Array.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f)));

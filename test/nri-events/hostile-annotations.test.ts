@@ -9,12 +9,12 @@ const annotationsOf = (payload: Uint8Array) => {
   return event !== 'ignored' && event.kind === 'create-container' ? event.pod.annotations : undefined;
 };
 
-test('annotations that decide are read, whatever else there is', () => {
+test('annotations that matter are read among any others', () => {
   const choice = { 'cpusetd.io/policy': 'none', 'cpu-policy.topology.crane.io/container.app': 'numa' };
   expect(annotationsOf(encodeCreation(pod, { ...manyAnnotations(), ...choice, __proto__: 'x' }))).toEqual(choice);
 });
 
-test('bytes that are no annotation are passed over', () => {
+test('bytes that are no annotation are skipped', () => {
   const payload = encodeCreation(pod, { 'cpusetd.io/policy': 'none' });
   const name = Buffer.from(payload).indexOf('cpusetd.io/policy');
   payload[name - 1] = 127; // a name longer than the entry

@@ -108,7 +108,7 @@ test.each(['1.7.24', '2.1.9', '2.2.7', '2.3.4'])(
   },
 );
 
-test('a container under creation is told with all that a decision needs', () => {
+test('the event of a creation has all fields that a decision needs', () => {
   const [created] = eventsOf(readNriCapture('containerd-2.3.4-life')).filter(({ kind }) => kind === 'create-container');
   expect(created).toEqual({
     kind: 'create-container',
@@ -138,14 +138,14 @@ test('a container under creation is told with all that a decision needs', () => 
   });
 });
 
-test('CPUs that the runtime gives to pause containers are told with the pod', () => {
+test('CPUs that the runtime gives to pause containers are in the pod', () => {
   const linux = { cgroupsPath: 'kubepods-podu.slice:crio:s', resources: { cpu: { cpus: '0-1' } } };
   const payload = encodeEventRequest({ pod: { id: 's', linux } });
   const event = readEvent('RunPodSandbox', payload) as Extract<RuntimeEvent, { kind: 'pod-started' }>;
   expect(event.pod.pause).toEqual({ cgroupsPath: 'kubepods-podu.slice:crio:s', cpus: '0-1' });
 });
 
-test('an update tells only what is asked for: wrappers around 0 are not set', () => {
+test('an update has only the requested fields: wrappers around 0 are not set', () => {
   const [update] = eventsOf(readNriCapture('containerd-2.3.4-life')).filter(({ kind }) => kind === 'update-container');
   expect(update).toMatchObject({ container: { resources: { shares: 1024, cpus: '1' } } });
   expect((update as { resources: unknown }).resources).toEqual({ shares: 512, cpus: '0-1' });
@@ -234,7 +234,7 @@ test.each`
   ${'no event at all'}             | ${0}
   ${'an event of a later release'} | ${77}
   ${'a negative number'}           | ${-1}
-`('StateChange about $event is nothing to us', ({ number }) => {
+`('StateChange about $event is ignored', ({ number }) => {
   expect(readEvent('StateChange', encodeStateChange({ event: number, pod, container }))).toBe('ignored');
 });
 

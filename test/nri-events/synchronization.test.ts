@@ -5,20 +5,20 @@ import { Synchronization } from '../../src/nri-events/synchronization';
 const piece = (more: boolean, ...ids: readonly string[]) =>
   SynchronizeRequest.encode(SynchronizeRequest.create({ containers: ids.map((id) => ({ id })), more })).finish();
 
-test('holds the containers of all its pieces', () => {
+test('a synchronization has the containers of all its pieces', () => {
   const synchronization = new Synchronization();
   expect(synchronization.add(piece(true, 'a'))).toBe(true);
   expect(synchronization.add(piece(false, 'b'))).toBe(false);
   expect(synchronization.event).toMatchObject({ containers: [{ id: 'a' }, { id: 'b' }] });
 });
 
-test('may have nothing in it at all', () => {
+test('an empty synchronization is an event without pods and containers', () => {
   const synchronization = new Synchronization();
   expect(synchronization.add(new Uint8Array(0))).toBe(false);
   expect(synchronization.event).toEqual({ kind: 'synchronize', pods: [], containers: [] });
 });
 
-test('that never ends is refused before memory does', () => {
+test('a synchronization beyond the limit of items is refused', () => {
   const synchronization = new Synchronization();
   const large = piece(true, ...Array.from({ length: 60_000 }, (_, index) => `c${index}`));
   expect(synchronization.add(large)).toBe(true);

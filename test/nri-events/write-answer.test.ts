@@ -46,7 +46,7 @@ const unset = {
   mems: '',
 };
 
-test('a creation is adjusted, and others make room', () => {
+test('the answer to a creation has its adjustment and the updates of others', () => {
   const bytes = write('create-container', {
     adjust: { cpus, mems },
     updates: [{ containerId: 'a', cpus: parseCpuList('4-7') }],
@@ -57,7 +57,7 @@ test('a creation is adjusted, and others make room', () => {
   expect(evict).toEqual([]);
 });
 
-test('nothing but what is meant is claimed against other plugins', () => {
+test('an answer has only the fields that it changes, since each is claimed against other plugins', () => {
   const { adjust } = CreateContainerResponse.decode(write('create-container', { adjust: { cpus } }));
   expect(adjust).toMatchObject({ annotations: {}, mounts: [], env: [], hooks: undefined, rlimits: [], args: [] });
   expect(adjust?.linux).toMatchObject({
@@ -103,7 +103,7 @@ test('an update of the container itself goes under its own id, in front of the o
   ]);
 });
 
-test('an exit lets others grow', () => {
+test('the answer to an exit has the updates of others', () => {
   const { update } = StopContainerResponse.decode(
     write('container-stopped', { updates: [{ containerId: 'a', cpus }] }),
   );
@@ -116,7 +116,7 @@ test('a synchronization ends with the updates, and with no more to come', () => 
   expect(update).toHaveLength(1);
 });
 
-test('a container that is named twice is updated once, field by field with the last word', () => {
+test('a container with two updates is updated once; in each field the last one wins', () => {
   const updates = [
     { containerId: 'a', cpus: parseCpuList('9'), mems },
     { containerId: 'b', cpus },
@@ -138,7 +138,7 @@ test.each`
   ${'adjusted cpus'}   | ${{ adjust: { cpus: none } }}
   ${'adjusted mems'}   | ${{ adjust: { cpus, mems: none } }}
   ${'cpus of another'} | ${{ updates: [{ containerId: 'a', cpus: none }] }}
-`('an empty set of $what never leaves the process', ({ answer }) => {
+`('an empty set of $what is refused', ({ answer }) => {
   expect(() => write('create-container', answer)).toThrow(RangeError);
 });
 
@@ -149,7 +149,7 @@ test.each([
   'synchronize',
   'pod-started',
   'container-started',
-])('an answer to %s that asks nothing has no bytes', (kind) => {
+])('an answer to %s without changes has no bytes', (kind) => {
   expect(write(kind, {})).toHaveLength(0);
 });
 
@@ -162,6 +162,6 @@ test.each`
   ${'container-started'} | ${{}}                                        | ${true}
   ${'container-started'} | ${{ updates: [{ containerId: 'a', cpus }] }} | ${false}
   ${'pod-stopped'}       | ${{ adjust: { cpus } }}                      | ${false}
-`('whether an answer to $kind has room for $answer: $fits', ({ kind, answer, fits }) => {
+`('an answer to $kind has fields for $answer: $fits', ({ kind, answer, fits }) => {
   expect(canCarry(event(kind), { kind: 'ok', ...answer })).toBe(fits);
 });

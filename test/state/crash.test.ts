@@ -32,7 +32,7 @@ function runMatrix(prepare: (dir: string) => void, act: (dir: string, fs: FsOps)
     prepare(dir);
     const finished = act(dir, dieBefore(index, inShortWrites(200)));
     found.push(generationAfterRestart(dir));
-    expect(generationAfterRestart(dir)).toBe(found.at(-1) === 'set-aside' ? 'none' : found.at(-1));
+    expect(generationAfterRestart(dir)).toBe(found.at(-1) === 'quarantined' ? 'none' : found.at(-1));
     if (finished) return found;
   }
   throw new Error('never finished');
@@ -62,7 +62,7 @@ describe('the process dies between any two operations', () => {
     expect(found.join(' ')).toMatch(/^(1 ){8,}(2 ){3}2$/);
   });
 
-  test('of setting a broken file aside and saving: the same problem, nothing, or the new state', () => {
+  test('of a quarantine and a save: the same problem, nothing, or the new state', () => {
     const found = runMatrix(
       (dir) => {
         openStateFile({ dir });
@@ -70,10 +70,10 @@ describe('the process dies between any two operations', () => {
       },
       (dir, fs) => openAndSave(dir, fs, NEW),
     );
-    expect(found.join(' ')).toMatch(/^(set-aside ){5,}(none ){8,}(2 ){3}2$/);
+    expect(found.join(' ')).toMatch(/^(quarantined ){5,}(none ){8,}(2 ){3}2$/);
   });
 
-  test('of keeping an old version: the file is at its place all the time', () => {
+  test('of a backup of an old version: the file is at its place all the time', () => {
     const found = runMatrix(
       (dir) =>
         void openAndSave(
@@ -83,7 +83,7 @@ describe('the process dies between any two operations', () => {
         ),
       (dir, fs) => {
         const opened = openStateFile({ dir, fs });
-        return opened.ok && 'keptAs' in opened.file.keepAs('v1');
+        return opened.ok && 'path' in opened.file.backupAs('v1');
       },
     );
     expect(new Set(found)).toEqual(new Set([1]));
@@ -125,23 +125,23 @@ describe('the power is cut between any two operations', () => {
     },
   );
 
-  test('of setting a bad file aside and saving: the bad file has one of its two names', () => {
+  test('of a quarantine and a save: the bad file has one of its two names', () => {
     let finished = false;
     for (let index = 0; !finished; index++) {
       const disk = PowerCutDisk.holding(path, 'broken');
       const opened = openStateFile({ dir: '/state', fs: dieBefore(index, disk.fs) });
-      finished = opened.ok && 'movedTo' in opened.file.setAside() && opened.file.save('new').ok;
+      finished = opened.ok && 'path' in opened.file.quarantine() && opened.file.save('new').ok;
       for (const files of disk.afterPowerCut())
         expect([files.get(path), files.get(`${path}.bad-1`)]).toContain('broken');
     }
   });
 
-  test('of keeping an old version and saving: what was kept is there before the new text is', () => {
+  test('of a backup and a save: the backup is there before the new text is', () => {
     let finished = false;
     for (let index = 0; !finished; index++) {
       const disk = PowerCutDisk.holding(path, 'version 1');
       const opened = openStateFile({ dir: '/state', fs: dieBefore(index, disk.fs) });
-      finished = opened.ok && 'keptAs' in opened.file.keepAs('v1') && opened.file.save('version 2').ok;
+      finished = opened.ok && 'path' in opened.file.backupAs('v1') && opened.file.save('version 2').ok;
       for (const files of disk.afterPowerCut())
         expect([files.get(path), files.get(`${path}.v1`)]).toContain('version 1');
     }
@@ -161,7 +161,7 @@ test('a leftover of a crashed save is gone after the next open', () => {
   expect(() => writeFileSync(join(dir, 'state.json.tmp'), '', { flag: 'wx' })).not.toThrow();
 });
 
-test('looking at the state beside a running daemon leaves its temporary file alone', () => {
+test('inspecting the state beside a running daemon does not touch its temporary file', () => {
   const dir = makeDir();
   openAndSave(
     dir,

@@ -104,11 +104,11 @@ describe('golden files', () => {
     },
   );
 
-  test('a pretty-printed file says the same as the original', () => {
+  test('a pretty-printed file gives the same state as the original', () => {
     expect(decodeState(read('v1-pretty-printed.json'))).toEqual(decodeState(read('v1-many.json')));
   });
 
-  test('a file cut at any byte is never believed', () => {
+  test('a file cut at any byte is refused', () => {
     const text = read('v1-many.json').trimEnd();
     const believed = Array.from({ length: text.length }, (_, i) => text.slice(0, i)).filter(
       (cut) => decodeState(cut).ok,
@@ -116,7 +116,7 @@ describe('golden files', () => {
     expect(believed).toEqual([]);
   });
 
-  test('a file with any one bit turned is never believed', () => {
+  test('a file with any one bit turned is refused', () => {
     const bytes = readFileSync(join(FIXTURES, 'v1-one.json'));
     const original = decodeState(bytes.toString('utf8'));
     const kinds = new Set<string>();
@@ -156,7 +156,7 @@ describe('entries that contradict each other', () => {
 });
 
 describe('encodeState', () => {
-  test('what is no pod among the pods is left out, and nothing else is lost by it', () => {
+  test('an entry of pods that is no pod is left out, and the others are read', () => {
     const pod = {
       uid: 'u',
       namespace: 'n',
@@ -195,7 +195,7 @@ describe('encodeState', () => {
     expect(decodeState(without)).toMatchObject({ ok: true, state: { pods: [] } });
   });
 
-  test('whatever disjoint state is encoded, decoding gives it back', () => {
+  test('any disjoint state that is encoded is decoded as the same', () => {
     const anyText = fc.string({ unit: 'binary' });
     const anyState = fc
       .record({
@@ -234,7 +234,7 @@ describe('encodeState', () => {
     expect(decodeState(Buffer.from(encodeState(state), 'utf8').toString('utf8'))).toMatchObject({ ok: true, state });
   });
 
-  test('an assignment that was replaced is written anew, the others as before', () => {
+  test('a replaced assignment is written anew, the others as before', () => {
     const [a, b] = [assignmentOf('a', '1'), assignmentOf('b', '2')];
     const first = encodeState({ writtenBy: '0', generation: 1, assignments: [a, b] });
     const second = encodeState({ writtenBy: '0', generation: 1, assignments: [a, { ...b, cpus: CpuSet.of([7]) }] });
@@ -242,7 +242,7 @@ describe('encodeState', () => {
     expect(second.split('\n')[2]).toBe(first.split('\n')[2]!.replace('"cpus":"2"', '"cpus":"7"'));
   });
 
-  test.each([-1, 0.5, NaN, 2 ** 53])('generation %p is a broken promise', (generation) => {
+  test.each([-1, 0.5, NaN, 2 ** 53])('generation %p throws', (generation) => {
     expect(() => encodeState({ writtenBy: '0', generation, assignments: [] })).toThrow(RangeError);
   });
 });

@@ -62,7 +62,7 @@ describe('openStateFile', () => {
     expect(openStateFile({ dir: join(path, 'below') })).toMatchObject({ because: expect.stringContaining('ENOTDIR') });
   });
 
-  test('opens a directory that can only be read, and says so', () => {
+  test('opens a directory that can only be read, and reports it as not writable', () => {
     const dir = makeDir();
     open(dir).save('kept');
     const readOnly: FsOps = {
@@ -88,7 +88,7 @@ describe('save', () => {
     expect(readdirSync(dir)).toEqual(['state.json']);
   });
 
-  test('does each thing in the order that makes it durable', () => {
+  test('makes its system calls in the order that makes the text durable', () => {
     const ops: string[] = [];
     const file = open(
       makeDir(),
@@ -128,7 +128,7 @@ describe('save', () => {
     },
   );
 
-  test('when only the sync of the directory fails, it is said that either text may be on disk', () => {
+  test('when only the sync of the directory fails, the outcome says that either text may be on disk', () => {
     let syncs = 0;
     const file = open(makeDir(), {
       ...nodeFsOps,
@@ -179,7 +179,7 @@ describe('save', () => {
     expect(readFileSync(victim, 'utf8')).toBe('untouched');
   });
 
-  test('a directory in its way is told, with what to do', () => {
+  test('a directory at its path is reported with the remedy', () => {
     const file = open(makeDir());
     mkdirSync(`${file.path}.tmp`);
     const saved = file.save('text');
@@ -212,13 +212,13 @@ describe('read', () => {
         const file = open(makeDir());
         make(file.path);
         expect(file.read()).toMatchObject({ kind: 'unreadable', because: expect.stringContaining(because) });
-        expect(file.setAside()).toEqual({ movedTo: `${file.path}.bad-1` });
+        expect(file.quarantine()).toEqual({ path: `${file.path}.bad-1` });
         expect(file.read()).toEqual({ kind: 'none' });
       },
     ),
   );
 
-  test.each(['EMFILE', 'ENFILE', 'ENOMEM'])('%s says nothing about the file', (code) => {
+  test.each(['EMFILE', 'ENFILE', 'ENOMEM'])('%s is a failure outside of the file', (code) => {
     const file = open(makeDir(), {
       ...nodeFsOps,
       readText: () => {
@@ -230,19 +230,19 @@ describe('read', () => {
   });
 });
 
-describe('setAside', () => {
-  test('keeps the newest eight', () => {
+describe('quarantine', () => {
+  test('keeps the newest eight files', () => {
     const dir = makeDir();
     const file = open(dir);
     for (let n = 1; n <= 11; n++) {
       file.save(`bad ${n}`);
-      expect(file.setAside()).toEqual({ movedTo: `${file.path}.bad-${n}` });
+      expect(file.quarantine()).toEqual({ path: `${file.path}.bad-${n}` });
     }
     const kept = readdirSync(dir).map((name) => readFileSync(join(dir, name), 'utf8'));
     expect(kept.sort()).toEqual([4, 5, 6, 7, 8, 9, 10, 11].map((n) => `bad ${n}`).sort());
   });
 
-  test('leaves alone what only looks like one of its files', () => {
+  test('does not touch files with similar names', () => {
     const dir = makeDir();
     const others = [
       'state.json.bad-',
@@ -254,16 +254,16 @@ describe('setAside', () => {
     for (const name of others) writeFileSync(join(dir, name), '');
     const file = open(dir);
     file.save('bad');
-    expect(file.setAside()).toEqual({ movedTo: `${file.path}.bad-1` });
+    expect(file.quarantine()).toEqual({ path: `${file.path}.bad-1` });
     expect(readdirSync(dir).sort()).toEqual([...others, 'state.json.bad-1'].sort());
   });
 });
 
-test('keepAs keeps the present text through later saves, and the latest one of two', () => {
+test('backupAs keeps the present text through later saves, and the latest one of two', () => {
   const file = open(makeDir());
   for (const text of ['first', 'second']) {
     file.save(text);
-    expect(file.keepAs('v1')).toEqual({ keptAs: `${file.path}.v1` });
+    expect(file.backupAs('v1')).toEqual({ path: `${file.path}.v1` });
     file.save('after');
     expect(readFileSync(`${file.path}.v1`, 'utf8')).toBe(text);
   }
@@ -287,7 +287,7 @@ describe('on real file systems', () => {
   };
 
   defineWithPrerequisite(canMount ? undefined : 'root is needed to mount a file system', () => {
-    test('a full one refuses the save and keeps the old text', () => {
+    test('on a full one the save fails and the old text stays', () => {
       const file = open(mountAt('size=64k'));
       expect(file.save('x'.repeat(20_000))).toEqual({ ok: true });
       expect(file.save('y'.repeat(60_000))).toMatchObject({ ok: false, code: 'ENOSPC', onDisk: 'old' });
@@ -295,7 +295,7 @@ describe('on real file systems', () => {
       expect(file.save('z'.repeat(20_000))).toEqual({ ok: true });
     });
 
-    test('a read-only one is read, and reported before the first save', () => {
+    test('a read-only one is read, and reported as not writable before the first save', () => {
       const dir = mountAt('size=64k');
       open(dir).save('kept');
       execFileSync('mount', ['-o', 'remount,ro', dir]);
@@ -303,7 +303,7 @@ describe('on real file systems', () => {
       expect(file.notWritable).toContain('EROFS');
       expect(file.read()).toEqual({ kind: 'text', text: 'kept' });
       expect(file.save('new')).toMatchObject({ ok: false, code: 'EROFS', onDisk: 'old' });
-      expect(file.setAside()).toMatchObject({ because: expect.stringContaining('EROFS') });
+      expect(file.quarantine()).toMatchObject({ because: expect.stringContaining('EROFS') });
     });
   });
 });

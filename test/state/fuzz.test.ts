@@ -95,7 +95,7 @@ function slowest(files: readonly string[], decode: (text: string) => void): numb
   return maxMs;
 }
 
-test(`decodeState takes ${RUNS} damaged texts without throwing, and believes none that it would not write itself`, () => {
+test(`decodeState takes ${RUNS} damaged texts without throwing, and accepts none that it would not write itself`, () => {
   const outcomes = new Map<string, number>();
   const count = (outcome: string): unknown => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
   const maxMs = slowest(OURS, (text) => {
@@ -108,7 +108,7 @@ test(`decodeState takes ${RUNS} damaged texts without throwing, and believes non
   expect(maxMs).toBeLessThan(MAX_MS);
 });
 
-test('an entry of which any field is anything is an assignment of the known words, or is told why not', () => {
+test('an entry with any value in any field is an assignment, or refused with a reason', () => {
   const good = JSON.parse(OURS[4]!) as { assignments: Record<string, unknown>[] };
   const anyValue = fc.oneof(
     fc.json().map((text) => JSON.parse(text) as unknown),
@@ -139,7 +139,7 @@ test('an entry of which any field is anything is an assignment of the known word
   expect(Math.min(outcomes.taken, outcomes.refused)).toBeGreaterThan(100);
 });
 
-test(`parseKubeletState takes ${RUNS} damaged texts without throwing, and what it believes is written and read as the same`, () => {
+test(`parseKubeletState takes ${RUNS} damaged texts without throwing, and an accepted one is written and read as the same`, () => {
   const outcomes = new Set<string>();
   const maxMs = slowest(KUBELETS, (text) => {
     const parsed = parseKubeletState(text);

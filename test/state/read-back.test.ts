@@ -72,7 +72,7 @@ const anyAssignments: fc.Arbitrary<readonly Assignment[]> = fc
     ),
   );
 
-test('whatever a save accepts is read at the next start, but for the pods that it says it left out', () => {
+test('everything that a save accepts is read at the next start, except the pods that it reports as left out', () => {
   const dir = makeDir();
   let generation = 0;
   let refused = 0;
@@ -97,12 +97,12 @@ test('whatever a save accepts is read at the next start, but for the pods that i
   expect(refused).toBe(0); // so few can't be too large: a refusal would be a way out of the property
 });
 
-describe('what is too much', () => {
+describe('more than the limit', () => {
   const pods = Array.from({ length: 110 }, (_, i) =>
     specOf(`p${i}`, 'app 1', { annotations: { 'kubernetes.io/config.hash': 'x'.repeat(i * 2048) } }),
   );
 
-  test('of pods is left out, where most was told first; assignments stay', () => {
+  test('of pods is left out, the longest first; assignments stay', () => {
     const dir = makeDir();
     const assignments = [assignmentOf('a', '2-3')];
     const outcome = open(dir).save({ generation: 1, assignments, pods });
@@ -117,7 +117,7 @@ describe('what is too much', () => {
     expect(leftOut.length).toBeGreaterThan(20);
   });
 
-  test('of assignments is refused with the rule, and the state of before stays', () => {
+  test('of assignments is refused with the rule, and the previous state stays', () => {
     const dir = makeDir();
     const store = open(dir);
     const small = [assignmentOf('a', '2-3')];

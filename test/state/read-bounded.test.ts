@@ -25,7 +25,7 @@ test('a file above the bound is not read', () => {
   expect(readBounded(path, 65536)).toEqual({ ok: false, kind: 'too-large', because: 'is larger than 64 KiB' });
 });
 
-test('a file that is longer than it says is read as far as it is within the bound', () => {
+test('a file that is longer than its reported size is read up to the bound', () => {
   const all = readBounded('/proc/self/maps', 1 << 24);
   expect(all).toMatchObject({ ok: true, text: expect.stringMatching(/^[\da-f]+-[\da-f]+ /) });
   expect(readBounded('/proc/self/maps', 1024)).toMatchObject({ ok: false, kind: 'too-large' });
@@ -37,7 +37,7 @@ test.each([
   ['a folder', () => spawnSync('mkdir', [path]), 'not-a-file', 'is a folder, not a file'],
   ['a link to a device without end', () => spawnSync('ln', ['-s', '/dev/zero', path]), 'not-a-file', 'is not a regular file'],
   ['a link to itself', () => spawnSync('ln', ['-s', path, path]), 'unreadable', "is a symbolic link, or one that goes round in circles"],
-])('%s is told, not waited for', (_name, make, kind, because) => {
+])('%s is an outcome, not a wait', (_name, make, kind, because) => {
   make();
   expect(readBounded(path, 1024)).toMatchObject({ ok: false, kind, because });
 }); // prettier-ignore
@@ -49,7 +49,7 @@ test('a socket is no file', async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-test('a link in the place of a file that we wrote is not followed', () => {
+test('a link at the path of our own file is not followed', () => {
   const target = `${path}-target`;
   writeFileSync(target, 'text');
   spawnSync('ln', ['-s', target, path]);
@@ -59,7 +59,7 @@ test('a link in the place of a file that we wrote is not followed', () => {
 });
 
 defineAsRoot(() =>
-  test('a file of another user in the place of one that we wrote is not believed', () => {
+  test('a file of another user at the path of our own file is refused', () => {
     writeFileSync(path, 'text');
     chownSync(path, 12345, 12345);
     expect(readBounded(path, 1024, { own: true })).toEqual({

@@ -23,12 +23,12 @@ const OTHERS: readonly Refusal[] = [
   { ...BY_THE_NODE, podUid: 'other', asked: 'change', code: 'UNAVAILABLE', requested: 0, zones: [], policy: 'static' },
 ];
 
-test('what was written is read', () => {
+test('refusals that were written are read', () => {
   for (const refusals of [[], [REFUSAL], [REFUSAL, ...OTHERS]])
     expect(decodeRefusals(encodeRefusals(refusals))).toEqual({ ok: true, refusals });
 });
 
-test('a full book of the longest texts fits into what is read', () => {
+test('the most refusals with the longest texts fit into the limit for reading', () => {
   const text = '\u0000'.repeat(1_024);
   const name = '\u0000'.repeat(253);
   const zones = Array.from({ length: 16 }, (_, node) => ({ node: node + 1e9, allocatable: 1e9, free: 1e9 }));
@@ -45,7 +45,7 @@ test.each([
   ['null', 'null', /is not of ours/],
   ['of another kind', '{"version":1}', /"refusals" is not a list/],
   ['of a version to come', '{"version":2,"refusals":[]}', /has version 2, and 1 is read/],
-])('a file that is %s is not believed', (_name, text, because) => {
+])('a file that is %s is refused', (_name, text, because) => {
   expect(decodeRefusals(text)).toEqual({ ok: false, because: expect.stringMatching(because) as string });
 });
 
@@ -69,12 +69,12 @@ test.each([
   expect(decodeRefusals(text)).toEqual({ ok: true, refusals: OTHERS });
 });
 
-test('of two entries of one container there is one', () => {
+test('of two entries of one container one is read', () => {
   const decoded = decodeRefusals(encodeRefusals([REFUSAL, { ...REFUSAL, times: 13 }]));
   expect(decoded.ok && decoded.refusals.map(({ times }) => times)).toEqual([13]);
 });
 
-test('whatever is in the file, it is read as entries that can be written again, or not at all', () => {
+test('any text gives entries that can be written again, or a reason', () => {
   const good = encodeRefusals([REFUSAL, ...OTHERS]);
   const edit = fc.record({
     at: fc.nat(good.length),

@@ -21,7 +21,7 @@ function open(dir: string): StateStore {
   return opened.store;
 }
 
-test('what was saved is there after a restart', () => {
+test('a saved state is there after a restart', () => {
   const dir = join(makeDir(), 'new');
   const assignments = [assignmentOf('a', '2-3'), assignmentOf('b', '4', { containerId: null })];
   const store = open(dir);
@@ -50,7 +50,7 @@ test.each`
     const dir = dirWith(fixture!);
     const store = open(dir);
     expect(store.loaded).toMatchObject({
-      kind: 'set-aside',
+      kind: 'quarantined',
       problem: { kind: problem },
       movedTo: `${store.path}.bad-1`,
     });
@@ -59,7 +59,7 @@ test.each`
   },
 );
 
-test('what nothing speaks against in an inconsistent file comes along', () => {
+test('the entries of an inconsistent file without a contradiction are salvaged', () => {
   expect(open(dirWith('inconsistent-cpu-twice.json')).loaded).toMatchObject({
     problem: {
       salvaged: { generation: 4711, assignments: [{ containerName: 'side.car' }, { containerName: '__proto__' }] },
@@ -77,7 +77,7 @@ test('a file of a newer version refuses the start and stays as it is', () => {
   expect(readFileSync(join(dir, 'state.json'))).toEqual(readFileSync(join(FIXTURES, 'newer-v99.json')));
 });
 
-test('a file that can not be opened is moved aside', () => {
+test('a file that can not be opened is quarantined', () => {
   const dir = dirWith('v1-one.json');
   const fs = {
     ...nodeFsOps,
@@ -86,7 +86,10 @@ test('a file that can not be opened is moved aside', () => {
     },
   };
   const opened = openStateStore({ dir, version, fs });
-  expect(opened).toMatchObject({ ok: true, store: { loaded: { kind: 'set-aside', problem: { kind: 'unreadable' } } } });
+  expect(opened).toMatchObject({
+    ok: true,
+    store: { loaded: { kind: 'quarantined', problem: { kind: 'unreadable' } } },
+  });
   expect(readdirSync(dir)).toEqual(['state.json.bad-1']);
 });
 
@@ -117,14 +120,14 @@ test('a broken file that can not be moved is reported and replaced by the next s
     },
   });
   if (!opened.ok) throw new Error(opened.because);
-  expect(opened.store.loaded).toMatchObject({ kind: 'set-aside', movedTo: null });
+  expect(opened.store.loaded).toMatchObject({ kind: 'quarantined', movedTo: null });
   expect(opened.store.warnings).toEqual([expect.stringContaining("can't set aside")]);
   readOnly = false;
   expect(opened.store.save({ generation: 1, assignments: [] })).toEqual({ ok: true, leftOut: [] });
   expect(open(dir).loaded).toMatchObject({ kind: 'loaded' });
 });
 
-test('inspectState tells the same and touches nothing', () => {
+test('inspectState gives the same and changes nothing on disk', () => {
   const dir = dirWith('broken-changed-cpu.json');
   writeFileSync(join(dir, 'state.json.tmp'), 'being written');
   expect(inspectState({ dir })).toMatchObject({ kind: 'problem', problem: { kind: 'garbled' } });

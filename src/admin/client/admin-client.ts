@@ -18,7 +18,7 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const { fullName: service, methods } = CpuManagerDefinition;
 const { fullName: healthService, methods: healthMethods } = HealthDefinition;
 
-/** Throws CpusetdError UNAVAILABLE when nobody answers on the socket, PERMISSION_DENIED when it may not be opened. */
+/** Throws CpusetdError UNAVAILABLE when no daemon answers on the socket, PERMISSION_DENIED when it may not be opened. */
 export async function connectAdmin(
   socketPath: string,
   { callTimeoutMs = CALL_TIMEOUT_MS }: { readonly callTimeoutMs?: number } = {},
@@ -98,7 +98,7 @@ function decodeServing(status: Serving): ServingStatus | undefined {
   return status === Serving.SERVING ? 'SERVING' : 'NOT_SERVING';
 }
 
-/** The daemon's own words, unless it listens and does not answer: the library's text for that names its internals. */
+/** The daemon's own message. When it listens and does not answer, ours instead of the library's, which names its internals. */
 function explainFailureAt(socketPath: string): ExplainFailure {
   return ({ code, details, timeoutMs }) => {
     if (code !== 'DEADLINE_EXCEEDED' || timeoutMs === undefined) return details;

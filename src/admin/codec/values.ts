@@ -43,7 +43,7 @@ export function decodeTime(time: Date | undefined): string {
   return time?.toISOString() ?? '';
 }
 
-/** The key that stands for the value; undefined for a value that this version does not know. */
+/** The key of the value; undefined for a value that this version does not know. */
 export function keyOfValue<K extends string, V>(table: Readonly<Record<K, V>>, value: V | undefined): K | undefined {
   return (Object.keys(table) as K[]).find((key) => table[key] === value);
 }

@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { Guests } from '../server/door';
+import { LimitedConnections } from '../server/listener';
 import type { AdminLog } from '../server/unary-handler';
 import type { HostPort } from '../../net/host-port';
 import type { Metrics } from './metrics';
@@ -23,7 +23,7 @@ const LIMITS = {
 /** Time after which a connection without traffic is closed. */
 const SILENCE_MS = 75_000;
 /** Most connections; above that the oldest is closed. */
-const MOST_CONNECTIONS = 32;
+const MAX_CONNECTIONS = 32;
 
 /**
  * Serves `GET /metrics` over HTTP, figures of the process itself included. Scrapes at one time share an answer.
@@ -63,8 +63,8 @@ export async function startMetricsServer({
     );
   });
   server.timeout = SILENCE_MS;
-  const guests = new Guests(MOST_CONNECTIONS);
-  server.on('connection', (socket) => guests.add(socket));
+  const connections = new LimitedConnections(MAX_CONNECTIONS);
+  server.on('connection', (socket) => connections.add(socket));
   await listen(server, address);
   server.on('error', (err) => log.warn({ err }, 'a connection was not accepted'));
   metrics.addProcessFigures();

@@ -9,7 +9,7 @@ import { ALARM_KINDS } from '../model/alarm';
 import { type ConnectionState } from '../../net/connection-state';
 import { type ContainerStatus, type Status } from '../model/status';
 
-/** Buckets in seconds, from a decision in memory to a write that waits for a slow disk. */
+/** Buckets in seconds: from a decision in memory to a write to a slow disk. */
 const BUCKETS = [0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
 
 const VERDICTS: readonly VerdictKind[] = ['unknown', 'kept', 'pending', 'drifted', 'violated', 'held-under-old-rules'];
@@ -115,13 +115,13 @@ export class Metrics {
     this.pinningRequests.inc();
   }
 
-  /** A container was refused. `entitled`: it was to have exclusive CPUs. */
+  /** Counts a refused container. @param entitled it was to have exclusive CPUs */
   refused(code: RefusalCode, { entitled }: { readonly entitled: boolean }): void {
     this.refusals.inc({ code });
     if (entitled) this.pinningErrors.inc();
   }
 
-  /** An entitled container went to the shared pool instead. */
+  /** Counts an entitled container that went to the shared pool. */
   fellBack(): void {
     this.pinningErrors.inc();
   }
@@ -159,7 +159,10 @@ export class Metrics {
     this.cgroupWriteSeconds.observe(seconds);
   }
 
-  /** Adds memory, CPU time, files and the event loop of the process, once. They cost a little all the time, so the first scrape adds them. */
+  /**
+   * Adds memory, CPU time, files and the event loop of the process, once. They cost a little all the time, so the first scrape
+   * adds them.
+   */
   addProcessFigures(): void {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 100 });
   }

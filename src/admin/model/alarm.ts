@@ -14,7 +14,7 @@ export const ALARM_KINDS = [
 export type AlarmKind = (typeof ALARM_KINDS)[number];
 
 export interface Alarm {
-  /** An `AlarmKind`, or a kind of another version. */
+  /** An `AlarmKind`, or a kind that another version sent. */
   readonly kind: string;
   /** Id of a container, name of an option, or name of a part of cpusetd; empty for the node. */
   readonly subject: string;

@@ -19,7 +19,7 @@ export type Explanation =
       readonly containers: readonly ContainerExplanation[];
       /** CPUs of containers that exited. */
       readonly idle: readonly IdleAssignment[];
-      /** Containers that were refused, and not served since. */
+      /** Containers whose last request was refused. */
       readonly refused: readonly RefusedContainer[];
     }
   | {
@@ -50,14 +50,14 @@ export interface RefusedContainer {
   readonly chosenBy?: string;
   /** gRPC's name of the status that it was answered with. */
   readonly code: string;
-  /** As of the last time. */
+  /** The reason of the last refusal. */
   readonly because: string;
   readonly firstAt: string;
   readonly lastAt: string;
   /** Number of refusals, retries included. */
   readonly times: number;
   readonly zones: readonly ZoneRoom[];
-  /** The outcome that it would have now; empty when that is not known. */
+  /** The outcome of the same request now; empty when that is not known. */
   readonly now: string;
   readonly fitsNow: boolean;
   readonly remedy: string;

@@ -38,7 +38,7 @@ export interface NodeStatus {
   readonly runtimeVersion: string;
   readonly nri: Connection;
   readonly cri: Connection;
-  /** To the API server; absent = off. */
+  /** The connection to the API server; absent = off. */
   readonly kube?: PodSource;
   /** Counts the durable changes of the state. */
   readonly generation: number;
@@ -75,10 +75,10 @@ export interface ContainerStatus {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
-  /** It is the pause container of its pod, and `id` that of the sandbox. */
+  /** It is the pause container of its pod; `id` is that of the sandbox. */
   readonly pause?: true;
   readonly placement: Placement;
-  /** Absent when left alone. */
+  /** Absent for a container that cpusetd does not manage. */
   readonly promise?: QuotaPromise;
   /** Absent when it was not read yet. */
   readonly observation?: Observation;
@@ -97,7 +97,7 @@ export interface ContainerStatus {
 export interface QuotaPromise extends CpuPromise {
   /** µs a period; -1 = no limit; absent = left alone. */
   readonly quotaUs?: number;
-  /** Time of this promise: an earlier observation says nothing about it. Absent in messages of older versions. */
+  /** Time of this promise; an earlier observation does not concern it. Absent in messages of older versions. */
   readonly since?: string;
 }
 

@@ -6,13 +6,13 @@ import { CpusetdError } from '../../core/errors';
 import { GrpcClient, type Codec } from '../../net/grpc-client';
 
 const TIMEOUT_MS = 2_000;
-/** The kubelet takes 100 questions a second from all its clients together: half of them are left to the others. */
+/** The kubelet accepts 100 calls a second from all its clients together; this leaves half of them to the others. */
 const PAUSE_MS = 20;
 
 /** An empty request, and an answer as its bytes. */
 const BYTES: Codec<Buffer> = { encode: (bytes) => ({ finish: () => bytes }), decode: (bytes) => bytes };
 
-/** The kubelet's own PodResources API, its answers as bytes. Each gives undefined where there is no such socket. */
+/** The kubelet's own PodResources API, with answers as bytes; undefined when there is no such socket. */
 export interface KubeletResources {
   /** A ListPodResourcesResponse. */
   readonly list: () => Promise<Buffer | undefined>;
@@ -21,9 +21,9 @@ export interface KubeletResources {
 }
 
 /**
- * Asks a kubelet on its socket. All who ask before a question goes out share its answer, so it is never older than any of theirs; the
- * next one goes out when that has come. Throws CpusetdError UNAVAILABLE when the socket is there and nobody answers: an answer
- * without devices would be taken for a node without devices.
+ * Calls a kubelet on its socket. Callers that come before a call is sent share its answer, so the answer is never older than their
+ * request; the next call is sent after the answer. Throws CpusetdError UNAVAILABLE when the socket is there and does not answer: an
+ * answer without devices would mean a node without devices.
  */
 export function createKubeletResources(socketPath: string): KubeletResources {
   const ask = async ({ name }: { readonly name: string }): Promise<Buffer | undefined> => {
@@ -48,14 +48,14 @@ export function createKubeletResources(socketPath: string): KubeletResources {
   };
 }
 
-/** One question at a time, with a pause between; who asks while one is under way gets the answer of the next. */
+/** One call at a time, with a pause between; a caller during a call gets the answer of the next. */
 function shareAnswers<T>(ask: () => Promise<T>): () => Promise<T> {
   let next: Promise<T> | undefined;
   let free: Promise<unknown> = Promise.resolve();
   return () => {
     if (next) return next;
     const answer = free.then(() => {
-      next = undefined; // who comes from now on is too late for this one
+      next = undefined; // later callers get the next call
       const asked = ask();
       free = asked.catch(() => undefined).then(() => delay(PAUSE_MS, undefined, { ref: false }));
       return asked;

@@ -5,7 +5,7 @@ import type {
 } from '../../../gen/podresources/v1/podresources';
 
 /**
- * The kubelet's pods with our CPUs. Devices, claims and huge pages are the kubelet's; CPUs are ours, and so is memory where we
+ * The kubelet's pods with our CPUs. Devices, claims and huge pages come from the kubelet, CPUs from us, and also memory when we
  * place it. Pods and containers of only one side are kept: the kubelet has pods that have not started, we have containers that
  * exited and still hold CPUs.
  */
@@ -40,7 +40,7 @@ function mergeMemory(kubelet: ContainerMemory[], ours: ContainerMemory[]): Conta
   return [...ours, ...kubelet.filter(({ memoryType }) => !types.has(memoryType))];
 }
 
-/** All of the first, joined with those of the second of the same name, then the rest of the second. */
+/** The items of the first list, each joined with that of the same name in the second, then the rest of the second. */
 function mergeByName<T>(
   first: readonly T[],
   second: readonly T[],

@@ -24,8 +24,8 @@ export interface PodResourcesParts {
   readonly log: AdminLog;
 }
 
-/** Calls that wait for the kubelet. */
-const MOST_ASKING = 1_024;
+/** Most calls that wait for the kubelet. */
+const MAX_WAITING = 1_024;
 
 /** Adds v1.PodResourcesLister. */
 export function addPodResourcesService(server: grpc.Server, { backend, kubelet, queue, log }: PodResourcesParts): void {
@@ -38,7 +38,7 @@ export function addPodResourcesService(server: grpc.Server, { backend, kubelet, 
     ): grpc.handleUnaryCall<Request, Buffer> =>
     (call, callback) => {
       const fail = (error: unknown): void => callback(toServiceError(error, log));
-      if (asking >= MOST_ASKING) {
+      if (asking >= MAX_WAITING) {
         fail(new CpusetdError('RESOURCE_EXHAUSTED', 'too many calls at once wait for the kubelet; try again later'));
         return;
       }

@@ -6,7 +6,7 @@ import { PodResourcesListerDefinition } from '../../../gen/podresources/v1/podre
 import { CpusetdError } from '../../core/errors';
 import { AnswerQueue } from './answer-queue';
 import { addCpuManagerService } from './cpu-manager-service';
-import { Guests, listenAt, type Door, type Usher } from './door';
+import { LimitedConnections, listenAt, type Listener, type ConnectionHandler } from './listener';
 import { toGrpcService } from '../../net/grpc-service';
 import { toServiceError, type AdminLog } from './unary-handler';
 import { addHealthService } from './health-service';
@@ -18,23 +18,23 @@ import { addReflectionService } from './reflection-service';
 import type { AdminBackend } from '../model/backend';
 
 export interface AdminServerOptions {
-  readonly doors: AdminDoors;
+  readonly listeners: AdminListeners;
   /** The kubelet's own socket for PodResources. */
   readonly kubeletResourcesSocket: string;
   readonly backend: AdminBackend;
   readonly health: HealthState;
   readonly log: AdminLog;
-  /** Time that open calls have to end at a close. */
+  /** Maximum time a close waits for open calls. */
   readonly drainMs?: number;
   /** Time after which a silent connection is pinged, and time for the answer. */
   readonly keepAliveMs?: number;
 }
 
 /** The addresses of the admin server. */
-export interface AdminDoors {
-  readonly admin: Door;
+export interface AdminListeners {
+  readonly admin: Listener;
   /** For PodResources alone. */
-  readonly podResources?: Door;
+  readonly podResources?: Listener;
 }
 
 export interface AdminServer {
@@ -50,23 +50,23 @@ const LIMITS: grpc.ServerOptions = {
   'grpc.enable_channelz': 0,
   ...keepAliveAfter(10_000),
 };
-const MOST_CONNECTIONS = 32;
-/** Connections above that limit, which are answered RESOURCE_EXHAUSTED. */
-const MOST_TURNED_AWAY = 16;
-const TURNED_AWAY: grpc.ServerOptions = { ...LIMITS, 'grpc.max_connection_idle_ms': 5_000 };
-/** Connections of the health server; above that the oldest is closed. */
-const MOST_HEALTH_CONNECTIONS = 64;
+const MAX_CONNECTIONS = 32;
+/** Most connections above that limit; they are answered RESOURCE_EXHAUSTED. */
+const MAX_OVERFLOW = 16;
+const OVERFLOW: grpc.ServerOptions = { ...LIMITS, 'grpc.max_connection_idle_ms': 5_000 };
+/** Most connections of the health server; above that the oldest is closed. */
+const MAX_HEALTH_CONNECTIONS = 64;
 
 const DRAIN_MS = 1_000;
 
-/** Ends a connection whose process has stopped or hangs, since it takes a place and memory from others. */
+/** Ends a connection whose process has stopped or hangs, since it uses memory and counts towards the limit. */
 function keepAliveAfter(ms: number): grpc.ServerOptions {
   return { 'grpc.keepalive_time_ms': ms, 'grpc.keepalive_timeout_ms': ms };
 }
 
-/** Serves the admin API at the doors. */
+/** Serves the admin API on the listeners. */
 export function startAdminServer(options: AdminServerOptions): AdminServer {
-  const { doors, backend, health, log, drainMs = DRAIN_MS, keepAliveMs } = options;
+  const { listeners, backend, health, log, drainMs = DRAIN_MS, keepAliveMs } = options;
   grpc.setLogVerbosity(grpc.logVerbosity.NONE); // its faults are reported as errors; the library must not write to standard error
   const closing = new AbortController();
   setMaxListeners(0, closing.signal); // one for each watcher
@@ -80,16 +80,16 @@ export function startAdminServer(options: AdminServerOptions): AdminServer {
   addCpuManagerService(server, parts);
   addPodResourcesService(server, parts);
   addReflectionService(server, shared);
-  const crowd = new grpc.Server(TURNED_AWAY);
-  addHealthService(crowd, shared);
-  addRefusal(crowd, log);
-  doors.admin.open(usherTo(server, crowd));
+  const overflow = new grpc.Server(OVERFLOW);
+  addHealthService(overflow, shared);
+  addRefusal(overflow, log);
+  listeners.admin.open(limitTo(server, overflow));
 
-  const servers = [server, crowd];
-  if (doors.podResources) {
+  const servers = [server, overflow];
+  if (listeners.podResources) {
     const forConsumers = new grpc.Server(limits); // with its own queue, so that consumers do not delay operators
     addPodResourcesService(forConsumers, { ...shared, queue: new AnswerQueue() });
-    doors.podResources.open(usherTo(forConsumers, crowd));
+    listeners.podResources.open(limitTo(forConsumers, overflow));
     servers.push(forConsumers);
   }
 
@@ -97,7 +97,7 @@ export function startAdminServer(options: AdminServerOptions): AdminServer {
   const close = async (): Promise<void> => {
     health.setAllNotServing(); // watchers get it before their streams end
     closing.abort();
-    for (const door of [doors.admin, doors.podResources]) door?.close();
+    for (const listener of [listeners.admin, listeners.podResources]) listener?.close();
     await Promise.all(servers.map((each) => shutDown(each, drainMs)));
   };
   return { close: () => (closed ??= close()) };
@@ -122,39 +122,39 @@ export async function startHealthServer({
   readonly drainMs?: number;
 }): Promise<HealthServer> {
   grpc.setLogVerbosity(grpc.logVerbosity.NONE);
-  const door = await listenAt(address, (err) => log.warn({ err }, 'a connection was not accepted'));
+  const listener = await listenAt(address, (err) => log.warn({ err }, 'a connection was not accepted'));
   const closing = new AbortController();
   setMaxListeners(0, closing.signal); // one for each watcher
   const server = new grpc.Server(LIMITS);
   addHealthService(server, { health, log, closing: closing.signal });
-  const guests = new Guests(MOST_HEALTH_CONNECTIONS);
+  const connections = new LimitedConnections(MAX_HEALTH_CONNECTIONS);
   const inject = injectorOf(server);
-  door.open((socket) => {
-    guests.add(socket);
+  listener.open((socket) => {
+    connections.add(socket);
     inject(socket);
   });
   let closed: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     health.setAllNotServing();
     closing.abort();
-    door.close();
+    listener.close();
     await shutDown(server, drainMs);
   };
-  return { port: door.port!, close: () => (closed ??= close()) };
+  return { port: listener.port!, close: () => (closed ??= close()) };
 }
 
-/** Serves connections up to the limit. Those above it get health, and RESOURCE_EXHAUSTED for all else. */
-function usherTo(server: grpc.Server, crowd: grpc.Server): Usher {
-  const [serve, turnAway] = [injectorOf(server), injectorOf(crowd)];
-  const [served, turnedAway] = [new Guests(MOST_CONNECTIONS), new Guests(MOST_TURNED_AWAY)];
+/** Serves connections up to the limit. Those above it get health, and RESOURCE_EXHAUSTED for all other calls. */
+function limitTo(server: grpc.Server, overflow: grpc.Server): ConnectionHandler {
+  const [serve, refuse] = [injectorOf(server), injectorOf(overflow)];
+  const [served, refused] = [new LimitedConnections(MAX_CONNECTIONS), new LimitedConnections(MAX_OVERFLOW)];
   return (socket) => {
-    const isServed = served.size < MOST_CONNECTIONS;
-    (isServed ? served : turnedAway).add(socket);
-    (isServed ? serve : turnAway)(socket);
+    const isServed = served.size < MAX_CONNECTIONS;
+    (isServed ? served : refused).add(socket);
+    (isServed ? serve : refuse)(socket);
   };
 }
 
-function injectorOf(server: grpc.Server): Usher {
+function injectorOf(server: grpc.Server): ConnectionHandler {
   const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
   return (socket) => injector.injectConnection(socket);
 }
@@ -163,7 +163,7 @@ function injectorOf(server: grpc.Server): Usher {
 function addRefusal(server: grpc.Server, log: AdminLog): void {
   const error = new CpusetdError(
     'RESOURCE_EXHAUSTED',
-    `${MOST_CONNECTIONS} connections are open already; end one of them, or try again later`,
+    `${MAX_CONNECTIONS} connections are open already; end one of them, or try again later`,
   );
   for (const definition of [CpuManagerDefinition, PodResourcesListerDefinition]) {
     const service = toGrpcService(definition);

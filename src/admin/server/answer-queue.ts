@@ -4,9 +4,9 @@ export interface AnswerQueueLimits {
   /** Most answers in one turn of the event loop, and the time after which no further one begins. */
   readonly perTurn: number;
   readonly perTurnMs: number;
-  /** Calls that wait. */
+  /** Most calls that wait. */
   readonly waiting: number;
-  /** Bytes of answers that clients have not read yet. */
+  /** Most bytes of answers that clients have not read. */
   readonly unreadBytes: number;
 }
 

@@ -22,8 +22,8 @@ export interface CpuManagerParts {
   readonly closing: AbortSignal;
 }
 
-/** Watchers at one time. */
-const MOST_WATCHERS = 64;
+/** Most watchers at once. */
+const MAX_WATCHERS = 64;
 
 /** Adds cpusetd.v1.CpuManager. */
 export function addCpuManagerService(server: grpc.Server, parts: CpuManagerParts): void {
@@ -41,8 +41,8 @@ export function addCpuManagerService(server: grpc.Server, parts: CpuManagerParts
     }),
     watchStatus: (call: grpc.ServerWritableStream<WatchStatusRequest, Buffer>) => {
       const fail = (error: unknown): void => void call.emit('error', toServiceError(error, log));
-      if (watchers >= MOST_WATCHERS) {
-        fail(new CpusetdError('RESOURCE_EXHAUSTED', `${MOST_WATCHERS} watch the status already; end one of them`));
+      if (watchers >= MAX_WATCHERS) {
+        fail(new CpusetdError('RESOURCE_EXHAUSTED', `${MAX_WATCHERS} watch the status already; end one of them`));
         return;
       }
       watchers += 1;

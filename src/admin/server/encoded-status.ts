@@ -14,8 +14,8 @@ import type { AssignmentStatus, ContainerStatus, IdleAssignment, StatusChange } 
 const STATUS_FIELD = (1 << 3) | 2;
 
 /**
- * The long answers, as bytes that all callers share. A container, an assignment or the machine is encoded once for each object of the
- * backend, which keeps the same object while nothing in it changes. Without a change the answer is the previous one.
+ * The long answers as bytes that all callers share. A container, an assignment or the machine is encoded once for each object of
+ * the backend, which keeps the object while it does not change. Without a change the answer is the previous one.
  */
 export class EncodedStatus {
   private readonly containers = encodedList<ContainerStatus>((container) =>

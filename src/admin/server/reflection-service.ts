@@ -26,7 +26,7 @@ export function addReflectionService(server: grpc.Server, { log }: { readonly lo
   }
 }
 
-/** Events, not `for await`: that would destroy the stream with its last request, before its status is sent. */
+/** Uses events: `for await` would destroy the stream with its last request, before its status is sent. */
 function answerAll(call: ReflectionCall, registry: DescriptorRegistry): void {
   call.on('data', (request: ServerReflectionRequest) => {
     const { host: validHost } = request;

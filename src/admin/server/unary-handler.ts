@@ -24,8 +24,8 @@ export function answerUnary<Request, Response>(
 }
 
 /**
- * Makes the handler of a unary method with long or expensive answers: each waits for its turn, and its bytes are counted until they
- * have been read.
+ * Makes the handler of a unary method with long or expensive answers: each answer waits for its turn, and its bytes are counted
+ * until they have been read.
  */
 export function answerInTurn<Request>(
   { log, queue }: { readonly log: AdminLog; readonly queue: AnswerQueue },
@@ -47,16 +47,16 @@ export function sendCounted<Request>(
   { queue, bytes }: { readonly queue: AnswerQueue; readonly bytes: Buffer },
 ): void {
   if (call.cancelled) return;
-  call.once('cancelled', queue.holdUnread(bytes.length)); // also when all of it was sent
+  call.once('cancelled', queue.holdUnread(bytes.length)); // grpc-js emits it also when all of it was sent
   callback(null, bytes);
 }
 
 /** Longest text of a status, which is sent in a header. */
-const LONGEST_DETAILS = 2_048;
+const MAX_DETAILS_LENGTH = 2_048;
 
 /** The status of an error for grpc-js. Internal errors go to the log and not to the peer. */
 export function toServiceError(error: unknown, log: AdminLog): { code: grpc.status; details: string } {
   const { code, message } = toErrorStatus(error);
   if (code === 'INTERNAL') log.error({ err: error }, 'admin call failed');
-  return { code: grpc.status[code], details: wellFormed(boundText(message, LONGEST_DETAILS)) };
+  return { code: grpc.status[code], details: wellFormed(boundText(message, MAX_DETAILS_LENGTH)) };
 }

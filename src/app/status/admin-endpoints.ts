@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import { explainListen, listenAt } from '../../admin/server/door';
+import { explainListen, listenAt } from '../../admin/server/listener';
 import type { HealthState } from '../../admin/health-state';
 import type { HostPort } from '../../net/host-port';
 import type { Metrics } from '../../admin/metrics/metrics';
-import type { AdminDoors } from '../../admin/server/admin-server';
+import type { AdminListeners } from '../../admin/server/admin-server';
 import type { AdminBackend } from '../../admin/model/backend';
 import type { Alarms } from '../alarms/alarms';
 import type { OnClose } from '../lifecycle/closers';
@@ -12,7 +12,7 @@ import { keepListening } from './keep-listening';
 
 export interface AdminEndpointsParts {
   readonly config: Config;
-  readonly doors: AdminDoors;
+  readonly listeners: AdminListeners;
   readonly backend: AdminBackend;
   readonly health: HealthState;
   readonly metrics: Metrics | undefined;
@@ -35,14 +35,14 @@ export async function loadMetrics(
  * Takes the sockets that people ask at, before anything is registered or pinned: one that can't be had ends the start, and later
  * nothing does. Who comes before `startAdminEndpoints` waits. Throws CpusetdError.
  */
-export async function openDoors(
+export async function openListeners(
   { adminSocket, podResourcesSocket }: Config,
   { log, onClose }: Pick<AdminEndpointsParts, 'log' | 'onClose'>,
-): Promise<AdminDoors> {
+): Promise<AdminListeners> {
   const listen = async (path: string) => {
-    const door = await listenAt(path, (err) => log.warn({ err }, 'a connection was not accepted'));
-    onClose(() => door.close());
-    return door;
+    const listener = await listenAt(path, (err) => log.warn({ err }, 'a connection was not accepted'));
+    onClose(() => listener.close());
+    return listener;
   };
   const admin = await listen(adminSocket);
   return { admin, ...(podResourcesSocket !== undefined && { podResources: await listen(podResourcesSocket) }) };
@@ -53,10 +53,10 @@ export async function openDoors(
  * address over TCP that can't be had is an alarm, and tried again.
  */
 export async function startAdminEndpoints(served: AdminEndpointsParts): Promise<void> {
-  const { config, doors, backend, health, metrics, log, onClose } = served;
+  const { config, listeners, backend, health, metrics, log, onClose } = served;
   const { startAdminServer, startHealthServer } = await import('../../admin/server/admin-server');
   const admin = startAdminServer({
-    doors,
+    listeners,
     kubeletResourcesSocket: `${config.kubeletRootDir}/pod-resources/kubelet.sock`,
     backend,
     health,

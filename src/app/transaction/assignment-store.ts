@@ -46,7 +46,7 @@ export function openAssignmentStore({ stateDir, version, model, log }: Assignmen
       ({ generation, assignments: remembered, pods } = loaded.state);
       log.info({ path: store.path, generation, assignments: remembered.length }, 'state restored');
       break;
-    case 'set-aside':
+    case 'quarantined':
       remembered = 'salvaged' in loaded.problem ? loaded.problem.salvaged.assignments : [];
       log.warn(
         { path: store.path, problem: loaded.problem.kind, movedTo: loaded.movedTo, salvaged: remembered.length },

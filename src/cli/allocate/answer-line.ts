@@ -5,7 +5,7 @@ import { threadsPerCore, type Topology } from '../../core/topology';
 import { explainSchemaFault } from '../format/schema-fault';
 import { parseBatchLine, type AssignmentLine, type BatchLine, type SequenceLine } from './schema';
 
-/** `answered` is false when the line could not be understood; a refused allocation is an answer. */
+/** `answered` is false for a line that can't be read; a refused allocation is an answer. */
 export interface LineAnswer {
   readonly answered: boolean;
   readonly answer: object;
@@ -15,7 +15,7 @@ type StepAnswer = { readonly because?: string } & (
   { readonly result: string } | { readonly error: string } | { readonly freed: string }
 );
 
-/** The machines that lines may name, and the values for what a line leaves out. */
+/** The machines that lines may name, and the defaults for fields that a line leaves out. */
 export interface BatchDefaults {
   readonly topologies: ReadonlyMap<string, Topology>;
   /** The machine of lines that name none. */

@@ -14,8 +14,8 @@ interface AllocateOptions {
 }
 
 /**
- * `cpusetd allocate`: answers what-if requests without a daemon, one JSON line for each, in order; exit 1 when a line could not
- * be understood.
+ * `cpusetd allocate`: answers what-if requests without a daemon, one JSON line for each, in order; exit 1 when a line can't be
+ * read.
  */
 export function addAllocateCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   program
@@ -50,7 +50,7 @@ export function addAllocateCommand(program: Command, context: CliContext, exit: 
     });
 }
 
-/** The lines of each piece of the input together; they are answered before the next piece is read. */
+/** The lines of each piece of the input; they are answered before the next piece is read. */
 async function* readLines(path: string, { stdin }: CliContext): AsyncGenerator<string[]> {
   const input = path === '-' ? stdin : createReadStream(path);
   input.setEncoding('utf8');

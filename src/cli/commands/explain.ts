@@ -11,7 +11,7 @@ interface ExplainOptions {
   readonly adminSocket: string;
 }
 
-/** `cpusetd explain`: why a pod has its CPUs; or whether a number of CPUs would fit, exit 1 when not. */
+/** `cpusetd explain`: explains the CPUs of a pod, or checks that a number of CPUs would fit, with exit 1 when not. */
 export function addExplainCommand(program: Command, context: CliContext, exit: (status: ExitStatus) => void): void {
   program
     .command('explain')

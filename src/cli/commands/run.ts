@@ -32,7 +32,7 @@ export function addRunCommand(program: Command, context: CliContext): void {
   });
 }
 
-/** Puts the description below the option: the terms are too long for two columns. */
+/** Puts the description below the option, since options are too long for two columns. */
 function formatBelow(term: string, _termWidth: number, description: string, helper: Help): string {
   return `  ${term}\n${helper.boxWrap(description, (helper.helpWidth ?? 80) - 6).replace(/^/gm, '      ')}`;
 }

@@ -17,7 +17,7 @@ interface StatusOptions {
   readonly adminSocket: string;
 }
 
-/** `cpusetd status`: what each container has: promise, observation, verdict, why. */
+/** `cpusetd status`: prints promise, observation, verdict and reason of each container. */
 export function addStatusCommand(program: Command, context: CliContext): void {
   program
     .command('status')

@@ -11,7 +11,7 @@ interface TopologyOptions {
   readonly adminSocket: string;
 }
 
-/** `cpusetd topology`: the machine, and who has which CPU. */
+/** `cpusetd topology`: shows the machine and the owner of each CPU. */
 export function addTopologyCommand(program: Command, context: CliContext): void {
   program
     .command('topology')

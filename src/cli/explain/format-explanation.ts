@@ -8,7 +8,7 @@ import { formatTime } from '../format/table';
 import { describeLocation } from './describe-location';
 import { plural } from '../../core/text';
 
-/** The explanation as text. `count`: the number of CPUs in a what-if query. */
+/** The explanation as text. @param count the number of CPUs in a what-if query */
 export function formatExplanation(explanation: Explanation, topology: Topology, count: number): string {
   if (explanation.kind === 'what-if') {
     const { fits, cpus, because, steps } = explanation;
@@ -58,7 +58,7 @@ const REFUSED: Readonly<Record<RefusedContainer['asked'], string>> = {
   creation: 'refused',
   start: 'its start was refused',
   change: 'a change was refused',
-  unknown: 'refused', // what a newer daemon tells
+  unknown: 'refused', // sent by a newer daemon
 };
 
 function formatRefused(of: RefusedContainer): string {

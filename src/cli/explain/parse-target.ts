@@ -8,7 +8,7 @@ export interface ExplainTarget {
   readonly cpus?: string;
 }
 
-const MOST_CPUS = 65_535;
+const MAX_CPUS = 65_535;
 
 /** The query for the daemon. Throws UsageError that names input, rule and remedy. */
 export function parseTarget({ pod, container = '', cpus }: ExplainTarget): ExplainQuery {
@@ -27,6 +27,6 @@ export function parseTarget({ pod, container = '', cpus }: ExplainTarget): Expla
 
 function parseCount(text: string): number {
   const count = /^\d{1,6}$/.test(text) ? Number(text) : NaN;
-  if (count >= 1 && count <= MOST_CPUS) return count;
-  throw new UsageError(`--cpus "${text}": is no number of CPUs; write a whole number from 1 to ${MOST_CPUS}`);
+  if (count >= 1 && count <= MAX_CPUS) return count;
+  throw new UsageError(`--cpus "${text}": is no number of CPUs; write a whole number from 1 to ${MAX_CPUS}`);
 }

@@ -57,7 +57,7 @@ export async function importKubelet(file: string, options: ImportOptions, contex
   const problems = await check(file, parsed, options, context);
   complain(stderr, ...problems.map((problem) => `${file}: ${problem}`));
   if (dryRun && output === 'json') {
-    // The content is printed for a file that would be refused, too: the exit status and standard error report the refusal.
+    // The content of a file that would be refused is printed, too; exit status and standard error report the refusal.
     await write(stdout, `${escapeJson(formatContent(parsed))}\n`);
     if (hasNothing(parsed)) complain(stderr, `${file}: ${NOTHING}`);
     return problems.length > 0 ? 1 : 0;
@@ -107,7 +107,7 @@ async function check(
   }
 }
 
-/** Accepted, with the policy none: such a file has no entries. */
+/** True for an accepted file without entries, as under the policy none. */
 function hasNothing({ state }: Accepted): boolean {
   return state.policyName === 'none';
 }
@@ -173,7 +173,7 @@ function takeOver(state: KubeletState): Outcome {
     rules: { policy: 'static', options: [], reserved: CpuSet.empty },
     since: new Date().toISOString(),
   });
-  // Containers of one pod may overlap: an app container gets CPUs of an init container that has ended. The daemon decides about a
+  // Containers of one pod may overlap: an app container gets CPUs of an init container that has ended. The daemon decides on a
   // container that gets only a part here, since it reads where the container runs.
   const isWhole = ({ cpus, requested }: Assignment): boolean => cpus.size === requested;
   const parts = assignments

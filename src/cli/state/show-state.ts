@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 
 import { showText } from '../../core/show-text';
-import { inspectState, type InspectedState, type State } from '../../state';
+import { inspectState, STATE_VERSION, type InspectedState, type State } from '../../state';
 import { complain, write, type CliContext, type ExitStatus } from '../context';
 import { formatData, type DataFormat } from '../format/data';
 import { formatTable, formatTime } from '../format/table';
 import { plural } from '../../core/text';
 
-/** Prints the saved state. For a file that can't be used, the reason goes to standard error. */
+/** Prints the saved state, or on standard error the reason why the file can't be used. */
 export async function showState(
   { stateDir, output }: { readonly stateDir: string; readonly output: 'table' | DataFormat },
   { stdout, stderr }: CliContext,
@@ -29,7 +29,7 @@ export async function showState(
   return 0;
 }
 
-/** One line: whether a start could use the state. */
+/** Prints one line: a start can use the state, or the reason why not. */
 export function verifyState({ stateDir }: { readonly stateDir: string }, { stdout, stderr }: CliContext): ExitStatus {
   const found = inspectState({ dir: stateDir });
   const problem = problemOf(found, stateDir);
@@ -42,10 +42,10 @@ export function verifyState({ stateDir }: { readonly stateDir: string }, { stdou
 }
 
 function describe(found: InspectedState): string {
-  if (!('state' in found)) return 'there is none yet; a start begins with what the runtime tells';
+  if (found.kind !== 'loaded') return 'there is none yet; a start begins with what the runtime tells';
   const { writtenBy, generation, assignments } = found.state;
   const summary = `good: ${plural(assignments.length, 'assignment')}, generation ${generation}, written by cpusetd ${writtenBy}`;
-  return found.kind === 'older' ? `${summary}; version ${found.fromVersion}, a start migrates it` : summary;
+  return found.version === STATE_VERSION ? summary : `${summary}; version ${found.version}, a start migrates it`;
 }
 
 function problemOf(found: InspectedState, stateDir: string): string | undefined {

@@ -36,8 +36,8 @@ export function formatStatusTable({ node, containers, idle }: Status): string {
   return sections.join('\n');
 }
 
-/** A gap names containers; alarms and reasons explain themselves. */
-const LONGEST_FACT = 8_192;
+/** Longest fact of the node: a gap names containers, alarms and reasons are sentences. */
+const MAX_FACT_LENGTH = 8_192;
 
 function formatNode(node: NodeStatus): string {
   const { gap } = node;
@@ -66,7 +66,7 @@ function formatNode(node: NodeStatus): string {
   ];
   return facts
     .filter(([, text]) => text !== '')
-    .map(([name, text]) => `${`${name}:`.padEnd(13)}${showText(text, LONGEST_FACT)}\n`)
+    .map(([name, text]) => `${`${name}:`.padEnd(13)}${showText(text, MAX_FACT_LENGTH)}\n`)
     .join('');
 }
 

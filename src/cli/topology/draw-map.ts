@@ -5,11 +5,11 @@ import { findUse, type MachineView } from './machine-view';
 
 /** Longest line. */
 export const MAP_WIDTH = 80;
-/** Up to this many CPUs, each is drawn with its number. With more, each is one mark, and lines begin with the numbers. */
-const MOST_WITH_NUMBERS = 64;
+/** Most CPUs that are drawn with their numbers. With more, each is one mark, and lines begin with the numbers. */
+const MAX_NUMBERED_CPUS = 64;
 const CORES_IN_A_GROUP = 8;
 
-/** The whole picture: what the machine has, the map, the legend. */
+/** The whole picture: a summary of the machine, the map, the legend. */
 export function formatPicture(view: MachineView): string {
   const parts = [summarize(view), drawMap(view), formatLegend(view), listRemarks(view)];
   return parts.filter((part) => part !== '').join('\n');
@@ -31,8 +31,8 @@ export function drawMap(view: MachineView): string {
 function listStyles(view: MachineView): Style[] {
   const digits = String(view.topology.online.union(view.offline).toArray().at(-1) ?? 0).length;
   const numbered = numberedStyle(view, digits);
-  if (view.topology.cpus.length <= MOST_WITH_NUMBERS) return [numbered];
-  return [compactStyle(view, 2 * digits + 1), compactStyle(view, LONGEST_LABEL), numbered];
+  if (view.topology.cpus.length <= MAX_NUMBERED_CPUS) return [numbered];
+  return [compactStyle(view, 2 * digits + 1), compactStyle(view, MAX_LABEL_LENGTH), numbered];
 }
 
 function firstOf<T, R>(items: readonly T[], attempt: (item: T) => R | undefined): R | undefined {
@@ -147,7 +147,7 @@ function rowsOf(caches: readonly (readonly Slot[])[]): number[][] {
   );
 }
 
-const LONGEST_LABEL = 16;
+const MAX_LABEL_LENGTH = 16;
 
 /** `0-23`, `0,2..46`, or a list; undefined when that is ambiguous or too long. */
 function nameRow(cpus: readonly number[]): string | undefined {
@@ -159,7 +159,7 @@ function nameRow(cpus: readonly number[]): string | undefined {
   if (isEven && step > 1 && cpus.length > 2) return `${first},${second!}..${last}`;
   const list = CpuSet.of(cpus).toString();
   const isAscending = cpus.every((cpu, i) => i === 0 || cpu > cpus[i - 1]!);
-  return isAscending && list.length <= LONGEST_LABEL ? list : undefined;
+  return isAscending && list.length <= MAX_LABEL_LENGTH ? list : undefined;
 }
 
 function titleOf({ topology }: MachineView, { socket, numaNode }: Section): string {

@@ -65,12 +65,12 @@ function describeOwner({ offline }: MachineView, owner: Owner): string[] {
   return [mark, isIdle ? 'idle' : kind, listOrCount(cpus), [who, ...notes].join('; ')];
 }
 
-const LONGEST_LIST = 32;
+const MAX_LIST_LENGTH = 32;
 
 /** A short list, else the number of CPUs: the map shows them exactly. */
 function listOrCount(cpus: CpuSet): string {
   const list = cpus.toString();
-  return list.length <= LONGEST_LIST ? list : plural(cpus.size, 'CPU');
+  return list.length <= MAX_LIST_LENGTH ? list : plural(cpus.size, 'CPU');
 }
 
 /** Bytes as whole GiB, below one GiB as whole MiB. */

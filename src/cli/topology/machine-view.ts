@@ -15,11 +15,13 @@ export interface MachineView {
 
 /** One container, or all containers of a pod that share their CPUs. */
 export interface Owner {
-  /** Capital letters for running owners, small ones for exited ones; empty for an owner without CPUs. All marks are equally long. */
+  /**
+   * Capital letters for running owners, small ones for exited ones; empty for an owner without CPUs. All marks are equally long.
+   */
   readonly mark: string;
   readonly kind: AssignmentKind;
   readonly isIdle: boolean;
-  /** None of them was created yet. */
+  /** No container of this owner was created yet. */
   readonly isPlanned?: true;
   readonly cpus: CpuSet;
   readonly nodes: CpuSet;
@@ -41,7 +43,7 @@ export interface Unowned {
 /** The use of one CPU. */
 export type Use = AssignmentKind | 'idle' | 'reserved' | 'shared' | 'offline';
 
-/** Marks of CPUs that nobody owns. */
+/** Marks of CPUs without an owner. */
 export const PLAIN_MARKS = { shared: '.', reserved: '#', offline: 'x' } as const;
 
 /** The machine alone. */

@@ -34,3 +34,16 @@ export interface FreeInZone {
 export function keyOfRefusal(of: Pick<Refusal, 'podUid' | 'containerName'>): string {
   return `${of.podUid}/${of.containerName}`;
 }
+
+const CODES: Readonly<Record<RefusalCode, true>> = {
+  RESOURCE_EXHAUSTED: true,
+  FAILED_PRECONDITION: true,
+  UNAVAILABLE: true,
+  INVALID_ARGUMENT: true,
+  INTERNAL: true,
+};
+
+/** True for a code that a refusal may have. */
+export function isRefusalCode(code: string): code is RefusalCode {
+  return Object.hasOwn(CODES, code);
+}

@@ -22,7 +22,7 @@ import {
   toPodInfoOfStatus,
 } from './to-core';
 
-/** Which runtime answers. */
+/** The name and version that the runtime reports. */
 export interface RuntimeVersion {
   readonly name: string;
   readonly version: string;
@@ -36,7 +36,7 @@ export interface CriClient {
   listPods(options?: CallOptions): Promise<readonly ListedPod[]>;
   /** Without cgroups and resources: lists do not contain them. */
   listContainers(options?: CallOptions): Promise<readonly ContainerInfo[]>;
-  /** Everything that exists now, cgroups and resources included: what NRI's Synchronize tells, and exited containers. */
+  /** Everything that exists now, cgroups and resources included: the content of NRI's Synchronize, and exited containers. */
   readNode(options?: CallOptions): Promise<NodeInventory>;
   /** One container, cgroup and resources included; undefined when the runtime has none of this id. */
   readContainer(containerId: string, options?: CallOptions): Promise<ContainerInfo | undefined>;
@@ -50,11 +50,11 @@ export interface CriClient {
   close(): void;
 }
 
-/** The view's own name is ours; the runtime knows the service by the published one. */
+/** The published name; `proto/cri/view` has a package of its own. */
 const SERVICE = 'runtime.v1.RuntimeService';
 const { methods } = RuntimeServiceDefinition;
 
-/** Status calls in flight at a time: enough to be quick, too few to hold up the kubelet's. */
+/** Most status calls at once: enough to be quick, too few to delay the kubelet's. */
 const statusCallsAtOnce = 8;
 
 export type Channel = Pick<GrpcClient, 'call' | 'close'>;
@@ -90,7 +90,7 @@ async function listContainers(channel: Channel, options?: CallOptions): Promise<
   return (await channel.call(methods.listContainers, { filter: undefined }, options)).containers;
 }
 
-/** Pods are listed last: no container is without its pod because that was created in between. */
+/** Pods are listed last, so the pod of every listed container is in the list. */
 async function readNode(channel: Channel, options?: CallOptions): Promise<NodeInventory> {
   const containers = await listContainers(channel, options);
   const pods = await listPods(channel, options);
@@ -113,7 +113,7 @@ async function readContainer(
 ): Promise<ContainerInfo | undefined> {
   const filter = { id: containerId };
   const { containers } = await channel.call(methods.listContainers, { filter }, options);
-  // A runtime may take the beginning of an id for the whole.
+  // A runtime may accept a prefix of an id.
   const listed = containers.filter(({ id }) => id === containerId);
   const [container] = await mapExisting(listed, async (each) =>
     toContainerInfoOfStatus(each, await channel.call(methods.containerStatus, { containerId, verbose: true }, options)),
@@ -157,7 +157,7 @@ async function updateContainer(
   { containerId, cpus, mems, quotaUs }: ContainerCpuUpdate & CpuAdjustment,
   options?: CallOptions,
 ): Promise<void> {
-  // In CRI an empty text means "no change": it would be answered as done.
+  // In CRI an empty text means "no change", and the runtime would answer that it is done.
   if (cpus?.isEmpty === true || mems?.isEmpty === true) {
     throw new CpusetdError('INVALID_ARGUMENT', `an empty set of CPUs or memory nodes for container ${containerId}`);
   }

@@ -9,7 +9,7 @@ export interface RuntimeSpec {
 
 /**
  * Finds the OCI spec in the answer to a verbose status call: containerd and CRI-O both put a JSON text under `info` that
- * has it as `runtimeSpec`. The format is nobody's contract, so anything unexpected counts as absent.
+ * has it as `runtimeSpec`. No specification covers the format, so anything unexpected counts as absent.
  */
 export function readRuntimeSpec(info: Readonly<Record<string, string>>): RuntimeSpec | undefined {
   const spec = asObject(asObject(parseJson(info.info))?.runtimeSpec);

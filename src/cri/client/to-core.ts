@@ -13,7 +13,7 @@ import { takeMapEntry } from '../../wire/map-entry';
 import { toCpuResources, type Resources } from '../messages/read-resources';
 import { readRuntimeSpec } from './oci-spec';
 
-/** A pod as a list gives it: without its cgroup (see {@link toPodInfoOfStatus}), but with what became of it. */
+/** A pod of a list, which has no cgroup (see {@link toPodInfoOfStatus}), and its state. */
 export interface ListedPod extends PodInfo {
   /** False once the sandbox was stopped, or died. */
   readonly ready: boolean;
@@ -33,14 +33,14 @@ const toPodInfo = (pod: PodSandbox): PodInfo => ({
   cgroupParent: '',
 });
 
-/** Keeps the annotations that decide; the others are not even decoded. */
+/** Keeps the annotations that matter to the core; the others are not decoded. */
 function toAnnotations(entries: readonly Uint8Array[]): Annotations {
   const kept = new DecisiveAnnotations();
   for (const entry of entries) takeMapEntry(entry, kept);
   return kept.all;
 }
 
-/** A listed pod, with its cgroup from the verbose status. */
+/** A listed pod with its cgroup, which only the verbose status has. */
 export const toPodInfoOfStatus = (pod: PodSandbox, status: PodSandboxStatusResponse): PodInfo => {
   const pause = toPauseInfo(status);
   return { ...toPodInfo(pod), cgroupParent: parentOf(pause?.cgroupsPath ?? ''), ...(pause && { pause }) };
@@ -101,7 +101,7 @@ function toPhase(state: ContainerState): ContainerPhase {
       return 'created';
     case ContainerState.CONTAINER_EXITED:
       return 'exited';
-    // Unknown to the runtime may still have processes: nobody else gets its CPUs.
+    // A container whose state is unknown may still have processes: its CPUs stay its own.
     default:
       return 'running';
   }

@@ -3,14 +3,14 @@ import type { NodeView } from '../../core/model/node-model';
 
 interface CallInFlight {
   readonly containerId: string;
-  /** The promise that the runtime will write, as far as known. */
+  /** The promise that the runtime will write; undefined when it is not known. */
   readonly carries: CpuPromise | undefined;
   readonly ended: Promise<void>;
 }
 
 /**
- * Calls that the runtime is working on and that end with its writing a container's cpuset: starts and updates. What was
- * promised after they were forwarded is in the kernel only when they have ended and were followed up.
+ * The calls in flight after which the runtime writes a container's cpuset: starts and updates. A promise that was made after such a
+ * call was forwarded must be written again when the call has ended.
  */
 export class CallsInFlight {
   private readonly calls = new Set<CallInFlight>();
@@ -42,7 +42,7 @@ export class CallsInFlight {
     );
   }
 
-  /** Waits for the calls about other containers that carry what is no longer promised. */
+  /** Waits for the calls about other containers that carry an outdated promise. */
   async endOfOutdated(exceptId: string, limits: Limits): Promise<boolean> {
     return waitForAll(
       [...this.calls].filter((call) => call.containerId !== exceptId && this.isOutdated(call)),

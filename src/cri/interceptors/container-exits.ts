@@ -10,8 +10,8 @@ import {
 } from '../messages/read-container-states';
 
 /**
- * Nobody asks the runtime for the end of a process that ends by itself: it shows in what the kubelet reads. So its answers
- * are read along. They are never held up, and what can't be read passes.
+ * Finds exits of containers in the answers that the kubelet reads, since no call announces a process that ends by itself. Answers
+ * are never delayed; one that can't be read passes unchanged.
  */
 export function observeStates(
   daemon: DaemonPort,
@@ -22,7 +22,7 @@ export function observeStates(
   return { onPassed: (message) => report(daemon, inFlight, readers[answer](message)) };
 }
 
-/** ListContainers: who was known before it was asked for, and is missing in a complete list, is gone. */
+/** ListContainers: a container that was known before the request and is missing in a complete list is gone. */
 export function observeListedStates(daemon: DaemonPort, inFlight: CallsInFlight): Interceptor {
   const knownBefore = new WeakMap<CallContext, readonly string[]>();
   return {

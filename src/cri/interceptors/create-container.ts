@@ -8,7 +8,7 @@ import { concludeUnread, notReady, passOn, refusalOf, refuse } from './refusal';
 
 /** One call of CreateContainer. */
 interface Creation {
-  /** Id of the container until the runtime has made it. */
+  /** Id of the container until the runtime gives it one. */
   readonly temporaryId: string;
   /** Absent until it was read. */
   event?: CreateEvent;
@@ -21,8 +21,8 @@ interface Creation {
 type CreateEvent = Extract<RuntimeEvent, { kind: 'create-container' }>;
 
 /**
- * CreateContainer: the one place where the CPUs can be set before the process runs. Whoever has to leave them has left
- * before the runtime sees the request; a creation that ends without a container is undone at once.
+ * CreateContainer: the only call that can set the CPUs before the process runs. Containers that must leave these CPUs have left
+ * before the runtime gets the request; a creation that ends without a container is undone at once.
  */
 export function interceptCreateContainer(daemon: DaemonPort): Interceptor {
   const creations = new WeakMap<CallContext, Creation>();
@@ -57,7 +57,7 @@ export function interceptCreateContainer(daemon: DaemonPort): Interceptor {
         daemon.log.error({ ...nameOf(creation.event), err: error }, 'deciding about a creation failed');
         verdict = refuse(daemon, askedBy(creation), call.signal, refusalOf(error));
       }
-      // The call has ended while it was decided upon, so nobody else will take it back.
+      // The call has ended during the decision, so the decision is undone here.
       if (creation.hasEnded || 'refuse' in verdict) await undo(daemon, creation);
       return verdict;
     },
@@ -78,7 +78,7 @@ export function interceptCreateContainer(daemon: DaemonPort): Interceptor {
   };
 }
 
-/** Decides, and clears the CPUs of others where that is the runtime's to do. */
+/** Decides, and has the runtime move other containers off the CPUs where we can't write cgroups. */
 async function place(
   daemon: DaemonPort,
   {
@@ -129,7 +129,7 @@ async function name(daemon: DaemonPort, creation: Creation): Promise<void> {
   await daemon.handle({ kind: 'container-named', temporaryId, containerId, cgroupsPath });
 }
 
-/** There will be no such container: what was taken for it goes back. */
+/** Frees the CPUs of a container that will not exist. */
 async function undo(daemon: DaemonPort, creation: Creation): Promise<void> {
   if (!creation.isPlaced) return;
   creation.isPlaced = false;

@@ -9,21 +9,21 @@ import { interceptUpdateContainer } from './update-container';
 
 export interface InterceptorSet {
   readonly interceptors: Interceptors;
-  /** Paths of the methods whose calls never end by themselves. */
+  /** Paths of methods that stream without an end. */
   readonly endlessPaths: readonly string[];
-  /** True while a call about this container is in flight: an update of our own would be lost or overwritten. */
+  /** True while a call about this container is in flight: an update by cpusetd would be lost or overwritten. */
   readonly isBusy: (containerId: string) => boolean;
-  /** True while a call is in flight that makes a sandbox or a container, or starts one. */
+  /** True while a call that creates a sandbox or creates or starts a container is in flight. */
   readonly isMaking: () => boolean;
 }
 
 /**
- * Both have the same messages, as far as they are read here. Kubelets before 1.26 and old tools speak the first where the runtime
- * does: what came that way would start unpinned.
+ * The messages of both are the same in all fields that are read here. Kubelets before 1.26 and old tools use the first where the
+ * runtime has it; without it their containers would start unpinned.
  */
 const SERVICES = ['runtime.v1alpha2.RuntimeService', 'runtime.v1.RuntimeService'];
 
-/** Everything that is looked at; all other methods pass unseen. */
+/** The interceptors of all methods that are read; every other method passes unread. */
 export function createInterceptors(daemon: DaemonPort): InterceptorSet {
   const inFlight = new CallsInFlight(daemon.node);
   const making = new Set<CallContext>();
@@ -53,7 +53,7 @@ export function createInterceptors(daemon: DaemonPort): InterceptorSet {
   };
 }
 
-/** The same interceptor; its calls are in the set from their request to their end. */
+/** The same interceptor; its calls are in the set from the request to the end. */
 function keepTrack(calls: Set<CallContext>, interceptor: Interceptor): Interceptor {
   return {
     ...interceptor,

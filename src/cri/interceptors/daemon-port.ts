@@ -3,13 +3,13 @@ import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../core/mode
 import { namesOf, type Names } from '../../core/model/names-of';
 import type { NodeView } from '../../core/model/node-model';
 
-/** A call that asks for CPUs, or for a start on them; `request` is absent as long as nobody could read whose it is. */
+/** A call that asks for CPUs, or for a start on them; `request` is absent until it has been read. */
 export interface Asked {
   readonly event: 'create-container' | 'update-container' | 'container-starting';
   readonly request?: Extract<RuntimeEvent, { kind: Asked['event'] }>;
 }
 
-/** The pod and the container that a request is about, as far as it was read, by the names that lines of the log have for them. */
+/** The pod and the container of a request, as far as it was read, under the field names of the log. */
 export function nameOf(request: Asked['request']): Partial<Names> {
   return request ? namesOf(request.pod, request.container) : {};
 }
@@ -17,25 +17,25 @@ export function nameOf(request: Asked['request']): Partial<Names> {
 /** The part of the daemon that the interceptors need. */
 export interface DaemonPort {
   readonly node: NodeView;
-  /** The one path of every event: when it resolves, what was decided is on disk and in the kernel. */
+  /** Handles every event. When it resolves, the decision is on disk and in the kernel. */
   readonly handle: (event: RuntimeEvent) => Promise<RuntimeAnswer>;
-  /** Tells what came of a request that the adapter refuses itself, or whose answer was tentative (`counts`). Never throws. */
+  /** Reports the outcome of a request that the adapter refuses itself, or whose answer was tentative (`counts`). Never throws. */
   readonly conclude: (end: Asked & { readonly answer: RuntimeAnswer; readonly problem?: string }) => void;
   /**
-   * Resolves with true when calls may be decided, at once as a rule; waits while the runtime is asked what there is; false when the
-   * signal aborts, or it takes too long.
+   * True when calls may be decided, mostly at once; waits for a synchronization that runs. False when the signal aborts or the
+   * synchronization takes too long.
    */
   readonly whenReady: (signal: AbortSignal) => boolean | Promise<boolean>;
   /**
-   * Has the runtime write what these containers were promised, and waits for writes under way that are older than that.
-   * Resolves with the reason of the first failure; containers that are gone are none.
+   * Has the runtime write the promises of these containers, and waits for older writes that have not ended. Resolves with the
+   * reason of the first failure; a container that is gone is no failure.
    */
   readonly carryOut: (containerIds: readonly string[]) => Promise<string | undefined>;
-  /** Asks the runtime for all it has, because it has something that we do not know. */
+  /** Lists everything that the runtime has, because it has something that we do not know. */
   readonly synchronize: () => Promise<void>;
   /** Reads one container from the runtime; undefined when it has none of this id. */
   readonly readContainer: (containerId: string) => Promise<ContainerInfo | undefined>;
-  /** The name that the runtime gives itself. */
+  /** The name that the runtime reports. */
   readonly runtimeName: () => string;
   readonly log: Logger;
 }

@@ -3,12 +3,12 @@ import type { CallContext, CallEnd, Interceptor } from '../proxy';
 import type { DaemonPort } from './daemon-port';
 import { readId, readRunPodSandbox } from '../messages/read-request';
 
-/** StopContainer, RemoveContainer: what the runtime has done is an event, what it failed to do is none. */
+/** StopContainer, RemoveContainer: an event when the runtime has succeeded, none when it has failed. */
 export function observeContainerEnd(daemon: DaemonPort, kind: 'container-stopped' | 'container-removed'): Interceptor {
   return observeSuccess(daemon, (containerId) => [{ kind, containerId }]);
 }
 
-/** StopPodSandbox, RemovePodSandbox: the containers in it have ended too (CRI demands that). */
+/** StopPodSandbox, RemovePodSandbox: CRI demands that the containers in it have ended too. */
 export function observePodEnd(daemon: DaemonPort, kind: 'pod-stopped' | 'pod-removed'): Interceptor {
   return observeSuccess(daemon, (sandboxId) => [
     ...[...daemon.node.containers.values()]
@@ -25,7 +25,7 @@ function observeSuccess(daemon: DaemonPort, toEvents: (id: string) => readonly R
       try {
         ids.set(call, readId('request', message));
       } catch (error) {
-        daemon.log.debug({ path: call.path, err: error }, 'a request passes unread'); // the runtime will say what is wrong
+        daemon.log.debug({ path: call.path, err: error }, 'a request passes unread'); // the runtime reports the error
       }
       return message;
     },
@@ -36,7 +36,7 @@ function observeSuccess(daemon: DaemonPort, toEvents: (id: string) => readonly R
   };
 }
 
-/** RunPodSandbox: the pod exists before its first container does. */
+/** RunPodSandbox: the pod is known before its first container is. */
 export function observePodStart(daemon: DaemonPort): Interceptor {
   const starts = new WeakMap<CallContext, { toPod: (sandboxId: string) => PodInfo; sandboxId: string }>();
   return {

@@ -1,10 +1,11 @@
 import { toErrorStatus, type ErrorCode } from '../../core/errors';
-import type { RefusalCode, RuntimeAnswer } from '../../core/model/events';
+import type { RuntimeAnswer } from '../../core/model/events';
+import { isRefusalCode } from '../../core/model/refusal';
 import { StatusCode } from '../../wire';
 import type { CallEnd, ProxyError } from '../proxy';
 import type { Asked, DaemonPort } from './daemon-port';
 
-/** The codes that callers get as they are. Any other becomes INTERNAL: NOT_FOUND, say, means to a kubelet that its container is gone. */
+/** The codes that callers get unchanged. Any other becomes INTERNAL: a kubelet reads NOT_FOUND as "the container is gone". */
 const ANSWER_CODES: ReadonlySet<ErrorCode> = new Set([
   'CANCELLED',
   'INVALID_ARGUMENT',
@@ -13,18 +14,10 @@ const ANSWER_CODES: ReadonlySet<ErrorCode> = new Set([
   'UNAVAILABLE',
 ]);
 
-const REFUSAL_CODES: Readonly<Record<RefusalCode, true>> = {
-  RESOURCE_EXHAUSTED: true,
-  FAILED_PRECONDITION: true,
-  UNAVAILABLE: true,
-  INVALID_ARGUMENT: true,
-  INTERNAL: true,
-};
-
 export interface InterceptorRefusal {
   readonly code: ErrorCode;
   readonly message: string;
-  /** For the caller; absent: the name of the code. */
+  /** For the caller; absent = the name of the code. */
   readonly reason?: string;
   /** For the log alone. */
   readonly problem?: string;
@@ -33,8 +26,8 @@ export interface InterceptorRefusal {
 type Refused = { readonly refuse: ProxyError };
 
 /**
- * A refusal of the adapter's own: the one way out for it, so that it is remembered, counted, logged and an Event as those of the
- * core are. A call that has ended was given up, and nobody is refused.
+ * Refuses a call in the adapter. Every such refusal passes here, so that it is stored, counted, logged and made an Event like one
+ * of the core. A call that has already ended is not counted.
  */
 export function refuse(
   daemon: Pick<DaemonPort, 'conclude'>,
@@ -47,14 +40,14 @@ export function refuse(
   return { refuse: { ...toProxyError({ code, message }), ...(reason !== undefined && { reason }) } };
 }
 
-/** A refusal of the core's, which is known already, as it leaves. */
+/** Turns a refusal of the core, which is reported already, into the answer. */
 export function passOn(answer: Extract<RuntimeAnswer, { kind: 'refuse' }>): Refused {
   return { refuse: toProxyError(answer) };
 }
 
 /**
- * The proxy has refused a call before its request was read: it was broken, too long, or too much was under way. Nobody knows whose it
- * was. Where the runtime is away, or we stop, nobody has refused it.
+ * Reports a call that the proxy refused before its request was read: broken, too long, or too much in flight. Its pod is not known.
+ * UNAVAILABLE is no refusal: the runtime is away, or cpusetd stops.
  */
 export function concludeUnread(daemon: Pick<DaemonPort, 'conclude'>, event: Asked['event'], end: CallEnd): void {
   const { origin, forwarded, status } = end;
@@ -63,12 +56,12 @@ export function concludeUnread(daemon: Pick<DaemonPort, 'conclude'>, event: Aske
   daemon.conclude({ event, answer: { kind: 'refuse', code, message: status.message } });
 }
 
-/** An error that a hook met; of one that is not ours nothing of its text is told. */
+/** The refusal for an error in a hook. The text of an error that is not ours is not sent. */
 export function refusalOf(error: unknown): InterceptorRefusal {
   return toErrorStatus(error);
 }
 
-/** The node is being synchronized, and that takes longer than a call may be held. */
+/** The synchronization takes longer than a call may wait. */
 export const notReady: InterceptorRefusal = {
   code: 'UNAVAILABLE',
   reason: 'NOT_SYNCHRONIZED',
@@ -77,8 +70,4 @@ export const notReady: InterceptorRefusal = {
 
 function toProxyError({ code, message }: { readonly code: ErrorCode; readonly message: string }): ProxyError {
   return { code: StatusCode[ANSWER_CODES.has(code) ? code : 'INTERNAL'], message, reason: code };
-}
-
-function isRefusalCode(code: ErrorCode): code is RefusalCode {
-  return Object.hasOwn(REFUSAL_CODES, code);
 }

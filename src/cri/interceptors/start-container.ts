@@ -9,18 +9,17 @@ import { concludeUnread, notReady, refusalOf, refuse } from './refusal';
 
 interface Start {
   containerId: string;
-  /** Set while the runtime works on it. */
+  /** Set while the call is in flight. */
   finish: (() => void) | undefined;
   hasEnded: boolean;
 }
 
-/** Maximum time a start waits for calls about other containers that the runtime is late with. */
+/** Maximum time a start waits for slow calls about other containers. */
 const PATIENCE_MS = 10_000;
 
 /**
- * StartContainer: the runtime makes the cgroup from its own record, so that has to say what is promised now. And it does
- * not carry out updates of a container that it is starting: what changed meanwhile is put right before the caller has
- * the answer.
+ * StartContainer: the runtime makes the cgroup from its own record, so the record must have the present promise. The runtime
+ * ignores updates of a container that it is starting: a change meanwhile is written before the caller gets the answer.
  */
 export function interceptStartContainer(daemon: DaemonPort, inFlight: CallsInFlight): Interceptor {
   const starts = new WeakMap<CallContext, Start>();
@@ -28,7 +27,7 @@ export function interceptStartContainer(daemon: DaemonPort, inFlight: CallsInFli
   const prepare = async (message: Uint8Array, start: Start, signal: AbortSignal): Promise<RequestVerdict> => {
     start.containerId = readId('StartContainer', message);
     if (!(await daemon.whenReady(signal))) return refuse(daemon, askedBy(daemon, start.containerId), signal, notReady);
-    if ((await findContainer(daemon, start.containerId)) === undefined) return message; // the runtime says what it thinks of it
+    if ((await findContainer(daemon, start.containerId)) === undefined) return message; // the runtime answers with its own error
     if (!(await inFlight.endOfOutdated(start.containerId, { signal, timeoutMs: PATIENCE_MS })) && !signal.aborted)
       daemon.log.warn(
         nameOf(askedBy(daemon, start.containerId).request),
@@ -39,7 +38,7 @@ export function interceptStartContainer(daemon: DaemonPort, inFlight: CallsInFli
       const message = `its CPUs could not be set before its start: ${failure}`;
       return refuse(daemon, askedBy(daemon, start.containerId), signal, { code: 'UNAVAILABLE', message });
     }
-    // No turn of the loop between the look at the record and this: from here on nobody updates it.
+    // No turn of the event loop since the record was compared: from here on no update is sent.
     if (!start.hasEnded)
       start.finish = inFlight.begin(start.containerId, daemon.node.containers.get(start.containerId)?.promise);
     return message;
@@ -73,7 +72,7 @@ export function interceptStartContainer(daemon: DaemonPort, inFlight: CallsInFli
   };
 }
 
-/** Names the container that is to start, as far as the model knows it. */
+/** Names the container that is to start, if the model has it. */
 function askedBy({ node }: DaemonPort, containerId: string): Asked {
   const container = node.containers.get(containerId);
   const pod = container && node.pods.get(container.sandboxId);
@@ -81,8 +80,8 @@ function askedBy({ node }: DaemonPort, containerId: string): Asked {
 }
 
 /**
- * Has the runtime's record say what is promised; what we ourselves are having written about others, and is older than that, ends
- * first. Returns why the record could not be written. One that the runtime does not have is its own business to tell.
+ * Writes the present promise into the runtime's record, after our older writes about other containers have ended. Returns why the
+ * record could not be written. A container that the runtime does not have is no failure: the runtime answers the call itself.
  */
 async function updateRecord(daemon: DaemonPort, containerId: string): Promise<string | undefined> {
   const readPromise = () => daemon.node.containers.get(containerId)?.promise;
@@ -95,7 +94,7 @@ async function updateRecord(daemon: DaemonPort, containerId: string): Promise<st
 
 async function followUp(daemon: DaemonPort, containerId: string, { origin, status }: CallEnd): Promise<void> {
   if (origin === 'runtime' && status.code === 0) return noteRunning(daemon, containerId);
-  // It may have started all the same: the runtime knows. Where it can't be asked, its lists tell later.
+  // It may have started all the same, so the runtime is asked. If it does not answer, a later list shows it.
   let phase;
   try {
     phase = (await daemon.readContainer(containerId))?.phase ?? 'exited';

@@ -11,11 +11,11 @@ import { concludeUnread, notReady, passOn, refusalOf, refuse } from './refusal';
 
 interface Update {
   containerId: string;
-  /** Absent until it was read, and of a container that is not known. */
+  /** Absent until it was read, and for a container that is not known. */
   event?: UpdateEvent;
-  /** The container as it was before; set with `carries`. */
+  /** The container before the update; set with `carries`. */
   before: Container | undefined;
-  /** Set once it was decided upon. */
+  /** Set by the decision. */
   carries: CpuPromise | undefined;
   finish: (() => void) | undefined;
   hasEnded: boolean;
@@ -26,7 +26,7 @@ type UpdateEvent = Extract<RuntimeEvent, { kind: 'update-container' }>;
 /** Maximum time an update waits for the start of its container. */
 const PATIENCE_MS = 30_000;
 
-/** UpdateContainerResources: the promise goes along with whatever is updated, and with whatever cpuset it carried. */
+/** UpdateContainerResources: every update gets the promised CPUs, and they replace a cpuset that it has. */
 export function interceptUpdateContainer(daemon: DaemonPort, inFlight: CallsInFlight): Interceptor {
   const updates = new WeakMap<CallContext, Update>();
 
@@ -35,7 +35,7 @@ export function interceptUpdateContainer(daemon: DaemonPort, inFlight: CallsInFl
     read(daemon, update, { containerId, resources });
     if (!(await daemon.whenReady(signal))) return refuse(daemon, askedBy(update), signal, notReady);
     if (resources === undefined || (await findContainer(daemon, containerId)) === undefined) return message;
-    // The runtime would take it and not carry it out while it starts the container.
+    // While the runtime starts the container, it accepts the update and ignores it.
     await inFlight.endOf(containerId, { signal, timeoutMs: PATIENCE_MS });
     const container = daemon.node.containers.get(containerId);
     if (!container || update.hasEnded) return message;
@@ -82,7 +82,7 @@ export function interceptUpdateContainer(daemon: DaemonPort, inFlight: CallsInFl
       try {
         if (origin === 'runtime' && status.code === 0) await recordUpdate(daemon, update);
         else if (origin === 'runtime') await undo(daemon, update, 'the runtime refused it');
-        else await recordFailure(daemon, update); // carried out or not: the caller will try again
+        else await recordFailure(daemon, update); // applied or not, the caller will try again
       } finally {
         update.finish?.();
       }
@@ -90,7 +90,7 @@ export function interceptUpdateContainer(daemon: DaemonPort, inFlight: CallsInFl
   };
 }
 
-/** Notes whose request it is. A container that was made behind our back is known a little later. */
+/** Reads the request. A container that is not in the model has no event yet. */
 function read(
   { node }: DaemonPort,
   update: Update,
@@ -105,7 +105,7 @@ function askedBy({ event }: Update): Asked {
   return { event: 'update-container', ...(event && { request: event }) };
 }
 
-/** Decides; others leave CPUs that the container gets more of, else it keeps what it had. */
+/** Decides. When others can't leave the CPUs that the container gets, it keeps those it had. */
 async function apply(daemon: DaemonPort, event: UpdateEvent, signal: AbortSignal) {
   const answer = await daemon.handle(event);
   if (answer.kind === 'refuse') return passOn(answer);
@@ -121,13 +121,13 @@ async function apply(daemon: DaemonPort, event: UpdateEvent, signal: AbortSignal
   return refuse(daemon, asked, signal, { code: 'UNAVAILABLE', message, problem });
 }
 
-/** The runtime has not carried it out. */
+/** Takes the decision back: the runtime has not applied it. */
 async function undo(daemon: DaemonPort, update: Update, because: string): Promise<void> {
   if (update.before) await takeBack(daemon, update.before, because);
   await recordFailure(daemon, update);
 }
 
-/** The container goes on with the numbers, and so with the CPUs, that it had. */
+/** Gives the container the resources back that it had, and so its CPUs. */
 async function takeBack(
   daemon: DaemonPort,
   { id, resources }: Pick<Container, 'id' | 'resources'>,
@@ -153,7 +153,7 @@ async function recordUpdate(daemon: DaemonPort, { containerId, carries }: Update
   if (answer.kind === 'ok' && answer.updates) await daemon.carryOut([containerId]);
 }
 
-/** The contents of the runtime's record are not known any more. */
+/** Records that the content of the runtime's record is unknown now. */
 async function recordFailure(daemon: DaemonPort, update: Update): Promise<void> {
   if (!update.carries) return;
   update.carries = undefined;

@@ -4,8 +4,8 @@ import type { CpuAdjustment } from '../../core/model/events';
 
 /**
  * A CreateContainerRequest with the resources of its container changed, by appending a second
- * `config { linux { resources { … } } }`: a reader of protobuf merges the two, and the last value of a field wins. So
- * everything else stays as it was, down to fields that nobody here knows.
+ * `config { linux { resources { … } } }`: a reader of protobuf merges the two, and the last value of a field wins. All other fields
+ * stay as they were, unknown ones included.
  *
  * Throws RangeError for an empty CPU set, which the runtime would read as "leave it as it is".
  */

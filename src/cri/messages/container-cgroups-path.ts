@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 
-/** Prefixes of the container's id in the name of its cgroup, by runtime: under systemd, and else. */
+/** Prefixes of the container's id in the name of its cgroup, by runtime: `unit` under systemd, `folder` under cgroupfs. */
 const NAMES: Readonly<Record<string, { readonly unit: string; readonly folder: string }>> = {
   containerd: { unit: 'cri-containerd', folder: '' },
   'cri-o': { unit: 'crio', folder: 'crio-' },
@@ -8,8 +8,8 @@ const NAMES: Readonly<Record<string, { readonly unit: string; readonly folder: s
 };
 
 /**
- * The `cgroupsPath` that a runtime (by the name that it tells) gives to a container, in the form of the OCI spec. The
- * answer to CreateContainer does not contain it. Undefined for a runtime that is not known here.
+ * The `cgroupsPath` that the runtime of this name gives to a container, in the form of the OCI spec. The answer to CreateContainer
+ * does not contain it. Undefined for an unknown runtime.
  *
  * After containerd's getCgroupsPath and CRI-O's ContainerCgroupPath.
  */

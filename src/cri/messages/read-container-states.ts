@@ -1,7 +1,7 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import { readFields } from './read-fields';
 
-/** State of a container in an answer that passes. */
+/** State of a container in an answer of the runtime. */
 export type SeenState = 'running' | 'exited' | 'removed' | 'other';
 
 /** Containers of a list (`ListContainers` and its stream), by id. */
@@ -26,15 +26,15 @@ export function readEventState(message: Uint8Array): Map<string, SeenState> {
   return new Map([[id, (['other', 'running', 'exited', 'removed'] as const)[type] ?? 'other']]);
 }
 
-/** A request with a filter that is there and says nothing: the kubelet's way to ask for all. */
+/** A request with an empty filter, which is how the kubelet asks for all. */
 const EMPTY_FILTER = Uint8Array.of(0x0a, 0);
 
-/** True when a `ListContainers` request asks for all there are. One with any field, known here or not, may ask for less. */
+/** True when a `ListContainers` request asks for all containers. One with any other field, known here or not, may ask for fewer. */
 export function asksForAll(message: Uint8Array): boolean {
   return message.length === 0 || Buffer.compare(message, EMPTY_FILTER) === 0;
 }
 
-/** Id in field 1; state in the field that is named. */
+/** Reads the id in field 1 and the state in `stateField`. */
 function readState(source: BinaryReader, stateField: number, states: Map<string, SeenState>): void {
   let id = '';
   let state = 0;

@@ -4,12 +4,12 @@ import { BinaryReader, type WireType } from '@bufbuild/protobuf/wire';
 export type FieldReaders = Readonly<Record<number, (reader: BinaryReader) => void>>;
 
 /**
- * Reads the fields of a message that somebody wants, in the order in which they come; the others are skipped.
+ * Reads the fields of a message that have a reader, in their order; the others are skipped.
  *
- * Readers write into what they were given before, so that a field that comes again is merged into the first, as
- * protobuf demands (a proxy in front of us may have appended, as we do); generated decoders replace instead.
+ * A reader writes into the object of the first occurrence, so that a repeated field is merged into it, as protobuf demands (a
+ * proxy in front of us may have appended, as we do). Generated decoders replace it instead.
  *
- * Throws an error of the reader for bytes that are no message.
+ * Throws the reader's error for bytes that are no message.
  */
 export function readFields(source: Uint8Array | BinaryReader, readers: FieldReaders): void {
   const reader = source instanceof BinaryReader ? source : new BinaryReader(source);
@@ -26,7 +26,7 @@ export function readFields(source: Uint8Array | BinaryReader, readers: FieldRead
   if (reader.pos !== end) throw new RangeError('a field is longer than the message that it is in');
 }
 
-/** The reader's own `skip` makes a view of each value that it skips, which costs more than all the rest. */
+/** The `skip` of BinaryReader makes a view of each value that it skips, which costs more than all other work here. */
 function skip(reader: BinaryReader, field: number, wireType: WireType): void {
   const number: number = wireType;
   if (number === 2) reader.pos = readEnd(reader);
@@ -41,7 +41,7 @@ function readEnd(reader: BinaryReader): number {
   return end;
 }
 
-/** All that is read here is a varint (0) or has a length (2). */
+/** Throws unless the field is a varint (0) or has a length (2), as all that are read here. */
 function checkWireType(field: number, wireType: WireType): void {
   const number: number = wireType;
   if (number !== 0 && number !== 2) throw new RangeError(`field ${field} has the unexpected wire type ${number}`);

@@ -5,7 +5,7 @@ import { takeMapEntry } from '../../wire/map-entry';
 import { readFields } from './read-fields';
 import { readResources, toCpuResources, type Resources } from './read-resources';
 
-/** A `PodSandboxConfig` as far as it has come. */
+/** The fields of a `PodSandboxConfig` that were read so far. */
 export class PodConfig {
   /** False for a pod of another operating system. */
   isLinux = false;

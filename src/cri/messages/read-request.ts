@@ -11,7 +11,7 @@ export interface CreateRequest {
   readonly container: Omit<ContainerInfo, 'id'>;
 }
 
-/** Throws CpusetdError INVALID_ARGUMENT for what can't be understood, as all functions here do. */
+/** Throws CpusetdError INVALID_ARGUMENT for a message that can't be read, as all functions here do. */
 export function readCreateContainer(message: Uint8Array): CreateRequest | undefined {
   let sandboxId = '';
   let name = '';
@@ -63,7 +63,7 @@ export interface UpdateRequest {
   readonly resources: CpuResources | undefined;
 }
 
-/** Reads an UpdateContainerResourcesRequest as far as it concerns CPUs and memory nodes. Throws when the bytes are no such message. */
+/** Reads CPUs and memory nodes of an UpdateContainerResourcesRequest. Throws when the bytes are no such message. */
 export function readUpdateContainer(message: Uint8Array): UpdateRequest {
   let containerId = '';
   let resources: Resources | undefined;
@@ -74,7 +74,7 @@ export function readUpdateContainer(message: Uint8Array): UpdateRequest {
   return { containerId, resources: resources && toCpuResources(resources) };
 }
 
-/** The text in field 1: the id in most requests about one container or sandbox, and in the answers of what makes one. */
+/** The text in field 1: the id in most requests about one container or sandbox, and in the answers to creations. */
 export function readId(method: string, message: Uint8Array): string {
   let id = '';
   read(method, message, { 1: (reader) => (id = reader.string()) });

@@ -2,7 +2,7 @@ import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import type { CpuResources } from '../../core/model/events';
 import { readFields } from './read-fields';
 
-/** Fields of `LinuxContainerResources`, zero and empty included: a later occurrence may take an earlier one back. */
+/** Fields of `LinuxContainerResources`, zero and empty included: a later occurrence may set a field back. */
 export interface Resources {
   shares?: number;
   quotaUs?: number;

@@ -3,25 +3,25 @@ import { tooManyConnections } from './proxy-errors';
 import type { ProxyConnection } from './connection/proxy-connection';
 
 export interface ConnectionLimits {
-  /** Connections without a call in flight that are kept. */
+  /** Most connections without a call in flight. */
   readonly maxIdle: number;
-  /** Time without a call in which a connection does not count as idle: its client may be about to make one. */
+  /** A connection counts as idle after this time without a call: its client may be about to make one. */
   readonly minIdleMs: number;
-  /** The same for the first call: a client that connects is about to make one. */
+  /** The same before the first call. */
   readonly firstCallMs: number;
-  /** Connections of any kind. */
+  /** Most connections of any kind. */
   readonly max: number;
 }
 
-/** Most connections beyond the limit that may read that they are closed. */
+/** Most connections beyond the limit that are still open to read their GOAWAY. */
 const MAX_CLOSING = 64;
 
 /**
  * All connections of clients. A new client is always accepted; where that exceeds a limit, another connection is closed.
  *
- * Beyond `maxIdle` connections without a call the longest idle are closed gracefully. At `max` one is closed at once: one that has
- * not yet spoken, then one that is leaving or idle, then the one on which nothing has moved for longest. So a client that leaks
- * connections, whatever it does with them, pushes out its own.
+ * Beyond `maxIdle` connections without a call the longest idle are closed gracefully. At `max` one is closed at once: first one
+ * that has sent nothing, then one that is leaving or idle, then the one without traffic for longest. So a client that leaks
+ * connections mostly loses its own.
  */
 export class ConnectionTable {
   /** Oldest first in each. */
@@ -47,7 +47,7 @@ export class ConnectionTable {
     return this.#connections;
   }
 
-  /** A client has connected and said nothing so far. */
+  /** Adds a client that has connected and sent nothing. */
   addSilent(socket: Socket): void {
     this.#makeRoom();
     this.#silent.add(socket);
@@ -57,12 +57,12 @@ export class ConnectionTable {
     });
   }
 
-  /** It has spoken, and is being connected to the runtime. */
-  noteSpoken(socket: Socket): void {
+  /** The client has begun HTTP/2, and its connection to the runtime is being opened. */
+  noteOpened(socket: Socket): void {
     if (this.#silent.delete(socket)) this.#connecting.add(socket);
   }
 
-  /** It is served from now on. */
+  /** Adds a connection that is served from now on. */
   addConnection(socket: Socket, connection: ProxyConnection): void {
     this.#connecting.delete(socket);
     this.#connections.add(connection);
@@ -87,7 +87,7 @@ export class ConnectionTable {
     this.#evictIdle();
   }
 
-  /** Closes the connection without a call in flight that is missed least. False when there is none. */
+  /** Closes a connection without a call in flight: a silent one, else the longest idle. False when there is none. */
   dropIdle(): boolean {
     const [silent] = this.#silent;
     if (silent !== undefined) {
@@ -102,7 +102,7 @@ export class ConnectionTable {
     return connection !== undefined;
   }
 
-  /** Closes the connections whose client has not spoken. */
+  /** Closes the connections whose client has sent nothing. */
   closeSilent(): void {
     for (const socket of this.#silent) socket.destroy();
   }
@@ -111,18 +111,18 @@ export class ConnectionTable {
     if (this.size - this.#closing.size < this.limits.max) return;
     this.onEviction('max');
     if (!this.dropIdle()) {
-      const unmoved = this.#findUnmoved();
-      if (unmoved !== undefined) this.#close(unmoved);
+      const quietest = this.#findQuietest();
+      if (quietest !== undefined) this.#close(quietest);
     }
     if (this.#closing.size <= MAX_CLOSING) return;
     const [oldest] = this.#closing;
     oldest!.kubelet.destroy();
   }
 
-  #findUnmoved(): ProxyConnection | undefined {
+  #findQuietest(): ProxyConnection | undefined {
     let found: ProxyConnection | undefined;
     for (const connection of this.#connections)
-      if (!this.#closing.has(connection) && (found === undefined || connection.movedAt < found.movedAt))
+      if (!this.#closing.has(connection) && (found === undefined || connection.lastTrafficAt < found.lastTrafficAt))
         found = connection;
     return found;
   }

@@ -2,14 +2,14 @@ import { createServer, type Server } from 'node:net';
 import { CpusetdError } from '../../core/errors';
 import { claimSocket } from '../../net/claim-socket';
 
-/** A listening unix socket. Connections come paused. Its user must listen to the server's `error`, too. */
+/** A listening unix socket. Connections come paused. The user must also handle the server's `error` event. */
 export interface Listener {
   readonly server: Server;
-  /** Accepts no more and removes the socket file, unless another process has put its own in the place. */
+  /** Accepts no more, and removes the socket file unless another process has replaced it. */
   close(): Promise<void>;
 }
 
-/** Listens on a unix socket that only this user can open. Throws CpusetdError where none can be had (`claimSocket`). */
+/** Listens on a unix socket that only this user can open. Throws CpusetdError (`claimSocket`). */
 export async function listenPrivately(path: string): Promise<Listener> {
   const server = createServer({ pauseOnConnect: true });
   try {
@@ -22,7 +22,7 @@ export async function listenPrivately(path: string): Promise<Listener> {
 }
 
 /**
- * Accepts on a socket that was handed over by its number (systemd, or the process before us); its file is not ours to remove.
+ * Accepts on an open socket that was inherited (from systemd, or the previous process); its file is not removed.
  * Throws CpusetdError when the number is not that of a socket.
  */
 export async function listenOnDescriptor(fd: number): Promise<Listener> {
@@ -38,7 +38,7 @@ export async function listenOnDescriptor(fd: number): Promise<Listener> {
   return { server, close: () => close(server) };
 }
 
-/** The value that servers in Go ask for; the kernel limits it (`net.core.somaxconn`). */
+/** The value that servers in Go use; the kernel limits it (`net.core.somaxconn`). */
 const BACKLOG = 4096;
 
 function listen(server: Server, where: { path: string } | { fd: number }): Promise<void> {

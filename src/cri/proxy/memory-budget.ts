@@ -1,4 +1,4 @@
-/** Counts the bytes that all connections together hold, so that no number of peers can grow our memory beyond a limit. */
+/** Counts the bytes that all connections together hold, and limits them. */
 export class MemoryBudget {
   #used = 0;
 
@@ -8,7 +8,7 @@ export class MemoryBudget {
     return this.#used;
   }
 
-  /** Counts `bytes` more, if they may be held; else returns false. */
+  /** Reserves `bytes`; false when that would exceed the limit. */
   tryReserve(bytes: number): boolean {
     if (this.#used + bytes > this.max) return false;
     this.#used += bytes;

@@ -17,7 +17,7 @@ export interface ProxyError {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** The error as a client gets it, with our prefix and domain. */
+/** Adds our prefix and domain. */
 export function toDetailedStatus(error: ProxyError): DetailedStatus {
   const message = (ERROR_PREFIX + error.message).slice(0, MAX_MESSAGE_CHARACTERS);
   return { ...error, message, domain: ERROR_DOMAIN };

@@ -13,38 +13,38 @@ import { ProxyConnection } from './connection/proxy-connection';
 import type { UpstreamMonitor } from './upstream-monitor';
 
 const MEBIBYTE = 1_048_576;
-/** More connections than any node has use for, and few enough for the memory of a node. */
+/** More connections than any node needs, and few enough for its memory. */
 const MAX_CONNECTIONS = 4_096;
 const MAX_IDLE_CONNECTIONS = 256;
 const MIN_IDLE_MS = 1_000;
-/** A client speaks first, and at once. grpc-go waits 120 s, but a client that is up takes no second. */
+/** A client sends first. grpc-go waits 120 s, but a client that is up needs less than a second. */
 const OPENING_TIMEOUT_MS = 10_000;
-/** Faults that are consequences of one another are reported once in this time. */
+/** Repeated faults are reported once in this time. */
 const REPORT_PAUSE_MS = 60_000;
 
 export interface CriProxyOptions {
-  /** The socket that the kubelet connects to: a path to listen on, or the number of a listening socket that was handed over. */
+  /** The socket for the kubelet: a path to listen on, or the descriptor of an inherited listening socket. */
   readonly listen: { readonly path: string } | { readonly fd: number };
-  /** Names the runtime's socket, which need not be there yet; the proxy reports to it. Its maker closes it. */
+  /** Has the path of the runtime's socket, which need not exist yet; the proxy reports to it. The caller closes it. */
   readonly upstream: UpstreamMonitor;
   readonly interceptors: Interceptors;
-  /** Methods whose calls never end by themselves; a drain does not wait for them. */
+  /** Methods that stream without an end; a drain does not wait for their calls. */
   readonly endlessPaths: readonly string[];
   /** Reports faults that no peer sees. */
   readonly reportFault: ReportFault;
-  /** Longest request or answer that is looked at. Default: 16 MiB, what runtime and kubelet allow each other, and a little. */
+  /** Longest request or answer that is intercepted. Default: 16 MiB, a little more than runtime and kubelet allow each other. */
   readonly maxMessageBytes?: number;
-  /** Most request data held at a time, over all calls. */
+  /** Most request data held at once, over all calls. */
   readonly maxHeldBytes?: number;
-  /** Most memory that open calls may cost beside their messages: 0.5 KiB each, and 2 KiB and the metadata where a call is looked at. */
+  /** Most memory of open calls beside their messages: 0.5 KiB for each, 2 KiB and the metadata for an intercepted one. */
   readonly maxOpenCallBytes?: number;
-  /** Most connections at a time. Default: 4,096, or what a quarter of the descriptors allows; each takes two. */
+  /** Most connections at once. Default: 4,096, or a quarter of the descriptors when that is less; each takes two. */
   readonly maxConnections?: number;
-  /** Most of them that are kept without a call in flight. Default: 256, at most half of `maxConnections`. */
+  /** Most connections without a call in flight. Default: 256, at most half of `maxConnections`. */
   readonly maxIdleConnections?: number;
   /** Time without a call before a connection counts as idle. */
   readonly minIdleMs?: number;
-  /** Time for a client to begin to speak HTTP/2, and then to make its first call before the connection counts as idle. */
+  /** Time for a client to begin HTTP/2, and then to make its first call before the connection counts as idle. */
   readonly openingTimeoutMs?: number;
 }
 
@@ -57,7 +57,7 @@ export interface CriProxyStats {
   readonly isRuntimeUp: boolean | undefined;
 }
 
-/** A listening CRI proxy: everything passes between kubelet and runtime, intercepted methods are shown to their interceptors. */
+/** A listening CRI proxy: forwards all calls between kubelet and runtime, and runs the interceptors of methods that have one. */
 export class CriProxy {
   readonly #table: ConnectionTable;
   readonly #held: MemoryBudget;
@@ -89,11 +89,11 @@ export class CriProxy {
         this.#reportRarely('a connection of the kubelet failed', err);
       });
     });
-    // A connection that can't be accepted (no descriptor is left) is no reason to end: the next one may be.
+    // A connection that can't be accepted, since no descriptor is left, does not end the proxy: a later one may be accepted.
     listener.server.on('error', (err) => this.#reportRarely('a connection could not be accepted', err));
   }
 
-  /** Begins to listen. Throws when the socket can't be had (`listenPrivately`). */
+  /** Begins to listen. Throws as `listenPrivately`. */
   static async open(options: CriProxyOptions): Promise<CriProxy> {
     const { listen } = options;
     return new CriProxy(
@@ -110,8 +110,8 @@ export class CriProxy {
   }
 
   /**
-   * Accepts no more, lets calls in flight end, closes. After `timeoutMs` what is left is answered
-   * UNAVAILABLE. Resolves when everything is closed, with the number of calls that did not end by themselves.
+   * Accepts no more connections, waits for the calls in flight, and closes. After `timeoutMs` the rest is answered UNAVAILABLE.
+   * Resolves when everything is closed, with the number of these calls.
    */
   async drain({ timeoutMs }: { readonly timeoutMs: number }): Promise<number> {
     this.#isStopping = true;
@@ -135,7 +135,7 @@ export class CriProxy {
     this.#table.addSilent(kubelet);
     if (this.#isStopping) kubelet.destroy();
     if (!(await awaitOpening(kubelet, this.options.openingTimeoutMs ?? OPENING_TIMEOUT_MS))) return;
-    this.#table.noteSpoken(kubelet);
+    this.#table.noteOpened(kubelet);
     let runtime: Socket | undefined;
     try {
       runtime = await connectPatiently(this.options.upstream.path, () => void this.#table.dropIdle());
@@ -168,7 +168,7 @@ export class CriProxy {
   }
 }
 
-/** Half of the descriptors are left for everything else that the process does, and each connection may take two. */
+/** Half of the descriptors are left for all other uses, and each connection may take two. */
 function chooseLimits(options: CriProxyOptions): ConnectionLimits {
   const max = options.maxConnections ?? Math.max(1, Math.min(MAX_CONNECTIONS, Math.floor(readDescriptorLimit() / 4)));
   const maxIdle = options.maxIdleConnections ?? Math.min(MAX_IDLE_CONNECTIONS, Math.floor(max / 2));

@@ -2,8 +2,8 @@ import { BackOff } from '../../net/back-off';
 import { connectTo } from '../../net/connect-unix';
 
 /**
- * Decides whether the runtime is there, which means that its socket can be reached. It is the only one who does: others report
- * to it what they met, and subscribe to what it decides. After a loss it tries again with growing pauses.
+ * The one place that decides if the runtime is up, which means that its socket accepts connections. Others report their findings
+ * to it and subscribe to its state. After a loss it tries again with growing pauses.
  */
 export class UpstreamMonitor {
   #isUp: boolean | undefined;
@@ -20,12 +20,12 @@ export class UpstreamMonitor {
     return this.#isUp;
   }
 
-  /** The listener is called once at the first finding, then at each change. */
+  /** Calls the listener at the first finding, then at each change. */
   subscribe(listener: (isUp: boolean) => void): void {
     this.#listeners.push(listener);
   }
 
-  /** Someone reached the runtime. */
+  /** Reports that the runtime was reached. */
   reportUp(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -33,7 +33,7 @@ export class UpstreamMonitor {
     this.#set(true);
   }
 
-  /** Someone could not reach it, or lost the connection. */
+  /** Reports that the runtime could not be reached, or that a connection was lost. */
   reportGone(): void {
     this.#set(false);
     if (this.#timer === undefined) this.#retry();

@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync, readdirSync, readSync, statSync, write
 import { dirname } from 'node:path';
 
 import { meaningOf, systemCodeOf } from '../../core/system-errors';
+import { shorten } from '../../core/text';
 
 /** There is no such cgroup, or it is being removed: its container has ended. */
 export interface Gone {
@@ -11,7 +12,7 @@ export interface Gone {
 /** The kernel refused a read, or the file has unexpected content. */
 export interface CgroupFailure {
   readonly kind: 'error';
-  /** As the kernel names it: `EACCES`; `EBADMSG` for a file that cannot be understood. */
+  /** The kernel's name, e.g. `EACCES`; `EBADMSG` for a file with unexpected content. */
   readonly errno: string;
   /** For the operator. */
   readonly because: string;
@@ -28,6 +29,8 @@ export const GONE: Gone = { kind: 'gone' };
 
 /** Enough for the list of every second CPU of 8,192, which is about the longest that one read gives. */
 const BUFFER_BYTES = 64 * 1024;
+/** Longest text of a file in a message. */
+const MAX_QUOTED = 60;
 
 /** Reads and writes control files. They are short, and one kernel call returns or takes all of a value. */
 export class CgroupFiles {
@@ -46,7 +49,7 @@ export class CgroupFiles {
     }
   }
 
-  /** Whole lines of a file that may be long, at most `maxBytes` of it. */
+  /** Whole lines of a file that may be long; at most `maxBytes` are read. */
   readLines(
     path: string,
     maxBytes: number,
@@ -82,7 +85,7 @@ export class CgroupFiles {
       return {
         kind: 'refused',
         errno,
-        because: `${path}: writing "${shorten(value)}" was refused: ${describe(errno)}`,
+        because: `${path}: writing "${shorten(value, MAX_QUOTED)}" was refused: ${describe(errno)}`,
       };
     } finally {
       if (fd !== undefined) closeSync(fd);
@@ -97,10 +100,10 @@ export class CgroupFiles {
 
 /** A file with unexpected content. The message names path, text (shortened) and rule. */
 export function malformed(path: string, text: string, rule: string): CgroupFailure {
-  return { kind: 'error', errno: 'EBADMSG', because: `${path}: read "${shorten(text)}"; ${rule}` };
+  return { kind: 'error', errno: 'EBADMSG', because: `${path}: read "${shorten(text, MAX_QUOTED)}"; ${rule}` };
 }
 
-/** The name of a system error, as `EINVAL`; anything else is thrown on. */
+/** The name of a system error, e.g. `EINVAL`; throws any other error again. */
 export function errnoOf(error: unknown): string {
   const code = systemCodeOf(error);
   if (code === undefined) throw error;
@@ -113,7 +116,7 @@ function readFailure(path: string, error: unknown): Gone | CgroupFailure {
   return { kind: 'error', errno, because: `${path}: reading failed: ${describe(errno)}` };
 }
 
-/** A file can be absent from a cgroup that exists, when its controller is off: then nothing is gone. */
+/** A file is also absent when its controller is off. The cgroup is gone only when its directory is. */
 function isGone(path: string, errno: string): boolean {
   return errno === 'ENODEV' || errno === 'ENOTDIR' || (errno === 'ENOENT' && !existsSync(dirname(path)));
 }
@@ -123,11 +126,7 @@ function describe(errno: string): string {
   return meaning === undefined ? errno : `${errno}, ${meaning}`;
 }
 
-function shorten(text: string): string {
-  return text.length <= 60 ? text : `${text.slice(0, 57)}...`;
-}
-
-/** The cgroups below a cgroup. Most have none, which the number of links shows without a listing. */
+/** The cgroups below a cgroup. Most have none, which the number of links shows without reading the directory. */
 export function listChildren(directory: string): string[] {
   if ((statSync(directory, { throwIfNoEntry: false })?.nlink ?? 2) === 2) return [];
   try {

@@ -1,10 +1,13 @@
 import { posix } from 'node:path';
+import { shorten } from '../../core/text';
 
 /** The path of a container's cgroup below the root of a hierarchy; it begins with a slash. */
 export type CgroupPath =
   { readonly kind: 'path'; readonly path: string } | { readonly kind: 'refused'; readonly because: string };
 
 const MAX_LENGTH = 4096; // PATH_MAX
+/** Longest path in a message. */
+const MAX_QUOTED = 120;
 
 /**
  * Maps the `cgroupsPath` of an OCI spec to the directory that the runtime makes of it.
@@ -51,7 +54,7 @@ function systemdPath(cgroupsPath: string, slice: string, prefix: string, name: s
   if (parent === undefined) {
     return refuse(
       cgroupsPath,
-      `"${shorten(slice)}" is no name of a slice: it must end in .slice and have no empty part between dashes`,
+      `"${shorten(slice, MAX_QUOTED)}" is no name of a slice: it must end in .slice and have no empty part between dashes`,
     );
   }
   if (name.endsWith('.slice')) return { kind: 'path', path: `${parent}/${name}` };
@@ -72,9 +75,8 @@ function isDots(element: string): boolean {
 }
 
 function refuse(cgroupsPath: string, why: string): CgroupPath {
-  return { kind: 'refused', because: `cgroups path ${JSON.stringify(shorten(cgroupsPath))} cannot be used: ${why}` };
-}
-
-function shorten(text: string): string {
-  return text.length <= 120 ? text : `${text.slice(0, 117)}...`;
+  return {
+    kind: 'refused',
+    because: `cgroups path ${JSON.stringify(shorten(cgroupsPath, MAX_QUOTED))} cannot be used: ${why}`,
+  };
 }

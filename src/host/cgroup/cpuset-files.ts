@@ -11,7 +11,7 @@ import {
 import type { Hierarchies } from './find-hierarchies';
 import { TreeTime } from './tree-time';
 
-/** The reading of a sweep: two small files. */
+/** The CPUs of a cgroup, which the sweep reads: two small files. */
 export type CpusReading =
   | {
       readonly kind: 'found';
@@ -43,10 +43,10 @@ export interface CpusetChange {
 export type ListName = 'cpus' | 'mems';
 
 const MAX_REMEMBERED = 1024;
-/** Limits the retries when somebody writes all the time. */
+/** Most readings when another process writes all the time. */
 const ATTEMPTS = 3;
 
-/** The cpuset files of cgroups, whose absolute paths are given. */
+/** Reads and writes the cpuset files of cgroups, which are given by absolute paths. */
 export class CpusetFiles {
   private readonly effectiveCpus: string;
   private readonly effectiveMems: string;
@@ -116,9 +116,8 @@ export class CpusetFiles {
   /**
    * Writes a list unless it is there already. The empty list is refused: it would mean "no limit" or strand tasks.
    *
-   * Version 1 refuses a CPU that has come online until its root cpuset has it too, which a worker of the kernel sees to a
-   * moment later. Each write first waits for the work that is due, so the second one finds it done (Linux 6.1,
-   * cpuset_write_resmask).
+   * Version 1 refuses a CPU that has come online until a worker of the kernel has added it to the root cpuset. Each write first
+   * waits for that worker, so a second write succeeds (Linux 6.1, cpuset_write_resmask).
    */
   writeList(path: string, list: CpuSet, before: CpuSet): WriteOutcome {
     if (list.isEmpty) return { kind: 'refused', errno: 'EINVAL', because: `${path}: an empty list is never written` };

@@ -2,13 +2,13 @@ import { accessSync, closeSync, constants, openSync, readdirSync } from 'node:fs
 import { join } from 'node:path';
 import { errnoOf } from './cgroup-file';
 
-/** The answer to whether cpuset files can be written. */
+/** True when cpuset files can be written, else the reason. */
 export type Writability = { readonly writable: true } | { readonly writable: false; readonly because: string };
 
 /**
- * Finds out whether cpuset files can be written, without a change: it opens one for writing and closes it again. (Writing its own
- * value back could undo a write by others in between; the usual obstacles, a read-only mount, a missing capability, a security
- * module, show when the file is opened.)
+ * Checks without a change that cpuset files can be written: opens one for writing and closes it again. (Writing its own value back
+ * could undo a write by others in between. Opening already fails on a read-only mount, without the capability, or by a security
+ * module.)
  *
  * The root's own file is never writable, so the file of a child is tried, the kubelet's first. On a node without any child the
  * access to the root directory decides.
@@ -17,7 +17,7 @@ export function probeWritable(cpusetRoot: string): Writability {
   for (const directory of listChildren(cpusetRoot)) {
     const path = join(cpusetRoot, directory, 'cpuset.cpus');
     const errno = errnoOfTrying(() => closeSync(openSync(path, 'r+')));
-    // A cgroup may be removed meanwhile, or have no cpuset controller on version 2: neither shows whether writes work.
+    // The cgroup was removed, or has no cpuset controller on version 2: another one must show it.
     if (errno !== 'ENOENT' && errno !== 'ENODEV') return toWritability(path, errno);
   }
   return toWritability(

@@ -6,7 +6,7 @@ import {
   type Gone,
   type WriteOutcome,
 } from './cgroup-file';
-import { both } from './cpuset-files';
+import { both, writeFailureOf } from './cpuset-files';
 import type { Hierarchies } from './find-hierarchies';
 
 /** A CFS quota: `quotaUs` of CPU time in every `periodUs`; -1 = no limit. */
@@ -45,8 +45,7 @@ export function writeQuota(
   const { version, cpuRoot } = hierarchies;
   if (cpuRoot === undefined) return { kind: 'refused', ...NO_CONTROLLER };
   const now = readQuota(files, hierarchies, cgroupPath);
-  if (now.kind === 'gone') return now;
-  if (now.kind === 'error') return { ...now, kind: 'refused' };
+  if (now.kind !== 'found') return writeFailureOf(now);
   const { quotaUs, periodUs = now.periodUs } = wanted;
   if (now.quotaUs === quotaUs && now.periodUs === periodUs) return UNCHANGED;
   if (version === 2)

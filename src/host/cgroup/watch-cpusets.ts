@@ -18,7 +18,7 @@ export interface CpusetWatch {
 }
 
 export interface CpusetWatchOptions {
-  /** Somebody, cpusetd included, wrote the cgroup's `cpuset.cpus`. Several writes in one turn are reported once. */
+  /** A process, cpusetd included, wrote the cgroup's `cpuset.cpus`. Several writes in one turn are reported once. */
   readonly onChange: (cgroupPath: string) => void;
   /** A watch has broken: the cgroup is not watched any more, until it is added again. */
   readonly onLost: (cgroupPath: string, because: string) => void;

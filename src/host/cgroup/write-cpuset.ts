@@ -4,7 +4,7 @@ import { CHANGED, listChildren, UNCHANGED, type CgroupFiles, type WriteOutcome }
 import { both, isList, writeFailureOf, type CpusetChange, type CpusetFiles, type ListName } from './cpuset-files';
 import type { Hierarchies } from './find-hierarchies';
 
-/** Most cgroups below a container that are moved with it: one that runs containers, or systemd, has some. */
+/** Most cgroups below a container that are moved with it. Containers that run systemd or containers have some. */
 const MAX_CHILDREN = 1000;
 
 /** Gives a cgroup new CPUs, memory nodes or both; see writeTree for cgroups that have children. */
@@ -113,14 +113,14 @@ function explainParent(
 
 /**
  * Adds CPUs to a cgroup and to those above it that lack them, top down. Version 1 needs that before a container below can get a
- * CPU that was offline: the kernel removed it from every cpuset and does not return it. The root always has all CPUs. Version 2
- * needs nothing: cgroups keep their configured CPUs.
+ * CPU that was offline: the kernel removed it from every cpuset and does not return it. The root always has all CPUs. On
+ * version 2 cgroups keep their configured CPUs, and nothing is written.
  */
 export function widen(cpusets: CpusetFiles, directory: string, cpus: CpuSet): WriteOutcome {
   const { version, cpusetRoot } = cpusets.hierarchies;
   if (version === 2) return UNCHANGED;
   const has = cpusets.readList(`${directory}/cpuset.cpus`);
-  if (isList(has) && cpus.isSubsetOf(has)) return UNCHANGED; // and so do those above, on version 1
+  if (isList(has) && cpus.isSubsetOf(has)) return UNCHANGED; // and so do its parents, on version 1
   const directories: string[] = [];
   for (let at = directory; at.length > cpusetRoot.length; at = dirname(at)) directories.unshift(at);
   let outcome: WriteOutcome = UNCHANGED;

@@ -1,4 +1,5 @@
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
+import { shorten } from '../../core/text';
 import { readBounded } from '../../state';
 
 /** A sysfs file can't be read or contradicts another. The message names path, content, rule and remedy. */
@@ -27,7 +28,7 @@ export function readOptional(path: string): string | undefined {
   throw new SysfsError(path, { found: read.because, rule }, { cause: read.cause });
 }
 
-/** As readOptional, for a file that every machine has: its absence is a SysfsError. */
+/** The same for a file that every machine has: its absence is a SysfsError. */
 export function readText(path: string): string {
   const text = readOptional(path);
   if (text === undefined)
@@ -61,6 +62,5 @@ export function parseInteger(path: string, text: string, min: number): number {
 
 /** Quotes the text for a message: one line, bounded. */
 export function quote(text: string): string {
-  const line = text.trim();
-  return JSON.stringify(line.length <= 60 ? line : `${line.slice(0, 57)}...`);
+  return JSON.stringify(shorten(text.trim(), 60));
 }

@@ -23,7 +23,7 @@ export function readTopology({ sysfsRoot }: { readonly sysfsRoot: string }): Top
       const topology = readOnce(sysfsRoot, online);
       if (attempt === ATTEMPTS || readOnline(sysfsRoot).equals(online)) return topology;
     } catch (error) {
-      // The files of a CPU that goes offline meanwhile disappear: that is no fault of the machine.
+      // The files of a CPU disappear when it goes offline; then the next attempt reads without it.
       if (attempt === ATTEMPTS || readOnline(sysfsRoot).equals(online)) throw error;
     }
   }

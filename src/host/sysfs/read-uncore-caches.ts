@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { CpuSet } from '../../core/cpuset';
 import { parseInteger, parseList, readOptional, readText, SysfsError } from './read-file';
 
-/** L1 data, L1 instruction, L2, L3 and room for more: `index0` ... */
+/** Most directories `index<n>`: L1 data, L1 instruction, L2, L3, and some more. */
 const MAX_INDEXES = 10;
 
 interface Group {
@@ -28,7 +28,7 @@ export function readUncoreCaches(
   const withoutL3 = new Map<number, number[]>();
   let indexHint = 3;
   for (const cpu of online) {
-    // One CPU has the answer for all that share its cache; otherwise a thousand CPUs would be a thousand directories.
+    // The directory of one CPU lists all CPUs of its cache, so the others need not be read.
     if (grouped.has(cpu)) continue;
     const cacheDirectory = join(cpuRoot, `cpu${cpu}/cache`);
     const index = findL3(cacheDirectory, indexHint);

@@ -7,24 +7,27 @@ export interface CredentialPlugin {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** The JSON that tells the plugin of us. */
+  /** The ExecCredential object for the plugin, as JSON. */
   readonly execInfo: string;
   /** Remedy of the kubeconfig's author for a missing command. */
   readonly installHint: string;
 }
 
-/** The credentials that a plugin gave. */
+/** The credentials of a plugin. */
 export interface PluginCredential {
   readonly token?: string;
   readonly certificate?: string;
   readonly key?: string;
-  /** In ms since 1970; undefined: good until the API server refuses it. */
+  /** In ms since 1970; undefined = valid until the API server refuses it. */
   readonly expiresMs?: number;
 }
 
 const MAX_OUTPUT_CHARS = 1 << 20;
 
-/** Reads it. Throws Error with a sentence for the operator when it can't be run without a terminal, or names no command. */
+/**
+ * Reads the `exec` of a user. Throws Error with a sentence for the operator when it can't be run without a terminal, or names no
+ * command.
+ */
 export function readPlugin(exec: JsonObject, cluster: JsonObject, folder: string): CredentialPlugin {
   const command = asString(exec['command']);
   if (command === '') throw new Error('the credential plugin has no command');
@@ -45,8 +48,8 @@ export function readPlugin(exec: JsonObject, cluster: JsonObject, folder: string
 }
 
 /**
- * Runs the plugin, which is any program, beside the daemon and not in its way. Ends it, with all that it has started, when
- * the signal aborts. Rejects with a sentence that names the plugin.
+ * Runs the plugin, which is any program, without blocking the daemon. Ends it and its children when the signal aborts. Rejects
+ * with a sentence that names the plugin.
  */
 export function runPlugin(plugin: CredentialPlugin, signal: AbortSignal): Promise<PluginCredential> {
   const { command, args, env, execInfo, installHint } = plugin;
@@ -64,7 +67,7 @@ export function runPlugin(plugin: CredentialPlugin, signal: AbortSignal): Promis
       try {
         process.kill(-child.pid, 'SIGKILL');
       } catch {
-        // it is ending by itself
+        // it has ended already
       }
     };
     const stop = (): void => fail('did not end in time, and was killed');

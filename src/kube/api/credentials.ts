@@ -4,7 +4,7 @@ import { readPlugin, runPlugin, type CredentialPlugin, type PluginCredential } f
 import { readCredentialFile } from './read-credential-file';
 import { untilAborted, withinTime } from './within-time';
 
-/** Our credentials for the API server and the authority that signed its own: contents, no paths. */
+/** Our credentials for the API server, and the authority of its certificate: contents, no paths. */
 export interface Identity {
   readonly ca?: Buffer;
   readonly certificate?: Buffer;
@@ -12,12 +12,12 @@ export interface Identity {
   readonly token?: string;
 }
 
-/** Files are read again after this time, as Kubernetes' own clients do; sooner when the API server refuses what they held. */
+/** Files are read again after this time, as Kubernetes' own clients do; sooner when the API server refuses the credentials. */
 const FRESH_MS = 60_000;
 
 /**
- * Gets the identity that a kubeconfig points to: from files, or from a credential plugin. One at a time, however many calls
- * wait for it; never longer than `timeoutMs`, and never on the thread that answers the runtime.
+ * Gets the identity that a kubeconfig points to: from files, or from a credential plugin. Calls that wait share one attempt,
+ * which takes at most `timeoutMs` and never blocks the event loop.
  */
 export class Credentials {
   private readonly plugin: CredentialPlugin | undefined;
@@ -28,12 +28,12 @@ export class Credentials {
   private given: PluginCredential | undefined;
   private waitsFor = '';
 
-  /** Throws Error with a sentence for the operator when it is of a kind that can't be used. */
+  /** Throws Error with a sentence for the operator for a kind of credentials that can't be used. */
   constructor(
     private readonly parts: {
       readonly user: JsonObject;
       readonly cluster: JsonObject;
-      /** The folder that relative paths begin at. */
+      /** The base directory of relative paths. */
       readonly folder: string;
       readonly timeoutMs: number;
       readonly signal: AbortSignal;
@@ -45,7 +45,7 @@ export class Credentials {
     const exec = user['exec'] ?? asObject(provider['config'])['exec'];
     this.plugin = exec === undefined || exec === null ? undefined : readPlugin(asObject(exec), cluster, this.folder);
     const name = asString(provider['name']);
-    // The library would run their commands and stand still until they end; Kubernetes gave them up in 1.26.
+    // The library would run their commands and block until they end; Kubernetes removed them in 1.26.
     if (name === 'gcp' || name === 'azure')
       throw new Error(`the auth-provider ${name} is not supported; use its credential plugin (exec), or a token`);
   }
@@ -57,7 +57,7 @@ export class Credentials {
     return this.pending;
   }
 
-  /** The thing that a call waited for when it did not get it in time. */
+  /** The file or plugin that did not answer in time. */
   get delay(): string {
     return `${this.waitsFor} did not come in time`;
   }
@@ -79,7 +79,7 @@ export class Credentials {
     return { ...(ca && { ca }), ...(certificate && { certificate }), ...(key && { key }), ...(token && { token }) };
   }
 
-  /** A credential of the plugin stays good until it expires or is refused; then this object is made anew. */
+  /** Keeps the plugin's credential until it expires. After a refusal a new object is made. */
   private async ask(plugin: CredentialPlugin, signal: AbortSignal): Promise<PluginCredential> {
     if (this.given && Date.now() < (this.given.expiresMs ?? Infinity)) return this.given;
     this.waitsFor = `the answer of the credential plugin ${plugin.command}`;

@@ -1,19 +1,12 @@
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { asObject, asString, type JsonObject } from '../json';
-import { explainStatus, KubeError } from './kube-error';
-import { ListSplitter } from './list-splitter';
+import { KubeError } from './kube-error';
 import { loadKubeConfig, type GuardedKubeConfig, type KubeConfigSource } from './load-kube-config';
+import { readBody, readEvents, readFailure, readItems } from './read-response';
 import { untilAborted, withinTime } from './within-time';
 
-/** One object, or what is left of a list whose items were taken one by one. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 15_000;
-
-/** An event is one object, of 1.5 MiB at most as the API server has it by default. */
-const MAX_EVENT_BYTES = 16 * 1024 * 1024;
-const NEWLINE = 0x0a;
-/** A connection on which nothing has come for this long is asked whether its peer is still there. */
+/** TCP keep-alive begins after this time without data. */
 const KEEP_ALIVE_MS = 30_000;
 
 export interface KubeRequest {
@@ -25,17 +18,17 @@ export interface KubeRequest {
   readonly body?: unknown;
   readonly contentType?: string;
   readonly timeoutMs?: number;
-  /** Takes each item of a list as it comes, so that a list of any length is never held as a whole; the answer has none then. */
+  /** Takes each item of a list as it comes, so that a long list is never in memory as a whole; the answer then has no items. */
   readonly onItem?: (item: unknown) => void;
 }
 
 export interface KubeWatch {
-  /** Of the collection; begins with a slash. */
+  /** Path of the collection; begins with a slash. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** The longest time until the answer begins, credentials included. */
+  /** Maximum time until the answer begins, credentials included. */
   readonly answerMs: number;
-  /** The longest time from then on. */
+  /** Maximum time from then on. */
   readonly lifeMs: number;
   /** The answer has begun: the server sends changes from now on. */
   readonly onOpen: () => void;
@@ -43,13 +36,13 @@ export interface KubeWatch {
   readonly onEvent: (type: string, object: unknown) => void;
 }
 
-/** The content types of patches that are made here. */
+/** Content types of patches. */
 export const MERGE_PATCH = 'application/merge-patch+json';
 export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
 
 /**
- * Asks the API server with the identity of a kubeconfig or of the pod's service account. Identity, TLS and refreshed tokens
- * are the library's; its typed clients are not used, since the models of all of Kubernetes would weigh more than the daemon.
+ * Calls the API server with the identity of a kubeconfig or of the pod's service account. The library provides identity, TLS and
+ * refreshed tokens. Its typed clients are not used, since the models of all of Kubernetes are larger than the daemon.
  */
 export class KubeClient {
   private loaded: Promise<GuardedKubeConfig> | undefined;
@@ -59,7 +52,7 @@ export class KubeClient {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Read once, and again after it has failed: a kubeconfig may come or change while we run. Throws KubeError. */
+  /** Reads the kubeconfig once, and again after a failure: it may appear or change while we run. Throws KubeError. */
   config(): Promise<GuardedKubeConfig> {
     this.loaded ??= loadKubeConfig(this.source, { signal: this.signal }).catch((error: unknown) => {
       this.loaded = undefined;
@@ -74,20 +67,20 @@ export class KubeClient {
   }
 
   /**
-   * Gives the parsed JSON of a successful answer. Throws KubeError for every other outcome, also when the daemon ends. The
-   * time limit is one for all of it: reading the kubeconfig, getting credentials, connecting, and the answer to its end.
+   * Returns the parsed JSON of a successful answer. Throws KubeError for every other outcome, also when the daemon ends. One time
+   * limit covers reading the kubeconfig, getting credentials, connecting, and the whole answer.
    */
   async send(call: KubeRequest): Promise<unknown> {
     return this.ask(call, call.timeoutMs ?? DEFAULT_TIMEOUT_MS, async (response) => {
-      const isList = call.onItem !== undefined && response.statusCode === 200;
-      return parseJson(await (isList ? readItems(response, call.onItem) : readBody(response)));
+      const { onItem } = call;
+      return onItem !== undefined && response.statusCode === 200 ? readItems(response, onItem) : readBody(response);
     });
   }
 
   /**
-   * Gives the events of a watch one by one and resolves when the server has ended it. Throws KubeError for every other outcome,
-   * also for an error that the server sends in the watch, and when the daemon ends. One time limit holds until the answer
-   * begins, another one from then on.
+   * Passes on the events of a watch one by one, and resolves when the server has ended it. Throws KubeError for every other
+   * outcome, also for an error that the server sends in the watch, and when the daemon ends. One time limit holds until the
+   * answer begins, another from then on.
    */
   async watch(call: KubeWatch): Promise<void> {
     const query = { ...call.query, watch: 'true' };
@@ -132,10 +125,10 @@ export class KubeClient {
     await untilAborted(applied, signal, () => config.delay);
     try {
       const response = await openRequest(url, options, body);
-      const status = response.statusCode ?? 0;
+      const { statusCode: status = 0 } = response;
       if (status >= 200 && status < 300) return await take(response);
       if (status === 401) this.forgetConfig();
-      throw toKubeError(status, await readBody(response), readRetryAfter(response));
+      throw await readFailure(response);
     } catch (error) {
       if (error instanceof KubeError) throw error;
       this.forgetConfig(); // certificates and addresses may have changed
@@ -161,93 +154,6 @@ function openRequest(url: URL, options: RequestOptions, body: string | undefined
   return new Promise((resolve, reject) => {
     const begin = url.protocol === 'http:' ? requestHttp : requestHttps;
     begin(url, options, resolve).once('error', reject).end(body);
-  });
-}
-
-async function readBody(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw new Error(`its answer is longer than ${MAX_BODY_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-/** Gives the items one by one, each turn a few of them at most, and returns the text of the list without them. */
-async function readItems(response: IncomingMessage, onItem: KubeRequest['onItem']): Promise<string> {
-  let found: string[] = [];
-  const splitter = new ListSplitter((text) => found.push(text));
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    splitter.push(chunk);
-    for (const text of found) {
-      onItem?.(parseJson(text));
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    found = [];
-  }
-  return splitter.rest;
-}
-
-/** Gives the events, which are lines of JSON; a line that is none is left out. Throws KubeError for an event that is an error. */
-async function readEvents(response: IncomingMessage, onEvent: KubeWatch['onEvent']): Promise<void> {
-  let parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    let from = 0;
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
-      parts.push(chunk.subarray(from, end));
-      takeEvent(Buffer.concat(parts).toString('utf8'), onEvent);
-      [parts, bytes, from] = [[], 0, end + 1];
-    }
-    parts.push(chunk.subarray(from));
-    bytes += chunk.length - from;
-    if (bytes > MAX_EVENT_BYTES)
-      throw new KubeError(`the API server sent an event of more than ${MAX_EVENT_BYTES} bytes`, 0);
-  }
-}
-
-function takeEvent(line: string, onEvent: KubeWatch['onEvent']): void {
-  let event: JsonObject;
-  try {
-    event = asObject(JSON.parse(line));
-  } catch {
-    return;
-  }
-  const { type, object } = event;
-  if (type === 'ERROR') {
-    const { code, message } = asObject(object);
-    throw new KubeError(explainStatus(Number(code), asString(message).slice(0, 500)), Number(code) || 0);
-  }
-  onEvent(asString(type), object);
-}
-
-/** Seconds, or nothing: the form with a date is not used by API servers. */
-function readRetryAfter({ headers }: IncomingMessage): number | undefined {
-  const text = headers['retry-after'];
-  return text !== undefined && /^\d{1,4}$/.test(text) ? Number(text) * 1000 : undefined;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new KubeError('the API server answered with something that is not JSON', 0, { cause });
-  }
-}
-
-function toKubeError(status: number, text: string, retryAfterMs: number | undefined): KubeError {
-  let answer: { readonly message?: unknown; readonly reason?: unknown } = {};
-  try {
-    answer = (JSON.parse(text) as typeof answer | null) ?? {};
-  } catch {
-    // a proxy in between, perhaps: its page says nothing to us
-  }
-  const message = typeof answer.message === 'string' ? answer.message.slice(0, 500) : '';
-  return new KubeError(explainStatus(status, message), status, {
-    ...(typeof answer.reason === 'string' && { reason: answer.reason }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
 }
 

@@ -7,9 +7,9 @@ export class KubeError extends Error {
     /** HTTP status; 0 when no answer came. */
     readonly status: number,
     options: {
-      /** The word of the Status object, e.g. `AlreadyExists`. */
+      /** The `reason` of the Status object, e.g. `AlreadyExists`. */
       readonly reason?: string;
-      /** When the server wants to be asked again. */
+      /** Time after which the server allows another request. */
       readonly retryAfterMs?: number;
       readonly cause?: unknown;
     } = {},
@@ -23,7 +23,7 @@ export class KubeError extends Error {
   readonly retryAfterMs: number | undefined;
 }
 
-/** Any failure of talking to the API server in one sentence for the operator. */
+/** Explains any failure of a call to the API server in one sentence for the operator. */
 export function explainKubeError(error: unknown): string {
   if (error instanceof KubeError) return error.message;
   const { code, message } = error as { code?: unknown; message?: unknown };

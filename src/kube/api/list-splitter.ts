@@ -1,4 +1,4 @@
-/** An object of the API server has at most 1.5 MiB where it is stored; as JSON it is somewhat longer. */
+/** Longest item. The API server stores at most 1.5 MiB for an object; as JSON it is somewhat longer. */
 const MAX_ITEM_BYTES = 16 * 1024 * 1024;
 const MAX_REST_BYTES = 1024 * 1024;
 
@@ -7,17 +7,16 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
 const ITEMS = Buffer.from('"items"');
 
 /**
- * Takes the JSON text of a list apart as it arrives: each object of the `items` at the top is given as a text of its own, and
- * `rest` is the list without them. So a list of any length is never in memory, nor parsed, as a whole.
+ * Splits the JSON text of a list as it arrives: each object of the `items` at the top is passed on as a text of its own, and
+ * `rest` is the list without them. So a long list is never in memory, nor parsed, as a whole.
  *
- * It only finds where objects begin and end; whether they are JSON is found by who parses them. Throws RangeError for one that is
- * too long.
+ * It only finds the beginning and end of objects; the caller parses them. Throws RangeError for an object that is too long.
  */
 export class ListSplitter {
   private depth = 0;
   private isInText = false;
   private isEscaped = false;
-  /** The last text at the top, as far as it can be the name of the items. */
+  /** The last text at the top, while it can still be the name of the items. */
   private name: number[] = [];
   private isInItems = false;
   private readonly rests: Buffer[] = [];
@@ -46,7 +45,7 @@ export class ListSplitter {
       if (wasItem) {
         if (this.isInItem) continue;
         end(at + 1, 'between');
-        this.tell();
+        this.emitItem();
       } else if (this.isInItem) end(at, 'item');
       else if (wasItems !== this.isInItems) end(wasItems ? at : at + 1, wasItems ? 'rest' : 'between');
     }
@@ -79,7 +78,7 @@ export class ListSplitter {
     if (this.isInText || !isSpace) if (this.name.length <= ITEMS.length + 1) this.name.push(byte);
   }
 
-  /** The name, its colon, and nothing before what opens now. */
+  /** True when the name and its colon directly precede the bracket. */
   private isNamedItems(): boolean {
     return Buffer.from(this.name).equals(Buffer.from([...ITEMS, COLON, OPEN_LIST]));
   }
@@ -97,7 +96,7 @@ export class ListSplitter {
     this.parts.push(bytes);
   }
 
-  private tell(): void {
+  private emitItem(): void {
     const text = Buffer.concat(this.parts.splice(0)).toString('utf8');
     this.itemBytes = 0;
     this.onItem(text);

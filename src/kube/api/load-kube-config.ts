@@ -14,15 +14,15 @@ const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const CREDENTIALS_TIMEOUT_MS = 15_000;
 
 export interface LoadOptions {
-  /** Ends what is under way when the daemon ends. */
+  /** Ends calls in flight when the daemon ends. */
   readonly signal: AbortSignal;
-  /** The most milliseconds that files, a credential plugin or an identity provider may take. */
+  /** Maximum time for files, a credential plugin or an identity provider. */
   readonly timeoutMs?: number;
 }
 
 /**
- * The library's configuration, of which it reads no file and runs no program: it would do both on the thread that answers the
- * runtime, or without an end. What the kubeconfig points to is had here, and handed to it.
+ * The library's configuration, without files and programs: the library would read and run those on the event loop, or without a
+ * time limit. `Credentials` gets them, and this class hands their content to the library.
  */
 export class GuardedKubeConfig extends KubeConfig {
   constructor(
@@ -32,7 +32,7 @@ export class GuardedKubeConfig extends KubeConfig {
     super();
   }
 
-  /** Rejects with KubeError that names what did not come. */
+  /** Rejects with KubeError that names the missing credentials. */
   override async applyToHTTPSOptions(...[options]: Parameters<KubeConfig['applyToHTTPSOptions']>): Promise<void> {
     try {
       const { ca, certificate, key, token } = await this.credentials.get();
@@ -42,7 +42,7 @@ export class GuardedKubeConfig extends KubeConfig {
       if (user && certificate) user.certData = certificate.toString('base64');
       if (user && key) user.keyData = key.toString('base64');
       if (user && token !== undefined) user.token = token;
-      // An identity provider (OIDC) is asked over the network.
+      // An identity provider (OIDC) is called over the network.
       await withinTime(this.limits, (limit) =>
         untilAborted(super.applyToHTTPSOptions(options), limit, () => 'the identity provider did not answer in time'),
       );
@@ -53,7 +53,7 @@ export class GuardedKubeConfig extends KubeConfig {
     }
   }
 
-  /** The thing that a call waits for when it does not get its credentials in time. */
+  /** The source of credentials that did not answer in time. */
   get delay(): string {
     return `the credentials for the API server can't be had: ${this.credentials.delay}`;
   }
@@ -61,7 +61,7 @@ export class GuardedKubeConfig extends KubeConfig {
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** Reads it. Rejects with KubeError, which says what is missing; that may come later, as on a node that is only joining. */
+/** Reads the configuration. Rejects with KubeError that names the missing part, which may appear later, as on a node that joins. */
 export async function loadKubeConfig(source: KubeConfigSource, options: LoadOptions): Promise<GuardedKubeConfig> {
   const limits = { timeoutMs: CREDENTIALS_TIMEOUT_MS, ...options };
   const place = describeSource(source);
@@ -126,7 +126,7 @@ function find(document: JsonObject, list: string, kind: string, name: string): u
 
 const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile', 'token-file', 'exec'];
 
-/** Without what the library would read or run. Of the ways to ask a provider only OIDC is left, which is a matter of the network. */
+/** Removes everything that the library would read or run. Of the auth providers only OIDC remains, which uses the network. */
 function withoutPaths(document: JsonObject): JsonObject {
   const strip = (kind: string) => (entry: unknown) => {
     const inner = Object.entries(asObject(asObject(entry)[kind])).filter(

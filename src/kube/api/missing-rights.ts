@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { KubeError } from './kube-error';
 
-/** The right that a request needs of RBAC, and the loss without it. */
+/** The RBAC right that a request needs, and the function that is lost without it. */
 export interface Right {
   readonly verb: string;
   /** With its group where it has one, and its subresource: `nodes/proxy`, `noderesourcetopologies.topology.crane.io`. */
@@ -16,7 +16,7 @@ export class MissingRights {
 
   constructor(private readonly log: Pick<Logger, 'info'>) {}
 
-  /** True for an answer that says that the right is missing (403). */
+  /** True for the error of a missing right (403). */
   note(error: unknown, { verb, resource, lost }: Right): boolean {
     if (!(error instanceof KubeError && error.status === 403)) return false;
     const right = `${verb} ${resource}`;

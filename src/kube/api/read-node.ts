@@ -8,7 +8,10 @@ export interface AskKubeletParts {
   readonly onKubeletConfig: (config: KubeletConfig) => void;
 }
 
-/** Gives the function that asks for the kubelet's configuration through the API server. It never rejects: who asks again and again has time. */
+/**
+ * Returns the function that reads the kubelet's configuration through the API server. It never rejects; the next call tries
+ * again.
+ */
 export function askKubelet({ client, nodeName, log, onKubeletConfig }: AskKubeletParts): () => Promise<void> {
   const rights = new MissingRights(log);
   const lost = 'the reservation of the kubelet is not known, and not whether it pins containers too';

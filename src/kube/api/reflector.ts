@@ -1,5 +1,5 @@
 import { BackOff } from '../../net/back-off';
-import { asObject, asString } from '../json';
+import { resourceVersionOf } from '../json';
 import type { KubeClient } from './kube-client';
 import { KubeError } from './kube-error';
 
@@ -9,7 +9,7 @@ export interface ReflectorParts {
   /** The collection that is watched. */
   readonly path: string;
   readonly fieldSelector: string;
-  /** Reads all there is and resolves with the resource version to watch from. */
+  /** Reads the whole collection and resolves with the resource version to watch from. */
   readonly list: () => Promise<string>;
   /** The server sends changes from now on. */
   readonly onOpen: () => void;
@@ -17,38 +17,40 @@ export interface ReflectorParts {
   readonly onEvent: (type: string, object: unknown) => void;
   /** Gets the error of `list` or of the watch. Returns the milliseconds until the next try; `waitMs` is proposed. */
   readonly onFailure: (error: unknown, during: 'list' | 'watch', waitMs: number) => number;
-  /** False: after the end of each watch a list comes first. */
+  /** False = a list precedes every watch. */
   readonly canResume: boolean;
-  /** The longest time until a server begins to answer a watch. */
+  /** Maximum time until a server begins to answer a watch. */
   readonly answerMs?: number;
 }
 
-/** A watch that lasted this long was a real one. */
+/** A watch that lasted this time counts as a success. */
 const REAL_MS = 5_000;
-/** The server ends a watch after five to ten minutes, as Kubernetes' own clients ask for, so that nodes do not come back in step. */
-const LEAST_LIFE_S = 300;
+/**
+ * The server ends a watch after five to ten minutes, as Kubernetes' own clients ask for, so that nodes do not reconnect in step.
+ */
+const MIN_LIFE_S = 300;
 
 /**
- * Follows a collection of the API server: a list, then a watch from there on. A watch that ends is resumed from the version that
- * came last; a version that is too old (410 Gone) leads to a list anew. Failures and watches that end at once are followed by
- * growing pauses.
+ * Follows a collection of the API server: a list, then a watch from its version. A watch that ends is resumed from the last version
+ * received; a version that is too old (410 Gone) leads to a new list. Failures and watches that end at once are followed by growing
+ * pauses.
  */
 export class Reflector {
   private readonly failures = new BackOff({ leastMs: 500, mostMs: 30_000 });
   private readonly shortWatches = new BackOff({ leastMs: 500, mostMs: 10_000 });
-  private readonly lifeS = LEAST_LIFE_S + Math.floor(Math.random() * LEAST_LIFE_S);
-  /** Of the last that was received; empty: a list comes next. */
+  private readonly lifeS = MIN_LIFE_S + Math.floor(Math.random() * MIN_LIFE_S);
+  /** The last version received; empty = a list comes next. */
   private version = '';
 
   constructor(private readonly parts: ReflectorParts) {}
 
-  /** Ends with the signal; never rejects. */
+  /** Runs until the signal aborts; never rejects. */
   async run(): Promise<void> {
     const { signal } = this.parts;
     while (!signal.aborted) await waitFor(await this.follow(), signal);
   }
 
-  /** One list, if it is needed, and one watch. Resolves with the milliseconds until the next. */
+  /** Makes one list, if needed, and one watch. Resolves with the milliseconds until the next. */
   private async follow(): Promise<number> {
     const { list, onFailure, signal, canResume } = this.parts;
     let during: 'list' | 'watch' = 'list';
@@ -91,7 +93,7 @@ export class Reflector {
         onOpen();
       },
       onEvent: (type, object) => {
-        this.version = asString(asObject(asObject(object)['metadata'])['resourceVersion']);
+        this.version = resourceVersionOf(object);
         if (type !== 'BOOKMARK') onEvent(type, object);
       },
     });

@@ -1,12 +1,12 @@
-/** The time that something may take, and the signal that ends it before. */
+/** A time limit, and a signal that ends the work before. */
 export interface Limits {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
 
 /**
- * Hands out a signal that aborts after the time, or with the given one, and gives what came of it. `extend` lets it begin anew with
- * another time; a process may end meanwhile.
+ * Runs the work with a signal that aborts after the time, or with the given one, and returns its result. `extend` starts the time
+ * anew with another length; a timer of `extend` does not keep the process alive.
  */
 export async function withinTime<T>(
   { signal, timeoutMs }: Limits,
@@ -29,7 +29,7 @@ export async function withinTime<T>(
   }
 }
 
-/** The promise's outcome, or an error when the signal aborts first. What the promise does then is nobody's business any more. */
+/** The promise's outcome, or an error when the signal aborts first; the promise is ignored then. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal, because: () => string): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(new Error(because()));

@@ -1,17 +1,17 @@
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { parseMilli, parseQuantity, parseWhole } from '../quantity';
 
-/** Beside CPU. Memory and ephemeral storage in bytes, pid as a count. */
+/** Reservations beside CPU. Memory and ephemeral storage in bytes, pid as a count. */
 export type ReservedAmounts = Readonly<Partial<Record<(typeof BESIDE_CPU)[number], number>>>;
 
-/** The part of the kubelet's configuration that concerns CPUs, and reservations that schedulers want to know of. */
+/** The part of the kubelet's configuration that concerns CPUs, and the reservations that schedulers need. */
 export interface KubeletConfig {
   readonly cpuManagerPolicy: 'none' | 'static';
   /** The list as written; it replaces the counts. */
   readonly reservedSystemCpus?: string;
   /** CPU of kubeReserved and systemReserved together; 0 when nothing is reserved. */
   readonly reservedMilliCpu: number;
-  /** The rest of kubeReserved and systemReserved together, as far as they name it. */
+  /** The other resources of kubeReserved and systemReserved together; absent when they name none. */
   readonly reserved?: ReservedAmounts;
   /** The threshold `memory.available` of evictionHard, in bytes or like `5%`; absent = the kubelet's default. */
   readonly evictionMemory?: number | `${number}%`;
@@ -23,7 +23,7 @@ const BESIDE_CPU = ['memory', 'ephemeral-storage', 'pid'] as const;
 const RESERVABLE: readonly string[] = ['cpu', ...BESIDE_CPU];
 
 /**
- * Reads a KubeletConfiguration, whether from a file or from configz; undefined for what is none. Throws Error for a
+ * Reads a KubeletConfiguration from a file or from configz; undefined for any other document. Throws Error for a
  * reservation that no kubelet would start with, in a sentence for the operator.
  */
 export function readKubeletConfig(document: unknown): KubeletConfig | undefined {

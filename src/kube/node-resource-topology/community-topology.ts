@@ -5,8 +5,8 @@ import type { Fields, Report, TopologyKind } from './topology-resource';
 
 /**
  * The community's NodeResourceTopology, as scheduler-plugins' NodeResourceTopologyMatch reads it: zones `node-<id>` of the
- * type `Node`, for each resource what the hardware has, what is not reserved, and what is left; policy and scope in the
- * kubelet's words as attributes.
+ * type `Node`, for each resource the capacity, the part that is not reserved, and the free part; policy and scope as
+ * attributes with the kubelet's values.
  */
 export const communityTopology: TopologyKind = {
   name: 'community',
@@ -17,7 +17,7 @@ export const communityTopology: TopologyKind = {
     ...fields,
     attributes: mergeAttributes(asArray(attributes).map(asObject), asArray(fields['attributes']).map(asObject)),
   }),
-  // Without the attribute the scheduler would take the fingerprint from here: of pods that another exporter once counted.
+  // Without the attribute the scheduler would use the fingerprint from here, which another exporter may have left.
   superseded: ['topology.node.k8s.io/fingerprint'],
 };
 
@@ -27,7 +27,7 @@ const FINGERPRINT = 'nodeTopologyPodsFingerprint';
 const METHOD = 'nodeTopologyPodsFingerprintMethod';
 const OWN_ATTRIBUTES: ReadonlySet<string> = new Set([POLICY, SCOPE, FINGERPRINT, METHOD]);
 
-/** Ours take the places that they had, new ones come last; what others put there stays where it is. */
+/** Our attributes keep their positions, new ones come last; those of others stay unchanged. */
 function mergeAttributes(stored: readonly JsonObject[], ours: readonly JsonObject[]): readonly JsonObject[] {
   const rest = new Map(ours.map((attribute) => [asString(attribute['name']), attribute]));
   const merged = stored.flatMap((attribute) => {
@@ -45,7 +45,7 @@ function buildFields({ resources, fingerprint, kubelet }: Report): Fields {
   const memory = new Map(resources.zones.map(({ id, memoryBytes }) => [id, memoryBytes]));
   const reservedMemory = kubelet ? reservedByKubelet(kubelet, memory) : new Map<number, number>();
   return {
-    // Superseded by the attributes, but definitions of some versions still demand it.
+    // Replaced by the attributes, but some versions of the definition still demand it.
     topologyPolicies: [superseded(resources)],
     attributes: [
       { name: POLICY, value: resources.topologyPolicy },
@@ -66,19 +66,19 @@ function buildFields({ resources, fingerprint, kubelet }: Report): Fields {
   };
 }
 
-/** The scheduler has places for ids up to this one, and panics at the next. */
+/** Highest id that the scheduler has room for; it panics at the next. */
 const MAX_ID = 63;
 
 /**
- * The ids below the last zone's that no zone has. The scheduler counts zones and then uses ids as places in a list of so many:
- * a node that is offline would make it panic.
+ * The ids below the last zone's that no zone has. The scheduler counts zones and uses ids as indexes in a list of that length, so
+ * an offline node would make it panic.
  */
 function missingIds(zones: readonly Zone[]): number[] {
   const ids = new Set(zones.map(({ id }) => id));
   return Array.from({ length: Math.max(0, ...ids) }, (_, id) => id).filter((id) => !ids.has(id));
 }
 
-/** Stands for a node that is not there: nothing fits. */
+/** A zone for a node that is offline: nothing fits. */
 function buildEmptyZone(id: number) {
   const resources = [toResource('cpu', { capacity: 0, allocatable: 0, available: 0 })];
   return { id, zone: { name: nameOf({ id }), type: 'Node', resources } };

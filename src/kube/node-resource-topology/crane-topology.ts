@@ -7,9 +7,9 @@ const AWARENESS = 'topology.crane.io/topology-awareness';
 const RESERVED = 'go.crane.io/reserved-system-cpus';
 
 /**
- * Crane's NodeResourceTopology, as crane-scheduler reads it: zones `node<id>`, and no word of what is in use. The scheduler
- * sums that up from its own annotations on pods; so what pods hold beyond these is taken off `allocatable` here, where
- * Crane's own agent lets it be given out twice.
+ * Crane's NodeResourceTopology, as crane-scheduler reads it: zones `node<id>`, without the resources in use. The scheduler sums
+ * those up from its own annotations on pods. Resources that pods hold without such an annotation are subtracted from
+ * `allocatable` here; Crane's own agent does not, and they are given out twice.
  */
 export const craneTopology: TopologyKind = {
   name: 'crane',
@@ -69,7 +69,7 @@ function nameOf({ id }: Pick<Zone, 'id'>): string {
   return `node${id}`;
 }
 
-/** Awareness is the default; only a clear no of the admin, in a spelling that Go's ParseBool knows, turns it off. */
+/** Awareness is the default; only a false value of the label, in a spelling of Go's ParseBool, turns it off. */
 function isAware({ labels }: NodeIdentity): boolean {
   return !['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(labels[AWARENESS] ?? '');
 }

@@ -2,9 +2,9 @@ import { asObject, type JsonObject } from '../json';
 import { semanticEqual, QUANTITIES } from './semantic-equal';
 
 /**
- * The JSON merge patch (RFC 7386) after which `stored` says what `wanted` says; without keys when it does already. Of `stored`
- * only the keys of `wanted` are looked at. Below them everything is ours: what `wanted` does not have is removed by a null,
- * and a list is replaced as a whole. What means the same is left as somebody spelled it.
+ * The JSON merge patch (RFC 7386) that makes `stored` equal to `wanted` in the keys of `wanted`; without keys when they are equal.
+ * Everything below these keys is ours: a key that `wanted` does not have is removed by a null, and a list is replaced as a whole. A
+ * value with the same meaning keeps its spelling.
  */
 export function createMergePatch(stored: JsonObject, wanted: JsonObject): JsonObject {
   return compare(stored, wanted, Object.keys(wanted), false);

@@ -2,13 +2,13 @@ import { asArray, asObject, asString, type JsonObject } from '../json';
 import { createMergePatch } from './merge-patch';
 import type { NodeIdentity, Report, TopologyKind } from './topology-resource';
 
-/** The object as it is created. */
+/** The object to create. */
 export function buildObject(kind: TopologyKind, now: Report): JsonObject {
   const metadata = { name: now.node.name, ...ownerPatch(undefined, now.node) };
   return { apiVersion: kind.apiVersion, kind: 'NodeResourceTopology', ...kind.build(now), metadata };
 }
 
-/** The merge patch of what in the stored object is ours and says something else; without keys when nothing does. */
+/** The merge patch for our fields in the stored object that differ; without keys when none does. */
 export function patchFor(stored: JsonObject, kind: TopologyKind, now: Report): JsonObject {
   const { annotations, ownerReferences } = asObject(stored['metadata']);
   const superseded = kind.superseded.filter((name) => asObject(annotations)[name] !== undefined);
@@ -22,7 +22,7 @@ export function patchFor(stored: JsonObject, kind: TopologyKind, now: Report): J
   };
 }
 
-/** The object belongs to its Node, and goes with it; a Node of the same name that is no more does not count. */
+/** Makes the Node the owner of the object, so that both are deleted together. A deleted Node of the same name is no owner. */
 function ownerPatch(stored: unknown, { name, uid }: NodeIdentity): JsonObject {
   const owners = asArray(stored).map(asObject);
   if (uid === '' || owners.some((owner) => asString(owner['uid']) === uid)) return {};

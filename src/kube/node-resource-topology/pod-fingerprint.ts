@@ -5,7 +5,7 @@ export interface PodName {
   readonly name: string;
 }
 
-/** Gives the function that makes a fingerprint of a set of pods. */
+/** Returns the function that makes the fingerprint of a set of pods. */
 export async function loadPodFingerprint(): Promise<(pods: readonly PodName[]) => string> {
   const hash64 = await xxhash();
   /**

@@ -5,7 +5,7 @@ import { EarliestTimer } from '../../net/earliest-timer';
 import { MERGE_PATCH, type KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
-import { asObject, asString, type JsonObject } from '../json';
+import { asObject, resourceVersionOf, type JsonObject } from '../json';
 import { buildObject, patchFor } from './object-patch';
 import type { NodeIdentity, Report, TopologyKind } from './topology-resource';
 
@@ -13,7 +13,7 @@ export interface TopologyPublisherParts {
   readonly client: Pick<KubeClient, 'send'>;
   readonly kind: TopologyKind;
   readonly nodeName: string;
-  /** The node as the API server has it; undefined while that is not known, and then nothing is written. */
+  /** The Node of the API server; while it is undefined nothing is written. */
   readonly node: () => NodeIdentity | undefined;
   /** Content to publish now; undefined while it is not known. */
   readonly report: (node: NodeIdentity) => Report | undefined;
@@ -21,9 +21,9 @@ export interface TopologyPublisherParts {
   readonly signal: AbortSignal;
   /** Changes within this time are written as one. */
   readonly debounceMs?: number;
-  /** The object is read again after this time although nothing changed here: somebody may have touched it. */
+  /** The object is read again after this time without a change here: others may have changed it. */
   readonly refreshMs?: number;
-  /** A fault that only an administrator can put right is tried again after this time. */
+  /** Pause after a fault that only an administrator can correct. */
   readonly notAllowedMs?: number;
 }
 
@@ -32,15 +32,14 @@ const REFRESH_MS = 5 * 60_000;
 const NOT_ALLOWED_MS = 30_000;
 
 /**
- * Keeps the node's object in the API server saying what is true here: created when absent, patched when ours in it means
- * something else, left alone otherwise. What others put into it stays. Every write names the version that it was decided on, so
- * nobody is overwritten unseen.
+ * Keeps the node's object in the API server up to date: creates it when absent, patches it when our fields differ. Fields of
+ * others stay. Every write names the version that it is based on, so it never overwrites another writer's change.
  */
 export class TopologyPublisher {
   private readonly backOff = new BackOff({ leastMs: 500, mostMs: 30_000 });
   private readonly rights: MissingRights;
   private stored: JsonObject | undefined;
-  /** The part of a write that the server did not take over, and the version that it made of it: that is not sent again. */
+  /** The part of a write that the server did not store, and the version of the object then; it is not sent again. */
   private unkept: { readonly version: string; readonly patch: string } | undefined;
   private verb = '';
   private readAtMs = -Infinity;
@@ -71,13 +70,13 @@ export class TopologyPublisher {
       if (this.problem.clear()) this.parts.log.info(this.facts(), 'node topology is published again');
       this.timer.startIn(this.parts.refreshMs ?? REFRESH_MS);
     } catch (error) {
-      this.stored = undefined; // whatever it is, read it again
+      this.stored = undefined; // read it again
       this.timer.restartIn(this.noteProblem(error));
     }
     this.isRunning = false;
   }
 
-  /** Once, unless somebody else wrote in between. */
+  /** Publishes once, and again when another writer wrote in between. */
   private async publish(): Promise<void> {
     if (this.reportNow() === undefined) return;
     if (this.stored === undefined || performance.now() - this.readAtMs >= (this.parts.refreshMs ?? REFRESH_MS)) {
@@ -111,12 +110,12 @@ export class TopologyPublisher {
     try {
       return await this.send('get', { method: 'GET', path: `${kind.path}/${nodeName}` });
     } catch (error) {
-      if (error instanceof KubeError && error.status === 404) return undefined; // or the kind is: creating will tell
+      if (error instanceof KubeError && error.status === 404) return undefined; // or the kind is missing, which the creation reports
       throw error;
     }
   }
 
-  /** False when the stored object says it already. */
+  /** False when the stored object is up to date. */
   private async write(now: Report): Promise<boolean> {
     const { kind, nodeName } = this.parts;
     if (this.stored === undefined) {
@@ -124,7 +123,7 @@ export class TopologyPublisher {
       this.stored = await this.send('create', { method: 'POST', path: kind.path, body });
     } else {
       const patch = patchFor(this.stored, kind, now);
-      const version = versionOf(this.stored);
+      const version = resourceVersionOf(this.stored);
       if (Object.keys(patch).length === 0) return false;
       if (this.unkept?.version === version && this.unkept.patch === JSON.stringify(patch)) return false;
       const metadata = { ...asObject(patch['metadata']), resourceVersion: version };
@@ -136,7 +135,7 @@ export class TopologyPublisher {
     return true;
   }
 
-  /** A definition of another version may drop fields, or put in defaults. */
+  /** Notes fields that the server did not store: a definition of another version may drop fields or insert defaults. */
   private noteUnkept(stored: JsonObject, now: Report): void {
     const patch = patchFor(stored, this.parts.kind, now);
     const fields = Object.keys(patch);
@@ -149,7 +148,7 @@ export class TopologyPublisher {
         { ...this.facts(), fields },
         'the API server does not keep what is published: apply the definition from deploy/crds',
       );
-    this.unkept = { version: versionOf(stored), patch: JSON.stringify(patch) };
+    this.unkept = { version: resourceVersionOf(stored), patch: JSON.stringify(patch) };
   }
 
   private async send(verb: string, call: Parameters<KubeClient['send']>[0]): Promise<JsonObject> {
@@ -183,8 +182,4 @@ export class TopologyPublisher {
   private facts() {
     return { topology: this.parts.kind.name, node: this.parts.nodeName };
   }
-}
-
-function versionOf(stored: JsonObject): string {
-  return asString(asObject(stored['metadata'])['resourceVersion']);
 }

@@ -3,13 +3,13 @@ import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
 import { Reflector } from '../api/reflector';
-import { asObject, asString, asTexts } from '../json';
+import { asObject, asString, asTexts, resourceVersionOf } from '../json';
 import type { NodeIdentity } from '../node-resource-topology/topology-resource';
 
 export interface NodeInformerParts {
   readonly client: KubeClient;
   readonly nodeName: string;
-  /** The node is known, or another than before. */
+  /** The Node is known now, or has changed. */
   readonly onChange: () => void;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -20,9 +20,9 @@ export interface NodeInformerParts {
 const POLL_MS = 5 * 60_000;
 
 /**
- * Follows the Node that we are on: one read, then a watch of it alone from there on, and so again when the watch ends. Without
- * the right to watch it is read every five minutes. Without the right to read, or without a Node of this name, it has a name
- * only: published objects then have no owner, and work all the same.
+ * Follows our own Node: one read, then a watch from its version, and both again when the watch ends. Without the right to watch
+ * it is read every five minutes. Without the right to read, or without a Node of this name, only the name is known: published
+ * objects then have no owner, and work all the same.
  */
 export class NodeInformer {
   private readonly rights: MissingRights;
@@ -45,12 +45,12 @@ export class NodeInformer {
     });
   }
 
-  /** The Node as it was last reported; undefined before the first answer. */
+  /** The last reported Node; undefined before the first answer. */
   get node(): NodeIdentity | undefined {
     return this.known;
   }
 
-  /** Ends with the signal; never rejects. */
+  /** Runs until the signal aborts; never rejects. */
   follow(): Promise<void> {
     return this.reflector.run();
   }
@@ -59,7 +59,7 @@ export class NodeInformer {
     const { client, nodeName } = this.parts;
     const node = await client.send({ method: 'GET', path: `/api/v1/nodes/${nodeName}` });
     this.become(toNodeIdentity(node));
-    return asString(asObject(asObject(node)['metadata'])['resourceVersion']);
+    return resourceVersionOf(node);
   }
 
   /** Returns the milliseconds until the next try. */

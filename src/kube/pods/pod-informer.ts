@@ -3,16 +3,16 @@ import type { PodSpec } from '../../core/model/pod-spec';
 import type { KubeClient } from '../api/kube-client';
 import { explainKubeError, KubeError } from '../api/kube-error';
 import { Reflector } from '../api/reflector';
-import { asObject, asString, type JsonObject } from '../json';
+import { asObject, resourceVersionOf } from '../json';
 import { toWatchedPod, type WatchedPod } from './to-pod-spec';
 
-/** Receives the pods. Calls come one after the other, each a turn of its own. */
+/** Receives the pods. Each call has a turn of the event loop of its own. */
 export interface PodSink {
   /** All pods of the node; called only with a complete list of the API server. */
   onList(pods: readonly PodSpec[]): void;
-  /** A pod came, or something of it changed. */
+  /** A pod was added or changed. */
   onPod(pod: PodSpec): void;
-  /** The API server has it no more. */
+  /** A pod was deleted. */
   onGone(uid: string): void;
 }
 
@@ -20,18 +20,18 @@ export interface PodInformerParts {
   readonly client: KubeClient;
   readonly nodeName: string;
   readonly sink: PodSink;
-  /** `because`: why it is not ready, for the operator. */
+  /** `because`: the reason for `connecting`, for the operator. */
   readonly onState: (state: 'connecting' | 'ready', because: string) => void;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** For tests: the longest time until a server begins to answer. */
+  /** For tests: maximum time until a server begins to answer. */
   readonly answerMs?: number;
 }
 
 const PATH = '/api/v1/pods';
 
 /**
- * Follows the pods of one node. While the API server is away nothing is reported: what was known stays known.
+ * Follows the pods of one node. While the API server is away nothing is reported, and the known pods stay.
  */
 export class PodInformer {
   private readonly reflector: Reflector;
@@ -62,7 +62,7 @@ export class PodInformer {
     this.reflector.run().catch((error: unknown) => log.error({ err: error }, 'following the pods has ended'));
   }
 
-  /** The pods as they were last reported; undefined before the first complete list. */
+  /** The last reported pods; undefined before the first complete list. */
   get pods(): readonly WatchedPod[] | undefined {
     return this.known && [...this.known.values()].map(({ pod }) => pod);
   }
@@ -74,14 +74,14 @@ export class PodInformer {
       const kept = keep(item);
       if (kept) listed.set(keyOf(kept.pod.spec), kept);
     };
-    // Without a resourceVersion: the newest there is. An older list might miss a pod that runs here already.
+    // Without a resourceVersion the list is the newest. An older one might miss a pod that runs here already.
     const query = { fieldSelector: this.fieldSelector };
     const answer = asObject(await client.send({ method: 'GET', path: PATH, query, timeoutMs: 30_000, onItem }));
     if (!Array.isArray(answer['items']))
       throw new KubeError('the API server answered with something that is no list of pods', 0);
     this.known = listed;
     this.guard(() => sink.onList([...listed.values()].map(({ pod }) => pod.spec)));
-    return versionOf(answer);
+    return resourceVersionOf(answer);
   }
 
   private take(type: string, object: unknown): void {
@@ -102,7 +102,7 @@ export class PodInformer {
     }
   }
 
-  /** A failure of the sink is a fault of ours; the watch goes on. */
+  /** An error of the sink is logged, and the watch goes on. */
   private guard(call: () => void): void {
     try {
       call();
@@ -126,14 +126,10 @@ interface Kept {
   readonly pod: WatchedPod;
 }
 
-/** Undefined for what is no pod. */
+/** Undefined for an object that is no pod. */
 function keep(object: unknown): Kept | undefined {
   const pod = toWatchedPod(object);
-  return pod && { version: versionOf(asObject(object)), pod };
-}
-
-function versionOf(object: JsonObject): string {
-  return asString(asObject(object['metadata'])['resourceVersion']);
+  return pod && { version: resourceVersionOf(object), pod };
 }
 
 function keyOf({ namespace, name }: PodSpec): string {

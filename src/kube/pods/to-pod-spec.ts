@@ -5,14 +5,14 @@ import type { QosClass } from '../../core/inference';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { parseMilli, parseWhole } from '../quantity';
 
-/** A pod as it is watched: its spec for the core, and its phase. */
+/** A watched pod: its spec for the core, and its phase. */
 export interface WatchedPod {
   readonly spec: PodSpec;
-  /** `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`; what schedulers count by. */
+  /** `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`; schedulers count pods by it. */
   readonly phase: string;
 }
 
-/** Reads a v1 Pod; undefined for what has no uid or name. */
+/** Reads a v1 Pod; undefined for one without uid or name. */
 export function toWatchedPod(pod: unknown): WatchedPod | undefined {
   const { metadata, spec, status } = asObject(pod);
   const meta = asObject(metadata);
@@ -78,7 +78,7 @@ function readContainers(spec: JsonObject, status: JsonObject, isBeingDeleted: bo
   ];
 }
 
-/** A pod may have thousands of containers: a status is not searched for each of them. */
+/** Statuses by container name: a pod may have thousands, so they are not searched for each container. */
 function byName(statuses: unknown): ReadonlyMap<string, JsonObject> {
   return new Map(
     asArray(statuses)

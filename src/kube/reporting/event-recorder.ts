@@ -5,12 +5,12 @@ import { explainKubeError, KubeError } from '../api/kube-error';
 import { MissingRights } from '../api/missing-rights';
 import { asObject, asString } from '../json';
 
-/** Something that whoever looks at the pod should read. */
+/** An Event for a pod. */
 export interface PodEventMessage {
   readonly pod: { readonly uid: string; readonly namespace: string; readonly name: string };
   readonly container?: string;
   readonly type: 'Normal' | 'Warning';
-  /** A word in upper camel case, the same for all of its kind. */
+  /** A word in upper camel case, the same for all events of its kind. */
   readonly reason: string;
   readonly message: string;
 }
@@ -22,15 +22,15 @@ export interface EventRecorderParts {
   readonly signal: AbortSignal;
   /** The clock, RFC 3339. */
   readonly now: () => string;
-  /** Repetitions within this time are written as one. */
+  /** Repetitions within this time are written together. */
   readonly gatherMs?: number;
 }
 
 const GATHER_MS = 1_000;
-/** Events that wait and events that are remembered are bounded; more are dropped, and their number is logged. */
+/** Most events that wait; more are dropped, and their number is logged. */
 const MAX_WAITING = 200;
 const MAX_REMEMBERED = 1_000;
-/** So many new events of one pod at once, and one more each minute. */
+/** Most new events of one pod at once; one more is allowed each minute. */
 const BURST = 10;
 const REFILL_MS = 60_000;
 const MAX_MESSAGE = 1_024;
@@ -42,7 +42,7 @@ interface Written {
 }
 
 interface Waiting {
-  readonly news: PodEventMessage;
+  readonly event: PodEventMessage;
   count: number;
   tries: number;
   firstAt: string;
@@ -50,8 +50,8 @@ interface Waiting {
 }
 
 /**
- * Writes Events on pods. They are core/v1 Events as the kubelet's are, because a repetition is one patch of a count there, and
- * all tools show them. The same news again is counted up rather than written anew, and one pod can't flood the cluster.
+ * Writes Events on pods: core/v1 Events like the kubelet's, because a repetition is one patch of a count there, and all tools
+ * show them. A repeated event is counted up, not written anew, and one pod can't flood the cluster.
  */
 export class EventRecorder {
   private readonly waiting = new Map<string, Waiting>();
@@ -68,17 +68,17 @@ export class EventRecorder {
   }
 
   /** Never waits, never throws. */
-  record(news: PodEventMessage): void {
-    const key = JSON.stringify([news.pod.uid, news.container, news.reason, news.message]);
+  record(event: PodEventMessage): void {
+    const key = JSON.stringify([event.pod.uid, event.container, event.reason, event.message]);
     const now = this.parts.now();
     const same = this.waiting.get(key);
     if (same) {
       same.count++;
       same.lastAt = now;
-    } else if (this.waiting.size >= MAX_WAITING || (!this.written.has(key) && !this.spend(news.pod.uid))) {
+    } else if (this.waiting.size >= MAX_WAITING || (!this.written.has(key) && !this.spend(event.pod.uid))) {
       this.dropped++;
     } else {
-      this.waiting.set(key, { news, count: 1, tries: 0, firstAt: now, lastAt: now });
+      this.waiting.set(key, { event, count: 1, tries: 0, firstAt: now, lastAt: now });
     }
     this.schedule();
   }
@@ -131,7 +131,7 @@ export class EventRecorder {
       if (this.rights.note(error, { verb, resource: 'events', lost: 'pods have no events of cpusetd' })) return;
       const isFinal = error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429;
       const because = explainKubeError(error);
-      this.parts.log.debug({ because, reason: one.news.reason, pod: one.news.pod.name }, 'event not written');
+      this.parts.log.debug({ because, reason: one.event.reason, pod: one.event.pod.name }, 'event not written');
       if (!isFinal && ++one.tries < MAX_TRIES && !this.waiting.has(key)) this.waiting.set(key, one);
     }
   }
@@ -149,9 +149,9 @@ export class EventRecorder {
     }
   }
 
-  private async create({ news, count, firstAt, lastAt }: Waiting): Promise<Written> {
+  private async create({ event, count, firstAt, lastAt }: Waiting): Promise<Written> {
     const { client, nodeName } = this.parts;
-    const { pod, container, type, reason, message } = news;
+    const { pod, container, type, reason, message } = event;
     const collection = `/api/v1/namespaces/${pod.namespace}/events`;
     const body = {
       apiVersion: 'v1',

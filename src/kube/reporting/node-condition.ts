@@ -27,10 +27,10 @@ export interface NodeConditionParts {
 
 const CONDITION_TYPE = 'CpusetdReady';
 const DEBOUNCE_MS = 1_000;
-/** Readers distrust a condition whose heartbeat is a few of these old: nobody writes it when we are gone. */
+/** Readers distrust a condition whose heartbeat is a few of these old, since it stops when cpusetd does. */
 const HEARTBEAT_MS = 5 * 60_000;
 
-/** Keeps a condition of the Node up to date: at changes, and at each heartbeat. */
+/** Writes a condition of the Node at changes, and at each heartbeat. */
 export class NodeCondition {
   private readonly backOff = new BackOff({ leastMs: 1_000, mostMs: 60_000 });
   private readonly timer: EarliestTimer;
@@ -53,7 +53,7 @@ export class NodeCondition {
     try {
       return !sameState(this.last, this.parts.state());
     } catch {
-      return true; // the write tells why
+      return true; // the write reports the reason
     }
   }
 
@@ -63,7 +63,7 @@ export class NodeCondition {
     this.touch();
   }
 
-  /** Resolves with the milliseconds until the next heartbeat. Rejects when the state could not be had, or not written. */
+  /** Resolves with the milliseconds until the next heartbeat. Rejects when the condition can't be written. */
   private async write(): Promise<number> {
     const { client, nodeName, state, now } = this.parts;
     const current = state();

@@ -40,7 +40,7 @@ export function checkKubeletState(state: KubeletState, machine: KubeletMachine):
   return check(state, holdings, machine);
 }
 
-/** As `checkKubeletState`, for format v1, which has only ids of containers. */
+/** The same for format v1, which has only ids of containers. */
 export function checkKubeletStateV1(state: KubeletStateV1, machine: KubeletMachine): readonly string[] {
   const holdings = [...state.entries].map(([id, list]) => ({
     who: `container ${id}`,

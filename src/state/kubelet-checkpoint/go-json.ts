@@ -1,4 +1,7 @@
-/** A value that Go's encoding/json would not put into the field it stands in. The message names the field. */
+import { shorten } from '../../core/text';
+import { isRecord } from '../fields';
+
+/** A value that Go's encoding/json would not accept for its field. The message names the field. */
 export class GoShapeError extends Error {
   override readonly name = 'GoShapeError';
 }
@@ -68,13 +71,11 @@ function toMap<T>(
   if (value === null) return null;
   if (!isRecord(value)) throw new GoShapeError(`${what} is not an object`);
   return new Map(
-    Object.entries(value).map(([key, item]) => [key, read(toGoValue(item), `${what}, key ${quoteKey(key)}`)]),
+    Object.entries(value).map(([key, item]) => [
+      key,
+      read(toGoValue(item), `${what}, key ${JSON.stringify(shorten(key, 80))}`),
+    ]),
   );
-}
-
-/** Messages stay short, whatever is in the file. */
-function quoteKey(key: string): string {
-  return JSON.stringify(key.length <= 80 ? key : `${key.slice(0, 77)}...`);
 }
 
 /** Go folds ASCII letters and the two characters outside ASCII whose lower case is an ASCII letter. */
@@ -83,8 +84,4 @@ function foldKey(key: string): string {
     .replace(/[A-Z]/g, (letter) => letter.toLowerCase())
     .replace(/\u017f/g, 's')
     .replace(/\u212a/g, 'k');
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,15 +1,16 @@
 import { CpuListError, MAX_CPU_ID, parseCpuRanges, type CpuRange } from '../../core/cpuset';
+import { shorten } from '../../core/text';
 import { GoShapeError, readGoObject, type GoObject } from './go-json';
 import { hashFnv1a, printData, printV1, printV2, printV3, type GoCheckpoint } from './go-spew';
 import type { KubeletState, KubeletStateV1 } from './state';
 
 /**
- * Files of real nodes have a few kilobytes. There is room here for 4,096 CPUs with a container on each; a file made to be slow
- * takes less than 0.1 s within these bounds, and the daemon does nothing else meanwhile.
+ * Files of real nodes have a few kilobytes. These bounds allow 4,096 CPUs with a container on each. The slowest file within them
+ * takes less than 0.1 s, in which the daemon does nothing else.
  */
 export const MAX_KUBELET_STATE_BYTES = 1024 * 1024;
 const MAX_FIELDS = 10_000;
-/** CPUs that the lists together name: containers of one pod may have the same CPUs, one after the other; pods may not. */
+/** Most CPUs in all lists together: containers of one pod may have the same CPUs, one after the other; pods may not. */
 const MAX_NAMED_CPUS = 4 * (MAX_CPU_ID + 1);
 const MAX_POD_CPUS = MAX_CPU_ID + 1;
 
@@ -105,7 +106,7 @@ function parseV3(file: GoObject, checksum: number): ParsedKubeletState | undefin
   const checkpoint = toCheckpoint(file, true);
   for (const list of checkpoint.podEntries?.values() ?? []) {
     // The kubelet parses these lists while it decodes: a malformed one makes it try the next format.
-    if (list !== null && !isCpuList(list)) throw new GoShapeError(`"podEntries": ${quote(list)} is not a CPU list`);
+    if (list !== null && !isCpuList(list)) throw new GoShapeError(`"podEntries": "${brief(list)}" is not a CPU list`);
   }
   const fits = TYPE_NAMES_V3.some((typeName) => hashFnv1a(printV3(checkpoint, typeName)) === checksum);
   return fits && checksum !== 0 ? accept('v3', checkpoint) : undefined;
@@ -123,7 +124,7 @@ function parseV1(file: GoObject, checksum: number): ParsedKubeletState | undefin
   checkNamedCpus([defaultCpuSet, ...(entries?.values() ?? [])], MAX_NAMED_CPUS);
   if (checksum !== 0 && hashFnv1a(printV1({ policyName, defaultCpuSet, entries })) !== checksum) return undefined;
   checkList(defaultCpuSet, 'default cpu set');
-  for (const [id, list] of entries ?? []) checkList(list, `cpuset of container id ${shorten(id)}`);
+  for (const [id, list] of entries ?? []) checkList(list, `cpuset of container id ${brief(id)}`);
   return { ok: true, format: 'v1', state: { policyName, defaultCpuSet, entries: entries ?? new Map() } };
 }
 
@@ -188,13 +189,12 @@ function accept(format: 'v2' | 'v3' | 'v4', checkpoint: GoCheckpoint): ParsedKub
   checkList(defaultCpuSet, 'default cpu set');
   const entries = new Map<string, ReadonlyMap<string, string>>();
   for (const [podUid, pod] of checkpoint.entries ?? []) {
-    for (const [name, list] of pod ?? [])
-      checkList(list, `cpuset of container ${shorten(name)} in pod ${shorten(podUid)}`);
+    for (const [name, list] of pod ?? []) checkList(list, `cpuset of container ${brief(name)} in pod ${brief(podUid)}`);
     entries.set(podUid, pod ?? new Map<string, string>());
   }
   const podEntries = new Map<string, string>();
   for (const [podUid, list] of checkpoint.podEntries ?? []) {
-    checkList(list ?? '', `cpuset of pod ${shorten(podUid)}`);
+    checkList(list ?? '', `cpuset of pod ${brief(podUid)}`);
     podEntries.set(podUid, list ?? '');
   }
   return { ok: true, format, state: { policyName, defaultCpuSet, entries, podEntries } };
@@ -202,7 +202,8 @@ function accept(format: 'v2' | 'v3' | 'v4', checkpoint: GoCheckpoint): ParsedKub
 
 /** The kubelet's lists have no white space, unlike the kernel's. Throws CpuListError. */
 function checkList(list: string, what: string): void {
-  if (!isCpuList(list)) throw new CpuListError(`could not parse ${what}: ${quote(list)} is not a CPU list like 0-3,8`);
+  if (!isCpuList(list))
+    throw new CpuListError(`could not parse ${what}: "${brief(list)}" is not a CPU list like 0-3,8`);
 }
 
 function isCpuList(list: string): boolean {
@@ -220,13 +221,9 @@ function rangesOf(list: string): readonly CpuRange[] | undefined {
   }
 }
 
-function quote(text: string): string {
-  return `"${shorten(text)}"`;
-}
-
-/** Messages stay short, whatever is in the file. */
-function shorten(text: string): string {
-  return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
+/** The text as it stands in a message. */
+function brief(text: string): string {
+  return shorten(text, 80);
 }
 
 function refuse(problem: KubeletProblem, because: string): ParsedKubeletState {

@@ -10,7 +10,7 @@ export interface KubeletState {
   readonly podEntries: ReadonlyMap<string, string>;
 }
 
-/** Format v1, which knew containers only by their runtime's id. */
+/** Format v1, which has only the runtime's ids of containers. */
 export interface KubeletStateV1 {
   readonly policyName: string;
   readonly defaultCpuSet: string;

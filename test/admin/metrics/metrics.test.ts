@@ -94,7 +94,7 @@ test.each`
   expect(names.map((name) => samples.get(`cpusetd_cpu_manager_${name}`))).toEqual(counts);
 });
 
-test('whatever names and reasons are, the exposition has no line of theirs', async () => {
+test('names and reasons with any text add no line to the exposition', async () => {
   const random = createRandom(5);
   const text = () => wellFormed(randomText(random, 50));
   const status: Status = {
@@ -113,7 +113,7 @@ test('whatever names and reasons are, the exposition has no line of theirs', asy
   expect(lines.map(unsafeIn).filter(Boolean)).toEqual([]);
 });
 
-test('what happens is counted', async () => {
+test('events are counted', async () => {
   const metrics = createMetrics();
   metrics.pinningRequested();
   metrics.pinningRequested();
@@ -160,7 +160,7 @@ test('metrics are served over HTTP, with those of the process, and nothing else 
   }
 });
 
-test('a source that fails is answered with 500, without its words', async () => {
+test('a source that fails is answered with 500, without the text of its error', async () => {
   const metrics = createMetrics();
   const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
   jest.spyOn(metrics, 'expose').mockRejectedValue(new Error('secret'));
@@ -172,7 +172,7 @@ test('a source that fails is answered with 500, without its words', async () => 
   }
 });
 
-test('an address in use is told with the code of the system', async () => {
+test('an address in use rejects with the code of the system', async () => {
   const metrics = createMetrics();
   const first = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
   try {

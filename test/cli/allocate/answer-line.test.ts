@@ -28,7 +28,7 @@ function answer(text: string, on: typeof ground | object = {}) {
   };
 }
 
-test('an answer carries the steps that led to it, in a sequence each step does', () => {
+test('an answer has the steps of its allocation; in a sequence each item has its own', () => {
   const { answer: printed } = answerLine(line({ available: '0-3', numCPUs: 3 }), 1, ground);
   expect((printed as { because: string }).because).toMatch(/core 0 .*; no whole core fits: 1 CPU/);
   const steps = [{ op: 'alloc', name: 'x', numCPUs: 2 }];
@@ -36,7 +36,7 @@ test('an answer carries the steps that led to it, in a sequence each step does',
   expect((sequence as { steps: { because: string }[] }).steps[0]!.because).toMatch(/core 0/);
 });
 
-describe('what a line leaves out', () => {
+describe('fields that a line leaves out', () => {
   const bare = JSON.stringify({ id: 1, numCPUs: 2 });
   const topology = topologies.get('m')!;
 
@@ -47,7 +47,7 @@ describe('what a line leaves out', () => {
     ${'CPUs that are reserved are never given'}     | ${{ topology, reserved: CpuSet.of([0]) }}                                    | ${{ result: '1,3' }}
   `('$what', ({ on, want }) => expect(answer(bare, on)).toEqual({ answered: true, id: 1, ...want }));
 
-  test('a machine can not be left out when there is none', () => {
+  test('a line without a machine is refused when no default is given', () => {
     expect(answer(bare)).toEqual({
       answered: false,
       id: 1,
@@ -97,7 +97,7 @@ describe('a sequence', () => {
     expect((printed as unknown as { steps: object[] }).steps.at(-1)).toEqual({ error: want });
   });
 
-  test('whose reservation does not fit says so', () => {
+  test('whose reservation does not fit is refused with the reason', () => {
     expect(answer(line({ numReserved: 5, steps: [] }))).toEqual({
       answered: true,
       id: 1,
@@ -123,6 +123,6 @@ test.each`
   ${'groups of nothing'}       | ${line({ available: '0', numCPUs: 1, cpuGroupSize: 0 })}   | ${{ id: 1, error: 'cpuGroupSize: expected at least 1' }}
   ${'an unknown step'}         | ${line({ steps: [{ op: 'x' }] })}                          | ${{ id: 1, error: expect.stringContaining('steps.0.op') }}
   ${'steps that are no list'}  | ${line({ steps: {} })}                                     | ${{ id: 1, error: 'steps: expected array' }}
-`('is not understood, and said so: $what', ({ text, want }) => {
+`('a line that can not be read is an error: $what', ({ text, want }) => {
   expect(answer(text)).toEqual({ answered: false, ...want });
 });

@@ -53,6 +53,6 @@ test.each`
   expect(() => read(text)).toThrow(message);
 });
 
-test('a file that is not there is wrong usage', () => {
+test('a missing file is wrong usage', () => {
   expect(() => readTopologies(join(folder, 'nope'))).toThrow(/--topologies .*nope: no such file; check the path/);
 });

@@ -28,7 +28,7 @@ test.each`
   ${'read before it: with its time'}                  | ${'0-1'} | ${1}   | ${{ cpus: '0', since: at(2) }}   | ${'0-1 [read 2026-11-21T10:00:01Z]'}
   ${'read before a promise of the same CPUs: also'}   | ${'0-1'} | ${1}   | ${{ cpus: '0-1', since: at(2) }} | ${'0-1 [read 2026-11-21T10:00:01Z]'}
   ${'of a daemon that does not tell of its promises'} | ${'0-1'} | ${1}   | ${{ cpus: '0' }}                 | ${'0-1'}
-`('what the kernel has, $what', ({ seen, readAt, promise, kernel }) => {
+`('the observation, $what', ({ seen, readAt, promise, kernel }) => {
   expect(kernelColumn(seen as string, readAt as number, promise as { cpus: string })).toBe(kernel);
 });
 

@@ -21,7 +21,7 @@ test.each(Object.keys(SCENES))('%s looks as in its picture', (name) => {
   expect(draw(name)).toBe(`${pictures.get(name)!}\n`);
 });
 
-test('there is no picture of anything else', () => {
+test('every picture belongs to a scene', () => {
   expect([...pictures.keys()].filter((name) => !(name in SCENES))).toEqual([]);
 });
 
@@ -38,7 +38,7 @@ test('the machine alone has no legend and no marks', () => {
   );
 });
 
-test('names that would drive a terminal are shown harmless', () => {
+test('control characters in names are escaped', () => {
   const status = statusOf({ topology: build(1, 1, 1, 2, 1), owners: ['a\u001b[2Jb/c 1'] });
   expect(formatPicture(viewStatus(status))).toContain('default/a\\u001b[2Jb c');
 });

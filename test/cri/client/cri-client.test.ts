@@ -32,14 +32,14 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-test('tells which runtime answers', async () => {
+test('gives name and version of the runtime', async () => {
   await serve({ Version: answer({ version: 'v1', runtimeName: 'r', runtimeVersion: '2.1', runtimeApiVersion: 'v1' }) });
   expect(await client.version()).toEqual({ name: 'r', version: '2.1', apiVersion: 'v1' });
 });
 
 const listed = (id: string, state: string) => ({ id, podSandboxId: 'p', metadata: { name: `n-${id}` }, state });
 
-test('a node is read with cgroups and resources; what was removed meanwhile is left out', async () => {
+test('a node is read with cgroups and resources; containers that were removed meanwhile are left out', async () => {
   const runtimeSpec = (cgroupsPath: string, cpus?: string) => ({
     info: JSON.stringify({ runtimeSpec: { linux: { cgroupsPath, resources: { cpu: { cpus } } } } }),
   });
@@ -103,7 +103,7 @@ test('a node is read with cgroups and resources; what was removed meanwhile is l
   });
 });
 
-test('an update names only what shall change', async () => {
+test('an update has only the fields that change', async () => {
   const seen: unknown[] = [];
   await serve({
     UpdateContainerResources: ({ request }: Call, reply: Reply) => {
@@ -119,7 +119,7 @@ test('an update names only what shall change', async () => {
   ]);
 });
 
-test('an empty set never leaves: for the runtime it would mean "no change"', async () => {
+test('an empty set is refused: for the runtime it would mean "no change"', async () => {
   await expect(client.updateContainer({ containerId: 'c', cpus: CpuSet.empty })).rejects.toMatchObject({
     code: 'INVALID_ARGUMENT',
   });

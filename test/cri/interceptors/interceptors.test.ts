@@ -23,7 +23,7 @@ const listed = (...containers: { id: string; state: ContainerState }[]) =>
   ListContainersResponse.encode(ListContainersResponse.fromPartial({ containers })).finish();
 
 describe('CreateContainer', () => {
-  test('gets its CPUs, others leave them first, and the container goes by the id that the runtime gives it', async () => {
+  test("given free CPUs, the container gets them after others have left, and has the id of the runtime's answer", async () => {
     const stage = new Stage();
     await stage.run('s/web', 0.5);
     const call = stage.call('CreateContainer');
@@ -52,7 +52,7 @@ describe('CreateContainer', () => {
     expect(stage.model.assignments.size).toBe(0);
   });
 
-  test('when the caller gives up while it is decided upon, nothing is left', async () => {
+  test('a call that is cancelled during the decision leaves no assignment', async () => {
     const stage = new Stage();
     await stage.run('s/web', 0.5);
     stage.writes = false;
@@ -68,7 +68,7 @@ describe('CreateContainer', () => {
     expect(stage.model.assignments.size).toBe(0);
   });
 
-  test('a restart that the runtime refuses keeps the CPUs of its pod', async () => {
+  test('a restart that the runtime refuses leaves the CPUs with the pod', async () => {
     const stage = new Stage();
     await stage.run('p/db', 2);
     await stage.end('StopContainer', 'p/db');
@@ -79,13 +79,13 @@ describe('CreateContainer', () => {
     expect([...stage.model.assignments.values()].map(({ containerId }) => containerId)).toEqual([null]);
   });
 
-  test('what does not fit is refused with the reason of the core, and leaves nothing', async () => {
+  test('a container that does not fit is refused with the reason of the core, and leaves no assignment', async () => {
     const stage = new Stage();
     expect(await stage.create('p/db', 8)).toMatch(/^RESOURCE_EXHAUSTED: .*asked for 8 exclusive CPUs, 7 can be given/);
     expect(stage.promises).toEqual({ pool: '0-7' });
   });
 
-  test('without direct writes it waits until the runtime has moved the others', async () => {
+  test('without writes to cgroups, the creation waits until the runtime has moved the others', async () => {
     const stage = new Stage();
     await stage.run('s/web', 0.5);
     stage.writes = false;
@@ -93,7 +93,7 @@ describe('CreateContainer', () => {
     expect(stage.carried).toEqual(['s/web']);
   });
 
-  test('when another cannot be moved it is refused, and nothing is taken', async () => {
+  test('when another container can not be moved, the creation is refused and takes no CPUs', async () => {
     const stage = new Stage();
     await stage.run('s/web', 0.5);
     stage.writes = false;
@@ -105,7 +105,7 @@ describe('CreateContainer', () => {
     expect(stage.model.assignments.size).toBe(0);
   });
 
-  test('or shares, where that is what on-insufficient-cpu says', async () => {
+  test('with on-insufficient-cpu share, the container that can not get CPUs shares', async () => {
     const stage = new Stage({ onInsufficientCpu: 'share' });
     await stage.run('s/web', 0.5);
     stage.writes = false;
@@ -118,7 +118,7 @@ describe('CreateContainer', () => {
     expect(stage.model.assignments.size).toBe(0);
   });
 
-  test('creations of one turn share one durable write', async () => {
+  test('creations in one turn of the event loop share one durable write', async () => {
     const stage = new Stage();
     const calls = Array.from({ length: 5 }, () => stage.call('CreateContainer'));
     const verdicts = await Promise.all(calls.map((call, i) => call.request(createRequest(`p${i}/db`, 1))));
@@ -126,25 +126,25 @@ describe('CreateContainer', () => {
     expect(stage.saves).toBe(1);
   });
 
-  test('waits until the node is synchronized, and is refused when that does not come', async () => {
+  test('a creation waits for the synchronization, and is refused when that takes too long', async () => {
     const stage = new Stage();
     stage.ready = Promise.resolve(false);
     expect(await stage.create('p/db', 1)).toMatch(/^NOT_SYNCHRONIZED: /);
     expect(stage.events).toEqual([]);
   });
 
-  test('a request that cannot be read is refused', async () => {
+  test('a request that can not be read is refused', async () => {
     const stage = new Stage();
     expect(await stage.call('CreateContainer').request(Uint8Array.of(0x12, 0x7f))).toMatch(/^INVALID_ARGUMENT: /);
   });
 
-  test('one in the words of before Kubernetes 1.26 gets its CPUs as well', async () => {
+  test('a creation by v1alpha2, as before Kubernetes 1.26, gets its CPUs too', async () => {
     const stage = new Stage();
     const old = stage.adapter.interceptors.get('/runtime.v1alpha2.RuntimeService/CreateContainer');
     expect(old).toBe(stage.call('CreateContainer').interceptor);
   });
 
-  test('a pod of another operating system passes untouched', async () => {
+  test('a pod of another operating system passes unchanged', async () => {
     const stage = new Stage();
     const message = Uint8Array.of(0x0a, 1, 0x73);
     expect(await stage.call('CreateContainer').request(message)).toBe(message);
@@ -153,7 +153,7 @@ describe('CreateContainer', () => {
 });
 
 describe('StartContainer', () => {
-  test("the runtime's record is brought up to date before, when the pool has changed since the creation", async () => {
+  test("when the pool has changed since the creation, the runtime's record is updated before the start", async () => {
     const stage = new Stage();
     await stage.create('s/web', 0.5);
     await stage.run('p/db', 2);
@@ -163,7 +163,7 @@ describe('StartContainer', () => {
     expect(stage.model.containers.get('s/web')).toMatchObject({ phase: 'running' });
   });
 
-  test('is refused when the record cannot be written', async () => {
+  test('a start is refused when the record can not be written', async () => {
     const stage = new Stage();
     await stage.create('s/web', 0.5);
     await stage.run('p/db', 2);
@@ -172,7 +172,20 @@ describe('StartContainer', () => {
     expect(stage.adapter.isBusy('s/web')).toBe(false);
   });
 
-  test('one that the runtime does not have any more is not asked for again and again', async () => {
+  test('before the node is synchronized a start is refused', async () => {
+    const stage = new Stage();
+    await stage.create('p/db', 2);
+    stage.ready = Promise.resolve(false);
+    expect(await stage.call('StartContainer').request(idOf('p/db'))).toMatch(/^NOT_SYNCHRONIZED: /);
+    expect(stage.adapter.isBusy('p/db')).toBe(false);
+  });
+
+  test('a start that can not be read is refused', async () => {
+    const stage = new Stage();
+    expect(await stage.call('StartContainer').request(Uint8Array.of(0x0a, 0x7f))).toMatch(/^INVALID_ARGUMENT: /);
+  });
+
+  test('the record of a container that the runtime does not have any more is written once, not again and again', async () => {
     const stage = new Stage();
     await stage.create('s/web', 0.5);
     await stage.run('p/db', 2); // the record of web is behind now
@@ -186,7 +199,7 @@ describe('StartContainer', () => {
     expect(asked).toBe(1);
   });
 
-  test('a container with CPUs of its own waits for those whose start is late, and who are still on them', async () => {
+  test('a container with exclusive CPUs waits for a late start of another that is still on them', async () => {
     const stage = new Stage();
     await stage.create('s/web', 0.5);
     const web = stage.call('StartContainer');
@@ -223,7 +236,7 @@ describe('StartContainer', () => {
     },
   );
 
-  test('nothing is concluded when the runtime cannot be asked', async () => {
+  test('when the runtime can not be asked after a cancelled start, the model does not change', async () => {
     const stage = new Stage();
     await stage.create('p/db', 2);
     stage.readContainer = () => Promise.reject(new Error('away'));
@@ -233,7 +246,7 @@ describe('StartContainer', () => {
     expect(stage.promises).toEqual({ 'p/db': '1,5', pool: '0,2-4,6-7' });
   });
 
-  test('a container that was made behind our back is asked for before it starts', async () => {
+  test('a container that the model does not have is read from the runtime before its start', async () => {
     const stage = new Stage();
     const stranger = {
       id: 'x',
@@ -251,7 +264,7 @@ describe('StartContainer', () => {
     expect(asked).toBe(1);
   });
 
-  test('one that the runtime does not have is the business of the runtime', async () => {
+  test('a start of a container that the runtime does not have is forwarded unchanged', async () => {
     const stage = new Stage();
     const message = idOf('x');
     expect(await stage.call('StartContainer').request(message)).toBe(message);
@@ -262,7 +275,7 @@ describe('UpdateContainerResources', () => {
   const carried = (message: Uint8Array | string) =>
     typeof message === 'string' ? message : readUpdateContainer(message).resources;
 
-  test('the promise goes along, whatever cpuset it carried', async () => {
+  test('an update with any cpuset is forwarded with the promised one', async () => {
     const stage = new Stage();
     await stage.run('p/db', 2);
     const call = stage.call('UpdateContainerResources');
@@ -272,7 +285,7 @@ describe('UpdateContainerResources', () => {
     expect(stage.model.containers.get('p/db')).toMatchObject({ told: { cpus: parseCpuList('1,5') } });
   });
 
-  test('a resize that does not fit is refused, and what was is kept', async () => {
+  test('a resize that does not fit is refused, and the container keeps its CPUs', async () => {
     const stage = new Stage();
     await stage.run('p/db', 2);
     const call = stage.call('UpdateContainerResources');
@@ -280,7 +293,28 @@ describe('UpdateContainerResources', () => {
     expect(stage.promises).toEqual({ 'p/db': '1,5', pool: '0,2-4,6-7' });
   });
 
-  test('a resize whose CPUs cannot be cleared is taken back', async () => {
+  test('before the node is synchronized a resize is refused', async () => {
+    const stage = new Stage();
+    await stage.run('p/db', 2);
+    stage.ready = Promise.resolve(false);
+    const call = stage.call('UpdateContainerResources');
+    expect(await call.request(updateRequest('p/db', resourcesOf(4)))).toMatch(/^NOT_SYNCHRONIZED: /);
+    expect(stage.promises).toEqual({ 'p/db': '1,5', pool: '0,2-4,6-7' });
+  });
+
+  test('an update of a container that the runtime does not have is forwarded unchanged', async () => {
+    const stage = new Stage();
+    const message = updateRequest('x', resourcesOf(4));
+    expect(await stage.call('UpdateContainerResources').request(message)).toBe(message);
+  });
+
+  test('an update that can not be read is refused', async () => {
+    const stage = new Stage();
+    const call = stage.call('UpdateContainerResources');
+    expect(await call.request(Uint8Array.of(0x0a, 0x7f))).toMatch(/^INVALID_ARGUMENT: /);
+  });
+
+  test('a resize whose CPUs can not be cleared of others is taken back', async () => {
     const stage = new Stage();
     await stage.run('s/web', 0.5);
     await stage.run('p/db', 2);
@@ -291,7 +325,7 @@ describe('UpdateContainerResources', () => {
     expect(stage.promises).toEqual({ 's/web': '0,2-4,6-7', 'p/db': '1,5', pool: '0,2-4,6-7' });
   });
 
-  test('one that arrives while the container is started waits for that: the runtime would lose it', async () => {
+  test('an update during a start of its container waits for the start, since the runtime would lose it', async () => {
     const stage = new Stage();
     await stage.create('p/db', 2);
     const start = stage.call('StartContainer');
@@ -305,7 +339,7 @@ describe('UpdateContainerResources', () => {
     await forwarded;
   });
 
-  test('when the promise changed while the runtime wrote the older one, it is put right before the caller has his answer', async () => {
+  test('when the promise changes while the runtime writes the older one, the new one is written before the caller gets the answer', async () => {
     const stage = new Stage();
     await stage.run('s/web', 0.5);
     const call = stage.call('UpdateContainerResources');
@@ -388,7 +422,7 @@ describe('ends', () => {
     expect(stage.model.assignments.size).toBe(0);
   });
 
-  test('a complete list tells who exited, and who is gone', async () => {
+  test('a complete list shows which containers exited, and which are gone', async () => {
     const stage = new Stage();
     for (const id of ['p/a', 'p/b', 'p/c']) await stage.run(id, 1);
     const call = stage.call('ListContainers');
@@ -404,7 +438,7 @@ describe('ends', () => {
     expect([...stage.model.containers.keys()].sort()).toEqual(['p/a', 'p/later']);
   });
 
-  test('a filtered list tells only of those in it', async () => {
+  test('a filtered list changes only the containers in it', async () => {
     const stage = new Stage();
     for (const id of ['p/a', 'p/b']) await stage.run(id, 1);
     const call = stage.call('ListContainers');
@@ -414,7 +448,7 @@ describe('ends', () => {
     expect([...stage.model.containers.keys()]).toEqual(['p/a']);
   });
 
-  test('a list leaves alone who is just being made', async () => {
+  test('a list does not change a container under creation', async () => {
     const stage = new Stage();
     const creation = stage.call('CreateContainer');
     await creation.request(createRequest('p/db', 1));
@@ -426,7 +460,7 @@ describe('ends', () => {
     expect([...stage.model.containers.keys()]).toEqual(['p/db']);
   });
 
-  test('a list tells of a start whose answer was lost', async () => {
+  test('a list shows a start whose answer was lost', async () => {
     const stage = new Stage();
     await stage.create('p/db', 1);
     const call = stage.call('ListContainers');
@@ -437,7 +471,7 @@ describe('ends', () => {
   });
 });
 
-describe('an inventory that was taken while calls went on', () => {
+describe('an inventory that was read during calls', () => {
   const merge = async (stage: Stage, meanwhile: () => Promise<unknown>, containers: readonly ContainerInfo[]) => {
     const before = captureBaseline(stage.model);
     await meanwhile();
@@ -445,7 +479,7 @@ describe('an inventory that was taken while calls went on', () => {
     return mergeInventory(stage.model, before, { pods, containers });
   };
 
-  test('who ended meanwhile does not come back', async () => {
+  test('a container that ended meanwhile does not come back', async () => {
     const stage = new Stage();
     await stage.run('p/db', 1);
     const old = asRunning(stage, 'p/db');
@@ -453,7 +487,7 @@ describe('an inventory that was taken while calls went on', () => {
     expect(event.containers).toEqual([]);
   });
 
-  test('who was started meanwhile is not unmade', async () => {
+  test('a container that was started meanwhile stays', async () => {
     const stage = new Stage();
     await stage.create('p/db', 1);
     const old = asRunning(stage, 'p/db', 'created');
@@ -461,7 +495,7 @@ describe('an inventory that was taken while calls went on', () => {
     expect(event.containers.map(({ phase }) => phase)).toEqual(['running']);
   });
 
-  test('who is being made is left to its own call, whether the runtime lists it already or not', async () => {
+  test('a container under creation is left to its call, if the runtime lists it or not', async () => {
     const stage = new Stage();
     await stage.run('s/web', 0.5);
     const call = stage.call('CreateContainer');

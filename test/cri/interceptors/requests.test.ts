@@ -22,7 +22,7 @@ import { createRequest, updateRequest } from './messages';
 
 const exclusive = { cpus: parseCpuList('2-3'), mems: parseCpuList('0'), quotaUs: -1 };
 
-test('a request to create a container is read in the words of the core', () => {
+test("a CreateContainer request is read as the core's types", () => {
   expect(readCreateContainer(createRequest('uid/db', 2))).toEqual({
     pod: {
       sandboxId: 'sandbox-uid',
@@ -44,7 +44,7 @@ test('a request to create a container is read in the words of the core', () => {
   });
 });
 
-test('a changed request begins with the bytes that came, and reads with the change and all the rest', () => {
+test('a changed request has the original bytes first, and reads as the original with the change', () => {
   const message = createRequest('uid/db', 2);
   const changed = appendToCreate(message, exclusive);
   expect(changed.subarray(0, message.length)).toEqual(message);
@@ -58,7 +58,7 @@ test('a changed request begins with the bytes that came, and reads with the chan
   });
 });
 
-test('what a proxy in front of us has appended counts: messages in parts are merged, the last value wins', () => {
+test('fields that a proxy in front of us appended count: parts of a message are merged, the last value wins', () => {
   const twice = appendToCreate(appendToCreate(createRequest('uid/db', 2), exclusive), { cpus: parseCpuList('5') });
   expect(readCreateContainer(twice)?.container.resources).toMatchObject({ cpus: '5', mems: '0', shares: 2048 });
 });
@@ -73,7 +73,7 @@ test('an update keeps what it does not change', () => {
   });
 });
 
-test('fields that nobody here knows stay, at every level', () => {
+test('unknown fields stay, at every level', () => {
   // Field 1000 with a text, in the request and in its config.
   const unknown = [0xc2, 0x3e, 2, 0x68, 0x69];
   const message = Uint8Array.from([...createRequest('uid/db', 1), ...unknown, 0x12, unknown.length, ...unknown]);
@@ -82,7 +82,7 @@ test('fields that nobody here knows stay, at every level', () => {
   expect(readCreateContainer(changed)?.container).toMatchObject({ name: 'db', resources: { cpus: '2-3' } });
 });
 
-test('an empty set never leaves: the runtime would read it as no change', () => {
+test('an empty set is refused, since the runtime would read it as no change', () => {
   expect(() => appendToCreate(createRequest('uid/db', 1), { cpus: CpuSet.empty })).toThrow(RangeError);
   expect(() => appendToUpdate(updateRequest('c', {}), { mems: CpuSet.empty })).toThrow(RangeError);
 });
@@ -116,7 +116,7 @@ test('a pod of another operating system is no event', () => {
   expect(readRunPodSandbox(other)).toBeUndefined();
 });
 
-test('a message cut off anywhere is read or refused as what it is, and never crashes', () => {
+test('a message cut off anywhere is read or refused, and never crashes', () => {
   const message = createRequest('uid/db', 2);
   for (let length = 0; length < message.length; length++) {
     try {
@@ -127,7 +127,7 @@ test('a message cut off anywhere is read or refused as what it is, and never cra
   }
 });
 
-test('any bytes are read or refused as what they are', () => {
+test('any bytes are read or refused', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       for (const read of [readCreateContainer, readUpdateContainer, (b: Uint8Array) => readId('x', b)]) {

@@ -77,7 +77,7 @@ test('a header block that unfolds to megabytes ends the connection', async () =>
   expect(errorOf(client)).toBe(11);
 });
 
-test('calls beyond what open calls may cost are refused, over all connections, and the rest goes on', async () => {
+test('calls beyond the memory for open calls are refused, over all connections, and the others go on', async () => {
   startSilentRuntime();
   const proxy = await bench.startProxy({ [seen]: {} }, { maxOpenCallBytes: 100 * 512 });
   const clients = [connect(), connect(), connect()];
@@ -114,7 +114,7 @@ test('10,000 calls that are opened and reset at once leave nothing behind', asyn
   expect(client.frames.some(({ type, streamId }) => type === FrameType.headers && streamId < last)).toBe(false);
 });
 
-test('a call that is reset while its hook decides counts until the hook is through', async () => {
+test('a call that is reset while its hook decides counts until the hook has answered', async () => {
   startSilentRuntime();
   const release: (() => void)[] = [];
   const onRequest = (message: Uint8Array): Promise<Uint8Array> =>

@@ -73,7 +73,7 @@ function goawaysOf({ frames }: RawClient): Buffer[] {
     .map((frame) => Buffer.from(frame.buffer.subarray(frame.start, frame.end)));
 }
 
-test('1,000 connections left open: the longest idle go with both their sides, and a working client loses no call', async () => {
+test('given 1,000 open connections, the longest idle are closed on both sides, and a working client loses no call', async () => {
   await openRuntime({ [quick]: echo });
   const proxy = await bench.startProxy({}, { maxIdleConnections: 50, minIdleMs: 100 });
   const worker = bench.client();
@@ -198,7 +198,7 @@ test('a request that crosses the first GOAWAY is worked on, and its connection s
   expect(proxy.stats.connections).toBe(0);
 });
 
-test('who does not answer the PING behind a GOAWAY is closed all the same', async () => {
+test('a client that does not answer the PING behind a GOAWAY is closed all the same', async () => {
   await openRuntime({ [quick]: echo });
   const proxy = await bench.startProxy({}, { maxIdleConnections: 0, minIdleMs: 50 });
   const client = await leak({ answers: false });
@@ -207,7 +207,7 @@ test('who does not answer the PING behind a GOAWAY is closed all the same', asyn
   await waitUntil(() => proxy.stats.connections === 0 && runtimeSockets.size === 0);
 });
 
-test('an idle connection of a runtime that never speaks is closed as well', async () => {
+test('an idle connection to a runtime that sends nothing is closed too', async () => {
   const server = createServer((socket) => runtimeSockets.add(socket.resume().on('error', () => undefined)));
   server.listen(bench.runtimePath);
   bench.onClose(() => (server.close(), runtimeSockets.forEach((socket) => socket.destroy())));
@@ -218,7 +218,7 @@ test('an idle connection of a runtime that never speaks is closed as well', asyn
   expect(bench.runtimeChanges).toEqual([true]);
 });
 
-test('at the limit, where every connection has a call, the one that was silent longest makes room', async () => {
+test('at the limit, where every connection has a call, the one without traffic for longest is closed', async () => {
   const calls: grpc.ServerDuplexStream<Buffer, Buffer>[] = [];
   await openRuntime({ [quick]: echo, [events]: (call) => void calls.push(call) });
   const proxy = await bench.startProxy({}, { maxConnections: 10 });

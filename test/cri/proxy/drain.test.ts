@@ -86,7 +86,7 @@ test('a call that does not end by itself is answered UNAVAILABLE at the timeout'
   expect(ends).toEqual([{ origin: 'proxy', status: { code: 14, message: 'the proxy is stopping' }, forwarded: true }]);
 });
 
-test('a connection that never said anything does not hold a drain up', async () => {
+test('a connection without any data does not delay a drain', async () => {
   await bench.startRuntime({ [path]: echo });
   const proxy = await bench.startProxy();
   const idle = connect(bench.proxyPath).resume();

@@ -23,7 +23,7 @@ function unary(answer: (request: Buffer) => Buffer): Handler {
 
 const echo = unary((request) => request);
 
-test('a hook sees the request whole, and what it appends arrives behind bytes that are as they were', async () => {
+test('a hook gets the whole request, and its appended bytes arrive behind the unchanged original', async () => {
   await bench.startRuntime({ [path]: echo });
   const seen: { message: string; call: CallContext }[] = [];
   await bench.startProxy({
@@ -109,7 +109,7 @@ test.each([
   expect(handled).toBe(0);
 });
 
-test('a hook that throws refuses the call, and nothing of its text leaves', async () => {
+test('a hook that throws refuses the call, and the text of its error is not sent', async () => {
   await bench.startRuntime({ [path]: echo, [other]: echo });
   const fail = (): never => {
     throw new Error('secret path /var/lib/x');
@@ -164,7 +164,7 @@ test('answers are seen before they pass, message by message, and the end after a
   expect(events.indexOf('hook end 5 gone after all')).toBeLessThan(events.indexOf('client end'));
 });
 
-test('onPassed sees each message behind the write that passes it on, and before the caller can act on it', async () => {
+test("onPassed gets each message after it was written to the caller, and before the caller's next request", async () => {
   const events: string[] = [];
   await bench.startRuntime({
     [path]: (call) => {
@@ -227,7 +227,7 @@ test('an answer of many frames passes while it is put together for the hook', as
   expect([messages[0]!.length, lengths]).toEqual([7_000_000, [7_000_000]]);
 });
 
-test('an answer longer than what is looked at passes unread', async () => {
+test('an answer longer than the limit passes unread', async () => {
   await bench.startRuntime({ [path]: unary(() => Buffer.alloc(50_000)) });
   await bench.startProxy(
     { [path]: { onResponse: () => bench.faults.push('seen') as never } },
@@ -237,7 +237,7 @@ test('an answer longer than what is looked at passes unread', async () => {
   expect(bench.faults).toEqual([{ what: 'an answer of 50000 bytes passes unread', path, err: undefined }]);
 });
 
-test('a request longer than allowed is refused, whatever of it is still to come, and others go on', async () => {
+test('a request longer than allowed is refused before all of it has come, and others go on', async () => {
   await bench.startRuntime({ [path]: echo, [other]: echo });
   const proxy = await bench.startProxy({ [path]: { onRequest: (message) => message } }, { maxMessageBytes: 100_000 });
   const client = bench.client();
@@ -250,7 +250,7 @@ test('a request longer than allowed is refused, whatever of it is still to come,
   expect(proxy.stats).toMatchObject({ heldBytes: 0, callsInFlight: 0 });
 });
 
-test('what all calls together hold is bounded', async () => {
+test('the memory of all held requests together is bounded', async () => {
   await bench.startRuntime({ [path]: echo });
   const release: (() => void)[] = [];
   const proxy = await bench.startProxy(

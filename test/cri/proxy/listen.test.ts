@@ -44,7 +44,7 @@ test('the socket is this user’s alone, whatever the umask, and nothing else is
   expect(await connects(join(folder, 'sub', 'cri.sock'))).toBe(true);
 });
 
-test('a socket on which somebody answers is left alone, and what was begun is closed', async () => {
+test('a socket on which a process listens is left alone, and ours is closed', async () => {
   const path = join(folder, 'cri.sock');
   await listenAt(path);
   await expect(listenPrivately(path)).rejects.toMatchObject({ name: 'CpusetdError', code: 'ALREADY_EXISTS' });
@@ -64,7 +64,7 @@ test('closing removes the socket, but not one that a successor put there', async
   expect(existsSync(path)).toBe(false);
 });
 
-test('a listening socket that was handed over is served on, and its file stays', async () => {
+test('an inherited listening socket is served, and its file stays', async () => {
   const path = join(folder, 'cri.sock');
   const owner = createServer().listen(join(folder, 'first'));
   await new Promise((resolve) => owner.once('listening', resolve));
@@ -85,7 +85,7 @@ test('a listening socket that was handed over is served on, and its file stays',
   expect([said, await exited, existsSync(path)]).toEqual(['from the successor', 0, true]);
 });
 
-test('a number that is no socket is refused with the rule and a remedy', async () => {
+test('a descriptor that is no socket is refused with the rule and a remedy', async () => {
   await expect(listenOnDescriptor(9999)).rejects.toMatchObject({
     name: 'CpusetdError',
     message: expect.stringMatching(/^descriptor 9999 is not a socket .*: have a socket unit hand one over/) as string,

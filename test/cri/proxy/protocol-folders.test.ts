@@ -23,7 +23,7 @@ test.each(['http2', 'grpc'])('%s/ names no peer of the proxy and imports nothing
   expect(faults).toEqual([]);
 });
 
-test('an error of ours becomes exactly the trailers that clients have always got', () => {
+test('an error of ours gives the same trailers, byte for byte, as in earlier versions', () => {
   const error = {
     code: 8,
     message: '3 CPUs wanted, 2 are free — größer',

@@ -24,7 +24,7 @@ function reasonOf(trailer: Record<string, unknown>): string {
   return String((trailer['grpc-status-details-bin'] as [Buffer] | undefined)?.[0]);
 }
 
-test('without a runtime calls are answered UNAVAILABLE; when it comes the same client goes on', async () => {
+test('without a runtime calls are answered UNAVAILABLE; when it starts the same client goes on', async () => {
   const proxy = await bench.startProxy();
   const client = bench.client();
   for (let n = 0; n < 3; n++) {
@@ -39,7 +39,7 @@ test('without a runtime calls are answered UNAVAILABLE; when it comes the same c
   expect(bench.runtimeChanges).toEqual([false, true]);
 });
 
-test('a runtime that dies in mid-call and comes back loses nobody more than the calls in flight', async () => {
+test('when the runtime dies and comes back, only the calls in flight are lost', async () => {
   const ends: CallEnd[] = [];
   const open: grpc.ServerDuplexStream<Buffer, Buffer>[] = [];
   const first = await bench.startPluggedRuntime({
@@ -168,7 +168,7 @@ test('an answer that is cut off inside a message ends the connection, as it woul
   expect(seen).toEqual([]);
 });
 
-test('a runtime that speaks something else is given up, not the kubelet', async () => {
+test('a runtime that does not speak HTTP/2 is disconnected, and the kubelet is not', async () => {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.write(Buffer.alloc(64, 0xff));
@@ -179,7 +179,7 @@ test('a runtime that speaks something else is given up, not the kubelet', async 
   expect(bench.faults[0]).toMatchObject({ what: 'the runtime side broke the protocol' }); // and again at every try
 });
 
-test('a client that disconnects takes its calls to the runtime with it', async () => {
+test('when a client disconnects, its calls at the runtime are cancelled', async () => {
   const open: grpc.ServerDuplexStream<Buffer, Buffer>[] = [];
   const ends: CallEnd[] = [];
   await bench.startRuntime({ [path]: (call) => void open.push(call), [stream]: (call) => void open.push(call) });

@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-test('every subscriber gets the first finding and each change, once, whoever reports how often', async () => {
+test('every subscriber gets the first finding and each change once, however often they are reported', async () => {
   const seen: [string, boolean][] = [];
   for (const name of ['a', 'b']) monitor.subscribe((isUp) => seen.push([name, isUp]));
   expect(monitor.isUp).toBeUndefined();
@@ -67,7 +67,7 @@ test('pauses between attempts grow from 100 ms to three seconds, and begin anew 
   }
 });
 
-test('a closed monitor decides and tries nothing more', () => {
+test('a closed monitor reports nothing and tries no connection', () => {
   const seen: boolean[] = [];
   monitor.subscribe((isUp) => seen.push(isUp));
   const [started, stopped] = [jest.spyOn(global, 'setTimeout'), jest.spyOn(global, 'clearTimeout')];

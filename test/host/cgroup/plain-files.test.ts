@@ -49,7 +49,7 @@ function open(files: Readonly<Record<string, string>>): Cgroups {
 
 const show = (value: object): unknown => JSON.parse(JSON.stringify(value));
 
-describe('which version', () => {
+describe('the version of the hierarchy', () => {
   test.each`
     name                                            | files                                                   | version
     ${'version 2 alone'}                            | ${V2}                                                   | ${2}
@@ -145,7 +145,7 @@ describe('writing, version 2', () => {
     expect(readFileSync(join(folder, DIR, 'inner/cpuset.cpus'), 'utf8')).toBe('2-3\n');
   });
 
-  test('nothing is ever widened', () => {
+  test('widening writes nothing', () => {
     expect(open(V2).widen(DIR, parseCpuList('0-9'))).toEqual({ kind: 'ok', changed: false });
   });
 });
@@ -176,7 +176,7 @@ describe('quota', () => {
     expect(cgroups.writeQuota(DIR, wanted)).toEqual({ kind: 'ok', changed: false });
   });
 
-  test('version 1 without the cpu controller says so', () => {
+  test('on version 1 without the cpu controller the error names it', () => {
     const cgroups = open({ 'cpuset/cpuset.cpus': '0\n', 'cpuset/tasks': '' });
     const why = { errno: 'ENODEV', because: expect.stringContaining('the cpu controller is not mounted') };
     expect(cgroups.readQuota(DIR)).toEqual({ kind: 'error', ...why });
@@ -201,12 +201,12 @@ describe('threads', () => {
     });
   });
 
-  test('those of another PID namespace are counted', () => {
+  test('threads of another PID namespace are counted', () => {
     const cgroups = open({ ...V2, [`${DIR}/cgroup.threads`]: '0\n0\n11\n', 'proc/11/status': STATUS });
     expect(cgroups.listThreads(DIR)).toMatchObject({ kind: 'found', hidden: 2, threads: [{ tid: 11 }] });
   });
 
-  test('a hundred thousand of them do not fill the memory', () => {
+  test('given a hundred thousand threads, memory stays bounded', () => {
     const all = Array.from({ length: 100_000 }, (_, i) => `${1_000_000 + i}\n`).join('');
     const cgroups = open({ ...V2, [`${DIR}/cgroup.threads`]: all, 'proc/1000002/status': STATUS });
     const reading = cgroups.listThreads(DIR, { maxThreads: 3 });
@@ -226,11 +226,11 @@ describe('threads', () => {
 });
 
 describe('probing', () => {
-  test('a fresh node without any cgroup: the root directory is asked', () => {
+  test('on a fresh node without any cgroup the root directory decides', () => {
     expect(open(V2_ROOT).probeWritable()).toEqual({ writable: true });
   });
 
-  test('a cgroup without the controller is passed over', () => {
+  test('a cgroup without the controller is skipped', () => {
     const cgroups = open({ ...V2_ROOT, 'a.slice/cgroup.procs': '' });
     mkdirSync(join(folder, 'b.slice/cpuset.cpus'), { recursive: true });
     expect(cgroups.probeWritable()).toEqual({
@@ -239,7 +239,7 @@ describe('probing', () => {
     });
   });
 
-  test('the cgroup of the kubelet is asked first', () => {
+  test('the cgroup of the kubelet is tried first', () => {
     const cgroups = open({ ...V2_ROOT, 'a.slice/cpuset.cpus': '', 'z.slice/cpuset.cpus': '' });
     mkdirSync(join(folder, 'kubepods.slice/cpuset.cpus'), { recursive: true }); // a folder cannot be opened for writing
     expect(cgroups.probeWritable()).toEqual({

@@ -35,7 +35,7 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
     });
   });
 
-  test('reading gives what is configured and what is in effect, as sets', () => {
+  test('reading gives configured and effective sets', () => {
     const dir = group.make('/c1', '1');
     const show = (value: object): unknown => JSON.parse(JSON.stringify(value));
     expect(show(cgroups.readCpuset(dir))).toEqual({
@@ -48,11 +48,11 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
     expect(show(cgroups.readCpus(dir))).toEqual({ kind: 'found', cpus: '1', effectiveCpus: '1' });
   });
 
-  test('what any cgroup can have is what is online', () => {
+  test('the active CPUs of the root are the online CPUs', () => {
     expect(cgroups.readActive()?.toString()).toBe(readFileSync('/sys/devices/system/cpu/online', 'utf8').trim());
   });
 
-  test('the same value is not written again, and the answer says so', () => {
+  test('the same value is not written again, and counts as unchanged', () => {
     const dir = group.make('/c1');
     expect(cgroups.writeCpuset(dir, cpus('1'))).toEqual(ok(true));
     expect(cgroups.writeCpuset(dir, cpus('1'))).toEqual(ok(false));
@@ -84,7 +84,7 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
     expect(group.text('/c1', 'cpuset.cpus')).toBe('1');
   });
 
-  test('a cgroup that is not there is missing, gone, and no error', () => {
+  test('a cgroup that is not there is gone, for reads and writes, and no error', () => {
     const dir = group.make('/c1');
     group.removeDir('/c1');
     expect(cgroups.readCpus(dir)).toEqual({ kind: 'gone' });
@@ -95,7 +95,7 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
     expect(cgroups.listThreads(dir)).toEqual({ kind: 'gone' });
   });
 
-  test('threads of a process are listed with their process, not more than asked for', async () => {
+  test('threads are listed with their process, at most the requested number', async () => {
     const dir = group.make('/c1', '0');
     const child = await group.run('/c1', process.execPath, '-e', 'setInterval(() => {}, 1000)');
     const list = (maxThreads?: number): ThreadsReading & { kind: 'found' } => {
@@ -112,7 +112,7 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
     expect(few.more).toBe(true);
   });
 
-  test("a thread's own affinity shows in what it is allowed", async () => {
+  test("a thread's own affinity limits its allowed CPUs", async () => {
     const dir = group.make('/c1');
     await group.run('/c1', 'taskset', '-c', '1', 'sleep', '60');
     await waitUntil('taskset has set the affinity', () => allowed(cgroups.listThreads(dir)).join() === '1');
@@ -175,7 +175,7 @@ describeOnKernel('nested cgroups of version 1', 1, () => {
     expect(group.text('/c1/new', 'cpuset.cpus')).toBe('');
   });
 
-  test('what the parent lacks is refused by name, and granted after widening it', () => {
+  test('a CPU that the parent lacks is refused with its name, and accepted after widening the parent', () => {
     const pod = group.make('/pod', '0-1');
     const dir = group.make('/pod/c1', '0');
     writeFileSync(group.file('/pod', 'cpuset.cpus'), '0');
@@ -187,13 +187,13 @@ describeOnKernel('nested cgroups of version 1', 1, () => {
     expect(cgroups.writeCpuset(dir, cpus('0-1'))).toEqual(ok(true));
   });
 
-  test('widening begins at the top, and goes as far down as there are cgroups', () => {
+  test('widening begins at the top, and ends at the last existing cgroup', () => {
     group.make('/class', '0');
     expect(cgroups.widen(`${group.dir}/class/pod-to-come`, parseCpuList('1'))).toEqual({ kind: 'gone' });
     expect(group.text('/class', 'cpuset.cpus')).toBe('0-1');
   });
 
-  test('more cgroups below than are gone through is a refusal, not a hang', () => {
+  test('more cgroups below a container than the limit are a refusal, not a hang', () => {
     const dir = group.make('/c1', '0');
     for (let i = 0; i <= 1000; i++) mkdirSync(group.file('/c1', `n${i}`));
     expect(cgroups.writeCpuset(dir, cpus('0-1'))).toMatchObject({ kind: 'refused', errno: 'E2BIG' });
@@ -207,13 +207,13 @@ describeOnKernel('probing', 1, () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  test('a writable hierarchy is found to be one, and nothing changes', () => {
+  test('a writable hierarchy is found writable, and nothing changes', () => {
     group.make('/c1', '1');
     expect(cgroups.probeWritable()).toEqual({ writable: true });
     expect(group.text('/c1', 'cpuset.cpus')).toBe('1');
   });
 
-  test('a hierarchy that is mounted read-only is not', () => {
+  test('a hierarchy that is mounted read-only is found not writable', () => {
     mkdirSync(join(folder, 'cpuset'));
     const run = (command: string, ...args: string[]): void => {
       const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' });

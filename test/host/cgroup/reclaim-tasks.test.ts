@@ -10,7 +10,7 @@ describeOnKernel('processes that the kernel moved out of an emptied cpuset', 1, 
 
   const cpusetOf = (pid: number): string => /\d+:cpuset:(.*)/.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'))![1]!;
 
-  test('are brought back; those that never left stay', async () => {
+  test('processes that the kernel moved are brought back; those that never left stay', async () => {
     const [pod, strayed, there] = [group.make('/pod'), group.make('/pod/strayed'), group.make('/pod/there')];
     const processes = [
       await group.run('/pod/strayed', 'sleep', '1000'),

@@ -42,7 +42,7 @@ function makeContainer(name: string): string {
   return folder;
 }
 
-test('cgroups below containers hold up nobody for longer than so, however many there are, and all are moved in the end', () => {
+test('given many cgroups below containers, moving them takes a bounded time each second, and all are moved in the end', () => {
   const kernel = new SlowKernel();
   const files = new CpusetFiles(kernel, { version: 1, cpusetRoot: root } as never, new TreeTime(() => kernel.nowMs));
   const containers = ['a', 'b', 'c'].map(makeContainer);

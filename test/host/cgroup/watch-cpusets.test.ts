@@ -27,7 +27,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     await group.remove();
   });
 
-  test('a write of another process is told', async () => {
+  test('a write of another process is reported', async () => {
     const dir = group.make('/c1');
     expect(watch.add(dir)).toEqual({ kind: 'watched' });
     const writer = spawn('sh', ['-c', `echo 1 > ${group.file('/c1', 'cpuset.cpus')}`], { stdio: 'ignore' });
@@ -36,7 +36,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     expect(new Set(told)).toEqual(new Set([dir])); // the shell truncates, then writes: once or twice
   });
 
-  test('writes in one turn are told once for each cgroup', async () => {
+  test('writes in one turn are reported once for each cgroup', async () => {
     const [a, b] = [group.make('/a'), group.make('/b')];
     for (const dir of [a, b]) watch.add(dir);
     for (const list of ['0', '1', '0']) {
@@ -46,7 +46,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     expect([...told].sort()).toEqual([a, b]);
   });
 
-  test('what is not watched, or not any more, is not told', async () => {
+  test('writes to a cgroup that is not watched are not reported', async () => {
     const [removed, kept, never] = [group.make('/removed'), group.make('/kept'), group.make('/never')];
     watch.add(removed);
     watch.add(kept);
@@ -57,7 +57,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     expect(told).toEqual([kept]);
   });
 
-  test('removing between event and telling drops the telling', async () => {
+  test('a cgroup that is removed between the event and its report is not reported', async () => {
     const [a, b] = [group.make('/a'), group.make('/b')];
     watch.close();
     watch = group.cgroups.watch({
@@ -75,7 +75,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     expect(told).toEqual([told[0], told[0]]);
   });
 
-  test('adding twice watches once; adding what is not there says so', async () => {
+  test('adding a cgroup twice watches it once; adding a missing one gives gone', async () => {
     const dir = group.make('/c1');
     expect([watch.add(dir), watch.add(dir), watch.add(`${group.dir}/nope`)]).toEqual([
       { kind: 'watched' },
@@ -87,7 +87,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     expect(told).toEqual([dir]);
   });
 
-  test('a cgroup that vanishes troubles nobody, and one of the same name is watched anew', async () => {
+  test('a removed cgroup gives no error, and one of the same name can be watched anew', async () => {
     const dir = group.make('/c1');
     watch.add(dir);
     group.removeDir('/c1');
@@ -101,7 +101,7 @@ describeOnKernel('watching cpusets', 'any', () => {
     expect(told).toEqual([dir]);
   });
 
-  test('after close nothing is told; closing twice is harmless', async () => {
+  test('after close nothing is reported; closing twice is harmless', async () => {
     const dir = group.make('/c1');
     watch.add(dir);
     group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
@@ -195,7 +195,7 @@ describe('errors of a watch', () => {
     return { watch, watchers, lost, refuse: (errno: string) => (refusal = errno) };
   }
 
-  test('one that breaks is told once, and the cgroup can be watched again', () => {
+  test('a watch that breaks is reported once, and the cgroup can be watched again', () => {
     const { watch, watchers, lost } = breakable();
     watch.add('/a');
     watchers[0]!.emit('error', new Error('EIO'));

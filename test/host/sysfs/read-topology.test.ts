@@ -173,7 +173,7 @@ describe('unusual machines', () => {
   });
 });
 
-describe('broken sysfs is refused with path, what was read, rule and remedy', () => {
+describe('broken sysfs is refused with path, content, rule and remedy', () => {
   const numa = loadMachine('2x4x2-2numa');
 
   test.each`

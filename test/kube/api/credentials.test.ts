@@ -96,7 +96,7 @@ describe('a credential plugin that hangs', () => {
     for (const pid of pids) await waitUntil('the plugin and its child to end', () => !isAlive(pid));
   });
 
-  test('holds its output open after its end: the same', async () => {
+  test('whose child holds its output open is ended the same way', async () => {
     const command = script('sleep 1000 & exit 0');
     await expect(get(await clientFor(exec(command)), 200)).rejects.toThrow(command);
   });
@@ -140,7 +140,7 @@ test.each([
   expect(seen).toEqual([]);
 });
 
-test('a plugin is told who asks, has no input, and what it gives is used until it is refused', async () => {
+test('a plugin gets our ExecCredential and no input, and its credential is used until it is refused', async () => {
   const command = script(
     `cat; echo "$KUBERNETES_EXEC_INFO $EXTRA $1" >> ${at('runs')}; echo '${credential({ token: 'TOKEN' })}' | sed "s/TOKEN/t$(wc -l < ${at('runs')})/"`,
   );
@@ -155,7 +155,7 @@ test('a plugin is told who asks, has no input, and what it gives is used until i
   expect(readFileSync(at('runs'), 'utf8')).toBe(`${info} extra arg\n`.repeat(2));
 });
 
-test('what a plugin gives is asked for again when it has expired', async () => {
+test('an expired credential is asked of the plugin again', async () => {
   const token = credential({ token: 't', expirationTimestamp: '2001-01-01T00:00:00Z' });
   const client = await clientFor(exec(script(`echo >> ${at('runs')}; echo '${token}'`)));
   await get(client);

@@ -43,7 +43,7 @@ const clientOf = (): KubeClient => new KubeClient({ kind: 'file', path: path() }
 const get = (client = clientOf(), timeoutMs = 60_000): Promise<unknown> =>
   client.send({ method: 'GET', path: '/x', timeoutMs });
 
-test('it says who we are, and gives what was answered', async () => {
+test('a call sends our identity and gives the answer', async () => {
   const seen: unknown[] = [];
   writeKubeconfig(
     await serve(({ headers, url, method }, response) => {
@@ -77,7 +77,7 @@ test.each<[string, number, string, object]>([
   await expect(get()).rejects.toMatchObject(error);
 });
 
-test('a wait that is asked for is passed on', async () => {
+test("the server's Retry-After is in the error", async () => {
   writeKubeconfig(await serve((_request, response) => response.writeHead(429, { 'retry-after': '7' }).end('{}')));
   await expect(get()).rejects.toMatchObject({ status: 429, retryAfterMs: 7_000 });
 });
@@ -124,7 +124,7 @@ test('a kubeconfig may come later, and change', async () => {
   expect(tokens).toEqual(['Bearer old', 'Bearer new']);
 });
 
-test('a token file that is renewed is read again when the server does not take the old one any more', async () => {
+test('a renewed token file is read again when the server refuses the old token', async () => {
   const tokenFile = join(dir, 'token');
   const tokens: unknown[] = [];
   let valid = 'old';

@@ -10,7 +10,7 @@ function split(text: string, cuts: readonly number[] = []): { items: string[]; r
   return { items, rest: splitter.rest };
 }
 
-test('a list of anything, cut anywhere, is its objects and the list without them', () => {
+test('a list of any objects, cut anywhere, gives the objects and the list without them', () => {
   const anyObject = fc.dictionary(fc.oneof(fc.constantFrom('items', '"items":[', '\\'), fc.string({ unit: 'binary' })), fc.jsonValue()); // prettier-ignore
   fc.assert(
     fc.property(

@@ -24,7 +24,7 @@ test.each<[string, unknown, boolean]>([
   expect(lines).toHaveLength(isMissing ? 1 : 0);
 });
 
-test('each right is said once, with the verb, the resource and what is lost', () => {
+test('each right is logged once, with the verb, the resource and the loss', () => {
   const { lines, rights } = listen();
   const error = new KubeError('forbidden', 403);
   for (let i = 0; i < 3; i++) for (const verb of ['patch', 'get']) rights.note(error, { ...RIGHT, verb });

@@ -25,7 +25,7 @@ async function ask(answers: readonly unknown[]) {
 
 const configz = (fields: object) => ({ kubeletconfig: fields });
 
-test('the configuration is told each time that it comes', async () => {
+test('the configuration is reported each time that it is read', async () => {
   const { lines, heard } = await ask([configz({ cpuManagerPolicy: 'static' }), configz({})]);
   expect(heard.map(({ cpuManagerPolicy }) => cpuManagerPolicy)).toEqual(['static', 'none']);
   expect(lines).toEqual([]);
@@ -44,7 +44,7 @@ test('a missing right is one line at info, whatever comes in between', async () 
   ]);
 });
 
-test('what no kubelet has is said at warn, once as long as it is the same', async () => {
+test('a configuration that no kubelet has is logged at warn, once while it is the same', async () => {
   const wrong = configz({ kubeReserved: { gpu: '1' } });
   const { lines, heard } = await ask([wrong, wrong, { kind: 'Pod' }, wrong]);
   expect(heard).toEqual([]);

@@ -89,7 +89,7 @@ test.each([undefined, null, 'text', [], {}, { kind: 'Config' }, { kind: 'Pod' }]
   },
 );
 
-describe('what of the reservation falls on each NUMA node', () => {
+describe('the part of the reservation on each NUMA node', () => {
   const memory = new Map([
     [0, GIB],
     [1, 4 * GIB],

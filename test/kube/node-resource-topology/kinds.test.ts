@@ -98,14 +98,14 @@ describe('the community’s kind', () => {
     expect(communityTopology.build(reportOf({ topologyPolicy, topologyScope }))['topologyPolicies']).toEqual([word]);
   });
 
-  test('no pods known: no fingerprint rather than a wrong one', () => {
+  test('without known pods there is no fingerprint', () => {
     expect(readAsScheduler(communityTopology.build(reportOf()))).toMatchObject({
       fingerprint: undefined,
       method: undefined,
     });
   });
 
-  test('memory is a resource only where it is decided', () => {
+  test('memory is a resource only when memory nodes are decided here', () => {
     const [zone] = reportOf().resources.zones;
     const memory = { capacity: 4 * GIB, allocatable: 4 * GIB, available: GIB };
     const { zones } = communityTopology.build(reportOf({ zones: [{ ...zone!, memory }] })) as {
@@ -140,14 +140,14 @@ describe('NUMA nodes with a gap between their ids', () => {
     },
   );
 
-  test('nodes for whose ids the scheduler has no place are left out', () => {
+  test("nodes with ids above the scheduler's limit are left out", () => {
     const [zone] = reportOf().resources.zones;
     const fields = communityTopology.build(reportOf({ zones: [0, 1, 64, 70].map((id) => ({ ...zone!, id })) }));
     expect((fields['zones'] as { name: string }[]).map(({ name }) => name)).toEqual(['node-0', 'node-1']);
     expect(scoreAsScheduler(fields)).toEqual([5, 5]);
   });
 
-  test('Crane’s has the nodes that there are', () => {
+  test('Crane’s kind has the existing nodes only', () => {
     const [zone] = reportOf().resources.zones;
     const fields = craneTopology.build(reportOf({ zones: [0, 2].map((id) => ({ ...zone!, id })) }));
     expect((fields['zones'] as { name: string }[]).map(({ name }) => name)).toEqual(['node0', 'node2']);
@@ -194,7 +194,7 @@ describe('with the kubelet’s configuration', () => {
 });
 
 describe('Crane’s kind', () => {
-  test('zones, both lists of resources, reserved CPUs, and who pins', () => {
+  test('it has zones, both lists of resources, reserved CPUs, and the manager that pins', () => {
     expect(craneTopology.build(reportOf())).toEqual({
       craneManagerPolicy: { cpuManagerPolicy: 'Static', topologyManagerPolicy: 'SingleNUMANodePodLevel' },
       reserved: { cpu: '1' },
@@ -251,7 +251,7 @@ describe('Crane’s kind', () => {
     expect(fields['craneManagerPolicy']).toMatchObject({ topologyManagerPolicy: word });
   });
 
-  test('with no reservation allocatable is still told', () => {
+  test('without a reservation allocatable is still there', () => {
     const fields = craneTopology.build(reportOf({ reserved: CpuSet.empty }));
     expect(fields).toMatchObject({ reserved: { cpu: '0' }, attributes: { 'go.crane.io/reserved-system-cpus': '' } });
   });

@@ -18,7 +18,7 @@ test.each(known)('$fingerprint is what the library publishes for its pods', asyn
   expect(fingerprintOf(pods.map(toPod).reverse())).toBe(fingerprint);
 });
 
-test('another pod, or the same name elsewhere, is another fingerprint', async () => {
+test('another pod, or the same name in another namespace, gives another fingerprint', async () => {
   const fingerprintOf = await loadPodFingerprint();
   const sets = [[], ['a/x'], ['b/x'], ['a/x', 'b/x'], ['x/a'], ['a/ü'], ['a/' + 'n'.repeat(63)]];
   const all = sets.map((pods) => fingerprintOf(pods.map(toPod)));

@@ -99,7 +99,7 @@ describe('with the options that the documents name, without --memory-nodes', () 
     expect(verdict.ok).toBe(passes);
   }); // prettier-ignore
 
-  test('a machine that does not tell of its memory leaves Guaranteed pods with memory pending', () => {
+  test("without the machine's memory in the object, Guaranteed pods with memory stay pending", () => {
     const blind = publish(model(buildTopology({ cpus: machineNamed('2x4x2-2numa').cpus })));
     const node = { object: blind.community, allocatable: { cpu: 14_000, memory: 2 ** 31 } };
     expect(filterTopologyMatch(podOf('p', guaranteed('a', 1)), node)).toEqual({
@@ -108,7 +108,7 @@ describe('with the options that the documents name, without --memory-nodes', () 
     });
   });
 
-  test.each(['none', 'best-effort', 'restricted'] as const)('policy %s: everybody passes', (policy) => {
+  test.each(['none', 'best-effort', 'restricted'] as const)('policy %s: every pod passes', (policy) => {
     const tm = { ...strict('pod').topologyManager!, policy };
     const { community, resources } = publish(
       new NodeModel(machineNamed('2x4x2-2numa'), settingsWith({ topologyManager: tm })),
@@ -121,7 +121,7 @@ describe('with the options that the documents name, without --memory-nodes', () 
 describe('a NUMA node without CPUs in the middle', () => {
   const topology = cpulessInTheMiddle();
 
-  test('is a zone in both kinds, with its memory, and costs to it are told', () => {
+  test('is a zone in both kinds, with its memory and the costs to it', () => {
     const { community, crane, resources } = publish(new NodeModel(topology, settingsWith(strict('container'))));
     expect(resources.zones.map(({ id, cpu, memoryBytes }) => [id, cpu.capacity, memoryBytes > 0])).toEqual([
       [0, 4, true],
@@ -142,7 +142,7 @@ describe('a NUMA node without CPUs in the middle', () => {
     ]);
   });
 
-  test('no id lies beyond the number of zones, where the scheduler would end', () => {
+  test('no id is beyond the number of zones, where the scheduler would panic', () => {
     const { community } = publish(new NodeModel(topology, settingsWith(strict('container'))));
     expect(() => placeScores(community)).not.toThrow();
     const zones = (community['zones'] as { name: string }[]).filter(({ name }) => name !== 'node-1');
@@ -243,7 +243,7 @@ function hasNothingToShare(pod: PodModel, refused: string): boolean {
 describe('scheduler-plugins, over random histories', () => {
   const machines = new Map(MACHINES.map((name) => [name as string, machineNamed(name)]));
 
-  test('what it lets through is given, and what it holds back would be refused', () => {
+  test('pods that it admits get their CPUs, and pods that it rejects would be refused', () => {
     const counts = { accepted: 0, refused: 0, falselyRefused: 0 };
     for (let seed = 1; seed <= 60; seed++) {
       const random = createRandom(seed);
@@ -289,7 +289,7 @@ describe('scheduler-plugins, over random histories', () => {
     expect(counts.falselyRefused / counts.refused).toBeLessThan(0.02);
   });
 
-  test('what its cache lets through before it hears of any change is given too', () => {
+  test('pods that its cache admits before any update get their CPUs too', () => {
     let accepted = 0;
     for (let seed = 1; seed <= 60; seed++) {
       const random = createRandom(seed);
@@ -330,7 +330,7 @@ describe('crane-scheduler, over random histories', () => {
     return { ...podOf(name, guaranteed('c0', threads * random.int(1, 3))), annotations };
   }
 
-  test('it never counts more free than can be given, whatever was announced, followed or not', () => {
+  test('it never counts more free CPUs than can be given, whatever was announced', () => {
     const counts = { placed: 0, strangers: 0, refused: 0, tried: 0 };
     for (let seed = 1; seed <= 40; seed++) {
       const random = createRandom(seed);

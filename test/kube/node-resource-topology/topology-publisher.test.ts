@@ -46,9 +46,11 @@ function publish({ kind = communityTopology, found, prune = (object) => object, 
   let more = report;
   const calls: string[] = [];
   const bodies: JsonObject[] = [];
-  const logged: { readonly level: number; readonly msg: string }[] = [];
+  const logged: { readonly level: number; readonly msg: string; readonly because?: string }[] = [];
+  let failure: KubeError | undefined;
   const send = ({ method, body }: KubeRequest): Promise<unknown> => {
     calls.push(method);
+    if (failure !== undefined) return Promise.reject(failure);
     if (stored === undefined && method !== 'POST') return Promise.reject(new KubeError('absent', 404));
     if (method === 'GET') return Promise.resolve(stored);
     bodies.push(body as JsonObject);
@@ -103,6 +105,7 @@ function publish({ kind = communityTopology, found, prune = (object) => object, 
       publisher.touch();
     },
     forget: () => (stored = undefined),
+    fail: (error: KubeError | undefined) => (failure = error),
     takeCalls: () => calls.splice(0),
     takeBodies: () => bodies.splice(0),
     stored: () => stored!,
@@ -137,7 +140,7 @@ test('changes are written as one, 30 ms after the first of them, and not before'
   expect(takeCalls()).toEqual([]);
 });
 
-test('it is read again every five minutes, and written when somebody deleted it', async () => {
+test('the object is read again every five minutes, and written when it was deleted', async () => {
   const { become, forget, takeCalls } = publish();
   become(4);
   await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
@@ -160,6 +163,74 @@ test('an object that is deleted under a patch is made again at once', async () =
   become(3);
   await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
   expect(takeCalls()).toEqual(['PATCH', 'GET', 'POST']);
+});
+
+describe('when the API server refuses every call', () => {
+  const failWith = (status: number, options: { readonly retryAfterMs?: number } = {}) =>
+    new KubeError(`status ${status}`, status, options);
+
+  beforeEach(() => jest.spyOn(Math, 'random').mockReturnValue(0.5)); // no jitter
+  afterEach(() => jest.restoreAllMocks());
+
+  test.each`
+    name                                         | error                                     | waitMs
+    ${'a fault of the server'}                   | ${failWith(500)}                          | ${500}
+    ${'a server that asks for a longer pause'}   | ${failWith(429, { retryAfterMs: 7_000 })} | ${7_000}
+    ${'a missing right, for an administrator'}   | ${failWith(403)}                          | ${30_000}
+    ${'a missing kind, for an administrator'}    | ${failWith(404)}                          | ${30_000}
+    ${'an invalid object, for an administrator'} | ${failWith(422)}                          | ${30_000}
+  `('$name: the next try is after $waitMs ms, and touches do not hasten it', async ({ error, waitMs }) => {
+    const { touch, fail, takeCalls } = publish();
+    fail(error as KubeError);
+    touch();
+    await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
+    takeCalls();
+    touch();
+    await jest.advanceTimersByTimeAsync(waitMs as number);
+    expect(takeCalls()).toEqual([]);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(takeCalls()[0]).toBe('GET');
+  });
+
+  test('the pause doubles with each failure, and is short again after a success', async () => {
+    const { touch, fail, takeCalls } = publish();
+    fail(failWith(500));
+    touch();
+    await jest.advanceTimersByTimeAsync(DEBOUNCE_MS + 501 + 1_001);
+    expect(takeCalls()).toEqual(['GET', 'GET', 'GET']);
+    fail(undefined);
+    await jest.advanceTimersByTimeAsync(2_001);
+    expect(takeCalls()).toEqual(['GET', 'POST']);
+    fail(failWith(500));
+    await jest.advanceTimersByTimeAsync(REFRESH_MS);
+    takeCalls();
+    await jest.advanceTimersByTimeAsync(501);
+    expect(takeCalls()).toEqual(['GET']);
+  });
+
+  test('a problem is logged once, and its end once', async () => {
+    const { touch, fail, logged } = publish();
+    touch();
+    await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
+    fail(failWith(500));
+    await jest.advanceTimersByTimeAsync(REFRESH_MS + 60_000);
+    fail(undefined);
+    await jest.advanceTimersByTimeAsync(2 * REFRESH_MS);
+    expect(logged.filter(({ level }) => level >= 30).map(({ msg }) => msg)).toEqual([
+      'node topology can’t be published; trying again',
+      'node topology is published again',
+    ]);
+  });
+
+  test('a missing kind is explained by the definition to apply', async () => {
+    const { touch, fail, logged } = publish({ kind: craneTopology });
+    fail(failWith(404));
+    touch();
+    await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
+    expect(logged.map(({ because }) => because)).toEqual([
+      'the API server does not know NodeResourceTopology of topology.crane.io/v1alpha1 (404): apply its definition from deploy/crds',
+    ]);
+  });
 });
 
 /** As crane-agent leaves it: its owner, its own words and amounts. */
@@ -202,7 +273,7 @@ const LEFT_BY_EXPORTER: JsonObject = {
   zones: [{ name: 'node-0', type: 'Node', attributes: [{ name: 'x', value: 'y' }], resources: [] }],
 };
 
-describe('an object of somebody else', () => {
+describe('an object of another writer', () => {
   test.each([
     ['crane', craneTopology, LEFT_BY_CRANE],
     ['community', communityTopology, LEFT_BY_EXPORTER],
@@ -230,7 +301,7 @@ describe('an object of somebody else', () => {
     });
   });
 
-  test('community: attributes of ours take their places, others keep theirs, and the older fingerprint goes', async () => {
+  test('community: our attributes keep their positions, those of others stay, and the older fingerprint is removed', async () => {
     const publisher = publish({ found: LEFT_BY_EXPORTER, report: { fingerprint: 'pfp0v001new' } });
     await touchOften(publisher, 1);
     expect(publisher.stored()['attributes']).toEqual([
@@ -254,7 +325,7 @@ describe('an object of somebody else', () => {
     expect(publisher.takeCalls()).toEqual(['GET', 'PATCH', 'PATCH']);
   });
 
-  test('what the kubelet reserves no more is removed', async () => {
+  test('a reservation that the kubelet dropped is removed', async () => {
     const kubelet = { cpuManagerPolicy: 'none', reservedMilliCpu: 0 } as const;
     const publisher = publish({
       kind: craneTopology,
@@ -268,7 +339,7 @@ describe('an object of somebody else', () => {
     expect(publisher.stored()).toMatchObject({ reserved: { cpu: '0', memory: '5' } });
   });
 
-  test('a Node that was made anew is the owner instead of the one that is no more', async () => {
+  test('a Node that was created anew replaces the deleted one as the owner', async () => {
     const owner = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u-before' };
     const publisher = publish({ found: { metadata: { ownerReferences: [owner] } } });
     await touchOften(publisher, 1);

@@ -54,7 +54,7 @@ async function follow({ trouble, pollMs = 60_000, hasNode = true }: Options = {}
   return { server, informer, changes, logged };
 }
 
-test('the Node is known, and a changed label is told by the watch, once', async () => {
+test('the Node is known, and the watch reports a changed label once', async () => {
   const { server, informer, changes } = await follow();
   expect(informer.node).toEqual({ name: 'n1', uid: 'u1', labels: { a: '1' } });
   await waitUntil('the watch', () => server.openWatches === 1);
@@ -95,7 +95,7 @@ test.each<[string, Options, string]>([
   expect(logged.map((line) => line.verb)).toEqual(verb === '' ? [] : [verb]);
 });
 
-test('no right to watch: it is read again and again, and that is said once at info', async () => {
+test('without the right to watch the Node is read again and again, with one line at info', async () => {
   const { server, informer, logged } = await follow({
     trouble: (seen) => (isWatch(seen) ? { status: 403 } : undefined),
     pollMs: 5,
@@ -106,7 +106,7 @@ test('no right to watch: it is read again and again, and that is said once at in
   expect(logged).toEqual([expect.objectContaining({ level: 30, verb: 'watch', resource: 'nodes' })]);
 });
 
-test('a server that ends each watch at once is not asked without a pause', async () => {
+test('a server that ends each watch at once is called with pauses', async () => {
   const { server } = await follow({ trouble: (seen) => (isWatch(seen) ? { status: 410 } : undefined) });
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   expect(server.requests.filter(isWatch).length).toBeLessThanOrEqual(4);

@@ -16,7 +16,7 @@ const pod = (name: string) => ({
   status: { phase: 'Running', qosClass: 'BestEffort' },
 });
 
-test('a server that is away for an hour: pauses stay short, nothing piles up, nothing is taken back', async () => {
+test('given a server that is away for an hour, pauses stay short, memory does not grow, and no pod is dropped', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'hour-'));
   const server = new FakeApiServer();
   const stop = new AbortController();

@@ -65,7 +65,7 @@ async function follow({ server = new FakeApiServer(), start = true, answerMs = 6
 const isWatch = ({ query }: SeenRequest): boolean => query['watch'] === 'true';
 const isReady = (told: Told) => (): boolean => told.states.at(-1) === 'ready';
 
-test('the pods of the node are told as a whole, then each change', async () => {
+test('the pods of the node are reported as a list, then each change', async () => {
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));
   server.put(PODS, pod('other', {}, 'n2'));
@@ -113,7 +113,7 @@ test('an event without an end is given up, and the pods are followed again', asy
   await waitUntil('b is told', () => told.pods.some(({ name }) => name === 'b'));
 });
 
-test('a server that is away at the start tells nothing, and everything once it is there', async () => {
+test('while the server is away at the start nothing is reported; once it is there all pods are', async () => {
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));
   const { told } = await follow({ server, start: false });
@@ -124,7 +124,7 @@ test('a server that is away at the start tells nothing, and everything once it i
   expect(told.lists).toEqual([['a']]);
 });
 
-test('a server that goes away takes nothing back; what changed meanwhile is told after its return', async () => {
+test('when the server goes away no pod is dropped, and changes meanwhile are reported after its return', async () => {
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));
   server.put(PODS, pod('b'));
@@ -230,7 +230,7 @@ test('a watch that is never answered is given up and tried again', async () => {
   expect(told.lists).not.toEqual([]);
 });
 
-test('watches that end at once are not asked for without a pause', async () => {
+test('watches that end at once are repeated with pauses', async () => {
   const { server, told } = await follow();
   await waitUntil('ready', isReady(told));
   const beforeMs = performance.now();
@@ -242,7 +242,7 @@ test('watches that end at once are not asked for without a pause', async () => {
   expect(performance.now() - beforeMs).toBeGreaterThan(2_500);
 });
 
-test('ending closes the watch and tells nothing more', async () => {
+test('an aborted informer closes the watch and reports nothing more', async () => {
   const { server, told, stop } = await follow();
   await waitUntil('ready', isReady(told));
   expect(server.openWatches).toBe(1);

@@ -88,7 +88,7 @@ test.each<[string, Json, number, boolean]>([
   expect(pod.containers[0]?.ended).toBe(ended);
 });
 
-test('of a pod that is being deleted nothing is started again', () => {
+test('an exited container of a pod under deletion counts as ended', () => {
   const status = { containerStatuses: exited('main', 0) };
   expect(podOf({ status, metadata: { deletionTimestamp: '2026-11-21T00:00:00Z' } }).containers[0]?.ended).toBe(true);
 });
@@ -122,7 +122,7 @@ test.each<[string, Json, string]>([
   expect(podOf(parts as Parameters<typeof podOf>[0]).qos).toBe(qos);
 });
 
-test('annotations are texts that decide something, or are left out', () => {
+test('annotations that are no texts or do not matter are left out', () => {
   const choice = { 'cpusetd.io/policy': 'none', 'policy.cpusetd.io/container.c': 'numa' };
   const others = { a: 'x', 'topology.crane.io/cpu-policy': 1, 'policy.cpusetd.io/container.gone': 'numa' };
   const spec = { containers: [{ name: 'c' }], ephemeralContainers: [{ name: 'debug' }] };
@@ -156,7 +156,7 @@ test.each<[string, unknown]>([
   expect(toWatchedPod(pod)).toBeUndefined();
 });
 
-test('what is malformed inside counts as absent', () => {
+test('a malformed field counts as absent', () => {
   const pod = toWatchedPod({
     metadata: { name: 'p', uid: 'u', annotations: [] },
     spec: { containers: [{ resources: { requests: { cpu: 'much', memory: '-1' } } }, 'x'], initContainers: 'none' },

@@ -60,7 +60,7 @@ test('an event names the pod, the container, the node, and when', async () => {
   });
 });
 
-test('the same again is counted up: gathered before it is written, by a patch afterwards', async () => {
+test('repeated events are counted up: before the write in memory, afterwards by a patch', async () => {
   const { recorder, calls } = record(({ method }) => (method === 'POST' ? { metadata: { name: 'made' } } : {}));
   for (let i = 0; i < 3; i++) recorder.record(news());
   await waitUntil('written', () => calls.length === 1);
@@ -86,7 +86,7 @@ test('an event that has expired in the API server is written anew', async () => 
   expect(calls.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
 });
 
-test('one pod can’t flood the cluster, and does not keep others from being heard', async () => {
+test('one pod can’t flood the cluster, and events of others are written', async () => {
   const { recorder, calls, dropped } = record();
   for (let i = 0; i < 50; i++) recorder.record(news(`news ${i}`));
   recorder.record(news('hello', 'other'));
@@ -145,7 +145,7 @@ test('a log that throws keeps no later event from being written', async () => {
   await waitUntil('written all the same', () => calls.length === 10);
 });
 
-test('a missing right is said once at info, by its verb, and events of it are not tried again', async () => {
+test('a missing right is logged once at info with its verb, and the events are not retried', async () => {
   let mayCreate = true;
   const { recorder, calls, rights } = record(({ method }) => {
     if (method === 'PATCH' || !mayCreate) throw new KubeError('forbidden', 403);

@@ -70,7 +70,7 @@ test('only a change is written, and the transition is when ready changed', async
   expect(third!['lastTransitionTime']).not.toBe(first!['lastTransitionTime']);
 });
 
-test('what could not be written is written later, as it is then', async () => {
+test('a condition that could not be written is written later, with the state of then', async () => {
   let failures = 1;
   const { condition, told, become } = watch(() => {
     if (failures-- > 0) throw new KubeError('away', 0);
@@ -84,7 +84,7 @@ test('what could not be written is written later, as it is then', async () => {
   expect(told()[1]).toMatchObject({ status: 'False' });
 });
 
-test('a state that can’t be told is asked for again, and throws to nobody', async () => {
+test('an error of the state function is retried, and not thrown', async () => {
   const { condition, calls, breakState, timesAsked } = watch();
   breakState(true);
   expect(() => condition.touch()).not.toThrow();
@@ -94,7 +94,7 @@ test('a state that can’t be told is asked for again, and throws to nobody', as
   await waitUntil('written', () => calls.length === 1);
 });
 
-test('it is written again every five minutes, as a sign of life', async () => {
+test('the condition is written again every five minutes, as a heartbeat', async () => {
   jest.useFakeTimers();
   try {
     const { condition, told } = watch();
@@ -115,7 +115,7 @@ test('it is written again every five minutes, as a sign of life', async () => {
   }
 });
 
-test('a missing right is said once at info, and it is tried again', async () => {
+test('a missing right is logged once at info, and the write is tried again', async () => {
   let mayPatch = false;
   const { condition, calls, lines } = watch(() => {
     if (!mayPatch) throw new KubeError('forbidden', 403);

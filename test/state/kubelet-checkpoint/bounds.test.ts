@@ -67,7 +67,7 @@ test('a node with 4,096 CPUs, a container on each, is within the bounds in every
   }
 });
 
-describe('whatever stands in the file gives a value or a problem', () => {
+describe('any text gives a state or a problem', () => {
   const parts = fc.constantFrom(
     ...[
       '{',

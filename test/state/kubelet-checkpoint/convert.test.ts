@@ -34,7 +34,7 @@ function takeOver(entries: Record<string, string>, known: Record<string, KnownCo
 }
 
 describe('assignmentsFromKubelet', () => {
-  test('an entry becomes an assignment with all that is known of it', () => {
+  test("an entry becomes an assignment with the runtime's data", () => {
     const state = stateOf({ policyName: 'static', defaultCpuSet: '0-1', entries: { uid: { main: '2-3' } } });
     const { assignments, notTaken } = assignmentsFromKubelet(state, { find: () => running, rules, since });
     expect(notTaken).toEqual([]);
@@ -71,7 +71,7 @@ describe('assignmentsFromKubelet', () => {
     expect(takeOver(entries!, known!)).toEqual(outcome);
   });
 
-  test('CPUs of a pod as a whole are named as not taken', () => {
+  test('CPUs of a pod as a whole are listed as not taken', () => {
     const state = stateOf({ policyName: 'static', defaultCpuSet: '0', podEntries: { p: { cpuSet: '4-7' } } });
     expect(assignmentsFromKubelet(state, { find: () => running, rules, since })).toEqual({
       assignments: [],
@@ -79,7 +79,7 @@ describe('assignmentsFromKubelet', () => {
     });
   });
 
-  test('whatever stands in the file, assignments are disjoint and each entry is accounted for', () => {
+  test('for any file, assignments are disjoint and each entry is an assignment or listed as not taken', () => {
     const anySet = fc.uniqueArray(fc.nat(24), { maxLength: 6 }).map((ids) => CpuSet.of(ids).toString());
     const anyEntries = fc.dictionary(
       fc.constantFrom('p', 'q', 'r'),
@@ -106,7 +106,7 @@ describe('assignmentsFromKubelet', () => {
 });
 
 describe('toKubeletState', () => {
-  test('writes what the kubelet reads, idle CPUs included', () => {
+  test('writes a state that the kubelet reads, idle CPUs included', () => {
     const assignments = [
       assignmentOf('a', '2-3', { podUid: 'p' }),
       assignmentOf('b', '4', { podUid: 'p', containerId: null }),
@@ -124,7 +124,7 @@ describe('toKubeletState', () => {
     });
   });
 
-  test('there and back again changes no CPUs', () => {
+  test("converting to the kubelet's state and back changes no CPUs", () => {
     const before = [assignmentOf('a', '2-3'), assignmentOf('b', '8,10')];
     const state = toKubeletState(before, { policyName: 'static', defaultCpuSet: parseCpuList('0-1') });
     const { assignments } = assignmentsFromKubelet(state, { find: () => running, rules, since });

@@ -3,29 +3,29 @@ import { CLIENT_PREFACE, DEFAULT_MAX_FRAME_BYTES, FRAME_HEAD_BYTES } from '../ht
 
 /**
  * Waits until a client has begun its connection: preface and first SETTINGS (RFC 9113 §3.4), or bytes that can't become those.
- * The bytes stay in the socket, which is paused, for the part that can answer them. False when the client went
- * away or `timeoutMs` passed before; then the socket is destroyed.
+ * The bytes stay in the socket, which is paused. False when the client closed or `timeoutMs` passed before; then the socket is
+ * destroyed.
  */
 export function awaitOpening(socket: Socket, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     let seen: Buffer = Buffer.alloc(0);
-    const settle = (hasSpoken: boolean): void => {
+    const finish = (hasBegun: boolean): void => {
       clearTimeout(timer);
       socket.off('data', take);
       socket.off('close', give);
-      if (!hasSpoken) {
+      if (!hasBegun) {
         socket.destroy();
       } else {
         socket.pause();
         socket.unshift(seen);
       }
-      resolve(hasSpoken);
+      resolve(hasBegun);
     };
     const take = (chunk: Buffer): void => {
       seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
-      if (isOpening(seen)) settle(true);
+      if (isOpening(seen)) finish(true);
     };
-    const give = (): void => settle(false);
+    const give = (): void => finish(false);
     const timer = setTimeout(give, timeoutMs);
     socket.on('data', take);
     socket.once('close', give);
@@ -34,7 +34,7 @@ export function awaitOpening(socket: Socket, timeoutMs: number): Promise<boolean
   });
 }
 
-/** Preface and a whole frame are there, or an error that is to be answered. */
+/** True when preface and a whole frame are there, or bytes that need an error as the answer. */
 function isOpening(seen: Buffer): boolean {
   const prefaceBytes = Math.min(seen.length, CLIENT_PREFACE.length);
   if (CLIENT_PREFACE.compare(seen, 0, prefaceBytes, 0, prefaceBytes) !== 0) return true;

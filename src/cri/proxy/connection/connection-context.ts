@@ -9,27 +9,27 @@ import type { RequestLimits } from './request-half';
 export interface ProxyConnectionOptions extends RequestLimits {
   readonly interceptors: Interceptors;
   readonly reportFault: ReportFault;
-  /** Methods whose calls never end by themselves: on a drain they are ended at once. */
+  /** Methods that stream without an end: a drain ends their calls at once. */
   readonly endlessPaths: ReadonlySet<string>;
 }
 
-/** One connection of the kubelet and its counterpart to the runtime: what both directions share. */
+/** The state that both directions of one connection share: of the kubelet, and its counterpart to the runtime. */
 export interface ConnectionContext {
   readonly options: ProxyConnectionOptions;
   readonly toKubelet: FrameWriter;
   readonly toRuntime: FrameWriter;
   readonly flow: FlowControl;
-  /** The calls that are open, by stream id. */
+  /** The open calls by stream id. */
   readonly streams: ReadonlyMap<number, ProxiedStream>;
   readonly openStream: (stream: ProxiedStream) => void;
-  /** The call is over: forgets its stream and what is held of it, and closes the connection if it was the last one awaited. */
+  /** Ends a call: drops its stream and its held data, and closes the connection if that waits for its last call. */
   readonly closeStream: (stream: ProxiedStream) => void;
-  /** The runtime broke the protocol in a turn of our own (after a hook). */
+  /** Ends the connection to the runtime, which broke the protocol; called after a hook, outside of a socket event. */
   readonly failRuntime: (err: unknown) => void;
-  /** A call broke off inside a message: only the end of the connection can show it to the kubelet. */
+  /** Closes the connection: a call broke off inside a message, and nothing else can show that to the kubelet. */
   readonly truncate: () => void;
-  /** Writes out what was queued, and reads on or stops reading as the sockets allow: the last thing of each turn. */
+  /** Flushes both writers, and pauses or resumes reading as the sockets allow. The last step of each turn. */
   readonly endTurn: () => void;
-  /** Closes the connection if it is to close and no call is open. */
+  /** Closes a connection that is leaving when no call is open. */
   readonly closeWhenDone: () => void;
 }

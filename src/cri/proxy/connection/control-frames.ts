@@ -17,10 +17,10 @@ import type { RequestPath } from './request-path';
 
 const MAX_OPEN_PINGS = 16;
 
-/** SETTINGS and PING of both directions: passed on, within limits, and remembered as far as we may have to answer them ourselves. */
+/** Forwards SETTINGS and PING of both directions, within limits, and keeps those that we may have to answer ourselves. */
 export class ControlFrames {
-  /** The runtime has sent its first SETTINGS, without which the kubelet takes no other frame. */
-  hasRuntimeSpoken = false;
+  /** The runtime has sent its first SETTINGS, before which the kubelet accepts no other frame. */
+  hasRuntimeSettings = false;
   /** SETTINGS that the kubelet sent and the runtime has not answered. */
   #openSettings = 0;
   #openPings: Buffer[] = [];
@@ -49,12 +49,12 @@ export class ControlFrames {
       this.context.toKubelet.pass(frame);
       return;
     }
-    const settings = limitSettingsTowardsKubelet(parseSettings(frame), !this.hasRuntimeSpoken);
+    const settings = limitSettingsTowardsKubelet(parseSettings(frame), !this.hasRuntimeSettings);
     this.fromKubelet.allowFrameBytes(settings.get(Setting.maxFrameBytes) ?? 0);
     this.requests.allowTableBytes(settings.get(Setting.headerTableBytes) ?? 0);
     const initialWindowBytes = settings.get(Setting.initialWindowBytes);
     if (initialWindowBytes !== undefined) this.requests.sender.setInitialWindow(initialWindowBytes);
-    this.hasRuntimeSpoken = true;
+    this.hasRuntimeSettings = true;
     this.context.toKubelet.send(formatSettings(settings));
   }
 
@@ -73,11 +73,11 @@ export class ControlFrames {
     this.context.toKubelet.pass(frame);
   }
 
-  /** The runtime will not answer any more: what it owes the kubelet comes from us. */
+  /** Answers the kubelet's open SETTINGS and PINGs, since the runtime will not any more. */
   answerOpen(): void {
     const { toKubelet } = this.context;
-    if (!this.hasRuntimeSpoken) toKubelet.send(formatSettings(limitSettingsTowardsKubelet(new Map(), true)));
-    this.hasRuntimeSpoken = true;
+    if (!this.hasRuntimeSettings) toKubelet.send(formatSettings(limitSettingsTowardsKubelet(new Map(), true)));
+    this.hasRuntimeSettings = true;
     for (; this.#openSettings > 0; this.#openSettings--) toKubelet.send(settingsAck());
     for (const ping of this.#openPings.splice(0)) toKubelet.send(formatPing(ping, true));
   }

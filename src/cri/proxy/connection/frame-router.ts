@@ -15,7 +15,7 @@ export class FrameRouter {
     readonly shutdown: GracefulShutdown,
   ) {}
 
-  /** A frame of the kubelet. Throws ConnectionError when it breaks the protocol. */
+  /** Takes a frame of the kubelet. Throws ConnectionError when it breaks the protocol. */
   takeFromKubelet(frame: Frame): void {
     if (this.requests.isInsideHeaderBlock && frame.type !== FrameType.continuation) throw interrupted();
     switch (frame.type) {
@@ -42,7 +42,7 @@ export class FrameRouter {
     }
   }
 
-  /** A frame of the runtime. Throws ConnectionError when it breaks the protocol. */
+  /** Takes a frame of the runtime. Throws ConnectionError when it breaks the protocol. */
   takeFromRuntime(frame: Frame): void {
     if (this.responses.isInsideHeaderBlock && frame.type !== FrameType.continuation) throw interrupted();
     switch (frame.type) {

@@ -18,8 +18,8 @@ import type { ResponsePath } from './response-path';
 const MAX_STREAM_ID = 0x7fffffff;
 
 /**
- * Takes no new calls from the kubelet without losing one: GOAWAY in two steps (RFC 9113 §6.8). The first announces the end; when
- * the kubelet has answered a PING that was sent behind it, it opens no more streams, so the second can name the last one.
+ * Stops new calls of the kubelet without losing one: GOAWAY in two steps (RFC 9113 §6.8). The first announces the end. A kubelet
+ * that has answered the PING behind it opens no more streams, so the second can name the last one.
  */
 export class GracefulShutdown {
   #step: 'none' | 'requested' | 'announced' | 'final' = 'none';
@@ -36,19 +36,19 @@ export class GracefulShutdown {
     return this.#step !== 'none';
   }
 
-  /** No more calls come. */
+  /** True when no more calls come. */
   get isFinal(): boolean {
     return this.#step === 'final';
   }
 
-  /** `endsEndless`: calls that never end by themselves are ended, too. */
+  /** @param endsEndless ends also the calls of methods that stream without an end */
   request({ endsEndless }: { readonly endsEndless: boolean }): void {
     this.#endsEndless ||= endsEndless;
     if (this.#step === 'none') this.#step = 'requested';
     else if (this.#step !== 'requested') this.#endEndless();
   }
 
-  /** The kubelet has the first SETTINGS, so other frames may follow. */
+  /** Sends the first GOAWAY; the kubelet must have the first SETTINGS before. */
   sendGoaway(): void {
     if (this.#step !== 'requested') return;
     const { toKubelet } = this.context;
@@ -69,7 +69,7 @@ export class GracefulShutdown {
     return isAnswer;
   }
 
-  /** Takes the second step: the kubelet has answered, or does not answer in time. */
+  /** Sends the second GOAWAY: the kubelet has answered, or did not in time. */
   finish(): void {
     if (this.#step === 'none' || this.#step === 'final') return;
     if (this.#step === 'announced')

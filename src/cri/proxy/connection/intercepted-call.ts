@@ -6,10 +6,10 @@ import type { HeaderField } from '../http2/hpack-static-table';
 import type { ProxyError } from '../proxy-errors';
 import type { CallContext, CallEnd, Interceptor, RequestVerdict } from '../interceptor';
 
-/** Reports a fault that no peer sees: for the log. */
+/** Reports a fault that no peer sees, for the log. */
 export type ReportFault = (fault: { readonly what: string; readonly path?: string; readonly err?: unknown }) => void;
 
-/** One call that is looked at: what the hooks get to see, and that they see it once and in order. */
+/** One intercepted call. Calls the hooks in order, each once for each message and at the end. */
 export class InterceptedCall {
   readonly context: CallContext;
   #wasForwarded = false;
@@ -46,7 +46,7 @@ export class InterceptedCall {
       this.#report('onRequest failed', err);
       return this.#refuse('INTERNAL', 'internal error while deciding about the request');
     };
-    // A message that was not changed is forwarded as it came, compressed or not.
+    // An unchanged message is forwarded as it came, compressed or not.
     const settle = (verdict: RequestVerdict): RequestVerdict => (verdict === bytes ? message.bytes : verdict);
     try {
       const verdict = this.interceptor.onRequest?.(bytes, this.context) ?? bytes;
@@ -56,12 +56,12 @@ export class InterceptedCall {
     }
   }
 
-  /** Header fields that begin the answer. */
+  /** Takes the header fields that begin the answer. */
   takeAnswerHeaders(fields: readonly HeaderField[]): void {
     this.#answerEncoding = findHeader(fields, 'grpc-encoding');
   }
 
-  /** DATA of the answer: runs `onResponse` for every message that it completes. A promise when a hook gave one. */
+  /** Takes DATA of the answer, and runs `onResponse` for every message that it completes. A promise when a hook returned one. */
   takeAnswerData(content: Buffer): Promise<void> | undefined {
     const { interceptor } = this;
     const isHeld = interceptor.onResponse !== undefined;
@@ -83,12 +83,12 @@ export class InterceptedCall {
     return waiting;
   }
 
-  /** Messages were taken that `onPassed` has not seen. */
+  /** True when there are messages that `onPassed` has not seen. */
   get hasPassed(): boolean {
     return this.#passed.length > 0;
   }
 
-  /** Runs `onPassed` for the messages that were taken since: they have been passed on. */
+  /** Runs `onPassed` for the messages that were forwarded since the last time. */
   readPassed(): void {
     for (const message of this.#passed.splice(0)) {
       try {
@@ -100,7 +100,7 @@ export class InterceptedCall {
     }
   }
 
-  /** The plain bytes of a message of the answer; undefined, and reported, when they can't be had. */
+  /** The plain bytes of a message of the answer; undefined, with a report, when it can't be inflated. */
   #inflate(message: GrpcMessage): Buffer | undefined {
     const bytes = inflateMessage(message, this.#answerEncoding, this.options.maxMessageBytes);
     if (bytes === undefined) this.#report('a compressed answer passes unread');
@@ -118,14 +118,14 @@ export class InterceptedCall {
     return this.#end({ origin: 'runtime', status: { code: codeOfReset(http2Code), message } });
   }
 
-  /** The runtime has said by GOAWAY that it did not work on the call. */
+  /** The runtime's GOAWAY shows that it did not work on the call. */
   endUnworked(): void {
     this.#wasForwarded = false;
     const message = 'not worked on: the runtime is going away';
     this.#endUnawaited({ origin: 'runtime', status: { code: StatusCode.UNAVAILABLE, message } });
   }
 
-  /** The caller is gone. */
+  /** The caller cancelled or disconnected. */
   endByCaller(): void {
     this.#endUnawaited({
       origin: 'caller',
@@ -142,7 +142,7 @@ export class InterceptedCall {
     this.#end(end)?.catch((err: unknown) => this.#report('onEnd failed', err));
   }
 
-  /** Runs `onEnd`, the first time. A promise when the hook gave one; it never rejects. */
+  /** Runs `onEnd` once. A promise when the hook returned one; it never rejects. */
   #end(end: { readonly origin: CallEnd['origin']; readonly status: GrpcStatus }): Promise<void> | undefined {
     if (this.#hasEnded) return undefined;
     this.#hasEnded = true;

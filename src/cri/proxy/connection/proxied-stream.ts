@@ -13,7 +13,7 @@ export class ProxiedStream {
 
   constructor(
     readonly id: number,
-    /** Its call never ends by itself. */
+    /** The method streams without an end. */
     readonly isEndless: boolean,
     readonly call: InterceptedCall | undefined,
     limits: RequestLimits,
@@ -21,7 +21,7 @@ export class ProxiedStream {
     this.request = new RequestHalf(call?.interceptor.onRequest !== undefined, limits);
   }
 
-  /** Ends the call towards the kubelet with an error of ours: as the whole answer, or behind what was answered so far. */
+  /** Ends the call towards the kubelet with an error of ours: as the whole answer, or behind the answer so far. */
   endWithError(toKubelet: FrameWriter, error: ProxyError): void {
     const encode = this.response.hasBegun ? encodeErrorTrailers : encodeErrorAnswer;
     const block = encode(toDetailedStatus(error));

@@ -13,12 +13,12 @@ import { ResponsePath } from './response-path';
 import { FlowControl } from './flow-control';
 import type { ProxiedStream } from './proxied-stream';
 
-/** Beyond this much unread by the kubelet nothing more is read that leads to more. */
+/** Most answer bytes that the kubelet has not read; beyond it, its requests are not read. */
 const MAX_UNREAD_BYTES = 262_144;
-/** The same for answers that wait for hooks. */
+/** Most bytes of answers that wait for hooks. */
 const MAX_DEFERRED_BYTES = 1_048_576;
 const CLOSE_TIMEOUT_MS = 1_000;
-/** A kubelet that does not answer the PING behind a GOAWAY in this time has its connection closed all the same, as by grpc-go. */
+/** Maximum time for the answer to the PING behind a GOAWAY; then the second GOAWAY is sent all the same, as by grpc-go. */
 const GOAWAY_TIMEOUT_MS = 5_000;
 
 export interface ProxyConnectionEvents {
@@ -29,11 +29,11 @@ export interface ProxyConnectionEvents {
 }
 
 /**
- * One connection of the kubelet, tied to one connection to the runtime.
+ * One connection of the kubelet and its own connection to the runtime.
  *
- * Frames pass on as they are, with the same stream ids, so flow control, settings, pings and HPACK tables stay an affair
- * between the two peers. When the runtime goes, calls in flight are answered UNAVAILABLE, and so is what still comes,
- * until the runtime is back: then GOAWAY makes the kubelet connect anew, and nothing is lost on the way.
+ * Frames are forwarded unchanged, with the same stream ids, so the two peers agree on flow control, settings, pings and HPACK
+ * tables with each other. When the runtime goes away, calls in flight and new ones are answered UNAVAILABLE. When it is back,
+ * GOAWAY makes the kubelet connect anew, and no call is lost.
  */
 export class ProxyConnection {
   readonly #streams = new Map<number, ProxiedStream>();
@@ -46,14 +46,14 @@ export class ProxyConnection {
   readonly #fromKubelet = new FrameReader({ expectPreface: true });
   readonly #fromRuntime = new FrameReader({ expectPreface: false });
   #offline: OfflineResponder | undefined;
-  /** Frames that the kubelet sent before the runtime's first SETTINGS: an answer of ours must not come before those. */
+  /** Frames that the kubelet sent before the runtime's first SETTINGS: no answer of ours may precede those. */
   #early: Frame[] = [];
-  #movedAt = performance.now();
+  #lastTrafficAt = performance.now();
   #wasBusy = false;
   #lastUsedStreamId = 0;
   #leaveTimer: NodeJS.Timeout | undefined;
   #isTruncated = false;
-  /** The runtime is back, and this connection is of no use any more. */
+  /** The runtime is back, and this connection can't use it. */
   #isOutdated = false;
   #isClosing = false;
   #onClosed: () => void = () => undefined;
@@ -87,7 +87,7 @@ export class ProxyConnection {
     this.#router = new FrameRouter(this.#context, this.#requests, this.#responses, this.#control, this.#shutdown);
   }
 
-  /** Begins to pass frames on. */
+  /** Begins to forward frames. */
   start(): void {
     const { kubelet, runtime } = this;
     this.#context.toRuntime.send(CLIENT_PREFACE);
@@ -109,46 +109,46 @@ export class ProxyConnection {
     return this.#streams.size;
   }
 
-  /** No call is in flight, and none waits for the runtime's first word. */
+  /** True when no call is in flight, and none waits for the runtime's SETTINGS. */
   get isIdle(): boolean {
     return this.callsInFlight === 0 && this.#early.length === 0;
   }
 
-  /** The runtime can be reached again: a kubelet that got UNAVAILABLE here has to connect anew. */
+  /** Ends an offline connection, since the runtime can be reached again and the kubelet has to connect anew. */
   reconnect(): void {
     this.#isOutdated = this.#offline !== undefined;
     this.#closeWhenDone();
   }
 
   /** The time of the last bytes from either side, on the clock of `performance.now`. */
-  get movedAt(): number {
-    return this.#movedAt;
+  get lastTrafficAt(): number {
+    return this.#lastTrafficAt;
   }
 
-  /** Takes no new calls, closes when those in flight have ended. */
+  /** Takes no new calls, and closes when those in flight have ended. */
   leave(): void {
     this.#retire({ endsEndless: false });
   }
 
-  /** Does the same as `leave`, and ends the calls that would not end by themselves. */
+  /** Does the same as `leave`, and ends the calls of methods that stream without an end. */
   drain(): void {
     this.#retire({ endsEndless: true });
   }
 
-  /** Ends what is still in flight with `error` and closes. */
+  /** Ends the calls in flight with `error`, and closes. */
   stop(error: ProxyError): void {
     for (const stream of [...this.#streams.values()]) {
       this.#responses.failWith(stream, error);
       stream.call?.endByProxy(error);
     }
-    if (this.#control.hasRuntimeSpoken)
+    if (this.#control.hasRuntimeSettings)
       this.#context.toKubelet.send(formatGoaway(this.#requests.lastStreamId, ErrorCode.none));
     this.#closeKubelet();
   }
 
   #retire(how: { readonly endsEndless: boolean }): void {
     this.#shutdown.request(how);
-    if (this.#offline === undefined && this.#control.hasRuntimeSpoken) this.#shutdown.sendGoaway();
+    if (this.#offline === undefined && this.#control.hasRuntimeSettings) this.#shutdown.sendGoaway();
     this.#leaveTimer ??= setTimeout(() => {
       this.#shutdown.finish();
       this.#endTurn();
@@ -159,7 +159,7 @@ export class ProxyConnection {
 
   #takeFromKubelet(chunk: Buffer): void {
     if (this.#isClosing) return;
-    this.#movedAt = performance.now();
+    this.#lastTrafficAt = performance.now();
     try {
       this.#fromKubelet.feed(chunk, (frame) => this.#takeKubeletFrame(frame));
     } catch (err) {
@@ -168,7 +168,7 @@ export class ProxyConnection {
     this.#endTurn();
   }
 
-  /** The kubelet has SETTINGS now, of the runtime or of ours. */
+  /** Takes the early frames: the kubelet has got SETTINGS, the runtime's or ours. */
   #takeEarly(): void {
     try {
       for (const frame of this.#early.splice(0)) this.#takeKubeletFrame(frame);
@@ -178,18 +178,18 @@ export class ProxyConnection {
   }
 
   #takeFromRuntime(chunk: Buffer): void {
-    this.#movedAt = performance.now();
+    this.#lastTrafficAt = performance.now();
     try {
       this.#fromRuntime.feed(chunk, (frame) => this.#router.takeFromRuntime(frame));
     } catch (err) {
       this.#failRuntime(err);
     }
-    if (this.#control.hasRuntimeSpoken) this.#takeEarly();
+    if (this.#control.hasRuntimeSettings) this.#takeEarly();
     this.#endTurn();
   }
 
   #takeKubeletFrame(frame: Frame): void {
-    const isEarly = this.#offline === undefined && !this.#control.hasRuntimeSpoken;
+    const isEarly = this.#offline === undefined && !this.#control.hasRuntimeSettings;
     if (isEarly && (this.#early.length > 0 || frame.type !== FrameType.settings)) {
       this.#early.push(frame);
       return;
@@ -209,7 +209,7 @@ export class ProxyConnection {
   #closeWhenDone(): void {
     if (this.#streams.size > 0) return;
     if (this.#offline !== undefined && (this.#isOutdated || this.#shutdown.isRequested) && !this.#isTruncated) {
-      // Calls that the kubelet makes meanwhile count as not worked on, and are made again elsewhere.
+      // GOAWAY tells the kubelet that calls which it makes meanwhile were not worked on; it makes them again elsewhere.
       this.#context.toKubelet.send(formatGoaway(this.#offline.lastStreamId, ErrorCode.none));
       this.#closeKubelet();
     } else if (this.#shutdown.isFinal || this.#isTruncated) {
@@ -218,8 +218,8 @@ export class ProxyConnection {
   }
 
   /**
-   * Says that nothing more will come, and waits until the kubelet closes: if we closed first, a call that it is just writing
-   * would break its connection before it has read that the call was not worked on.
+   * Ends our side, and waits until the kubelet closes. If we closed first, a call that it is just writing would break the
+   * connection before it has read that the call was not worked on.
    */
   #closeKubelet(): void {
     if (this.#isClosing) return;
@@ -231,7 +231,7 @@ export class ProxyConnection {
     this.kubelet.once('close', () => clearTimeout(timer));
   }
 
-  /** A client that will say nothing more reads nothing more either: a gRPC server closes, and cancels what is in flight. */
+  /** The client has ended its side: closes and cancels the calls in flight, as a gRPC server does. */
   #endKubelet(): void {
     if (!this.#isClosing) this.kubelet.destroy();
   }

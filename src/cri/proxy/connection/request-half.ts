@@ -4,17 +4,17 @@ import { allocFrame, Flag, FrameType, payloadLength, readContent, type Frame } f
 import type { MemoryBudget } from '../memory-budget';
 import { requestIsNotOneMessage, requestIsTooLong, tooMuchHeld, type ProxyError } from '../proxy-errors';
 
-/** A request that is held until it is complete and decided upon. */
+/** A request that is held until it is complete and decided. */
 interface Hold {
   readonly assembler: MessageAssembler;
   readonly messages: GrpcMessage[];
-  /** DATA for which the kubelet was not yet credited on this stream. */
+  /** Bytes of DATA that were not yet credited to the kubelet on this stream. */
   uncreditedBytes: number;
-  /** The length announced, when it is over the limit; otherwise 0. */
+  /** The announced length when it is over the limit, otherwise 0. */
   tooLongBytes: number;
 }
 
-/** DATA towards the runtime that waits for its window. */
+/** DATA for the runtime that waits for its window. */
 interface Outbox {
   readonly pieces: Buffer[];
   leftBytes: number;
@@ -24,13 +24,13 @@ interface Outbox {
 export interface RequestLimits {
   /** Longest message of an intercepted call. */
   readonly maxMessageBytes: number;
-  /** Request data that are held for a decision or wait to be sent. */
+  /** Memory for request data that is held for a decision or waits to be sent. */
   readonly held: MemoryBudget;
-  /** The memory that open calls cost, messages aside. */
+  /** Memory for open calls, without their messages. */
   readonly open: MemoryBudget;
 }
 
-/** The request of one call. It is held while a hook decides, then sent as far as the runtime's windows allow, or it passes unseen. */
+/** The request of one call. It is forwarded unread, or held for a hook and then sent as the runtime's windows allow. */
 export class RequestHalf {
   /** The kubelet has sent all of it. */
   hasEnded = false;
@@ -40,7 +40,7 @@ export class RequestHalf {
   #openBytes = 0;
   #isDeciding = false;
   #isReleased = false;
-  /** For a request that is ours: DATA sent to the runtime, and the runtime's credits for this stream. */
+  /** Bytes sent to the runtime, and its credits for this stream; only when the request is ours. */
   #sentBytes = 0;
   #creditedBytes = 0;
 
@@ -52,19 +52,19 @@ export class RequestHalf {
     if (isOurs) this.#hold = createHold(limits.maxMessageBytes);
   }
 
-  /** Reserves memory for the call. False when open calls cost too much already. */
+  /** Reserves memory for the call. False when open calls use all of it. */
   tryOpen(bytes: number): boolean {
     if (!this.limits.open.tryReserve(bytes)) return false;
     this.#openBytes += bytes;
     return true;
   }
 
-  /** It waits for its end or for a decision. */
+  /** True while the request waits for its end or for a decision. */
   get isHeld(): boolean {
     return this.#hold !== undefined;
   }
 
-  /** Keeps a DATA frame of a held request. Returns the error that the request has to be refused with. */
+  /** Keeps a DATA frame of a held request. Returns an error when the request has to be refused. */
   hold(frame: Frame): ProxyError | undefined {
     const hold = this.#hold!;
     const flowBytes = payloadLength(frame);
@@ -82,21 +82,21 @@ export class RequestHalf {
     return assembler.isAtBoundary ? messages[0] : undefined;
   }
 
-  /** Returns what the kubelet has to be credited for DATA that is held, and counts it as done. */
+  /** Returns the bytes to credit to the kubelet for held DATA, and counts them as credited. */
   takeUncredited(): number {
     const bytes = this.#hold?.uncreditedBytes ?? 0;
     if (bytes > 0) this.#hold!.uncreditedBytes = 0;
     return bytes;
   }
 
-  /** A hook decides about a message of `bytes`. It may go on after its call is over: the message counts until then. */
+  /** Reserves memory for a message of `bytes` until `endDecision`: the hook may keep it after the call is over. */
   tryDecide(bytes: number): boolean {
     if (!this.tryOpen(bytes)) return false;
     this.#isDeciding = true;
     return true;
   }
 
-  /** The hook is through. */
+  /** The hook has answered. */
   endDecision(): void {
     this.#isDeciding = false;
     if (this.#isReleased) this.#releaseOpen();
@@ -109,18 +109,18 @@ export class RequestHalf {
     this.queue([prefix, Buffer.from(message.buffer, message.byteOffset, message.byteLength)], true);
   }
 
-  /** Puts `pieces` behind what is still to be sent. */
+  /** Appends `pieces` to the outbox. */
   queue(pieces: readonly Buffer[], endStream: boolean): void {
     this.#outbox ??= { pieces: [], leftBytes: 0, endStream: false };
     for (const piece of pieces) {
-      if (piece.length === 0) continue; // no window limits how many of these come
+      if (piece.length === 0) continue; // empty frames use no window, so their number is not limited
       this.#outbox.pieces.push(piece);
       this.#outbox.leftBytes += piece.length;
     }
     this.#outbox.endStream = endStream;
   }
 
-  /** DATA waits for the runtime's window. */
+  /** True while DATA waits for the runtime's window. */
   get isQueued(): boolean {
     return this.#outbox !== undefined;
   }
@@ -129,17 +129,17 @@ export class RequestHalf {
     return this.#outbox?.leftBytes ?? 0;
   }
 
-  /** Bytes that the runtime lets us send on this stream. The kubelet keeps account of a request that is not ours. */
+  /** Bytes that the runtime lets us send on this stream; for a request that is not ours the kubelet counts them. */
   windowBytes(initialWindowBytes: number): number {
     return this.isOurs ? initialWindowBytes + this.#creditedBytes - this.#sentBytes : Infinity;
   }
 
-  /** The runtime lets us send `bytes` more. */
+  /** Counts a credit of the runtime for this stream. */
   credit(bytes: number): void {
     this.#creditedBytes += bytes;
   }
 
-  /** Takes the next `bytes` out of the outbox, as a DATA frame. */
+  /** Takes the next `bytes` out of the outbox as a DATA frame. */
   takeFrame(streamId: number, bytes: number): Buffer {
     const outbox = this.#outbox!;
     outbox.leftBytes -= bytes;
@@ -147,14 +147,14 @@ export class RequestHalf {
     return takeDataFrame(streamId, outbox.pieces, bytes, outbox.leftBytes === 0 && outbox.endStream);
   }
 
-  /** All of the outbox was sent, or the call is over. */
+  /** Drops the outbox: all of it was sent, or the call is over. */
   clearOutbox(): void {
     this.#outbox = undefined;
     this.limits.held.release(this.#heldBytes);
     this.#heldBytes = 0;
   }
 
-  /** The call is over. */
+  /** Releases all memory: the call is over. */
   release(): void {
     this.#isReleased = true;
     this.#hold = undefined;

@@ -21,20 +21,20 @@ import { decisionFailed, requestIsNotOneMessage, tooManyCalls, type ProxyError }
 import { RequestSender } from './request-sender';
 import { ProxiedStream } from './proxied-stream';
 
-/** Memory of an open call, about: one that passes unseen, and one that is looked at. */
+/** Approximate memory of an open call that is not intercepted, and of one that is. */
 const OPEN_BYTES = 512;
 const OPEN_SEEN_BYTES = 2_048;
 
 /**
- * Calls on their way from the kubelet to the runtime.
+ * Forwards calls from the kubelet to the runtime.
  *
- * Header blocks always pass, in order and unchanged: the runtime's HPACK table lives from them. The DATA of a request that is to
- * be decided upon is held meanwhile; a call that is refused ends with RST_STREAM before the runtime has a message of it.
+ * Header blocks always pass, in order and unchanged, because the runtime's HPACK table depends on them. DATA of an intercepted
+ * request is held until the decision; a refused call ends with RST_STREAM before the runtime has a message of it.
  */
 export class RequestPath {
   readonly #headers = new HeaderBlockReader();
   readonly #decoder = new HpackDecoder();
-  /** Streams that got DATA in this turn and hold it. */
+  /** Streams that hold DATA which came in this turn. */
   readonly #holding = new Set<ProxiedStream>();
   #lastStreamId = 0;
   #finalStreamId = Infinity;
@@ -53,12 +53,12 @@ export class RequestPath {
     return this.#headers.isOpen;
   }
 
-  /** The runtime lets the kubelet use a header table of `bytes`. */
+  /** The runtime's SETTINGS allow the kubelet a header table of `bytes`. */
   allowTableBytes(bytes: number): void {
     this.#decoder.allowTableBytes(bytes);
   }
 
-  /** The kubelet knows by GOAWAY that no stream above the present last one is worked on. */
+  /** Ignores later streams: GOAWAY has told the kubelet the last one. */
   acceptNoMore(): void {
     this.#finalStreamId = this.#lastStreamId;
   }
@@ -80,7 +80,7 @@ export class RequestPath {
     this.#lastStreamId = id;
     const { streams, options } = this.context;
     if (id > this.#finalStreamId) {
-      // The block had to pass for HPACK's sake; the client knows by GOAWAY that this stream is not worked on, and tries elsewhere.
+      // The block had to pass because of HPACK. GOAWAY tells the client that this stream is not worked on, and it tries elsewhere.
       this.context.toRuntime.send(formatRstStream(id, ErrorCode.cancel));
       return;
     }
@@ -98,7 +98,7 @@ export class RequestPath {
     else if (endsRequest && request.isHeld) this.#refuse(stream, requestIsNotOneMessage);
   }
 
-  /** gRPC requests have no trailers. Those of a call that passes unseen pass; otherwise the request counts as broken. */
+  /** gRPC requests have no trailers. Those of a call that is not intercepted pass; an intercepted one counts as broken. */
   #takeTrailers(stream: ProxiedStream, endsRequest: boolean): void {
     const { request } = stream;
     request.hasEnded ||= endsRequest;
@@ -112,7 +112,7 @@ export class RequestPath {
     if (flowBytes > flow.kubeletBytes)
       throw new ConnectionError(ErrorCode.flowControl, 'DATA beyond the window of the connection');
     if (stream === undefined) {
-      // The call is over; the runtime has no use for the rest of its request.
+      // The call is over, so the rest of its request is dropped.
       flow.hold(flowBytes);
       return;
     }
@@ -128,7 +128,7 @@ export class RequestPath {
     }
   }
 
-  /** The kubelet gives a call up, whether the runtime is there or not. */
+  /** Takes the kubelet's RST_STREAM, also while the runtime is away. */
   takeReset(frame: Frame): void {
     this.context.toRuntime.pass(frame);
     const stream = this.context.streams.get(frame.streamId);
@@ -137,14 +137,14 @@ export class RequestPath {
     this.context.closeStream(stream);
   }
 
-  /** The call is over: forgets what is still held of its request. */
+  /** Drops the held request of a call that is over. */
   forget(stream: ProxiedStream): void {
     this.#holding.delete(stream);
     this.sender.forget(stream);
     stream.request.release();
   }
 
-  /** The last thing of each turn: what the kubelet may send must not depend on what we keep of what it has sent. */
+  /** Credits held DATA to the kubelet at the end of each turn: its window must not depend on what we hold. */
   creditKubelet(): void {
     for (const stream of this.#holding) {
       const bytes = stream.request.takeUncredited();
@@ -195,7 +195,7 @@ export class RequestPath {
       .catch(this.context.failRuntime);
   }
 
-  /** A fault of ours ends its call, and no other. Thrown again when the runtime may have a part of the request. */
+  /** Ends the call in which a fault of ours occurred. Throws it again when the runtime may have a part of the request. */
   #endByFault(stream: ProxiedStream, err: unknown): void {
     stream.request.endDecision();
     if (!stream.request.isHeld) throw err;
@@ -210,7 +210,7 @@ export class RequestPath {
     this.sender.send(stream);
   }
 
-  /** Answers the call with an error of ours. The runtime sees it as cancelled before a message came. */
+  /** Answers the call with an error of ours, and cancels it at the runtime, which has no message of it yet. */
   #refuse(stream: ProxiedStream, error: ProxyError): void {
     this.context.toRuntime.send(formatRstStream(stream.id, ErrorCode.cancel));
     stream.endWithError(this.context.toKubelet, error);

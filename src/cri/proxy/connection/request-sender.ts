@@ -8,14 +8,14 @@ import {
 import type { ConnectionContext } from './connection-context';
 import type { ProxiedStream } from './proxied-stream';
 
-/** Sends request DATA that can't simply pass on: as far as the runtime's windows go, the rest when it credits more. */
+/** Sends request DATA that is ours or was held: as much as the runtime's windows allow, the rest when it credits more. */
 export class RequestSender {
   readonly #waiting = new Set<ProxiedStream>();
   #initialWindowBytes = DEFAULT_WINDOW_BYTES;
 
   constructor(readonly context: ConnectionContext) {}
 
-  /** Sends what is queued on the stream. */
+  /** Sends the outbox of the stream. */
   send(stream: ProxiedStream): void {
     const { flow, toRuntime } = this.context;
     const { request } = stream;
@@ -33,12 +33,12 @@ export class RequestSender {
     this.#waiting.delete(stream);
   }
 
-  /** The stream is over; nothing more of it is sent. */
+  /** Sends nothing more of a stream that is over. */
   forget(stream: ProxiedStream): void {
     this.#waiting.delete(stream);
   }
 
-  /** The runtime credits the connection or a stream: for the kubelet, or for what we send ourselves. */
+  /** Takes a credit of the runtime for the connection or a stream: for the kubelet, or for DATA that we send. */
   takeWindowUpdate(frame: Frame): void {
     const { flow, toKubelet, streams } = this.context;
     const bytes = readUInt31(frame, 0);
@@ -58,7 +58,7 @@ export class RequestSender {
     if (this.#waiting.has(stream)) this.send(stream);
   }
 
-  /** The runtime changed what every stream may send from its start; that holds for open streams too (RFC 9113 §6.9.2). */
+  /** Takes a new initial window of the runtime, which applies to open streams too (RFC 9113 §6.9.2). */
   setInitialWindow(bytes: number): void {
     this.#initialWindowBytes = bytes;
     this.#sendWaiting();

@@ -17,12 +17,12 @@ import type { ProxiedStream } from './proxied-stream';
 import type { ResponsePart } from './response-half';
 
 /**
- * Answers on their way from the runtime to the kubelet. Nothing is changed; what a hook has to see first waits for it, and
- * behind it the rest of its stream.
+ * Forwards answers from the runtime to the kubelet, unchanged. A part that a hook has to see first waits for it, and so does the
+ * rest of its stream.
  */
 export class ResponsePath {
   readonly #headers = new HeaderBlockReader();
-  /** Calls with messages that are read when they have been passed on. */
+  /** Calls with messages for `onPassed`, which reads them after they were forwarded. */
   #toRead: InterceptedCall[] = [];
   #deferredBytes = 0;
 
@@ -32,23 +32,23 @@ export class ResponsePath {
     return this.#headers.isOpen;
   }
 
-  /** Bytes that wait for hooks. */
+  /** Bytes of answers that wait for hooks. */
   get deferredBytes(): number {
     return this.#deferredBytes;
   }
 
   takeHeaders(frame: Frame): void {
     const frames = this.#headers.take(frame);
-    // A block for a call that is over goes nowhere. No HPACK state is lost with it: see limitSettingsTowardsRuntime.
+    // A block for a call that is over is dropped. No HPACK state is lost with it: see limitSettingsTowardsRuntime.
     if (frames !== undefined) this.#receive(frame.streamId, { frames });
   }
 
-  /** DATA or RST_STREAM. */
+  /** Takes DATA or RST_STREAM. */
   takeFrame(frame: Frame): void {
     this.#receive(frame.streamId, { frames: [frame] });
   }
 
-  /** Calls above the last stream were not worked on: the kubelet makes them again on its next connection. */
+  /** Ends the calls above the last stream, which the kubelet makes again on its next connection. */
   takeGoaway(frame: Frame): void {
     this.context.toKubelet.pass(frame);
     const lastStreamId = readUInt31(frame, 0);
@@ -59,18 +59,18 @@ export class ResponsePath {
     }
   }
 
-  /** Shows messages that were written in this turn to those who read behind the write. */
+  /** Runs `onPassed` for the messages that were written in this turn. */
   readPassed(): void {
     if (this.#toRead.length === 0) return;
     for (const call of this.#toRead.splice(0)) call.readPassed();
   }
 
-  /** The runtime will not answer this call any more; `error` does, once the hooks are through with what came before. */
+  /** Ends a call that the runtime will not answer with `error`, after the hooks have seen the parts before. */
   failWith(stream: ProxiedStream, error: ProxyError): void {
     this.#take(stream, { error });
   }
 
-  /** The call is over: what waits for a hook goes nowhere. */
+  /** Drops the parts of a call that is over. */
   forget(stream: ProxiedStream): void {
     for (const part of this.#countOff(stream.response.takeDeferred())) this.#discard(part);
   }
@@ -95,7 +95,7 @@ export class ResponsePath {
     hook.then(() => this.#resume(stream)).catch(this.context.failRuntime);
   }
 
-  /** The hook has seen the first deferred part: it passes, and the others are taken as if they came now. */
+  /** Forwards the first deferred part, which the hook has seen, and takes the others as if they came now. */
   #resume(stream: ProxiedStream): void {
     this.#countOff(stream.response.resume()).forEach((part, position) => {
       if (!this.context.streams.has(stream.id)) this.#discard(part);
@@ -123,14 +123,14 @@ export class ResponsePath {
     return parts;
   }
 
-  /** Shows a part to the call's hooks. A promise when one of them has to be waited for. */
+  /** Runs the call's hooks on a part. A promise when a hook returned one. */
   #observe({ call }: ProxiedStream, part: ResponsePart): Promise<void> | undefined {
     if (call === undefined || 'error' in part) return undefined;
     const [frame] = part.frames;
     if (frame.type === FrameType.rstStream) return call.endWithReset(readUInt31(frame, 0));
     const isLast = hasFlag(frame, Flag.endStream);
     if (frame.type === FrameType.headers) {
-      // A decoder of its own for each block: the runtime must not refer to earlier ones.
+      // Each block has its own decoder: the runtime must not refer to earlier ones.
       const fields = new HpackDecoder().decode(readBlock(part.frames));
       if (isLast) return call.endWithTrailers(fields);
       call.takeAnswerHeaders(fields);

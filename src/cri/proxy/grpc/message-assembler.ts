@@ -1,8 +1,8 @@
 import { MESSAGE_PREFIX_BYTES, type GrpcMessage } from './message';
 
 /**
- * Puts the messages of one direction of a call together. A message inside one piece is handed out in place; a split one
- * is copied into a buffer that grows with what really arrives, whatever was announced.
+ * Assembles the messages of one direction of a call. A message inside one piece is returned in place; a split one is copied into a
+ * buffer that grows with the bytes that arrive, not with the announced length.
  */
 export class MessageAssembler {
   readonly #maxBytes: number;
@@ -10,7 +10,7 @@ export class MessageAssembler {
   #heldBytes = 0;
   #skip = 0;
 
-  /** Messages longer than `maxBytes` are not put together but reported to `onTooLong`, with the length announced. */
+  /** Messages longer than `maxBytes` are not assembled but reported to `onTooLong` with the announced length. */
   constructor(
     maxBytes: number,
     readonly onTooLong: (announcedBytes: number) => void,
@@ -42,7 +42,7 @@ export class MessageAssembler {
     return messages;
   }
 
-  /** No message has begun that has not ended. */
+  /** True when no message is incomplete. */
   get isAtBoundary(): boolean {
     return this.#heldBytes === 0 && this.#skip === 0;
   }

@@ -1,6 +1,6 @@
 import { MESSAGE_PREFIX_BYTES } from './message';
 
-/** Follows the DATA of one direction of a call just to know whether a message is cut off. */
+/** Follows the DATA of one direction of a call, only to know whether a message is cut off. */
 export class MessageBoundary {
   #prefixSeen = 0;
   #length = 0;
@@ -26,7 +26,7 @@ export class MessageBoundary {
     }
   }
 
-  /** No message has begun that has not ended. */
+  /** True when no message is incomplete. */
   get isAtBoundary(): boolean {
     return this.#left === 0 && this.#prefixSeen === 0;
   }

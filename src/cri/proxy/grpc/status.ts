@@ -8,7 +8,7 @@ export interface GrpcStatus {
   readonly message: string;
 }
 
-/** The status in the header fields that end an answer; a missing or unreadable code is UNKNOWN, as gRPC has it. */
+/** The status in the header fields that end an answer; a missing or unreadable code is UNKNOWN, as gRPC demands. */
 export function readStatus(fields: readonly HeaderField[]): GrpcStatus {
   const code = findHeader(fields, 'grpc-status');
   return {
@@ -48,7 +48,7 @@ export function encodeMessage(text: string): string {
   return out;
 }
 
-/** The reverse; what is no valid escape stays as it is. */
+/** The reverse; an invalid escape stays as it is. */
 function decodeMessage(text: string): string {
   if (!text.includes('%')) return text;
   const bytes = text.replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));

@@ -10,8 +10,8 @@ import {
 /**
  * Cuts the bytes of one connection into frames.
  *
- * A frame that lies whole inside a chunk is handed out in place; only one that is split between chunks is copied. It
- * holds at most one frame, and an announced length is checked before it is allocated.
+ * A frame inside one chunk is returned in place; only one that is split between chunks is copied. The reader holds at most one
+ * frame, and checks an announced length before it allocates.
  */
 export class FrameReader {
   #maxFrameBytes = DEFAULT_MAX_FRAME_BYTES;
@@ -30,7 +30,10 @@ export class FrameReader {
     this.#maxFrameBytes = Math.max(this.#maxFrameBytes, bytes);
   }
 
-  /** Hands every frame that `chunk` completes to `onFrame`, in order. Throws ConnectionError on a wrong preface or an oversized frame. */
+  /**
+   * Hands every frame that `chunk` completes to `onFrame`, in order. Throws ConnectionError on a wrong preface or an oversized
+   * frame.
+   */
   feed(chunk: Buffer, onFrame: (frame: Frame) => void): void {
     let at = this.#skipPreface(chunk);
     if (this.#have > 0) at = this.#complete(chunk, at, onFrame);

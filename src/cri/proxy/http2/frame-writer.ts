@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import type { Frame } from './frame';
 
 /**
- * The writing side of a socket. Neighbouring frames of one buffer are joined to one piece, and all pieces of a turn leave
- * with one system call: this is what makes passing frames on cheap. Nothing leaves before `flush`.
+ * The writing side of a socket. Neighbouring frames of one buffer are joined to one piece, and `flush` writes all pieces of a turn
+ * with one system call, which makes forwarding cheap.
  */
 export class FrameWriter {
   #pieces: Uint8Array[] = [];
@@ -11,7 +11,7 @@ export class FrameWriter {
   #runStart = 0;
   #runEnd = 0;
 
-  /** Without a socket everything goes nowhere. */
+  /** Without a socket everything is dropped. */
   constructor(readonly socket: Socket | undefined) {}
 
   /** Queues a frame as it is. */
@@ -48,7 +48,7 @@ export class FrameWriter {
     this.socket.uncork();
   }
 
-  /** The peer reads slower than we write: stop reading what leads to more until the socket says `drain`. */
+  /** True when the peer reads slower than we write, until the socket's `drain` event. */
   get isFull(): boolean {
     return this.socket?.writableNeedDrain === true;
   }

@@ -1,4 +1,4 @@
-/** HTTP/2 frames (RFC 9113 §4, §6), as far as a proxy has to know them: a head of 9 bytes and a payload. */
+/** An HTTP/2 frame (RFC 9113 §4, §6): a head of 9 bytes and a payload. */
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -43,7 +43,7 @@ export const ErrorCode = {
   inadequateSecurity: 12,
 } as const;
 
-/** A peer broke the protocol in a way that ends its connection; `code` is the HTTP/2 error code to tell it. */
+/** A peer broke the protocol in a way that ends its connection; `code` is the HTTP/2 error code for GOAWAY. */
 export class ConnectionError extends Error {
   constructor(
     readonly code: number,

@@ -13,7 +13,7 @@ import {
 
 /** The largest header block accepted, over all its frames (gRPC servers stop at 8 to 64 KiB by default). */
 const MAX_BLOCK_BYTES = 262_144;
-/** And the most frames: one costs more than it has bytes. 16 carry the largest block. */
+/** Most frames of a block, since a frame costs more than its bytes. 16 frames carry the largest block. */
 const MAX_BLOCK_FRAMES = 64;
 
 /** The frames of one header block: HEADERS and its CONTINUATIONs. */
@@ -29,7 +29,7 @@ export class HeaderBlockReader {
   #frames: Frame[] = [];
   #bytes = 0;
 
-  /** A block is incomplete. */
+  /** True while a block is incomplete. */
   get isOpen(): boolean {
     return this.#frames.length > 0;
   }

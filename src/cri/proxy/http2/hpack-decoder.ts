@@ -5,12 +5,12 @@ import { STATIC_TABLE, type HeaderField } from './hpack-static-table';
 /** The table every encoder starts with (RFC 9113 §6.5.2). */
 const DEFAULT_TABLE_BYTES = 4096;
 const ENTRY_OVERHEAD_BYTES = 32;
-/** The longest list of fields that a block may unfold to, counted as RFC 9113 §6.5.2 has it: one byte may stand for 4 KiB. */
+/** Longest list of fields in a block, counted as in RFC 9113 §6.5.2: one byte may stand for 4 KiB. */
 const MAX_LIST_BYTES = 2_097_152;
 
 /**
- * Decodes the header blocks of one direction of one connection (RFC 7541). Blocks must come complete and in order: the
- * dynamic table lives from block to block. A broken block throws ConnectionError, after which the decoder is useless.
+ * Decodes the header blocks of one direction of one connection (RFC 7541). Blocks must come complete and in order, since each
+ * changes the dynamic table. A broken block throws ConnectionError; the decoder can't be used after that.
  */
 export class HpackDecoder {
   /** Oldest first; the newest entry has index 62. `#first` counts what was evicted but not yet cut off. */
@@ -28,7 +28,7 @@ export class HpackDecoder {
     this.#allowedBytes = tableBytes;
   }
 
-  /** The receiver announced a table of `bytes`; the encoder may switch to it by saying so in a block. */
+  /** The receiver allowed a table of `bytes`; the encoder may switch to it by a size update in a block. */
   allowTableBytes(bytes: number): void {
     this.#allowedBytes = Math.max(this.#allowedBytes, bytes);
   }
@@ -126,7 +126,7 @@ export class HpackDecoder {
   }
 }
 
-/** Size that a field counts for, in a header list as in a header table. */
+/** Size of a field by the rules for header lists and header tables. */
 export function entryBytes([name, value]: HeaderField): number {
   return name.length + value.length + ENTRY_OVERHEAD_BYTES;
 }

@@ -1,6 +1,6 @@
 /**
- * The Huffman code of HPACK (RFC 7541, appendix B). It is canonical: the lengths of the 257 codes say everything, one
- * base-36 digit each, the last one for EOS.
+ * The Huffman code of HPACK (RFC 7541, appendix B). It is canonical, so the lengths of the 257 codes define it: one base-36 digit
+ * each, the last one for EOS.
  */
 const CODE_LENGTHS =
   'dnsssssssoussussssssssusssssssss6aacd68baa8b8666555666666678f6cad67777777777777777777777878djde6f56565666577666567655' +

@@ -4,36 +4,36 @@ import { meaningOf, systemCodeOf } from '../../core/system-errors';
 import { claimSocket } from '../../net/claim-socket';
 import { formatHostPort, type HostPort } from '../../net/host-port';
 
-/** Takes a connection. */
-export type Usher = (socket: Socket) => void;
+/** Takes one connection. */
+export type ConnectionHandler = (socket: Socket) => void;
 
 /**
- * An address that is listened on before its server exists; connections wait. So a wrong address is reported before anything else
- * starts, and the server may be loaded later.
+ * An address on which we listen before its server exists; connections wait. So a wrong address is reported before the daemon
+ * starts, and the server is loaded later.
  */
-export interface Door {
+export interface Listener {
   /** Undefined for a unix socket. */
   readonly port: number | undefined;
-  /** Hands all connections to the usher, waiting ones first. */
-  open(usher: Usher): void;
+  /** Passes all connections to the handler, waiting ones first. */
+  open(handle: ConnectionHandler): void;
   /** Stops listening and removes the socket. May be called twice. */
   close(): void;
 }
 
-/** Most connections that wait for the door to open; above that the oldest is closed. */
-const MOST_WAITING = 64;
+/** Most connections that wait for the listener to open; above that the oldest is closed. */
+const MAX_WAITING = 64;
 
 /**
  * Listens on a unix socket that only its owner can ever open, or over TCP.
  *
- * Throws CpusetdError as `claimSocket` for a path, and the system's error (EADDRINUSE, EADDRNOTAVAIL) for an address.
+ * Throws CpusetdError like `claimSocket` for a path, and the system's error (EADDRINUSE, EADDRNOTAVAIL) for an address.
  */
-export async function listenAt(at: string | HostPort, onFault: (error: Error) => void): Promise<Door> {
-  const waiting = new Guests(MOST_WAITING);
-  let usher: Usher = (socket) => waiting.add(socket);
+export async function listenAt(at: string | HostPort, onFault: (error: Error) => void): Promise<Listener> {
+  const waiting = new LimitedConnections(MAX_WAITING);
+  let handle: ConnectionHandler = (socket) => waiting.add(socket);
   const server = createServer((socket) => {
-    socket.on('error', () => undefined); // a broken connection is closed anyway
-    usher(socket);
+    socket.on('error', () => undefined); // `close` follows
+    handle(socket);
   });
   const removeSocket =
     typeof at === 'string'
@@ -43,7 +43,7 @@ export async function listenAt(at: string | HostPort, onFault: (error: Error) =>
   return {
     port: typeof at === 'string' ? undefined : (server.address() as AddressInfo).port,
     open: (to) => {
-      usher = to;
+      handle = to;
       for (const socket of waiting.release()) to(socket);
     },
     close: () => {
@@ -62,7 +62,7 @@ export function explainListen(error: unknown, { address, option }: { address: Ho
 }
 
 /** A limited set of connections: one too many closes the oldest. */
-export class Guests {
+export class LimitedConnections {
   private readonly sockets = new Set<Socket>();
 
   constructor(private readonly most: number) {}

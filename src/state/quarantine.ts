@@ -5,23 +5,23 @@ import type { FsOps } from './fs-ops';
 
 const MAX_BAD_FILES = 8;
 
-export type SetAsideOutcome = { readonly movedTo: string } | { readonly because: string };
-export type KeepOutcome = { readonly keptAs: string } | { readonly because: string };
+/** The new path of the file, or the reason why it has none. */
+export type BackupOutcome = { readonly path: string } | { readonly because: string };
 
 /**
  * Renames the file to `<path>.bad-<n>`, n one above the highest number, so that nothing is left in its place.
  * The newest eight such files are kept for the operator.
  */
-export function setAside(fs: FsOps, path: string): SetAsideOutcome {
+export function quarantine(fs: FsOps, path: string): BackupOutcome {
   const dir = dirname(path);
   try {
     const numbers = badFileNumbers(fs.readdir(dir), basename(path));
-    const movedTo = `${path}.bad-${Math.max(0, ...numbers) + 1}`;
-    fs.rename(path, movedTo);
+    const newPath = `${path}.bad-${Math.max(0, ...numbers) + 1}`;
+    fs.rename(path, newPath);
     syncDirectory(fs, dir);
     const surplus = numbers.sort((a, b) => b - a).slice(MAX_BAD_FILES - 1);
     for (const number of surplus) tryToRemove(fs, `${path}.bad-${number}`);
-    return { movedTo };
+    return { path: newPath };
   } catch (error) {
     return { because: explainFsError('set aside', path, error) };
   }
@@ -31,19 +31,19 @@ export function setAside(fs: FsOps, path: string): SetAsideOutcome {
  * Gives the file a second name, `<path>.<suffix>`, under which it stays when the next save replaces it. A hard link: at
  * no instant is the file missing from its place.
  */
-export function keepAs(fs: FsOps, path: string, suffix: string): KeepOutcome {
-  const keptAs = `${path}.${suffix}`;
+export function backupAs(fs: FsOps, path: string, suffix: string): BackupOutcome {
+  const backup = `${path}.${suffix}`;
   try {
     try {
-      fs.link(path, keptAs);
+      fs.link(path, backup);
     } catch (error) {
       if (systemCodeOf(error) !== 'EEXIST') throw error;
       // From an earlier migration, or from a start that ended before its first save: the present file replaces it.
-      fs.unlink(keptAs);
-      fs.link(path, keptAs);
+      fs.unlink(backup);
+      fs.link(path, backup);
     }
     syncDirectory(fs, dirname(path));
-    return { keptAs };
+    return { path: backup };
   } catch (error) {
     return { because: explainFsError('keep a copy of', path, error) };
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { connectAdmin } from '../../../src/admin/client/admin-client';
-import { Guests, listenAt } from '../../../src/admin/server/door';
+import { LimitedConnections, listenAt } from '../../../src/admin/server/listener';
 import { HealthState } from '../../../src/admin/health-state';
 import { Metrics } from '../../../src/admin/metrics/metrics';
 import { startMetricsServer } from '../../../src/admin/metrics/metrics-server';
@@ -15,7 +15,7 @@ import { SampleBackend, sampleStatus } from '../sample-status';
 
 const log = { error: () => undefined, warn: () => undefined };
 let folder: string;
-beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'door-'))));
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'listener-'))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test('who asks before there is anybody to answer waits, and is answered', async () => {
@@ -27,7 +27,7 @@ test('who asks before there is anybody to answer waits, and is answered', async 
   const raw = connect(socketPath);
   await new Promise((resolve) => raw.once('connect', resolve)); // so the client is connected too
   const server = startAdminServer({
-    doors: { admin },
+    listeners: { admin },
     kubeletResourcesSocket: join(folder, 'kubelet.sock'),
     backend: new SampleBackend(),
     health: new HealthState(),
@@ -52,9 +52,9 @@ test.each([
 });
 
 test('a guest too many pushes out the oldest', async () => {
-  const door = await listenAt(join(folder, 'a.sock'), () => undefined);
-  const guests = new Guests(2);
-  door.open((socket) => guests.add(socket.resume()));
+  const listener = await listenAt(join(folder, 'a.sock'), () => undefined);
+  const connections = new LimitedConnections(2);
+  listener.open((socket) => connections.add(socket.resume()));
   const sockets: Socket[] = [];
   const closed = new Map<number, Promise<unknown>>();
   for (let i = 0; i < 4; i++) {
@@ -65,9 +65,9 @@ test('a guest too many pushes out the oldest', async () => {
   }
   await Promise.all([closed.get(0), closed.get(1)]);
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, false, false]);
-  guests.close();
+  connections.close();
   await Promise.all(closed.values());
-  door.close();
+  listener.close();
 });
 
 describe('the metrics server', () => {
