@@ -1,6 +1,6 @@
 import type { Container } from './container';
 import type { ContainerInfo, PodInfo } from './events';
-import type { NodeView } from './node-model';
+import type { NodeView } from './node-view';
 
 /** The names that a line of the log has for a container: everyone who reads it knows the pod by them. */
 export interface Names {

@@ -8,12 +8,9 @@ export class PromisedMemory {
   /** By the nodes of a promise, so that all sums are of whole numbers. */
   private readonly limitsByNodes = new Map<string, { readonly nodes: readonly number[]; readonly bytes: number }>();
 
-  add(container: Container): void {
-    this.change(container, 1);
-  }
-
-  remove(container: Container): void {
-    this.change(container, -1);
+  follow(before: Container | undefined, after: Container | undefined): void {
+    if (before) this.change(before, -1);
+    if (after) this.change(after, 1);
   }
 
   /** The bytes of all containers but `except`, which were added too. */

@@ -2,7 +2,7 @@ import { resultOf, type Annotations, type TopologyResult } from '../annotations'
 import { CpuSet } from '../cpuset';
 import { KINDS } from '../model/pool-view';
 import { findSpec } from '../model/spec-book';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 
 /** CPUs that one pod has, and those that crane-scheduler counts for it. */
 export interface Claim {

@@ -1,6 +1,6 @@
 import { CpuSet } from '../cpuset';
 import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { POLICY_TABLE } from '../model/policies';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
 import { leaveForFollowers } from '../policy/floors';

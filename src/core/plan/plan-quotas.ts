@@ -1,7 +1,7 @@
 import { DEFAULT_PERIOD_US, quotaUsOfMilli, sumPodCpus } from '../inference';
 import type { Container, PromisedQuota } from '../model/container';
 import { findSpec } from '../model/spec-book';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import type { Observation, Quota } from '../verdict/observation';
 import { findThrottles, wasLifted, type Throttle } from '../verdict/throttling';
 

@@ -3,7 +3,7 @@ import { assignmentOf } from '../model/assignment';
 import type { Container, CpuPromise, PauseRules, PromisedQuota } from '../model/container';
 import { samePromise } from '../model/container';
 import { cpusOf, isAssigned, sharedPoolFor } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 
 /** The container with the promise that follows from the model as it is; the same object when the promise has not changed. */
 export function withPromise(view: NodeView, container: Container): Container {

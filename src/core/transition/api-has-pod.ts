@@ -1,4 +1,4 @@
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import type { PodSpec } from '../model/pod-spec';
 import { findSpec } from '../model/spec-book';
 

@@ -3,7 +3,7 @@ import type { CpuSet } from '../cpuset';
 import { assignmentOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { infoOf, type Container } from '../model/container';
 import { isAssigned, KINDS } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import type { Settings } from '../model/settings';
 import type { ResolvedPod } from '../model/spec-book';
 import { isSpreadAs } from '../policy';

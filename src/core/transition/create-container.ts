@@ -1,6 +1,6 @@
 import type { ContainerInfo, PodInfo, RuntimeEvent } from '../model/events';
 import { namesOf } from '../model/names-of';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
 import { adoptAsShared } from './adopt';
 import { decideFromPod, decidePlacement } from './decide';

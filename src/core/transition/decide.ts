@@ -4,7 +4,7 @@ import { MAX_SHARES, milliOfShares } from '../inference';
 import { keyOf } from '../model/assignment';
 import type { ContainerInfo } from '../model/events';
 import { KINDS } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { findContainerSpec } from '../model/pod-spec';
 import { DEFAULT_KIND, POLICY_TABLE, type ChosenPolicy } from '../model/policies';
 import type { ResolvedPod } from '../model/spec-book';

@@ -1,6 +1,8 @@
 import { samePromise, type Container } from '../model/container';
-import type { Change, NodeModel, NodeView } from '../model/node-model';
-import { runtimeUidOf } from '../model/pod-spec';
+import type { Change } from '../model/change';
+import type { NodeModel } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
+import type { Write } from '../model/table';
 import type { DomainEvent } from './domain-event';
 
 /**
@@ -9,13 +11,11 @@ import type { DomainEvent } from './domain-event';
  * Who carries an event out saves first when `isDurable`, and rolls back when that fails: what was answered was on disk.
  */
 export class Draft {
-  private readonly undo: Change[] = [];
-  private durable = false;
+  private readonly journal: Write[] = [];
   /** As they were before the first change: where containers without CPUs of their own run follows from them. */
   private readonly before: Pick<NodeView, 'sharedPool' | 'exclusive'>;
   private readonly touchedIds = new Set<string>();
   private readonly touchedPods = new Set<string>();
-  private ground = false;
   private decisionsLeft: number;
   private cut = false;
   private enlisted = false;
@@ -56,26 +56,28 @@ export class Draft {
 
   /** True when something changed that is kept on disk. */
   get isDurable(): boolean {
-    return this.durable;
+    return this.journal.some(({ table }) => table.options.isDurable);
   }
 
   readonly put = (proposed: Change): void => {
     const change =
       proposed.kind === 'put-container' ? { ...proposed, container: this.dated(proposed.container) } : proposed;
-    const inverse = this.model.apply(change);
-    this.undo.push(inverse);
-    for (const uid of [podUidOf(change), podUidOf(inverse)]) if (uid !== undefined) this.touchedPods.add(uid);
-    if (change.kind === 'put-container') this.touchedIds.add(change.container.id);
-    else if (change.kind === 'drop-container') this.touchedIds.add(change.id);
-    else if (change.kind === 'put-assignment' || change.kind === 'drop-assignment') {
-      this.durable = true;
-      for (const each of [change, inverse])
-        if (each.kind === 'put-assignment' && each.assignment.containerId !== null)
-          this.touchedIds.add(each.assignment.containerId);
-    } else if (change.kind === 'put-unplanned') this.enlisted = true;
-    else if (change.kind === 'keep-spec' || change.kind === 'unkeep-spec') this.durable = true;
-    else if (change.kind === 'set-topology' || change.kind === 'set-settings') this.ground = true;
+    const write = this.model.apply(change);
+    this.journal.push(write);
+    this.touch(write);
+    if (change.kind === 'put-unplanned') this.enlisted = true;
   };
+
+  private touch({ table: { options }, before, after }: Write): void {
+    if (options.podUidOf === undefined) return;
+    if (after !== undefined) this.touchedPods.add(options.podUidOf(after));
+    if (before !== undefined) this.touchedPods.add(options.podUidOf(before));
+    if (options.containerIdOf === undefined) return;
+    const id = after === undefined ? null : options.containerIdOf(after);
+    const idBefore = before === undefined ? null : options.containerIdOf(before);
+    if (id !== null) this.touchedIds.add(id);
+    if (idBefore !== null && idBefore !== id) this.touchedIds.add(idBefore);
+  }
 
   /** A promise of the same CPUs and memory nodes as before is the same promise; any other is made now. */
   private dated(container: Container): Container {
@@ -104,7 +106,7 @@ export class Draft {
   /** True when the promise of any container may have changed. */
   get concernsEveryone(): boolean {
     const { sharedPool, exclusive } = this.model;
-    return this.ground || !sharedPool.equals(this.before.sharedPool) || !exclusive.equals(this.before.exclusive);
+    return this.hasNewGround || !sharedPool.equals(this.before.sharedPool) || !exclusive.equals(this.before.exclusive);
   }
 
   /** True for a container that was changed itself, or whose assignment was. */
@@ -117,7 +119,7 @@ export class Draft {
    * undefined: all of them.
    */
   get outdated(): readonly string[] | undefined {
-    return this.ground ? undefined : [...this.touchedIds];
+    return this.hasNewGround ? undefined : [...this.touchedIds];
   }
 
   /** The pods about which anything changed, by the uid that the runtime knows them by. */
@@ -127,14 +129,12 @@ export class Draft {
 
   /** Does several changes, or none of them: takes them back unless `work` succeeds. What is reported meanwhile stays only then. */
   attempt<T extends { readonly ok: boolean }>(work: () => T): T {
-    const { durable } = this;
-    const changes = this.undo.length;
+    const writes = this.journal.length;
     const reported = this.reported.length;
     const done = work();
     if (!done.ok) {
-      for (const change of this.undo.splice(changes).reverse()) this.model.apply(change);
+      this.undoFrom(writes);
       this.reported.length = reported;
-      this.durable = durable;
     }
     return done;
   }
@@ -145,11 +145,17 @@ export class Draft {
 
   /** Takes every change back; what was reported stays (a refusal is worth a line although nothing changed). */
   rollback(): void {
-    for (const change of this.undo.reverse()) this.model.apply(change);
-    this.undo.length = 0;
-    this.durable = this.ground = false;
+    this.undoFrom(0);
     this.touchedIds.clear();
     this.touchedPods.clear();
+  }
+
+  private undoFrom(index: number): void {
+    for (const write of this.journal.splice(index).reverse()) this.model.undo(write);
+  }
+
+  private get hasNewGround(): boolean {
+    return this.journal.some(({ table }) => table.options.concernsEveryone);
   }
 }
 
@@ -161,20 +167,4 @@ const MOST_DECISIONS = 64;
  */
 export function mostDecisions({ topology }: Pick<NodeView, 'topology'>): number {
   return Math.max(1, Math.min(MOST_DECISIONS, 2 ** (16 - topology.numaNodes.length)));
-}
-
-/** The pod that a change is about, where its direction tells; else its inverse does. */
-function podUidOf(change: Change): string | undefined {
-  switch (change.kind) {
-    case 'put-assignment':
-      return change.assignment.podUid;
-    case 'put-pod':
-      return change.pod.uid;
-    case 'put-container':
-      return change.container.podUid;
-    case 'put-spec':
-      return runtimeUidOf(change.spec);
-    default:
-      return undefined;
-  }
 }

@@ -1,5 +1,5 @@
 import type { ContainerInfo, KnownBefore, NodeInventory, RuntimeEvent } from '../model/events';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 
 /** The pods and containers that the model has now. Take it before the runtime is asked for lists. */
 export function takeKnown(view: NodeView): KnownBefore {

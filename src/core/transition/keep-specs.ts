@@ -1,7 +1,7 @@
 import { rememberedAnnotations, digestAnnotations } from '../annotations';
 import { isAssigned } from '../model/pool-view';
 import { infoOf, type Container, type Pod } from '../model/container';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import type { PodSpec } from '../model/pod-spec';
 import { findSpec, withSpec } from '../model/spec-book';
 import { ENTITLEMENTS } from '../policy';

@@ -4,7 +4,7 @@ import { assignmentOf } from '../model/assignment';
 import { infoOf, type Container } from '../model/container';
 import { isAssigned } from '../model/pool-view';
 import { namesIn } from '../model/names-of';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { runtimeUidOf, type PodSpec } from '../model/pod-spec';
 import { findSpec, resolvePod, type ResolvedPod } from '../model/spec-book';
 import { wasLifted } from '../verdict/throttling';

@@ -2,7 +2,7 @@ import { CpuSet } from '../cpuset';
 import type { Assignment } from '../model/assignment';
 import type { RuntimeAnswer } from '../model/events';
 import { KINDS } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { plural } from '../text';
 import { isInRuntime } from './api-has-pod';
 

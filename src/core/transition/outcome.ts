@@ -2,7 +2,7 @@ import { assignmentOf } from '../model/assignment';
 import { hasCgroup, type Container } from '../model/container';
 import type { CpuAdjustment, CpuResources, NodeEvent, RuntimeAnswer } from '../model/events';
 import { isAssigned } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { planMoves, type Move } from '../plan/plan-moves';
 import { withPromise } from '../plan/promise';
 import type { Draft } from './draft';

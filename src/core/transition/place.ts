@@ -6,7 +6,7 @@ import type { Container, Placement } from '../model/container';
 import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../model/events';
 import { KINDS, mayOverlap } from '../model/pool-view';
 import { namesOf } from '../model/names-of';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import type { ChosenPolicy } from '../model/policies';
 import { rulesOf } from '../model/settings';
 import type { ResolvedPod } from '../model/spec-book';

@@ -5,7 +5,7 @@ import { sharesOfMilli, sumPodCpus } from '../inference';
 import { keyOf, type Assignment } from '../model/assignment';
 import type { ContainerInfo, RefusalCode } from '../model/events';
 import { KINDS } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { findContainerSpec, runtimeUidOf, type ContainerSpec, type PodSpec } from '../model/pod-spec';
 import type { PolicyName } from '../model/policies';
 import { findSpec, withSpec, type ResolvedPod } from '../model/spec-book';

@@ -1,6 +1,6 @@
 import { compareTexts } from '../text';
 import type { Container } from '../model/container';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { resolvePod } from '../model/spec-book';
 import { decidePlacement } from './decide';
 import type { Draft } from './draft';

@@ -1,6 +1,6 @@
 import { keyOf, type Assignment } from '../model/assignment';
 import { KINDS } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/pod-spec';
 import { findSpec } from '../model/spec-book';
 import type { Draft } from './draft';

@@ -2,7 +2,7 @@ import { CpuSet } from '../cpuset';
 import { keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { DEFAULT_KIND } from '../model/policies';
 import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import type { BytesByNode } from '../model/promised-memory';
 import type { Followers, Snapshot } from '../policy';
 

@@ -5,7 +5,7 @@ import type { ContainerInfo, KnownBefore, PodInfo, RuntimeEvent } from '../model
 import { apiHasPod } from './api-has-pod';
 import { adoptAsShared, adoptContainer, asAskedFor } from './adopt';
 import { namesOf } from '../model/names-of';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { resolvePod, type ResolvedPod } from '../model/spec-book';
 import type { Draft } from './draft';
 import { KINDS } from '../model/pool-view';

@@ -3,7 +3,7 @@ import { DEFAULT_PERIOD_US } from '../inference';
 import { keyOf, type Assignment } from '../model/assignment';
 import { hasCgroup, type Container, type CpuPromise, type PromisedQuota } from '../model/container';
 import { cpusOf, isAssigned, KINDS } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { optionNames, type Settings } from '../model/settings';
 import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
 import type { Observation, Quota, Seen, UnreadQuota } from './observation';

@@ -1,6 +1,6 @@
 import { keyOf, type Assignment } from '../model/assignment';
 import { hasCgroup, samePromise, type Container } from '../model/container';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { judge, type Verdict } from './judge';
 import type { Observation, Quota } from './observation';
 

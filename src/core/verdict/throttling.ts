@@ -1,7 +1,7 @@
 import { keyOf } from '../model/assignment';
 import type { Container } from '../model/container';
 import { isAssigned } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import type { Observation, Quota } from './observation';
 import { plural } from '../text';
 
