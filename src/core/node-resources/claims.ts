@@ -1,4 +1,5 @@
-import { resultOf, type Annotations, type TopologyResult } from '../annotations';
+import { resultOf, type TopologyResult } from '../annotations/topology-result';
+import type { Annotations } from '../annotations/annotations';
 import { CpuSet } from '../cpuset';
 import { KINDS } from '../model/pool-view';
 import { findSpec } from '../model/spec-book';

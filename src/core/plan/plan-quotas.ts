@@ -1,4 +1,5 @@
-import { DEFAULT_PERIOD_US, quotaUsOfMilli, sumPodCpus } from '../inference';
+import { DEFAULT_PERIOD_US, quotaUsOfMilli } from '../inference/cri-numbers';
+import { sumPodCpus } from '../inference/pod-cpus';
 import type { Container, PromisedQuota } from '../model/container';
 import { findSpec } from '../model/spec-book';
 import type { NodeView } from '../model/node-view';

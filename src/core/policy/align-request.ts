@@ -1,6 +1,7 @@
 import { CpuSet } from '../cpuset';
-import { align, hintCpus, hintMemory, type Alignment } from '../hints';
-import { MAX_ALLOWABLE_NUMA_NODES } from '../options';
+import { align, type Alignment } from '../hints/align';
+import { hintCpus, hintMemory } from '../hints/providers';
+import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
 import type { TopologyManagerPolicy } from '../model/settings';
 import type { PinRequest, Snapshot } from './policy';
 

@@ -1,5 +1,5 @@
 import type { AllocationStep } from '../allocation';
-import type { TopologyResult } from '../annotations';
+import type { TopologyResult } from '../annotations/topology-result';
 import { CpuSet } from '../cpuset';
 import { cpusOfNodes, keepWholeCores, threadsPerCore, type Topology } from '../topology';
 import { alignRequest } from './align-request';

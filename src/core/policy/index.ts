@@ -1,4 +1,6 @@
-import { guaranteedBySpec, inferCpuRequest, inferWholeCpus, wholeBySpec, type CpuRequest } from '../inference';
+import { guaranteedBySpec, wholeBySpec } from '../inference/entitle-by-spec';
+import { inferCpuRequest, type CpuRequest } from '../inference/infer-cpu-request';
+import { inferWholeCpus } from '../inference/infer-whole-cpus';
 import type { AssignmentKind } from '../model/assignment';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import type { ContainerSpec, PodSpec } from '../model/pod-spec';

@@ -1,5 +1,5 @@
 import { allocateByOptions, type AllocationStep } from '../allocation';
-import { totalOf, type TopologyResult } from '../annotations';
+import { totalOf, type TopologyResult } from '../annotations/topology-result';
 import { CpuSet } from '../cpuset';
 import { NO_OPTIONS } from '../model/settings';
 import { cpusOfNodes, type Topology } from '../topology';

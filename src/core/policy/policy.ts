@@ -1,5 +1,5 @@
 import type { AllocationStep } from '../allocation';
-import type { TopologyResult } from '../annotations';
+import type { TopologyResult } from '../annotations/topology-result';
 import type { CpuSet } from '../cpuset';
 import type { AssignmentKind } from '../model/assignment';
 import type { RefusalCode } from '../model/events';

@@ -1,4 +1,4 @@
-import { DEFAULT_PERIOD_US, wholeCpusOfShares } from '../inference';
+import { DEFAULT_PERIOD_US, wholeCpusOfShares } from '../inference/cri-numbers';
 import type { ContainerInfo } from '../model/events';
 import { namesOf } from '../model/names-of';
 import type { ResolvedPod } from '../model/spec-book';

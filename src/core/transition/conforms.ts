@@ -1,4 +1,4 @@
-import type { TopologyResult } from '../annotations';
+import type { TopologyResult } from '../annotations/topology-result';
 import type { CpuSet } from '../cpuset';
 import { assignmentOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { infoOf, type Container } from '../model/container';

@@ -1,6 +1,7 @@
-import { readTopologyResult, TOPOLOGY_RESULT, type Remark } from '../annotations';
+import { readTopologyResult, TOPOLOGY_RESULT } from '../annotations/topology-result';
+import type { Remark } from '../annotations/annotations';
 import { CpuSet } from '../cpuset';
-import { MAX_SHARES, milliOfShares } from '../inference';
+import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
 import { keyOf } from '../model/assignment';
 import type { ContainerInfo } from '../model/events';
 import { KINDS } from '../model/pool-view';

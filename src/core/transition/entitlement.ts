@@ -1,5 +1,10 @@
-import { choosePolicy, readTopologyResult, type Remark } from '../annotations';
-import { explainsMessage, MAX_SHARES, milliOfShares, sumPodCpus, type CpuRequest } from '../inference';
+import { choosePolicy } from '../annotations/choose-policy';
+import { readTopologyResult } from '../annotations/topology-result';
+import type { Remark } from '../annotations/annotations';
+import { explainsMessage } from '../inference/entitle-by-spec';
+import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
+import { sumPodCpus } from '../inference/pod-cpus';
+import type { CpuRequest } from '../inference/infer-cpu-request';
 import type { AssignmentKind } from '../model/assignment';
 import type { ContainerInfo } from '../model/events';
 import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/pod-spec';

@@ -1,11 +1,11 @@
-import { rememberedAnnotations, digestAnnotations } from '../annotations';
+import { rememberedAnnotations, digestAnnotations } from '../annotations/decisive';
 import { isAssigned } from '../model/pool-view';
 import { infoOf, type Container, type Pod } from '../model/container';
 import type { NodeView } from '../model/node-view';
 import type { PodSpec } from '../model/pod-spec';
 import { findSpec, withSpec } from '../model/spec-book';
 import { ENTITLEMENTS } from '../policy';
-import type { CpuRequest } from '../inference';
+import type { CpuRequest } from '../inference/infer-cpu-request';
 import type { NodeEvent } from '../model/events';
 import type { Draft } from './draft';
 import { entitle } from './entitlement';

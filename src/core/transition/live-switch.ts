@@ -1,4 +1,5 @@
-import { excludesReserved, digestAnnotations, type Annotations } from '../annotations';
+import { excludesReserved, type Annotations } from '../annotations/annotations';
+import { digestAnnotations } from '../annotations/decisive';
 import { compareTexts } from '../text';
 import { assignmentOf } from '../model/assignment';
 import { infoOf, type Container } from '../model/container';

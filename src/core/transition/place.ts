@@ -1,6 +1,7 @@
-import { excludesReserved, digestAnnotations } from '../annotations';
+import { excludesReserved } from '../annotations/annotations';
+import { digestAnnotations } from '../annotations/decisive';
 import { CpuSet } from '../cpuset';
-import type { CpuRequest } from '../inference';
+import type { CpuRequest } from '../inference/infer-cpu-request';
 import { cutText, keyOf, type Assignment } from '../model/assignment';
 import type { Container, Placement } from '../model/container';
 import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../model/events';

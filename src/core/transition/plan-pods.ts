@@ -1,7 +1,8 @@
 import type { AllocationStep } from '../allocation';
 import { compareTexts } from '../text';
 import { CpuSet } from '../cpuset';
-import { sharesOfMilli, sumPodCpus } from '../inference';
+import { sharesOfMilli } from '../inference/cri-numbers';
+import { sumPodCpus } from '../inference/pod-cpus';
 import { keyOf, type Assignment } from '../model/assignment';
 import type { ContainerInfo, RefusalCode } from '../model/events';
 import { KINDS } from '../model/pool-view';

@@ -1,5 +1,5 @@
 import { CpuSet } from '../cpuset';
-import { DEFAULT_PERIOD_US } from '../inference';
+import { DEFAULT_PERIOD_US } from '../inference/cri-numbers';
 import { keyOf, type Assignment } from '../model/assignment';
 import { hasCgroup, type Container, type CpuPromise, type PromisedQuota } from '../model/container';
 import { cpusOf, isAssigned, KINDS } from '../model/pool-view';
