@@ -3,7 +3,7 @@ import type { Assignment } from './assignment';
 import { CpuCounts } from './cpu-counts';
 import { KINDS } from './pool-view';
 
-/** NUMA nodes that somebody follows. */
+/** NUMA nodes that assignments follow. */
 export interface FollowedNodes {
   readonly nodes: CpuSet;
   /** The number of assignments that follow just these nodes. */
@@ -27,8 +27,8 @@ export interface HoldingsView {
 }
 
 /**
- * Sums over all assignments, kept up to date with each change of one. A decision needs them, and a node has thousands of
- * assignments: added up for each decision, they would cost the square of that.
+ * Sums over all assignments, kept up to date with each write. A node has thousands of assignments: to add them up for each
+ * decision would cost the square of that.
  */
 export class Holdings implements HoldingsView {
   private readonly ofAlone = new CpuCounts();

@@ -10,9 +10,9 @@ export interface PodHoldingsView {
   /** The number of those for containers that are still to come. */
   readonly planned: number;
   readonly cpus: CpuSet;
-  /** The same without this one of them; undefined = with all. */
+  /** The holdings of the others when `own` is left out; undefined leaves none out. */
   without(own: Assignment | undefined): HeldByOthers;
-  /** The set that containers of the pod share by assignments of this kind: of those that have it now, else of all. */
+  /** The set that containers of the pod share by assignments of this kind: of the assignments in use, or of all when none is. */
   podSet(kind: AssignmentKind): { readonly cpus: CpuSet; readonly inUse: boolean };
 }
 
@@ -25,7 +25,7 @@ export interface HeldByOthers {
   readonly nodes: CpuSet;
 }
 
-/** Sums over the assignments of a pod, kept up to date with each change of one: a pod may have thousands of containers. */
+/** Sums over the assignments of a pod, kept up to date with each write: a pod may have thousands of containers. */
 class PodHoldings implements PodHoldingsView {
   count = 0;
   planned = 0;

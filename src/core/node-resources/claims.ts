@@ -7,7 +7,7 @@ import type { NodeView } from '../model/node-view';
 
 /** CPUs that one pod has, and those that crane-scheduler counts for it. */
 export interface Claim {
-  /** CPUs that nobody else can be given, idle ones included. */
+  /** CPUs that cannot be allocated to others, idle ones included. */
   readonly held: CpuSet;
   readonly announced: TopologyResult;
 }
@@ -17,7 +17,7 @@ export interface Claim {
  *
  * It counts the annotation of every pod that the API server has on the node, whether it was followed here or not and whether the
  * pod's containers exist or not; finished pods it does not see. So the specs decide: a pod that the API server has no more
- * announces nothing, although it may still hold CPUs. Only as long as no pod was told, the runtime's word is taken for it.
+ * announces nothing, although it may still hold CPUs. Before the API server has sent any pod, those of the runtime count.
  */
 export function listClaims(view: NodeView): Claim[] {
   const tellers = view.specSource.told ? tellersBySpec(view) : tellersByRuntime(view);

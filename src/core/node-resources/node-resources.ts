@@ -13,7 +13,7 @@ import { withhold } from './withhold';
 export interface NodeResources {
   /** NUMA nodes, those without CPUs and those without memory included, ascending by id. */
   readonly zones: readonly Zone[];
-  /** The policy that a request which does not lie in one zone really meets. */
+  /** The policy that applies to a request that does not fit into one zone. */
   readonly topologyPolicy: TopologyManagerPolicy;
   readonly topologyScope: 'container' | 'pod';
   /** Some container can be given CPUs here. */
@@ -25,8 +25,8 @@ export interface Zone {
   readonly id: number;
   readonly cpu: Amounts;
   /**
-   * Absent when the machine does not tell of its memory. Where memory does not follow CPUs nobody takes memory of a zone for
-   * himself, so all that is allocatable is available; the node's total is the scheduler's to keep.
+   * Absent when the memory of the machine is not known. When memory does not follow CPUs, no container takes memory of a zone for
+   * itself, so all that is allocatable is available; the scheduler watches the node's total.
    */
   readonly memory?: Amounts;
   /** Memory of the zone; 0 when unknown. */
@@ -55,7 +55,7 @@ export interface Amounts {
 }
 
 /**
- * Counts what is there and what is left. Pure.
+ * Counts the resources of each zone, and what is left of them. Pure.
  *
  * Crane's scheduler counts by itself: what it takes for free in a zone is the number that is published less all that pods
  * announce there. Published is `allocatable - unannounced - withheld`, so it arrives at allocatable - withheld - the
@@ -128,10 +128,10 @@ function listFollowed(view: NodeView): CpuSet[] {
 }
 
 /**
- * Counts that Crane's scheduler has to be told beside capacity and reservation, for each node.
+ * The counts that are published for Crane's scheduler beside capacity and reservation, for each node.
  *
  * CPUs that are announced and not held yet will be taken: they are left out of what a zone can give, and of what the pool can
- * lose, as far as they are there at all. Results are packed whatever the options; only static goes by them.
+ * lose, as far as they are there at all. Results are packed whatever the options; only static obeys these.
  */
 function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'unannounced' | 'withheld'>[] {
   const { settings, topology, free } = view;
@@ -171,8 +171,8 @@ function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {
 }
 
 /**
- * The policy's word only where a request that breaks it is refused; otherwise what it comes to. The topology manager is asked
- * only for CPUs that one container gets alone, and the node's own policy tells of most containers what they get.
+ * The name of the topology manager policy when a request that breaks it is refused; otherwise the policy that this amounts to. The
+ * topology manager decides only on CPUs that one container gets alone, and the node's own policy on most containers.
  */
 function effectivePolicy({ settings }: NodeView, policy: TopologyManagerPolicy): TopologyManagerPolicy {
   if (POLICY_TABLE[settings.cpuManagerPolicy].claim !== 'exclusive') return 'none';

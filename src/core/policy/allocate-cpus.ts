@@ -15,8 +15,8 @@ const ANYWHERE: Alignment = { kind: 'accept', preferred: true, because: '' };
  * Allocates CPUs that one container keeps.
  *
  * A container that comes back gets its own previous CPUs; else CPUs that lie idle in its pod go first, then free ones
- * of the node, unless that tears more cores. Reserved CPUs are never given out. Where the topology manager names NUMA nodes, their CPUs go before all
- * others. `chooseOf` chooses in another way out of what may be taken.
+ * of the node, unless that tears more cores. Reserved CPUs are never allocated. Where the topology manager names NUMA nodes, their CPUs go before all
+ * others. `chooseOf` replaces the choice among the CPUs that may be taken.
  */
 export function allocateCpus(
   snapshot: Snapshot,
@@ -70,7 +70,7 @@ function chooseFrom(
   return pin(snapshot, request, grant, { cpus: taken.cpus, because, steps: taken.steps });
 }
 
-/** With scope `pod` the nodes are chosen for all containers at once, so what the last one of them has to leave counts at the first. */
+/** With scope `pod` the nodes are chosen for all containers at once, so the CPUs that the last one must leave to the pool count at the first. */
 function findAlignable(snapshot: Snapshot, { options }: GrantOptions, usable: CpuSet): CpuSet {
   if (snapshot.settings.topologyManager?.scope !== 'pod') return usable;
   const reach = leaveForFollowers(snapshot, usable);

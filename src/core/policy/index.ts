@@ -24,14 +24,14 @@ export const POLICIES = perPolicy(({ grant }, name): Policy => {
   return (snapshot, request) => GRANTS[grant](snapshot, request, kind);
 });
 
-/** The CPUs that a container is entitled to under a policy, as far as its message tells. */
+/** Infers the CPUs that a container is entitled to under a policy from its message. */
 export type Entitlement = (pod: PodInfo, container: ContainerInfo) => CpuRequest;
 
 export const ENTITLEMENTS = perPolicy(({ entitles }): Entitlement =>
   entitles === 'guaranteed' ? inferCpuRequest : inferWholeCpus,
 );
 
-/** The same where the pod's spec is known. */
+/** Reads the same from the pod's spec. */
 export const SPEC_ENTITLEMENTS = perPolicy(({ entitles }): ((pod: PodSpec, container: ContainerSpec) => CpuRequest) =>
   entitles === 'guaranteed' ? guaranteedBySpec : wholeBySpec,
 );

@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { Topology, Unit } from './topology';
 
-/** CPUs in the largest core: full-pcpus-only hands out so many at once. */
+/** CPUs in the largest core: full-pcpus-only allocates so many at once. */
 export function threadsPerCore(topology: Topology): number {
   return topology.index.core.largest;
 }

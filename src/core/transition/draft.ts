@@ -8,11 +8,11 @@ import type { DomainEvent } from './domain-event';
 /**
  * The changes of one event, made on the model at once and taken back whole by `rollback`.
  *
- * Who carries an event out saves first when `isDurable`, and rolls back when that fails: what was answered was on disk.
+ * The caller saves first when `isDurable`, and rolls back when that fails: every answer was on disk.
  */
 export class Draft {
   private readonly journal: Write[] = [];
-  /** As they were before the first change: where containers without CPUs of their own run follows from them. */
+  /** The values before the first change: the CPUs of shared containers follow from them. */
   private readonly before: Pick<NodeView, 'sharedPool' | 'exclusive'>;
   private readonly touchedIds = new Set<string>();
   private readonly touchedPods = new Set<string>();
@@ -31,14 +31,14 @@ export class Draft {
     this.before = { sharedPool, exclusive };
   }
 
-  /** True when somebody who lacks CPUs was not decided on, because enough others were. */
+  /** True when some container that lacks CPUs was not decided on, because the number of decisions is bounded. */
   get isCut(): boolean {
     return this.cut;
   }
 
   /**
-   * Counts decisions on those who lack CPUs. False when they would be too many for one transaction, and none is counted: whoever
-   * is meant has to wait for the next.
+   * Counts decisions on containers that lack CPUs. False when they are too many for one transaction; then none is counted, and the
+   * containers wait for the next.
    */
   spend(decisions: number): boolean {
     if (decisions > this.decisionsLeft) {
@@ -49,7 +49,7 @@ export class Draft {
     return true;
   }
 
-  /** True when there are pods by now for which CPUs have to be planned. */
+  /** True when the event added pods for which CPUs have to be planned. */
   get hasUnplanned(): boolean {
     return this.enlisted;
   }
@@ -79,7 +79,7 @@ export class Draft {
     if (idBefore !== null && idBefore !== id) this.touchedIds.add(idBefore);
   }
 
-  /** A promise of the same CPUs and memory nodes as before is the same promise; any other is made now. */
+  /** Dates a promise now, unless it is the same as before. */
   private dated(container: Container): Container {
     const { promise } = container;
     const before = this.model.allContainers.get(container.id);
@@ -94,8 +94,7 @@ export class Draft {
   }
 
   /**
-   * The containers, pause containers included, whose promise may have changed: all of them when the shared pool, the machine or the
-   * rules did.
+   * The containers whose promise may have changed, pause containers included: all when the shared pool, the machine or the rules did.
    */
   readonly affected = (): Container[] => {
     const { allContainers } = this.model;
@@ -115,19 +114,18 @@ export class Draft {
   }
 
   /**
-   * The containers whose last verdict may have been given on something else than is true now, those that are gone included;
-   * undefined: all of them.
+   * The containers whose last verdict may be out of date, removed ones included; undefined: all of them.
    */
   get outdated(): readonly string[] | undefined {
     return this.hasNewGround ? undefined : [...this.touchedIds];
   }
 
-  /** The pods about which anything changed, by the uid that the runtime knows them by. */
+  /** The pods of all changed values, by the runtime's uid. */
   get podUids(): readonly string[] {
     return [...this.touchedPods];
   }
 
-  /** Does several changes, or none of them: takes them back unless `work` succeeds. What is reported meanwhile stays only then. */
+  /** Makes the changes and reports of `work` if it succeeds, and none of them otherwise. */
   attempt<T extends { readonly ok: boolean }>(work: () => T): T {
     const writes = this.journal.length;
     const reported = this.reported.length;
@@ -143,7 +141,7 @@ export class Draft {
     this.reported.push(event);
   }
 
-  /** Takes every change back; what was reported stays (a refusal is worth a line although nothing changed). */
+  /** Takes every change back. The reports stay: a refusal is logged although nothing changed. */
   rollback(): void {
     this.undoFrom(0);
     this.touchedIds.clear();
@@ -162,8 +160,8 @@ export class Draft {
 const MOST_DECISIONS = 64;
 
 /**
- * Most decisions of one transaction on those who lack CPUs. A decision costs at most some microseconds for each combination of
- * NUMA nodes: where they are many, few are made while somebody waits for an answer.
+ * Most decisions of one transaction on containers that lack CPUs. A decision costs at most some microseconds for each combination of
+ * NUMA nodes: with many nodes few are made while a request waits for its answer.
  */
 export function mostDecisions({ topology }: Pick<NodeView, 'topology'>): number {
   return Math.max(1, Math.min(MOST_DECISIONS, 2 ** (16 - topology.numaNodes.length)));
