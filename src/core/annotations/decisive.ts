@@ -40,8 +40,8 @@ export class DecisiveAnnotations {
   readonly shortestKey = DecisiveAnnotations.shortestName;
   readonly wants = isDecisive;
 
-  /** `room`: how many for single containers are kept. */
-  constructor(private room = MAX_KEPT) {}
+  /** `left`: how many more for single containers are kept. */
+  constructor(private left = MAX_KEPT) {}
 
   /** The annotations that were kept. No more may be put after it was read. */
   get all(): Annotations {
@@ -52,7 +52,7 @@ export class DecisiveAnnotations {
   readonly put = (name: string, value: string): void => {
     if (!isDecisive(name)) return;
     const kept = (this.kept ??= {});
-    if (!OF_THE_POD.has(name) && !Object.hasOwn(kept, name) && --this.room < 0) return;
+    if (!OF_THE_POD.has(name) && !Object.hasOwn(kept, name) && --this.left < 0) return;
     kept[name] = cut(name, value);
   };
 }

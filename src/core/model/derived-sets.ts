@@ -18,10 +18,10 @@ export interface DerivedSets {
 export function deriveSets(
   topology: Topology,
   settings: Settings,
-  { alone, besideShared }: Pick<HoldingsView, 'alone' | 'besideShared'>,
+  holdings: Pick<HoldingsView, 'alone' | 'besideShared'>,
 ): DerivedSets {
-  const exclusive = alone.intersect(topology.online);
-  const held = besideShared.intersect(topology.online);
+  const exclusive = holdings.alone.intersect(topology.online);
+  const held = holdings.besideShared.intersect(topology.online);
   const notExclusive = topology.online.minus(exclusive);
   const strictlyReserved = settings.options.strictCpuReservation ? settings.reserved : CpuSet.empty;
   return {

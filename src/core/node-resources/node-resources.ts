@@ -101,8 +101,8 @@ function countAvailable(view: NodeView, nodes: readonly Unit[]): number[] {
   const { settings, topology } = view;
   const { fullPcpusOnly } = settings.options;
   const usable = findUsable(view, fullPcpusOnly);
-  const rooms = nodes.map(({ cpus }) => cpus.countIn(usable));
-  return withhold(rooms, sum(rooms) - spareOf(view), fullPcpusOnly ? threadsPerCore(topology) : 1);
+  const available = nodes.map(({ cpus }) => cpus.countIn(usable));
+  return withhold(available, sum(available) - spareOf(view), fullPcpusOnly ? threadsPerCore(topology) : 1);
 }
 
 /** Number of CPUs that the pool can lose before it is at its floor, which is the node's and not that of a zone. */
@@ -113,8 +113,8 @@ function spareOf({ sharedPool, settings }: NodeView): number {
 /** The free CPUs without the last ones of those who follow NUMA nodes, and without halves of cores if only whole ones are given. */
 function findUsable(view: NodeView, onlyWholeCores: boolean): CpuSet {
   const { topology, free } = view;
-  const reach = leaveForFollowers({ topology, followers: { sets: listFollowed(view) } }, free);
-  return onlyWholeCores ? keepWholeCores(topology, reach) : reach;
+  const usable = leaveForFollowers({ topology, followers: { sets: listFollowed(view) } }, free);
+  return onlyWholeCores ? keepWholeCores(topology, usable) : usable;
 }
 
 /** CPUs on which those who follow NUMA nodes run now, every set once. */
@@ -141,20 +141,25 @@ function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'una
   const usable = findUsable(view, onlyWholeCores);
   const counts = nodes.map(({ id, cpus }) => {
     const grantable = cpus.minus(settings.reserved);
-    const room = grantable.countIn(usable);
+    const usableCount = grantable.countIn(usable);
     let [unannounced, pending] = [0, 0];
     for (const { held, announced } of claims) {
       const more = grantable.countIn(held) - (announced.get(id) ?? 0);
       if (more > 0) unannounced += more;
       else pending -= more;
     }
-    return { unannounced, unusable: grantable.countIn(free) - room, pending: Math.min(pending, room), room };
+    return {
+      unannounced,
+      unusable: grantable.countIn(free) - usableCount,
+      pending: Math.min(pending, usableCount),
+      usableCount,
+    };
   });
-  const rooms = counts.map(({ room, pending }) => room - pending);
+  const available = counts.map(({ usableCount, pending }) => usableCount - pending);
   const spare = Math.max(0, spareOf(view) - sum(counts.map(({ pending }) => pending)));
-  const left = withhold(rooms, sum(rooms) - spare, onlyWholeCores ? threadsPerCore(topology) : 1);
+  const left = withhold(available, sum(available) - spare, onlyWholeCores ? threadsPerCore(topology) : 1);
   return counts.map(({ unannounced, unusable }, i) => {
-    return { unannounced, withheld: unusable + rooms[i]! - left[i]! };
+    return { unannounced, withheld: unusable + available[i]! - left[i]! };
   });
 }
 

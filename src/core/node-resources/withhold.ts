@@ -4,9 +4,9 @@
  * The zone with the fewest gives first, of equal ones the last: so the largest request that fits into one zone still fits, and
  * no single request is refused that could be met. Counts are in whole units of `unit` CPUs where something was taken. Pure.
  */
-export function withhold(rooms: readonly number[], excess: number, unit = 1): number[] {
-  const left = [...rooms];
-  const fewestFirst = rooms.map((_, i) => i).sort((a, b) => rooms[a]! - rooms[b]! || b - a);
+export function withhold(available: readonly number[], excess: number, unit = 1): number[] {
+  const left = [...available];
+  const fewestFirst = available.map((_, i) => i).sort((a, b) => available[a]! - available[b]! || b - a);
   let rest = excess;
   for (const i of fewestFirst) {
     if (rest <= 0) break;

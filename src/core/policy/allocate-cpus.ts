@@ -35,11 +35,11 @@ export function allocateCpus(
   }
   const idle = snapshot.idleInPod.intersect(grantable);
   const free = snapshot.free.minus(own).minus(idle);
-  const choose = (reach: CpuSet): Decision =>
+  const choose = (candidates: CpuSet): Decision =>
     chooseOf([
       { what: 'its own before', cpus: own },
       { what: 'idle in its pod', cpus: idle },
-      { what: 'free on the node', cpus: reach },
+      { what: 'free on the node', cpus: candidates },
     ]);
   return grant.leavesPool ? chooseWithinFloors(snapshot, free, choose) : choose(free);
 }
@@ -73,8 +73,8 @@ function chooseFrom(
 /** With scope `pod` the nodes are chosen for all containers at once, so the CPUs that the last one must leave to the pool count at the first. */
 function findAlignable(snapshot: Snapshot, { options }: GrantOptions, usable: CpuSet): CpuSet {
   if (snapshot.settings.topologyManager?.scope !== 'pod') return usable;
-  const reach = leaveForFollowers(snapshot, usable);
-  return options.fullPcpusOnly ? keepWholeCores(snapshot.topology, reach) : reach;
+  const rest = leaveForFollowers(snapshot, usable);
+  return options.fullPcpusOnly ? keepWholeCores(snapshot.topology, rest) : rest;
 }
 
 /** `free on the node`, `1 idle in its pod and 1 free on the node` */

@@ -86,10 +86,10 @@ function splitRest(rest: TopologyResult, count: number, unit: number): TopologyR
     .map(([node, left]) => ({ node, left: left - (left % unit) }))
     .filter(({ left }) => left > 0)
     .sort((a, b) => b.left - a.left || a.node - b.node);
-  for (const [i, roomiest] of most.entries()) {
+  for (const [i, largest] of most.entries()) {
     if (missing === 0) break;
     const enough = most.slice(i).filter(({ left }) => left >= missing);
-    const { node, left } = enough.reduce((best, each) => (each.left < best.left ? each : best), roomiest);
+    const { node, left } = enough.reduce((best, each) => (each.left < best.left ? each : best), largest);
     split.set(node, Math.min(missing, left));
     missing -= Math.min(missing, left);
   }

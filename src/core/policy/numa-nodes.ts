@@ -17,8 +17,8 @@ export const grantNumaNodes: Grant = (snapshot, { count, memoryBytes, scheduled 
   const capacities = listCapacities(snapshot);
   const { ownNodes, nodesOfPod } = snapshot.followers;
   if (scheduled) return follow(CpuSet.of(scheduled.keys()), 'as the scheduler chose');
-  if (holds(capacities, ownNodes, count, 'shared')) return follow(ownNodes, 'as before');
-  if (holds(capacities, nodesOfPod, count, 'free')) return follow(nodesOfPod, 'with the rest of its pod');
+  if (suffice(capacities, ownNodes, count, 'shared')) return follow(ownNodes, 'as before');
+  if (suffice(capacities, nodesOfPod, count, 'free')) return follow(nodesOfPod, 'with the rest of its pod');
   const fitting = chooseFewest(capacities, count) ?? chooseLeastLoaded(capacities, count);
   return fitting ? follow(fitting, 'the fewest that hold what it asks for') : refuse(count, capacities);
 
@@ -52,7 +52,7 @@ function listCapacities({ topology, settings, sharedPool, followers }: Snapshot)
   });
 }
 
-function holds(capacities: readonly NodeCapacity[], nodes: CpuSet, count: number, by: 'shared' | 'free'): boolean {
+function suffice(capacities: readonly NodeCapacity[], nodes: CpuSet, count: number, by: 'shared' | 'free'): boolean {
   return !nodes.isEmpty && sum(capacities.filter(({ id }) => nodes.has(id)).map((node) => node[by])) >= count;
 }
 

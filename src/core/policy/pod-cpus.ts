@@ -41,7 +41,7 @@ function shareScheduledCpus(
     return pinForPod(cpus, `shares ${countCpus(grant, cpus.size)} with its pod, as the scheduler chose`, []);
   }
   const held = snapshot.own.union(snapshot.idleInPod).intersect(grantable);
-  const choose = (reach: CpuSet): Decision => takeOfNodes(held, reach);
+  const choose = (candidates: CpuSet): Decision => takeOfNodes(held, candidates);
   return grant.leavesPool ? chooseWithinFloors(snapshot, free.minus(held), choose) : choose(free.minus(held));
 
   function takeOfNodes(first: CpuSet, then: CpuSet): Decision {

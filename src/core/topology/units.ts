@@ -21,9 +21,9 @@ export function keepWholeCores({ cores }: Topology, within: CpuSet): CpuSet {
   return CpuSet.unionOf(cores.filter(({ cpus }) => cpus.isSubsetOf(within)).map(({ cpus }) => cpus));
 }
 
-/** The cores that have one of these CPUs and lie wholly in `reach`. */
-export function completeCores({ cores }: Topology, some: CpuSet, reach: CpuSet): CpuSet {
-  const begun = cores.filter(({ cpus }) => cpus.overlaps(some) && cpus.isSubsetOf(reach));
+/** The cores that have one of these CPUs and lie wholly in `usable`. */
+export function completeCores({ cores }: Topology, some: CpuSet, usable: CpuSet): CpuSet {
+  const begun = cores.filter(({ cpus }) => cpus.overlaps(some) && cpus.isSubsetOf(usable));
   return CpuSet.unionOf(begun.map(({ cpus }) => cpus));
 }
 

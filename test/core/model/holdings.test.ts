@@ -44,22 +44,22 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
 
 /** All sums of a model, and everything that is asked of a pod beside each of its own. */
 function sumsOf(model: NodeModel) {
-  const { alone, besideShared, followed } = model.holdings;
-  const planned = [...model.holdings.planned].map(keyOf).sort();
+  const { holdings } = model;
+  const planned = [...holdings.planned].map(keyOf).sort();
   const rest = ['p', 'q'].flatMap((uid) => {
     const ofPod = model.holdingsOf(uid);
     const kinds = (['static', 'exclusive', 'immovable', 'numa'] as const).map((kind) => ofPod.podSet(kind));
     const owns = [undefined, ...model.assignmentsOf(uid).sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))];
     return [ofPod.count, ofPod.planned, ofPod.cpus, kinds, owns.map((own) => ofPod.without(own))];
   });
-  const counts = Array.from({ length: 10 }, (_, cpu) => model.holdings.countBesideShared(cpu));
+  const counts = Array.from({ length: 10 }, (_, cpu) => holdings.countBesideShared(cpu));
   const memory = [...model.promisedMemory()].sort(([a], [b]) => a - b);
   const { free, exclusive, held, sharedPool } = model;
   const lines = [[...model.waiting].sort(), [...model.unswitched].sort()];
   return JSON.stringify([
-    alone,
-    besideShared,
-    followed,
+    holdings.alone,
+    holdings.besideShared,
+    holdings.followed,
     planned,
     counts,
     rest,

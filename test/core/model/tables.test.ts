@@ -124,8 +124,7 @@ function valuesOf(model: NodeModel) {
 
 /** All that is derived, as the model has it. */
 function derivedOf(model: NodeView) {
-  const { alone, besideShared, followed, planned } = model.holdings;
-  const { exclusive, held, free } = model;
+  const { holdings } = model;
   return {
     containers: sorted(model.containers.values()),
     byPod: PODS.map((uid) =>
@@ -137,11 +136,11 @@ function derivedOf(model: NodeView) {
       SPEC_NAMES.map((name) => sorted(book.named('ns', name))),
       PODS.map((uid) => sorted(book.ofRuntime(uid))),
     ]),
-    holdings: [alone, besideShared].map(String),
-    followers: followed.map(({ nodes, followers }) => `${nodes.toString()}: ${followers}`),
-    planned: sorted(planned),
+    holdings: [holdings.alone, holdings.besideShared].map(String),
+    followers: holdings.followed.map(({ nodes, followers }) => `${nodes.toString()}: ${followers}`),
+    planned: sorted(holdings.planned),
     ofPods: PODS.map((uid) => [model.holdingsOf(uid).cpus.toString(), model.holdingsOf(uid).count]),
-    sets: [exclusive, held, free].map(String),
+    sets: [model.exclusive, model.held, model.free].map(String),
   };
 }
 
