@@ -15,11 +15,7 @@ export interface DerivedSets {
   readonly free: CpuSet;
 }
 
-export function deriveSets(
-  topology: Topology,
-  settings: Settings,
-  holdings: Pick<HoldingsView, 'alone' | 'besideShared'>,
-): DerivedSets {
+export function deriveSets(topology: Topology, settings: Settings, holdings: HoldingsView): DerivedSets {
   const exclusive = holdings.alone.intersect(topology.online);
   const held = holdings.besideShared.intersect(topology.online);
   const notExclusive = topology.online.minus(exclusive);

@@ -56,7 +56,11 @@ export function reuseParts(last: Judgement | undefined, judgement: Judgement): J
 }
 
 /** True when the promise, or something else that the last verdict follows from, has changed. */
-export function isOutdated(view: NodeView, container: Container, last: Pick<Judgement, 'matter'> | undefined): boolean {
+export function isOutdated(
+  view: NodeView,
+  container: Container,
+  last: { readonly matter: Matter } | undefined,
+): boolean {
   return last === undefined || !sameMatter(last.matter, matterOf(view, container));
 }
 
