@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { HealthState } from '../admin/health-state';
-import { NodeModel, type NodeView } from '../core/model/node-model';
+import { NodeModel } from '../core/model/node-model';
+import type { NodeView } from '../core/model/node-view';
 import { openCgroups, readTopology } from '../host';
 import type { KubeletConfig } from '../kube/kubelet/kubelet-config';
 import { Alarms } from './alarms/alarms';

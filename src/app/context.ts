@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { HealthState } from '../admin/health-state';
-import type { NodeView } from '../core/model/node-model';
+import type { NodeView } from '../core/model/node-view';
 import type { Alarms } from './alarms/alarms';
 import type { Faults } from './alarms/faults';
 import type { ContainerCgroups } from './cgroups/container-cgroups';

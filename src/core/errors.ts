@@ -35,7 +35,7 @@ export interface ErrorStatus {
   readonly message: string;
 }
 
-/** The status that may leave the process. The text of an error that is not ours may not. */
+/** The status that may leave the process. The text of an error that is no CpusetdError may not. */
 export function toErrorStatus(error: unknown): ErrorStatus {
   if (error instanceof CpusetdError) return { code: error.code, message: error.message };
   return { code: 'INTERNAL', message: 'internal error; see the log of cpusetd' };

@@ -1,6 +1,5 @@
 /**
- * The same function, which makes its value once for each object and gives it again without looking. Only for objects that
- * never change: what is made of one is kept for as long as the object is.
+ * Remembers the result of a function for each object, as long as the object lives. Only for objects that never change.
  */
 export function oncePer<K extends object, V>(make: (from: K) => V): (from: K) => V {
   const made = new WeakMap<K, { readonly value: V }>();

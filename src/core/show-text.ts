@@ -1,18 +1,18 @@
-/** Longest text of somebody else that is shown whole, in UTF-16 units. */
+/** Longest foreign text that is shown whole, in UTF-16 units. */
 export const LONGEST_SHOWN = 1_024;
 
 /**
  * Characters that a terminal, a log viewer or a browser does not simply draw one after the other: controls (C0, DEL, C1), everything
  * of format (bidi, zero-width, tags), line and paragraph separators, spaces other than the common one, marks that go on top of their
  * neighbours, what is drawn as nothing, letters that run from right to left and so move what stands beside them, lone surrogates, and
- * what has no character yet. A list of what is good, turned round: what Unicode adds later is not good before somebody has looked.
+ * what has no character yet. Everything else than a list of allowed characters: what Unicode adds later is not allowed before it was reviewed.
  */
 const UNSHOWABLE =
   /[^\p{L}\p{N}\p{P}\p{S} ]|[\p{Default_Ignorable_Code_Point}\u2800]|[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const ALL_UNSHOWABLE = new RegExp(UNSHOWABLE.source, 'gu');
 
 /**
- * A text of somebody else (a name, a reason, the error of a peer) as one line for people: characters that could move the cursor, hide
+ * A foreign text (a name, a reason, the error of a peer) as one line for people: characters that could move the cursor, hide
  * or reorder text are shown as escapes (`\u001b`, `\u{e0001}`), and of a long text the beginning, with how much is left out.
  *
  * Every text that comes from outside passes here before it goes to a terminal, a log, an event or a status message. The result is

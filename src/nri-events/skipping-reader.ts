@@ -1,5 +1,5 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { DecisiveAnnotations } from '../core/annotations';
+import { DecisiveAnnotations } from '../core/annotations/decisive';
 
 /**
  * A protobuf reader for the hot path: skipping makes no slice of what it skips, and text is decoded in place.

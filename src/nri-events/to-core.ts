@@ -1,6 +1,7 @@
 import type * as view from '../../gen/nri/view/view';
 import { ContainerState } from '../../gen/nri/v1alpha1/nri';
-import { DecisiveAnnotations, type Annotations } from '../core/annotations';
+import { DecisiveAnnotations } from '../core/annotations/decisive';
+import type { Annotations } from '../core/annotations/annotations';
 import type { ContainerInfo, ContainerPhase, CpuResources, PauseInfo, PodInfo } from '../core/model/events';
 import { takeMapEntry } from '../wire/map-entry';
 

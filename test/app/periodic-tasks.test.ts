@@ -6,7 +6,7 @@ import { HealthState } from '../../src/admin/health-state';
 import { Alarms } from '../../src/app/alarms/alarms';
 import type { DaemonContext } from '../../src/app/context';
 import { runPeriodicTasks, type PeriodicTasksParts } from '../../src/app/periodic-tasks';
-import type { NodeView } from '../../src/core/model/node-model';
+import type { NodeView } from '../../src/core/model/node-view';
 import type { Cgroups } from '../../src/host';
 import { contextOf } from '../support/daemon-context';
 

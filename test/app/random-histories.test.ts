@@ -1,4 +1,4 @@
-import { decisiveAnnotations, DecisiveAnnotations } from '../../src/core/annotations';
+import { decisiveAnnotations, DecisiveAnnotations } from '../../src/core/annotations/decisive';
 import { CpuSet } from '../../src/core/cpuset';
 import { NO_OPTIONS, type Settings } from '../../src/core/model/settings';
 import { buildTopology, type Topology } from '../../src/core/topology';

@@ -1,5 +1,5 @@
 import type { NodeEvent, RuntimeAnswer } from '../../src/core/model/events';
-import type { NodeView } from '../../src/core/model/node-model';
+import type { NodeView } from '../../src/core/model/node-view';
 import { decodeState } from '../../src/state';
 import { findBrokenInvariants } from '../support/invariants';
 import { createRandom } from '../support/random';

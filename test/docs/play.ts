@@ -1,7 +1,8 @@
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
 import type { PodInfo } from '../../src/core/model/events';
 import { NO_OPTIONS, rulesOf, type Settings } from '../../src/core/model/settings';
-import { parseStaticPolicyOptions, parseTopologyManagerOptions } from '../../src/core/options';
+import { parseStaticPolicyOptions } from '../../src/core/options/static-policy-options';
+import { parseTopologyManagerOptions } from '../../src/core/options/topology-manager-options';
 import { resourcesFor, SimulatedNode } from '../support/simulated-node';
 import { draw, MACHINES } from './machines';
 

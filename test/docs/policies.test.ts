@@ -1,14 +1,14 @@
 import { chooseReserved, allocateByOptions } from '../../src/core/allocation';
 import { CpuSet, parseCpuList } from '../../src/core/cpuset';
-import { inferCpuRequest } from '../../src/core/inference';
+import { inferCpuRequest } from '../../src/core/inference/infer-cpu-request';
 import type { CpuResources } from '../../src/core/model/events';
 import { NO_OPTIONS, optionNames, type StaticPolicyOptions } from '../../src/core/model/settings';
 import {
   MAX_ALLOWABLE_NUMA_NODES,
   MIN_ALLOWABLE_NUMA_NODES,
-  parseStaticPolicyOptions,
   parseTopologyManagerOptions,
-} from '../../src/core/options';
+} from '../../src/core/options/topology-manager-options';
+import { parseStaticPolicyOptions } from '../../src/core/options/static-policy-options';
 import { MACHINES } from './machines';
 import { listBrokenAnchors, listBrokenLinks, listExamples, readPage, readTable } from './markdown';
 import { play, showExample, showOutcomes, type Example } from './play';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { parse } from 'yaml';
 import { parseCpuList } from '../../src/core/cpuset';
-import type { NodeResources } from '../../src/core/node-resources';
+import type { NodeResources } from '../../src/core/node-resources/node-resources';
 import { KubeClient, MERGE_PATCH } from '../../src/kube/api/kube-client';
 import { KubeError } from '../../src/kube/api/kube-error';
 import { communityTopology } from '../../src/kube/node-resource-topology/community-topology';

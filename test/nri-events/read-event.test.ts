@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { Event, encodeEventRequest, encodeStateChange } from './build-request';
 import { CpusetdError } from '../../src/core/errors';
-import { decisiveAnnotations } from '../../src/core/annotations';
+import { decisiveAnnotations } from '../../src/core/annotations/decisive';
 import type { RuntimeEvent } from '../../src/core/model/events';
 import { readEvent, readSynchronize } from '../../src/nri-events/read-event';
 import { toContainerInfo, toPodInfo } from '../../src/nri-events/to-core';

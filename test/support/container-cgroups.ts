@@ -1,6 +1,6 @@
 import { pino, type Logger } from 'pino';
 import { ContainerCgroups } from '../../src/app/cgroups/container-cgroups';
-import type { NodeView } from '../../src/core/model/node-model';
+import type { NodeView } from '../../src/core/model/node-view';
 import type { Cgroups } from '../../src/host';
 
 /** The cgroups of a model's containers on these files, which are written unless told otherwise. */

@@ -8,7 +8,7 @@ import { DriftDiagnosis } from '../../src/app/reconcile/drift-diagnosis';
 import { Reconciler, type ReconcilerParts } from '../../src/app/reconcile/reconciler';
 import { VerdictStore } from '../../src/app/status/verdict-store';
 import { DaemonEvents } from '../../src/app/transaction/daemon-events';
-import type { NodeView } from '../../src/core/model/node-model';
+import type { NodeView } from '../../src/core/model/node-view';
 import type { Cgroups } from '../../src/host';
 import { containerCgroups } from './container-cgroups';
 

@@ -3,7 +3,7 @@ import { Metrics } from '../../src/admin/metrics/metrics';
 import { TransactionMetrics } from '../../src/app/status/transaction-metrics';
 import { Alarms } from '../../src/app/alarms/alarms';
 import { CpuSet } from '../../src/core/cpuset';
-import type { NodeView } from '../../src/core/model/node-model';
+import type { NodeView } from '../../src/core/model/node-view';
 import { sampleStatus } from '../admin/sample-status';
 import { EIGHT_CPUS } from '../core/transition/node-driver';
 import { silentFaults } from './faults';

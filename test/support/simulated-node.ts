@@ -24,9 +24,14 @@ export type FaultPlace = 'decide' | 'save' | 'saved' | 'move' | 'moved' | 'room'
 class WatchedModel extends NodeModel {
   onRead = (): void => undefined;
 
-  override get assignments(): NodeModel['assignments'] {
-    this.onRead();
-    return super.assignments;
+  constructor(topology: Topology, settings: Settings) {
+    super(topology, settings);
+    const { assignments } = this;
+    const read = (): NodeModel['assignments'] => {
+      this.onRead();
+      return assignments;
+    };
+    Object.defineProperty(this, 'assignments', { get: read });
   }
 }
 

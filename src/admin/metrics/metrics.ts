@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 import type { RefusalCode } from '../../core/model/events';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import type { AlignmentBoundary } from '../../core/topology';
 import type { DriftCause } from '../../core/verdict/drift-cause';
 import type { VerdictKind } from '../../core/verdict/judge';

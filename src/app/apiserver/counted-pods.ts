@@ -1,7 +1,7 @@
 import { CpuSet } from '../../core/cpuset';
-import { sumPodCpus } from '../../core/inference';
+import { sumPodCpus } from '../../core/inference/pod-cpus';
 import { KINDS } from '../../core/model/pool-view';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import { type ContainerSpec, type PodSpec, runtimeUidOf } from '../../core/model/pod-spec';
 import type { Settings } from '../../core/model/settings';
 import { oncePer } from '../../core/once-per';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import type { PodSpec } from '../../core/model/pod-spec';
 import { loadPodFingerprint, type WatchedPod } from '../../kube';
 import { countPods, type CountMode } from './counted-pods';

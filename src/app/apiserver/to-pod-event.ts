@@ -1,4 +1,4 @@
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import { showText } from '../../core/show-text';
 import type { DomainEvent } from '../../core/transition';
 import type { PodEventMessage } from '../../kube';

@@ -1,4 +1,4 @@
-import { countNodeResources } from '../../core/node-resources';
+import { countNodeResources } from '../../core/node-resources/node-resources';
 import {
   communityTopology,
   craneTopology,

@@ -4,7 +4,7 @@ import type { CpuSet } from '../../core/cpuset';
 import type { Container } from '../../core/model/container';
 import type { PodInfo } from '../../core/model/events';
 import { namesIn } from '../../core/model/names-of';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import { hasCgroup } from '../../core/model/container';
 import { type Move } from '../../core/plan/plan-moves';
 import type { QuotaStep } from '../../core/plan/plan-quotas';

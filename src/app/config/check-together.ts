@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { canPin } from '../../core/model/settings';
-import { checkOptionsAreUsed } from '../../core/options';
+import { checkOptionsAreUsed } from '../../core/options/static-policy-options';
 import { nameOf, type Config, type OptionKey } from './options';
 import { describePlace, type Setting } from './setting';
 

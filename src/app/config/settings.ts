@@ -7,13 +7,9 @@ import {
   type StaticPolicyOptions,
   type TopologyManagerSettings,
 } from '../../core/model/settings';
-import {
-  checkStaticPolicyOptions,
-  checkTopologyManagerOptions,
-  parseStaticPolicyOptions,
-  parseTopologyManagerOptions,
-  type Parsed,
-} from '../../core/options';
+import { checkStaticPolicyOptions, parseStaticPolicyOptions } from '../../core/options/static-policy-options';
+import { checkTopologyManagerOptions, parseTopologyManagerOptions } from '../../core/options/topology-manager-options';
+import type { Parsed } from '../../core/options/problem';
 import type { Topology } from '../../core/topology';
 import type { Config, PlaceOf } from '.';
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { CpuListError, parseCpuList } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import type { Settings } from '../../core/model/settings';
 import { planChanges, retryPending } from '../../core/transition';
 import type { KubeletConfig } from '../../kube/kubelet/kubelet-config';

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Container } from '../../core/model/container';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import { explainDrift, KNOWN_MANAGERS, type LikelyCause } from '../../core/verdict/drift-cause';
 import type { Seen } from '../../core/verdict/observation';
 import { listProcessNames } from '../../host';

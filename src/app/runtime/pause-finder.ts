@@ -1,6 +1,6 @@
 import { CpuSet } from '../../core/cpuset';
 import type { FoundPause, NodeEvent, PauseInfo, RuntimeEvent } from '../../core/model/events';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import { cgroupPathOf, type ThreadInfo } from '../../host';
 import { EarliestTimer } from '../../net/earliest-timer';
 import type { Faults } from '../alarms/faults';

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { type Container, type CpuPromise, hasCgroup, samePromise } from '../../core/model/container';
 import type { RuntimeEvent } from '../../core/model/events';
 import { namesIn } from '../../core/model/names-of';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import { beginOwnUpdate, endOwnUpdate } from '../../core/transition';
 import { EarliestTimer } from '../../net/earliest-timer';
 import { logFault } from '../alarms/faults';

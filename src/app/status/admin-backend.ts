@@ -4,7 +4,7 @@ import type { Connection } from '../../net/connection-state';
 import type { Gap, NodeStatus, PodSource, Status } from '../../admin/model/status';
 import type { AllocationStep } from '../../core/allocation';
 import type { CpuSet } from '../../core/cpuset';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import type { Refusal } from '../../core/model/refusal';
 import { optionNames } from '../../core/model/settings';
 import { boundText } from '../../core/show-text';

@@ -1,6 +1,6 @@
 import type { AllocationStep } from '../../core/allocation';
 import { keyOf, type AssignmentKey } from '../../core/model/assignment';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import type { DomainEvent } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
 

@@ -1,7 +1,7 @@
 import type { RefusedContainer, ZoneRoom } from '../../admin/model/explanation';
 import { describeKeptCpus } from '../../core/model/kept-cpus';
 import { KINDS } from '../../core/model/pool-view';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import { DEFAULT_KIND } from '../../core/model/policies';
 import type { Refusal } from '../../core/model/refusal';
 import { POLICIES, SCHEDULED_POLICIES, type Decision } from '../../core/policy';

@@ -7,7 +7,7 @@ import { DEFAULT_KIND, type PolicyName } from '../../core/model/policies';
 import type { Refusal } from '../../core/model/refusal';
 import { explainRefusal } from './explain-refusal';
 import { sharedCpusOfNodes } from '../../core/model/pool-view';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import { POLICIES } from '../../core/policy';
 import { describeKeptCpus } from '../../core/model/kept-cpus';
 import { snapshotFor } from '../../core/transition';

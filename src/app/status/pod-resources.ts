@@ -3,7 +3,7 @@ import { CpuSet } from '../../core/cpuset';
 import { keyOf, type Assignment } from '../../core/model/assignment';
 import type { Container } from '../../core/model/container';
 import { KINDS } from '../../core/model/pool-view';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 
 const NOTHING: Resources = { cpus: CpuSet.empty, memory: [] };
 

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import type { Refusal } from '../../core/model/refusal';
 import { readBounded } from '../../state';
 import type { OnClose } from '../lifecycle/closers';

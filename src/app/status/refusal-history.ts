@@ -1,4 +1,4 @@
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import { keyOfRefusal, type Refusal } from '../../core/model/refusal';
 import { findSpec } from '../../core/model/spec-book';
 import { asCpuEvent, describeRefusal, keyOfRequest, type CpuEvent } from '../../core/transition';

@@ -7,7 +7,7 @@ import type {
 import type { ExclusiveResources } from '../../admin/model/pod-resources';
 import { keyOf, type Assignment } from '../../core/model/assignment';
 import type { Container, Pod } from '../../core/model/container';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import type { Verdict } from '../../core/verdict/judge';
 import { judgeNow } from '../../core/verdict/judgement';
 import { listPodResources } from './pod-resources';

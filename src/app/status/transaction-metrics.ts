@@ -1,5 +1,5 @@
 import type { Metrics } from '../../admin/metrics/metrics';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import type { Refusal } from '../../core/model/refusal';
 import { listAlignments } from '../../core/topology';
 import type { Alarms } from '../alarms/alarms';

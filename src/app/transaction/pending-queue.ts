@@ -1,4 +1,4 @@
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import { hasPending, planChanges, retryPending } from '../../core/transition';
 import type { Faults } from '../alarms/faults';
 import type { Transactor } from './transactor';

@@ -1,7 +1,7 @@
 import { listOthers, type RuntimeAnswer } from '../../core/model/events';
 import { runtimeUidOf } from '../../core/model/pod-spec';
 import { namesOf } from '../../core/model/names-of';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import type { NodeEvent } from '../../core/model/events';
 import type { PodSpec } from '../../core/model/pod-spec';
 import type { Move } from '../../core/plan/plan-moves';

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import type { Assignment } from '../../core/model/assignment';
 import type { NodeEvent, RuntimeAnswer } from '../../core/model/events';
-import type { NodeModel, NodeView } from '../../core/model/node-model';
+import type { NodeModel } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 import type { PodSpec } from '../../core/model/pod-spec';
 import type { Move } from '../../core/plan/plan-moves';
 import { answerTo, Draft, handle, planTogether, type LiveCpusets, type Outcome } from '../../core/transition';

@@ -2,7 +2,7 @@ import { keyValues } from '../../app/config/types/cpu-types';
 import { quote } from '../../app/config/types/value-type';
 import { CpuListError, CpuSet, parseCpuList } from '../../core/cpuset';
 import type { StaticPolicyOptions } from '../../core/model/settings';
-import { parseStaticPolicyOptions } from '../../core/options';
+import { parseStaticPolicyOptions } from '../../core/options/static-policy-options';
 import { UsageError } from '../context';
 import type { BatchDefaults } from './answer-line';
 import { readMachine } from '../machine/read-machine';

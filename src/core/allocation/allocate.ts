@@ -15,9 +15,9 @@ export interface AllocationRequest {
   readonly algorithm: 'packed' | 'distributed';
   /** `spread` takes single CPUs in numeric order instead of whole cores (distribute-cpus-across-cores). */
   readonly strategy: 'packed' | 'spread';
-  /** prefer-align-cpus-by-uncorecache; only the packed algorithm looks at it. */
+  /** prefer-align-cpus-by-uncorecache; only for the packed algorithm. */
   readonly preferAlignByUncoreCache: boolean;
-  /** Only the distributed algorithm: CPUs are handed out in groups of this size (threads per core with full-pcpus-only). */
+  /** Only for the distributed algorithm: CPUs are allocated in groups of this size (threads per core with full-pcpus-only). */
   readonly cpuGroupSize: number;
 }
 

@@ -6,7 +6,7 @@ export interface NodeChoice {
   /** Free CPUs of each node, in the order in which earlier nodes win ties. */
   readonly free: readonly number[];
   readonly count: number;
-  /** CPUs are handed out in groups of this size; `count` is a multiple of it. */
+  /** CPUs are allocated in groups of this size; `count` is a multiple of it. */
   readonly groupSize: number;
   readonly minNodes: number;
   readonly maxNodes: number;
@@ -31,8 +31,8 @@ const MAX_EFFORT = 200_000;
  * Of equals the first in order wins. Undefined when no number of nodes up to `maxNodes` will do.
  *
  * The kubelet scores every combination, and every set of nodes for what is left over within each. Here a combination is
- * left out when it must score like an earlier one, or when not even the best way to hand out the rest (one group at a
- * time, from the fullest node) could make it win.
+ * left out when it must score like an earlier one, or when not even the best way to distribute the rest (one group
+ * at a time, from the fullest node) could make it win.
  */
 export function chooseNodes(choice: NodeChoice): ChosenNodes | undefined {
   for (let size = Math.max(1, choice.minNodes); size <= choice.maxNodes; size++) {

@@ -10,7 +10,7 @@ export interface AllocationStep {
   readonly because: string;
 }
 
-/** A step whose set and text are made when someone asks for them: most allocations are never explained. */
+/** A step whose set and text are made when they are read: most allocations are never explained. */
 export function stepOf(rule: string, cpuIds: readonly number[], because: () => string): AllocationStep {
   return {
     rule,
@@ -42,7 +42,7 @@ export function startRunInNode({ free }: Run, node: number, need: number): Run {
   return startRun(freeCpusInNode(free, node), need);
 }
 
-/** Takes in the run what a part of it took. The steps of the part are left out: the whole has its own. */
+/** Adds the CPUs that a part of the run took. The steps of the part are left out: the whole has its own. */
 export function mergeRun(run: Run, part: Run): void {
   for (const id of part.taken) takeCpu(run, run.free.index.indexOf[id]!);
 }
@@ -54,7 +54,7 @@ export function takeCpu(run: Run, cpu: number): void {
   run.need--;
 }
 
-/** Notes what was taken since `from` (a length of `taken`), if anything was. */
+/** Adds a step for the CPUs taken since `from` (a length of `taken`), if there are any. */
 export function noteStep(run: Run, rule: string, from: number, because: (cpus: number) => string): void {
   if (run.taken.length === from) return;
   const ids = run.taken.slice(from);

@@ -3,12 +3,11 @@ import type { Nesting, UnitIndex } from '../topology';
 import { orderUnits, type FreeCpus, type UnitKind } from './free-cpus';
 
 /*
- * In which order units are looked at. Always the fullest first, so that what is broken already is used up before
- * something whole is broken; and inner units by way of the outer ones, so that neighbours are taken together.
+ * The order in which units are tried. Those with the fewest free CPUs come first, so that broken units are used up before whole ones
+ * are broken. Inner units are tried within their outer unit, so that neighbours are taken together.
  * Outermost are NUMA nodes, or sockets where a socket has several nodes.
  *
- * A sequence may be taken from while it is gone through: each outer unit is looked at when its turn comes, and what was taken
- * before lies in others.
+ * CPUs may be taken during the iteration: each outer unit is read when its turn comes, and the CPUs taken before lie in others.
  */
 
 /** NUMA nodes with free CPUs. */
@@ -51,7 +50,7 @@ export function sequenceUnits(free: FreeCpus, kind: UnitKind): Iterable<number> 
   }
 }
 
-/** An inner unit that reaches into two outer ones comes with the first of them. */
+/** An inner unit that lies in two outer ones comes with the first of them. */
 function sequenceWithin(
   free: FreeCpus,
   outerUnits: Iterable<number>,
@@ -73,7 +72,7 @@ function* sequenceNested(
   for (const outer of outerUnits) for (const unit of orderUnits(free, kind, within[outer]!)) yield unit;
 }
 
-/** CPUs that are taken from one outer unit may lie in another here: all are looked at beforehand. */
+/** CPUs that are taken from one outer unit may lie in another here, so all are read beforehand. */
 function sequenceCrossing(
   free: FreeCpus,
   outerUnits: Iterable<number>,

@@ -4,7 +4,7 @@ import { takeWholeUnits } from './whole-units';
 
 /**
  * prefer-align-cpus-by-uncorecache: takes whole caches as long as they fit, then the rest from one cache alone, if one
- * has it in its lowest cores. A preference: what is not found is left to the steps that follow.
+ * has it in its lowest cores. It is a preference: the steps that follow take the CPUs that it did not find.
  */
 export function takeFromCaches(run: Run): void {
   if (run.need < 1) return;
@@ -18,7 +18,7 @@ export function takeFromCaches(run: Run): void {
   const maxCores = Math.ceil(run.need / threadsPerCore);
   for (const cache of caches) {
     const cpus = freeCpusOfLowestCores(run, cache, maxCores);
-    // A thread too many is left out when an odd number is wanted; one only.
+    // For an odd count at most one thread too many is left out.
     if (run.need % 2 === 1 && threadsPerCore > 1 && cpus.length > run.need) cpus.pop();
     if (cpus.length !== run.need) continue;
 
@@ -34,7 +34,7 @@ export function takeFromCaches(run: Run): void {
   }
 }
 
-/** Free CPUs of the cores, lowest first, that have a free CPU in the cache; ascending. Nothing more is counted than needed. */
+/** Free CPUs of the lowest cores that have a free CPU in the cache, of at most `maxCores` cores; ascending. */
 function freeCpusOfLowestCores({ free }: Run, cache: number, maxCores: number): number[] {
   const { core, uncoreCache } = free.index;
   const cores: number[] = [];

@@ -13,7 +13,7 @@ interface Family {
 }
 
 /**
- * Ours come before Crane's. Kubernetes allows one slash in the name of an annotation, so through an API server only the
+ * The annotations of cpusetd come before Crane's. Kubernetes allows one slash in the name of an annotation, so through an API server only the
  * second form for a container passes; the first is for pods that come another way.
  */
 const FAMILIES: readonly Family[] = [
@@ -94,7 +94,7 @@ function candidatesFor(annotations: Annotations, containerName: string): readonl
   return own === undefined ? ofPod : [...own, ...ofPod];
 }
 
-/** All of a pod, each list with those that win first; found once, and not again for each container. */
+/** All of a pod, each list with those that win first. Found once for all its containers. */
 const candidatesOf = oncePer((annotations: Annotations) => {
   const ofPod: Candidate[] = [];
   const byContainer = new Map<string, Candidate[]>();

@@ -12,7 +12,7 @@ const MAX_KEPT = 1024;
 
 /**
  * The annotations of a pod that decide anything here, with their values cut to what can decide: some kilobytes at most,
- * whatever the pod's author writes. Made once for each pod that comes in, at the door: what is behind it never meets the rest.
+ * whatever the pod's author writes. Made once for each pod where it is read: the rest never goes further.
  *
  * `containerNames`: the containers of the pod, where they are known; annotations for others are left out, and nothing that is
  * not of use is looked at. Where they are not known, the first `MAX_KEPT` count.
@@ -29,30 +29,30 @@ export function decisiveAnnotations(
   return kept.all;
 }
 
-/** Of most pods nothing decides: for all of them what is made of annotations is made once. */
+/** Most pods have no such annotation: they share one object, so that what is derived from it is computed once. */
 const NONE: Annotations = Object.freeze({});
 
 /** Takes the annotations of a pod one by one, as they come in a message, and keeps those that decide. */
 export class DecisiveAnnotations {
-  /** Bytes of the shortest name of them all: a shorter one need not be looked at. */
+  /** Bytes of the shortest name that can decide: a shorter one is skipped. */
   static readonly shortestName = 'cpusetd.io/policy'.length;
   private kept: Record<string, string> | undefined;
   readonly shortestKey = DecisiveAnnotations.shortestName;
   readonly wants = isDecisive;
 
-  /** `room`: how many for single containers are kept. */
-  constructor(private room = MAX_KEPT) {}
+  /** `left`: how many more for single containers are kept. */
+  constructor(private left = MAX_KEPT) {}
 
-  /** The annotations that were kept. Once it was read, no more are put. */
+  /** The annotations that were kept. No more may be put after it was read. */
   get all(): Annotations {
     return this.kept ?? NONE;
   }
 
-  /** One that comes twice is what it was last. */
+  /** The last value of a repeated name counts. */
   readonly put = (name: string, value: string): void => {
     if (!isDecisive(name)) return;
     const kept = (this.kept ??= {});
-    if (!OF_THE_POD.has(name) && !Object.hasOwn(kept, name) && --this.room < 0) return;
+    if (!OF_THE_POD.has(name) && !Object.hasOwn(kept, name) && --this.left < 0) return;
     kept[name] = cut(name, value);
   };
 }
@@ -72,14 +72,14 @@ export function rememberedAnnotations(annotations: Annotations, containerNames: 
   return result === undefined ? decisive : { ...decisive, [TOPOLOGY_RESULT]: formatTopologyResult(result) };
 }
 
-/** A text that is too long for what it should be stays too long, and is copied: a part of a text keeps all of it in memory. */
+/** Cuts a text, so that it still is too long to be valid, and copies it: a part of a string keeps the whole string in memory. */
 function cut(name: string, value: string): string {
   const most = name === TOPOLOGY_RESULT ? MAX_RESULT_LENGTH : MAX_VALUE_LENGTH;
   if (value.length <= most) return value;
   return name === TOPOLOGY_RESULT ? TOO_LONG_RESULT : Array.from({ length: most }, (_, i) => value[i]).join('') + '…';
 }
 
-/** One text for all of them. */
+/** Stands for every result that is too long. */
 const TOO_LONG_RESULT = ' '.repeat(MAX_RESULT_LENGTH + 1);
 
 /**

@@ -68,7 +68,7 @@ function inOrder(counts: ReadonlyMap<number, number>): TopologyResult {
   return new Map([...counts].filter(([, cpus]) => cpus > 0).sort(([a], [b]) => a - b));
 }
 
-/** The scheduler's choice by the annotations, if there is any; read once for a pod, and not again for each container. */
+/** The scheduler's choice in the annotations, if there is any. Read once for all containers of a pod. */
 export function resultOf(annotations: Annotations): ParsedResult | undefined {
   return Object.hasOwn(annotations, TOPOLOGY_RESULT) ? parsedOf(annotations) : undefined;
 }
@@ -99,7 +99,7 @@ export function readTopologyResult(
   }: {
     readonly count: number;
     readonly container: Pick<ContainerInfo, 'name'>;
-    /** The request of the whole pod, in thousandths of a CPU; undefined when that cannot be told. */
+    /** The request of the whole pod, in thousandths of a CPU; undefined when it is not known. */
     readonly podMilliCpu: number | undefined;
   },
 ): { readonly result?: TopologyResult; readonly remarks: readonly Remark[] } {

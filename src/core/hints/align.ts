@@ -21,7 +21,7 @@ import {
   type NodeMask,
 } from './node-masks';
 
-/** The decision of the topology manager on the hints. */
+/** The decision of the topology manager. */
 export type Alignment =
   /** `nodes` to take from first; absent when any will do. */
   | { readonly kind: 'accept'; readonly nodes?: CpuSet; readonly preferred: boolean; readonly because: string }
@@ -82,7 +82,7 @@ function findEnough(
   return pickMask(holdsAll, fewestFirst(nodeCount), distances);
 }
 
-/** A combination that contains one which holds a request holds it too. */
+/** A combination that contains one with room for a request has room for it too. */
 function spreadToSupersets(holds: Uint8Array): void {
   for (let bit = 1; bit < holds.length; bit *= 2) {
     for (let block = 0; block < holds.length; block += 2 * bit) {
@@ -111,7 +111,7 @@ function suits(policy: TopologyManagerPolicy, hints: HintTable): boolean {
   return false;
 }
 
-/** The kernel's distances by place; undefined when they are not known of every node. */
+/** The kernel's distances by index; undefined when they are not known of every node. */
 function distancesOf({ numaNodes, memoryNodes }: Topology): Distances | undefined {
   const byId = new Map(memoryNodes.map(({ id, distances }) => [id, distances]));
   const rows = numaNodes.map(({ id }) => numaNodes.map((to) => byId.get(id)?.get(to.id)));

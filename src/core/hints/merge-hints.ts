@@ -23,7 +23,7 @@ export interface MergeInput {
   /** At most 16. */
   readonly nodeCount: number;
   readonly providers: readonly ProviderHints[];
-  /** Given when nearer nodes shall win among as many. */
+  /** Present when the nearer nodes win among masks of equal size. */
   readonly distances?: Distances;
 }
 

@@ -9,7 +9,7 @@ export type NodeMask = number;
 /** NUMA nodes that could hold a request; no mask: any nodes will do. */
 export interface TopologyHint {
   readonly mask: NodeMask | null;
-  /** As narrow as can be. */
+  /** It has as few nodes as possible. */
   readonly preferred: boolean;
 }
 
@@ -19,8 +19,8 @@ export const FITS = 1;
 export const PREFERRED = 2;
 
 /**
- * Every hint for one resource, as a table over all masks; place 0 is the hint without a mask. A table of 16 nodes has 64 KiB, a
- * list of its hints took megabytes, and the time to make them. Without any hint the request cannot be met.
+ * Every hint for one resource, as a table over all masks; index 0 is the hint without a mask. A table of 16 nodes has 64 KiB, where a
+ * list of hints would take megabytes. A table without any hint: the request cannot be met.
  */
 export type HintTable = Uint8Array;
 
@@ -32,7 +32,7 @@ export function nodesOfMask(topology: Topology, mask: NodeMask): CpuSet {
   return CpuSet.of(topology.numaNodes.filter((_, i) => (mask & (1 << i)) !== 0).map(({ id }) => id));
 }
 
-/** The mask of nodes 0 to count - 1, by their places in the ascending list of ids. */
+/** The mask of nodes 0 to count - 1, by their index in the ascending list of ids. */
 export function maskOfAll(nodeCount: number): NodeMask {
   return 2 ** nodeCount - 1;
 }
@@ -45,7 +45,7 @@ export function countNodes(mask: NodeMask): number {
   return (n + (n >>> 8)) & 0x1f;
 }
 
-/** Kernel distances between nodes, by place. */
+/** Kernel distances between nodes, by index. */
 export type Distances = readonly (readonly number[])[];
 
 /**
@@ -73,7 +73,7 @@ function pickNearest(marked: Uint8Array, size: number, lowest: NodeMask, distanc
     return from === to ? distances[from]![to]! : distances[from]![to]! + distances[to]![from]!;
   });
   const nodes = new Int32Array(nodeCount);
-  /** Sum over all ordered pairs of nodes, each with itself included: of as many nodes it ranks as the mean does. */
+  /** Sum over all ordered pairs of nodes, each with itself included. For masks of equal size it ranks as the mean does. */
   const sumDistances = (mask: NodeMask): number => {
     let count = 0;
     let sum = 0;

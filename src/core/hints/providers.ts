@@ -10,13 +10,13 @@ export interface CpuHintRequest {
   readonly options: StaticPolicyOptions;
   /** Exclusive CPUs wanted; 0 for a container of the shared pool. */
   readonly count: number;
-  /** CPUs that nobody owns and that are not reserved. */
+  /** CPUs that are neither owned nor reserved. */
   readonly available: CpuSet;
   /** CPUs that are owned but may be taken over: those of exited containers of the same pod. */
   readonly reusable: CpuSet;
 }
 
-/** Hints for exclusive CPUs. CPUs that can be taken over have to be, so combinations without their nodes are left out. */
+/** Hints for exclusive CPUs. CPUs that can be taken over must be taken, so combinations without their nodes are left out. */
 export function hintCpus({ topology, options, count, available, reusable }: CpuHintRequest): Hints {
   if (count < 1) return null;
   const usable = available.union(reusable);
@@ -32,7 +32,7 @@ export function hintCpus({ topology, options, count, available, reusable }: CpuH
   );
 }
 
-/** Nothing where a node has several sockets: align-by-socket prefers nothing there. */
+/** Undefined when a node has several sockets: align-by-socket prefers nothing there. */
 function socketsOf({ numaNodes, sockets }: Topology): { readonly sockets?: SocketsOfNodes } {
   const nodesPerSocket = Math.floor(numaNodes.length / sockets.length);
   if (nodesPerSocket === 0) return {};
@@ -62,7 +62,7 @@ export function hintMemory({ topology, bytes, freeBytes }: MemoryHintRequest): H
   return enumerateMasks({ total, usable }, bytes);
 }
 
-/** Amounts of one resource on each NUMA node, by place. */
+/** Amounts of one resource on each NUMA node, by index. */
 interface NodeAmounts {
   /** All that the node has, taken or not. */
   readonly total: readonly number[];
@@ -72,7 +72,7 @@ interface NodeAmounts {
 
 /** For align-by-socket. */
 interface SocketsOfNodes {
-  /** The sockets of each node, by place: bit i stands for `topology.sockets[i]`. */
+  /** The sockets of each node, by index: bit i stands for `topology.sockets[i]`. */
   readonly socketsOf: readonly number[];
   /** As the kubelet reckons, rounded down; at least 1. */
   readonly nodesPerSocket: number;

@@ -6,8 +6,8 @@ import { exclusiveCpusOf } from './pod-cpus';
 import { plural } from '../text';
 
 /**
- * True for a creation message that carries the numbers that the kubelet makes of this spec. It does not while a resize is on its
- * way, or was not admitted: then the message says what the container really has, and the spec what it may get.
+ * True for a creation message with the numbers that the kubelet makes of this spec. They differ while a resize is pending or was not
+ * admitted: then the message has the resources of the container, and the spec those that it may get.
  */
 export function explainsMessage(
   { requestMilliCpu = 0, limitMilliCpu }: ContainerSpec,

@@ -4,7 +4,7 @@ import { MAX_SHARES, MIN_SHARES, milliOfShares, wholeCpusOfQuota, wholeCpusOfSha
 import { qosOfOomScore, type QosClass } from './qos';
 import { plural } from '../text';
 
-/** The CPUs that a container is entitled to, as far as its creation request tells. `because` is written for the operator. */
+/** The CPUs that a container is entitled to by its creation request. `because` is written for the operator. */
 export type CpuRequest =
   /** `count` whole CPUs of its own. */
   | {
@@ -20,7 +20,7 @@ export type CpuRequest =
       readonly because: string;
       readonly doubt?: 'contradiction' | 'undecidable';
     }
-  /** Someone else pins this container already; two managers cannot work on one node. */
+  /** Another program pins this container already; two managers cannot work on one node. */
   | {
       readonly kind: 'conflict';
       readonly qos: QosClass;
@@ -36,7 +36,7 @@ export function shared(qos: Shared['qos'], because: string, doubt?: Shared['doub
 }
 
 /**
- * Infers how many exclusive CPUs a container is entitled to from what the runtime was asked for.
+ * Infers the number of exclusive CPUs that a container is entitled to from the request to the runtime.
  *
  * Exclusive are containers of Guaranteed pods whose CPU shares are those of a whole number of CPUs, unless quota, memory
  * limit or the pod's sum contradict. In doubt a container is shared: too little isolation is repaired more easily than

@@ -1,10 +1,10 @@
 import type { CpuSet } from '../cpuset';
 import type { PolicyName } from './policies';
 
-/** The policy that made it; what it means to others is in `pool-view.ts`. `none` makes none. */
+/** The policy that made it. `pool-view.ts` has its claim on CPUs. `none` makes no assignment. */
 export type AssignmentKind = Exclude<PolicyName, 'none'>;
 
-/** The rules under which a decision was made; a running container keeps them when the operator changes his mind. */
+/** The rules under which a decision was made. A running container keeps them when the operator changes the settings. */
 export interface Rules {
   /** The policy that decided, e.g. `static`: the node's cpu-manager-policy, or the one that the pod chose. */
   readonly policy: string;
@@ -15,19 +15,19 @@ export interface Rules {
   readonly reserved: CpuSet;
 }
 
-/** Rules of our own making, as they are kept with an assignment. */
+/** Rules as they are kept with an assignment. */
 export interface KeptRules extends Rules {
   readonly policy: PolicyName;
 }
 
-/** What one container of one pod was given beyond the shared pool. Kept on disk. */
+/** The CPUs or NUMA nodes of one container of one pod. Kept on disk. */
 export interface Assignment {
   readonly podUid: string;
   readonly podNamespace: string;
   readonly podName: string;
   readonly containerName: string;
   readonly kind: AssignmentKind;
-  /** Empty for a kind that follows nodes. */
+  /** Empty for a kind that follows NUMA nodes. */
   readonly cpus: CpuSet;
   /** The NUMA nodes that it follows; only for a kind that does. */
   readonly nodes?: CpuSet;
@@ -35,16 +35,16 @@ export interface Assignment {
   readonly scope?: 'pod';
   /** Memory nodes promised with the CPUs; the empty set when memory is left alone. */
   readonly mems: CpuSet;
-  /** How many CPUs the container asked for. */
+  /** Whole CPUs that the container asked for. */
   readonly requested: number;
   /** The runtime's id of the container that holds the CPUs now; null when it has exited: the CPUs stay, idle, with the pod. */
   readonly containerId: string | null;
   /**
-   * The container is still to come, and no other one of its pod may take the CPUs over. What it will have of a container that ends
-   * before it is made is not among them yet: they can be fewer than `requested`.
+   * The container is not created yet, and no other container of its pod may take the CPUs over. They can be fewer than
+   * `requested`: the CPUs of a container that ends before are not among them yet.
    */
   readonly planned?: true;
-  /** Whether the container's own CFS quota was lifted with the decision. */
+  /** True when the container's own CFS quota was lifted with the decision. */
   readonly quotaLifted: boolean;
   readonly rules: KeptRules;
   /** Written for the operator. */
@@ -53,15 +53,15 @@ export interface Assignment {
   readonly since: string;
 }
 
-/** Assignments are known by pod and container name, not by container id: a restarted container is the same. */
+/** The pod and the name of a container, not its id: a restarted container is the same. */
 export type AssignmentKey = `${string}/${string}`;
 
-/** The key of an assignment. The name of a container stays the same over its restarts. */
+/** The key of an assignment. */
 export function keyOf(of: { readonly podUid: string; readonly containerName: string }): AssignmentKey {
   return `${of.podUid}/${of.containerName}`;
 }
 
-/** The assignment that this very container holds; not one that it only may take over in its pod. */
+/** The assignment that this container holds; not one of its name that it may take over. */
 export function assignmentOf(
   { assignments }: { readonly assignments: ReadonlyMap<AssignmentKey, Assignment> },
   { id, podUid, name }: { readonly id: string; readonly podUid: string; readonly name: string },
@@ -72,7 +72,7 @@ export function assignmentOf(
 
 const MAX_TEXT_LENGTH = 2048;
 
-/** A text as an assignment may have it: it is kept on disk, so it can't be of any length. Names in Kubernetes are far shorter. */
+/** Bounds a text of an assignment, which is kept on disk. Names in Kubernetes are far shorter. */
 export function cutText(text: string): string {
   return text.length <= MAX_TEXT_LENGTH ? text : `${text.slice(0, MAX_TEXT_LENGTH)}…`;
 }

@@ -1,24 +1,24 @@
 import type { CpuSet } from '../cpuset';
 import type { ContainerInfo, ContainerPhase, CpuResources, PodInfo } from './events';
 
-/** What a container was told that it has. An empty `mems` means that memory nodes are left alone. */
+/** The CPUs and memory nodes of a container. An empty `mems` means that memory nodes are left alone. */
 export interface CpuPromise {
   readonly cpus: CpuSet;
   readonly mems: CpuSet;
-  /** Where it changed while the container ran; absent = left as it is. */
+  /** Set when the quota changed while the container ran; absent = left as it is. */
   readonly quota?: PromisedQuota;
 }
 
-/** A CFS quota; `quotaUs` of CPU time in each period, -1 = no limit. Without a period that stays as it is. */
+/** A CFS quota: `quotaUs` of CPU time in each period, -1 = no limit. Without `periodUs` the period stays as it is. */
 export interface PromisedQuota {
   readonly quotaUs: number;
   readonly periodUs?: number;
 }
 
 /**
- * Where a container runs:
+ * The place of a container:
  * `exclusive` on CPUs of its own, `immovable` on CPUs that only shared containers use beside it, `numa` on what is shared
- * on its NUMA nodes, `shared` in the shared pool, `left-alone` where the runtime put it (policy none).
+ * on its NUMA nodes, `shared` in the shared pool, `left-alone` on the CPUs that the runtime gave it (policy none).
  */
 export type Placement = 'exclusive' | 'immovable' | 'numa' | 'shared' | 'left-alone';
 
@@ -30,7 +30,7 @@ export interface Pod extends PodInfo {
 
 /** Rules for the pause container of a sandbox. */
 export interface PauseRules {
-  /** It stays where it is, always; the container's `because` says why. */
+  /** It is never moved; the container's `because` says why. */
   readonly stays?: true;
   /** CPUs that the operator gave it in the runtime's configuration. */
   readonly configured?: CpuSet;
@@ -49,48 +49,48 @@ export interface Container {
   readonly pause?: PauseRules;
   readonly cgroupsPath: string;
   readonly phase: ContainerPhase;
-  /** As the kubelet asked for them, all updates included; not what cpusetd answered. */
+  /** The request of the kubelet, all updates included; not the answer of cpusetd. */
   readonly resources: CpuResources;
   readonly oomScoreAdj?: number;
   readonly placement: Placement;
   /** Whole CPUs that it is entitled to by its policy; 0 for a container of the shared pool. */
   readonly entitled: number;
-  /** Its pod asked to be kept off reserved CPUs where it shares. */
+  /** Its pod asks to be kept off reserved CPUs. */
   readonly avoidsReserved?: true;
-  /** Digest of the annotations about it at the time of its placement (`digestAnnotations`); absent = there were none. */
+  /** Digest of its annotations at the time of its placement (`digestAnnotations`); absent = there were none. */
   readonly saying?: string;
-  /** It is still where it was, although its pod's annotations say otherwise by now. */
+  /** Its pod's annotations ask for another policy by now, and it could not be switched yet. */
   readonly unmetSwitch?: UnmetSwitch;
-  /** How its CFS quota has to be, where that was switched while it ran; absent = as it was created. */
+  /** The CFS quota that it has to have since it was switched while it ran; absent = as it was created. */
   readonly quota?: 'lifted' | 'as-asked';
   /** Absent when left alone. */
   readonly promise?: CpuPromise;
-  /** Since when the promise is this one, RFC 3339. */
+  /** The time of the promise, RFC 3339. */
   readonly promisedAt?: string;
-  /** What the runtime or the kernel was given last; differs from the promise until a pending move is carried out. */
+  /** The last values that the runtime or the kernel got; they differ from the promise until a pending move is carried out. */
   readonly told?: CpuPromise;
-  /** What the runtime's own record (the OCI spec) says, as far as known; it follows the promise in the background. */
+  /** The runtime's own record (the OCI spec), as far as known; it follows the promise in the background. */
   readonly recorded?: CpuPromise;
   /**
-   * Since when it waits, RFC 3339: it is entitled to CPUs of its own, ran already when it was met, and none could be
-   * given. It shares until there are some.
+   * The time since which it waits for CPUs of its own, RFC 3339. It ran already when cpusetd found it, and there were not enough
+   * CPUs. It shares until there are.
    */
   readonly waitsSince?: string;
-  /** None of its CPUs were its pod's before this very creation: if that fails, they go back. */
+  /** All its CPUs were free before its creation: if the creation fails, they are free again. */
   readonly freshAssignment: boolean;
   /** Written for the operator: why it is placed as it is. */
   readonly because: string;
 }
 
-/** A switch that its pod asked for and that could not be made yet. */
+/** A switch of the policy that the pod asks for and that could not be made yet. */
 export interface UnmetSwitch {
   /** Written for the operator. */
   readonly because: string;
-  /** Since when it could not, RFC 3339: who waits longest is served first. */
+  /** The first time that it could not be made, RFC 3339. The oldest is tried first. */
   readonly since: string;
 }
 
-/** Whether both mean the same CPUs and memory nodes; two that are absent do. */
+/** True when both have the same CPUs, memory nodes and quota, or both are absent. */
 export function samePromise(a: CpuPromise | undefined, b: CpuPromise | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return (
@@ -106,7 +106,7 @@ export function hasCgroup({ phase }: Pick<Container, 'phase'>): boolean {
   return phase === 'starting' || phase === 'running';
 }
 
-/** A running container in the form in which it was asked for. */
+/** The container in the form of a message of the runtime. */
 export function infoOf({ id, sandboxId, name, phase, cgroupsPath, resources, oomScoreAdj }: Container): ContainerInfo {
   return {
     id,

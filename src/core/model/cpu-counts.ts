@@ -1,11 +1,11 @@
 import { CpuSet } from '../cpuset';
 
-/** Counts how many have each CPU (or NUMA node), and keeps the set of those that somebody has. */
+/** Counts the holders of each CPU (or NUMA node), and keeps the set of those that have a holder. */
 export class CpuCounts {
   private readonly counts = new Map<number, number>();
   private held = CpuSet.empty;
 
-  /** All that somebody has. */
+  /** All that have a holder. */
   get cpus(): CpuSet {
     return this.held;
   }
@@ -14,7 +14,7 @@ export class CpuCounts {
     return this.counts.get(cpu) ?? 0;
   }
 
-  /** All that somebody has beside one who has these. */
+  /** All that have a holder, when one holder of these is left out. */
   without(cpus: CpuSet): CpuSet {
     const alone: number[] = [];
     cpus.forEach((cpu) => {
@@ -23,7 +23,7 @@ export class CpuCounts {
     return this.held.minus(CpuSet.of(alone));
   }
 
-  /** One more has these, or one less. */
+  /** Adds a holder of these, or takes one away. */
   change(cpus: CpuSet, by: 1 | -1): void {
     const turned: number[] = [];
     cpus.forEach((cpu) => {

@@ -1,7 +1,7 @@
 import type { CpuSet } from '../cpuset';
 import type { PodSpec } from './pod-spec';
 
-/** A pod sandbox as the runtime describes it. Texts come from the pod and are not to be trusted as identity beyond `sandboxId` and `uid`. */
+/** A pod sandbox as the runtime describes it. Only `sandboxId` and `uid` identify it: other texts come from the pod and can be forged. */
 export interface PodInfo {
   readonly sandboxId: string;
   readonly uid: string;
@@ -10,9 +10,9 @@ export interface PodInfo {
   readonly annotations: Readonly<Record<string, string>>;
   /** The pod's cgroup as the kubelet names it; carries the QoS class. Empty when the kubelet runs without cgroups per QoS. */
   readonly cgroupParent: string;
-  /** Sums over the pod as the kubelet announced them; absent when the runtime does not tell. */
+  /** Sums over the pod from the kubelet; absent when the runtime does not send them. */
   readonly podResources?: CpuResources;
-  /** Its pause container; absent when the runtime does not tell. */
+  /** Its pause container; absent when the runtime does not send it. */
   readonly pause?: PauseInfo;
 }
 
@@ -29,7 +29,7 @@ export interface FoundPause extends PauseInfo {
   readonly sandboxId: string;
   /** The kernel's cpuset of it; empty where nothing was written. */
   readonly found: CpuSet;
-  /** Why it must not be moved; absent where it may be. */
+  /** The reason why it must not be moved; absent when it may be. */
   readonly staysBecause?: string;
 }
 
@@ -45,7 +45,7 @@ export interface CpuResources {
   readonly mems?: string;
 }
 
-/** What a container is doing, as far as it matters for its cgroup. */
+/** The phase of a container, as far as it matters for its cgroup. */
 export type ContainerPhase =
   | 'creating' // asked for; the runtime has not confirmed it
   | 'created' // exists in the runtime; no process and, on containerd, no cgroup
@@ -64,17 +64,17 @@ export interface ContainerInfo {
   readonly oomScoreAdj?: number;
 }
 
-/** What the container runtime asks or tells, whether it came over NRI or through the CRI proxy. */
+/** A request or report of the container runtime, over NRI or through the CRI proxy. */
 export type RuntimeEvent =
   | {
       readonly kind: 'synchronize';
       readonly pods: readonly PodInfo[];
       readonly containers: readonly ContainerInfo[];
-      /** Where calls went on while the lists were taken; absent when nothing can have changed meanwhile. */
+      /** The model before the lists were asked for. Absent when nothing can have changed meanwhile. */
       readonly before?: ListBaseline;
     }
   | { readonly kind: 'pod-started'; readonly pod: PodInfo }
-  /** They run already: a sandbox has its pause container before anybody is told of it. */
+  /** The pause containers run already: the runtime reports a sandbox only after it has started them. */
   | { readonly kind: 'pauses-found'; readonly pauses: readonly FoundPause[] }
   | { readonly kind: 'pod-stopped'; readonly sandboxId: string }
   | { readonly kind: 'pod-removed'; readonly sandboxId: string }
@@ -82,11 +82,11 @@ export type RuntimeEvent =
       readonly kind: 'create-container';
       readonly pod: PodInfo;
       readonly container: ContainerInfo;
-      /** Set when CPUs of its own could not be cleared of others: it shares, and this is why. */
+      /** The reason why it shares: other containers could not be moved off the CPUs for it. */
       readonly shareBecause?: string;
       readonly counts?: AnswerCounts;
     }
-  /** The runtime has made a container that was known by a temporary id, because requests to make one carry none. */
+  /** The runtime has created a container that had a temporary id, since a CRI request to create one carries no id. */
   | {
       readonly kind: 'container-named';
       readonly temporaryId: string;
@@ -97,7 +97,7 @@ export type RuntimeEvent =
   /** The cgroup exists and is set, the container's own process has not run yet. */
   | { readonly kind: 'container-starting'; readonly pod: PodInfo; readonly container: ContainerInfo }
   | { readonly kind: 'container-started'; readonly pod: PodInfo; readonly container: ContainerInfo }
-  /** Someone (the kubelet, or ourselves) changes resources of a container: fields that are absent stay as they are. */
+  /** The kubelet, or cpusetd itself, changes resources of a container: fields that are absent stay as they are. */
   | {
       readonly kind: 'update-container';
       readonly pod: PodInfo;
@@ -105,32 +105,32 @@ export type RuntimeEvent =
       readonly resources: CpuResources;
       readonly counts?: AnswerCounts;
     }
-  /** `carriedOut`: what the runtime has just written, where that is known. */
+  /** `carriedOut`: the values that the runtime has just written, where they are known. */
   | {
       readonly kind: 'container-updated';
       readonly containerId: string;
       readonly carriedOut?: { readonly cpus: CpuSet; readonly mems: CpuSet };
     }
-  /** The runtime did not take an update, or nobody knows whether it did. */
+  /** The runtime refused an update, or it is not known whether it did. */
   | { readonly kind: 'update-failed'; readonly containerId: string }
   /** The process is gone; its CPUs may be used again at once. */
   | { readonly kind: 'container-stopped'; readonly containerId: string }
   | { readonly kind: 'container-removed'; readonly containerId: string };
 
 /**
- * When an answer is the last word on what somebody asked for; absent = at once. `when-cleared`: when the others whom it moves have left
- * the CPUs, where there are such, and whoever waits for that tells how it ended. `never`: nobody has asked, it takes something back.
+ * The moment at which an answer is final; absent = at once. `when-cleared`: when the containers that it moves have left the CPUs; the
+ * interceptor that waits for that reports the end. `never`: the kubelet did not ask, since the update takes something back.
  */
 export type AnswerCounts = 'when-cleared' | 'never';
 
-/** What the model knew when the runtime was asked for lists; what came later is not judged by an older list. */
+/** The ids in the model when the runtime was asked for lists. Whatever came later is not judged by an older list. */
 export interface ListBaseline {
   readonly sandboxIds: ReadonlySet<string>;
   readonly containerIds: ReadonlySet<string>;
   readonly podUids: ReadonlySet<string>;
 }
 
-/** What goes back to the runtime. Lists are never empty texts: an empty text means "no change" there. */
+/** The answer to the runtime. A CPU list is never the empty text, which means "no change" there. */
 export type RuntimeAnswer =
   | { readonly kind: 'ok'; readonly adjust?: CpuAdjustment; readonly updates?: readonly ContainerCpuUpdate[] }
   | { readonly kind: 'refuse'; readonly code: RefusalCode; readonly message: string };
@@ -144,7 +144,7 @@ export function listOthers(
   return (answer.updates ?? []).flatMap(({ containerId }) => (containerId === container.id ? [] : [containerId]));
 }
 
-/** What the container under creation (or update) shall have; absent fields are left as asked. */
+/** The values for the container that is created or updated; absent fields stay as requested. */
 export interface CpuAdjustment {
   readonly cpus?: CpuSet;
   readonly mems?: CpuSet;
@@ -152,14 +152,14 @@ export interface CpuAdjustment {
   readonly quotaUs?: number;
 }
 
-/** A change of another container that the runtime shall carry out with the answer. */
+/** A change of another container that the runtime makes with the answer. */
 export interface ContainerCpuUpdate {
   readonly containerId: string;
   readonly cpus?: CpuSet;
   readonly mems?: CpuSet;
 }
 
-/** Why a request was refused; named like gRPC status codes, which is what they become. */
+/** The reason of a refusal, as a gRPC status code. */
 export type RefusalCode =
   | 'RESOURCE_EXHAUSTED' // does not fit now
   | 'FAILED_PRECONDITION' // can't fit by rule, or something must be put right first
@@ -174,16 +174,16 @@ export interface NodeInventory {
 }
 
 /**
- * News of the API server about the pods of this node. It comes beside the runtime's events, later than they do or never: nothing
- * waits for it, and nothing follows from its absence.
+ * An event of the API server about the pods of this node. It may come later than the runtime's events, or never: nothing waits for
+ * it, and nothing follows from its absence.
  */
 export type PodEvent =
-  /** A pod was added, or something about it changed; told again, it changes nothing. */
+  /** A pod was added or has changed. The same spec again changes nothing. */
   | { readonly kind: 'pod-spec'; readonly spec: PodSpec }
-  /** The API server has the pod no more; `uid` is the one in its spec. */
+  /** The pod was removed from the API server; `uid` is the one in its spec. */
   | { readonly kind: 'pod-spec-gone'; readonly uid: string }
-  /** All pods of the node, and no others: a complete list, or not sent at all. */
+  /** The complete list of the pods of the node. */
   | { readonly kind: 'pod-specs'; readonly specs: readonly PodSpec[] };
 
-/** Everything that is told to cpusetd, from whichever side. */
+/** Any event, of the runtime or of the API server. */
 export type NodeEvent = RuntimeEvent | PodEvent;

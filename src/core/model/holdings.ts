@@ -1,9 +1,9 @@
 import { CpuSet } from '../cpuset';
-import { keyOf, type Assignment, type AssignmentKey } from './assignment';
+import type { Assignment } from './assignment';
 import { CpuCounts } from './cpu-counts';
 import { KINDS } from './pool-view';
 
-/** NUMA nodes that somebody follows. */
+/** NUMA nodes that assignments follow. */
 export interface FollowedNodes {
   readonly nodes: CpuSet;
   /** The number of assignments that follow just these nodes. */
@@ -27,14 +27,14 @@ export interface HoldingsView {
 }
 
 /**
- * Sums over all assignments, kept up to date with each change of one. A decision needs them, and a node has thousands of
- * assignments: added up for each decision, they would cost the square of that.
+ * Sums over all assignments, kept up to date with each write. A node has thousands of assignments: to add them up for each
+ * decision would cost the square of that.
  */
 export class Holdings implements HoldingsView {
   private readonly ofAlone = new CpuCounts();
   private readonly ofBesideShared = new CpuCounts();
   private readonly followedByNodes = new Map<string, FollowedNodes>();
-  private readonly plannedByKey = new Map<AssignmentKey, Assignment>();
+  private readonly plannedByKey = new Map<string, Assignment>();
   private listed: readonly FollowedNodes[] | undefined;
 
   get alone(): CpuSet {
@@ -57,14 +57,11 @@ export class Holdings implements HoldingsView {
     return this.ofBesideShared.of(cpu);
   }
 
-  add(assignment: Assignment): void {
-    this.change(assignment, 1);
-    if (assignment.planned) this.plannedByKey.set(keyOf(assignment), assignment);
-  }
-
-  remove(assignment: Assignment): void {
-    this.change(assignment, -1);
-    if (assignment.planned) this.plannedByKey.delete(keyOf(assignment));
+  follow(before: Assignment | undefined, after: Assignment | undefined, key: string): void {
+    if (before) this.change(before, -1);
+    if (before?.planned) this.plannedByKey.delete(key);
+    if (after) this.change(after, 1);
+    if (after?.planned) this.plannedByKey.set(key, after);
   }
 
   private change({ kind, cpus, nodes = CpuSet.empty, requested }: Assignment, by: 1 | -1): void {

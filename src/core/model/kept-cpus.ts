@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import { plural } from '../text';
 import type { Assignment } from './assignment';
-import type { NodeView } from './node-model';
+import type { NodeView } from './node-view';
 import { isInRuntime } from './pod-presence';
 import { KINDS } from './pool-view';
 

@@ -1,8 +1,8 @@
 import type { Container } from './container';
 import type { ContainerInfo, PodInfo } from './events';
-import type { NodeView } from './node-model';
+import type { NodeView } from './node-view';
 
-/** The names that a line of the log has for a container: everyone who reads it knows the pod by them. */
+/** The names of a container in the log. */
 export interface Names {
   readonly podUid: string;
   /** `namespace/name`. */
@@ -19,7 +19,7 @@ export function namesOf(
   return { podUid: uid, pod: `${namespace}/${name}`, container, containerId: id };
 }
 
-/** The same of a container that the model has, or had a moment ago. */
+/** Names a container of the model, also after its pod was removed. */
 export function namesIn(
   view: Pick<NodeView, 'pods' | 'podsOf' | 'assignmentsOf'>,
   container: Pick<Container, 'id' | 'name' | 'podUid' | 'sandboxId'>,

@@ -10,9 +10,9 @@ export interface PodHoldingsView {
   /** The number of those for containers that are still to come. */
   readonly planned: number;
   readonly cpus: CpuSet;
-  /** The same without this one of them; undefined = with all. */
+  /** The holdings of the others when `own` is left out; undefined leaves none out. */
   without(own: Assignment | undefined): HeldByOthers;
-  /** The set that containers of the pod share by assignments of this kind: of those that have it now, else of all. */
+  /** The set that containers of the pod share by assignments of this kind: of the assignments in use, or of all when none is. */
   podSet(kind: AssignmentKind): { readonly cpus: CpuSet; readonly inUse: boolean };
 }
 
@@ -25,8 +25,8 @@ export interface HeldByOthers {
   readonly nodes: CpuSet;
 }
 
-/** Sums over the assignments of a pod, kept up to date with each change of one: a pod may have thousands of containers. */
-export class PodHoldings implements PodHoldingsView {
+/** Sums over the assignments of a pod, kept up to date with each write: a pod may have thousands of containers. */
+class PodHoldings implements PodHoldingsView {
   count = 0;
   planned = 0;
   private readonly all = new CpuCounts();
@@ -64,15 +64,8 @@ export class PodHoldings implements PodHoldingsView {
     return { cpus: (inUse ? set.inUse : set.all).cpus, inUse };
   }
 
-  add(assignment: Assignment): void {
-    this.change(assignment, 1);
-  }
-
-  remove(assignment: Assignment): void {
-    this.change(assignment, -1);
-  }
-
-  private change(assignment: Assignment, by: 1 | -1): void {
+  /** One more assignment, or one less. */
+  change(assignment: Assignment, by: 1 | -1): void {
     const { kind, cpus, nodes, scope, planned, containerId } = assignment;
     this.count += by;
     if (planned) this.planned += by;
@@ -93,5 +86,25 @@ export class PodHoldings implements PodHoldingsView {
   }
 }
 
-/** Of a pod that has no assignment. */
-export const NO_POD_HOLDINGS: PodHoldingsView = new PodHoldings();
+/** The holdings of each pod that has an assignment. */
+export class HoldingsByPod {
+  private readonly byUid = new Map<string, PodHoldings>();
+  private readonly none = new PodHoldings();
+
+  of(podUid: string): PodHoldingsView {
+    return this.byUid.get(podUid) ?? this.none;
+  }
+
+  follow(before: Assignment | undefined, after: Assignment | undefined): void {
+    if (before) this.change(before, -1);
+    if (after) this.change(after, 1);
+  }
+
+  private change(assignment: Assignment, by: 1 | -1): void {
+    const { podUid } = assignment;
+    const ofPod = this.byUid.get(podUid) ?? new PodHoldings();
+    this.byUid.set(podUid, ofPod);
+    ofPod.change(assignment, by);
+    if (ofPod.count === 0) this.byUid.delete(podUid);
+  }
+}

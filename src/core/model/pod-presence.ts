@@ -1,4 +1,4 @@
-import type { NodeView } from './node-model';
+import type { NodeView } from './node-view';
 import type { PodSpec } from './pod-spec';
 import { findSpec } from './spec-book';
 

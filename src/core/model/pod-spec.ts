@@ -4,8 +4,8 @@ import type { QosClass } from '../inference/qos';
 import { oncePer } from '../once-per';
 
 /**
- * A pod of this node as the API server describes it, reduced to what decides placements. It is exact where the messages of
- * the runtime only let infer; texts of annotations are the pod's own, and as little to be trusted as there.
+ * A pod of this node as the API server describes it, reduced to what decides placements. Its numbers are exact, those of the runtime's
+ * messages are not. Texts of annotations can be forged.
  */
 export interface PodSpec {
   readonly uid: string;
@@ -37,8 +37,8 @@ export interface SpecResources {
 }
 
 /**
- * The uid that the runtime knows the pod by. A static pod is made by the kubelet from a file; what the API server has is its
- * mirror, under a uid of its own, with the kubelet's in an annotation.
+ * The uid that the runtime knows the pod by. The kubelet makes a static pod from a file; the API server has its mirror, under a uid
+ * of its own, with the kubelet's uid in an annotation.
  */
 export function runtimeUidOf({ uid, annotations }: Pick<PodSpec, 'uid' | 'annotations'>): string {
   const hash = Object.hasOwn(annotations, MIRROR_HASH) ? annotations[MIRROR_HASH] : '';
@@ -50,7 +50,7 @@ export function findContainerSpec(spec: PodSpec | undefined, name: string): Cont
   return spec && byName(spec.containers).get(name);
 }
 
-/** A pod may have thousands of containers: they are not searched for each of them. */
+/** Found once for each spec: a pod may have thousands of containers. */
 const byName = oncePer((containers: PodSpec['containers']): ReadonlyMap<string, ContainerSpec> => {
   const found = new Map<string, ContainerSpec>();
   for (const container of containers) if (!found.has(container.name)) found.set(container.name, container);

@@ -1,12 +1,12 @@
 /**
  * The claim of an assignment on CPUs:
- * `exclusive` its CPUs leave the shared pool, nobody else runs there;
+ * `exclusive` its CPUs leave the shared pool, and no other container runs there;
  * `non-exclusive` its CPUs stay in the shared pool, but no other assignment gets them;
  * `numa-nodes` it has no CPUs: it follows what is shared on its NUMA nodes, as the pool follows what is left.
  */
 export type CpuClaim = 'exclusive' | 'non-exclusive' | 'numa-nodes';
 
-/** All that the rest of the program has to know of a policy. */
+/** The properties of a policy, for the whole program. */
 interface PolicyTraits {
   /** The claim of its assignments; null for a policy that makes none. */
   readonly claim: CpuClaim | null;
@@ -17,7 +17,7 @@ interface PolicyTraits {
    * request is a whole number and also their limit.
    */
   readonly entitles: 'guaranteed' | 'request-is-limit';
-  /** The part of the pod that gets what crane-scheduler wrote into the topology-result annotation; null when nobody reads it. */
+  /** The part of the pod that gets what crane-scheduler wrote into the topology-result annotation; null when it is not read. */
   readonly scheduledFor: 'container' | 'pod' | null;
   /** It obeys the options of the static policy. */
   readonly takesOptions: boolean;

@@ -1,22 +1,19 @@
 import type { Container } from './container';
 
-/** Bytes by memory node that containers were promised: a limit counts in equal parts on the nodes that it may use. */
+/** Bytes that containers were promised, by memory node. A limit counts in equal parts on the nodes that it may use. */
 export type BytesByNode = ReadonlyMap<number, number>;
 
-/** The sum over all containers, kept up to date with each change of one. */
+/** The sum over all containers, kept up to date with each write. */
 export class PromisedMemory {
   /** By the nodes of a promise, so that all sums are of whole numbers. */
   private readonly limitsByNodes = new Map<string, { readonly nodes: readonly number[]; readonly bytes: number }>();
 
-  add(container: Container): void {
-    this.change(container, 1);
+  follow(before: Container | undefined, after: Container | undefined): void {
+    if (before) this.change(before, -1);
+    if (after) this.change(after, 1);
   }
 
-  remove(container: Container): void {
-    this.change(container, -1);
-  }
-
-  /** The bytes of all containers but `except`, which were added too. */
+  /** The bytes of all containers without those of `except`, which must be among them. */
   without(except: readonly Container[] = []): BytesByNode {
     const promised = new Map<number, number>();
     const count = (nodes: readonly number[], bytes: number): void => {
@@ -42,7 +39,7 @@ function nodesOf({ promise }: Container): number[] {
   return promise?.mems.toArray() ?? [];
 }
 
-/** The part of the container's limit that counts: nothing where its memory is left alone. */
+/** The part of the container's limit that counts: 0 when its memory is left alone. */
 function bytesOf({ promise, resources }: Container): number {
   return promise === undefined || promise.mems.isEmpty ? 0 : (resources.memoryLimitBytes ?? 0);
 }

@@ -1,7 +1,7 @@
 import type { RefusalCode } from './events';
 import type { ChosenPolicy } from './policies';
 
-/** A container that was refused and that nobody has served since. Texts are bounded: it is kept on disk. */
+/** A container that was refused and has not been accepted since. Texts are bounded: it is kept on disk. */
 export interface Refusal extends ChosenPolicy {
   readonly podUid: string;
   readonly podNamespace: string;
@@ -9,7 +9,7 @@ export interface Refusal extends ChosenPolicy {
   readonly containerName: string;
   /** Its creation was refused, its start, or a change of its resources while it ran. */
   readonly asked: 'creation' | 'start' | 'change';
-  /** Whole CPUs that it is entitled to by its policy; 0 where it would have shared. */
+  /** Whole CPUs that it is entitled to by its policy; 0 when it would have shared. */
   readonly requested: number;
   readonly code: RefusalCode;
   /** Written for the operator, as of the last time. */

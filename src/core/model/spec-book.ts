@@ -1,77 +1,42 @@
 import type { PodInfo } from './events';
+import { Groups } from './indexes';
 import { runtimeUidOf, type PodSpec } from './pod-spec';
 
 /** Specs of pods by the uid that they have at the API server, and by name. */
 export interface SpecsView extends ReadonlyMap<string, PodSpec> {
-  /** Those of this namespace and name: one, or the old and the new one of a pod that was made again. */
+  /** The specs of this namespace and name: one, or the old and the new one of a pod that was created again. */
   named(namespace: string, name: string): readonly PodSpec[];
-  /** Those of the pod that the runtime knows by this uid: its own, and mirrors that claim to be of it. */
+  /** The specs of the pod that the runtime knows by this uid: its own, and mirrors that claim to be of it. */
   ofRuntime(podUid: string): readonly PodSpec[];
 }
 
-/** A map of specs by uid that finds them by name as well, and by the uid that the runtime has for the pod. */
+/** The values of a table of specs; it follows the table to find them by name and by the runtime's uid. */
 export class SpecBook extends Map<string, PodSpec> implements SpecsView {
-  private readonly uidsByName = new Map<string, Set<string>>();
-  private readonly uidsByRuntimeUid = new Map<string, Set<string>>();
+  private readonly byName = new Groups<PodSpec>(nameOf);
+  private readonly byRuntimeUid = new Groups<PodSpec>(runtimeUidOf);
 
   named(namespace: string, name: string): readonly PodSpec[] {
-    return this.listOf(this.uidsByName.get(nameOf({ namespace, name })));
+    return this.byName.of(nameOf({ namespace, name }));
   }
 
   ofRuntime(podUid: string): readonly PodSpec[] {
-    return this.listOf(this.uidsByRuntimeUid.get(podUid));
+    return this.byRuntimeUid.of(podUid);
   }
 
-  override set(uid: string, spec: PodSpec): this {
-    const before = this.get(uid);
-    if (before !== undefined && nameOf(before) !== nameOf(spec)) part(this.uidsByName, nameOf(before), uid);
-    if (before !== undefined && runtimeUidOf(before) !== runtimeUidOf(spec))
-      part(this.uidsByRuntimeUid, runtimeUidOf(before), uid);
-    join(this.uidsByName, nameOf(spec), uid);
-    join(this.uidsByRuntimeUid, runtimeUidOf(spec), uid);
-    return super.set(uid, spec);
-  }
-
-  override delete(uid: string): boolean {
-    const before = this.get(uid);
-    if (before !== undefined) {
-      part(this.uidsByName, nameOf(before), uid);
-      part(this.uidsByRuntimeUid, runtimeUidOf(before), uid);
-    }
-    return super.delete(uid);
-  }
-
-  override clear(): void {
-    this.uidsByName.clear();
-    this.uidsByRuntimeUid.clear();
-    super.clear();
-  }
-
-  private listOf(uids: ReadonlySet<string> | undefined): readonly PodSpec[] {
-    return uids === undefined ? [] : [...uids].flatMap((uid) => this.get(uid) ?? []);
-  }
-}
-
-function join(index: Map<string, Set<string>>, key: string, uid: string): void {
-  const uids = index.get(key);
-  if (uids) uids.add(uid);
-  else index.set(key, new Set([uid]));
-}
-
-function part(index: Map<string, Set<string>>, key: string, uid: string): void {
-  const uids = index.get(key);
-  uids?.delete(uid);
-  if (uids?.size === 0) index.delete(key);
+  readonly follow = (before: PodSpec | undefined, after: PodSpec | undefined, uid: string): void => {
+    this.byName.follow(before, after, uid);
+    this.byRuntimeUid.follow(before, after, uid);
+  };
 }
 
 function nameOf({ namespace, name }: Pick<PodSpec, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
 }
 
-/** A pod of the runtime, with its spec where the API server has told it, and with the annotations of that. */
+/** A pod of the runtime, with its spec and the annotations of that, where the API server has sent one. */
 export interface ResolvedPod extends PodInfo {
   readonly spec: PodSpec | undefined;
-  /** The pod as the runtime told it, with the annotations that the sandbox was made with. */
+  /** The pod as the runtime described it, with the annotations that the sandbox was created with. */
   readonly sandbox: PodInfo;
 }
 
@@ -86,7 +51,7 @@ export function withSpec(sandbox: PodInfo, spec: PodSpec | undefined): ResolvedP
 }
 
 /**
- * The spec that the API server told of a pod of the runtime. Annotations can be forged: a mirror counts only for a pod that has
+ * The API server's spec of a pod of the runtime. Annotations can be forged: a mirror counts only for a pod that has
  * the same namespace and name, which no other pod can have, and never against a spec with the pod's own uid.
  */
 export function findSpec(
@@ -96,13 +61,13 @@ export function findSpec(
   return podSpecs.get(uid) ?? podSpecs.named(namespace, name).find((spec) => runtimeUidOf(spec) === uid);
 }
 
-/** News of the pods of this node that the API server has told since the start. */
+/** The state of the API server's events since the start. */
 export interface SpecSource {
-  /** It has told of pods: one that it has is there, whatever became of its sandbox. */
+  /** It has sent pods: those that it has exist, also without a sandbox. */
   readonly told: boolean;
-  /** Pods that had CPUs before the start, by the runtime's uid, as long as its first complete list has to tell whether they are there. */
+  /** Pods that had CPUs before the start, by the runtime's uid, until the first complete list. */
   readonly awaited: ReadonlySet<string>;
 }
 
-/** Without an API server, or before it was heard. */
+/** Without an API server, or before its first event. */
 export const SILENT: SpecSource = { told: false, awaited: new Set() };

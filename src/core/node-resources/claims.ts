@@ -1,12 +1,13 @@
-import { resultOf, type Annotations, type TopologyResult } from '../annotations';
+import { resultOf, type TopologyResult } from '../annotations/topology-result';
+import type { Annotations } from '../annotations/annotations';
 import { CpuSet } from '../cpuset';
 import { KINDS } from '../model/pool-view';
 import { findSpec } from '../model/spec-book';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 
 /** CPUs that one pod has, and those that crane-scheduler counts for it. */
 export interface Claim {
-  /** CPUs that nobody else can be given, idle ones included. */
+  /** CPUs that cannot be allocated to others, idle ones included. */
   readonly held: CpuSet;
   readonly announced: TopologyResult;
 }
@@ -16,36 +17,36 @@ export interface Claim {
  *
  * It counts the annotation of every pod that the API server has on the node, whether it was followed here or not and whether the
  * pod's containers exist or not; finished pods it does not see. So the specs decide: a pod that the API server has no more
- * announces nothing, although it may still hold CPUs. Only as long as no pod was told, the runtime's word is taken for it.
+ * announces nothing, although it may still hold CPUs. Before the API server has sent any pod, those of the runtime count.
  */
 export function listClaims(view: NodeView): Claim[] {
-  const tellers = view.specSource.told ? tellersBySpec(view) : tellersByRuntime(view);
+  const announcers = view.specSource.told ? announcersBySpec(view) : announcersByRuntime(view);
   const holders = new Set<string>();
   const claims = holdersOf(view).map(({ held, ...pod }): Claim => {
-    const teller = tellers.of(pod);
-    if (teller) holders.add(teller.uid);
-    return { held, announced: announcedBy(teller) };
+    const announcer = announcers.of(pod);
+    if (announcer) holders.add(announcer.uid);
+    return { held, announced: announcedBy(announcer) };
   });
-  for (const teller of tellers.all) {
-    if (holders.has(teller.uid)) continue;
-    const announced = announcedBy(teller);
+  for (const announcer of announcers.all) {
+    if (holders.has(announcer.uid)) continue;
+    const announced = announcedBy(announcer);
     if (announced.size > 0) claims.push({ held: CpuSet.empty, announced });
   }
   return claims;
 }
 
 /** A pod with the annotations that count. */
-interface Teller {
+interface Announcer {
   readonly uid: string;
   readonly annotations: Annotations;
 }
 
-interface Tellers {
-  readonly all: Iterable<Teller>;
-  readonly of: (pod: Omit<Holder, 'held'>) => Teller | undefined;
+interface Announcers {
+  readonly all: Iterable<Announcer>;
+  readonly of: (pod: Omit<Holder, 'held'>) => Announcer | undefined;
 }
 
-function tellersBySpec(view: NodeView): Tellers {
+function announcersBySpec(view: NodeView): Announcers {
   return {
     all: [...view.podSpecs.values()].filter(({ finished }) => !finished),
     of: (pod) => {
@@ -55,7 +56,7 @@ function tellersBySpec(view: NodeView): Tellers {
   };
 }
 
-function tellersByRuntime(view: NodeView): Tellers {
+function announcersByRuntime(view: NodeView): Announcers {
   return {
     all: [...view.pods.values()].filter(({ stopped }) => !stopped),
     of: ({ uid }) => view.podsOf(uid).find(({ stopped }) => !stopped),
@@ -82,7 +83,7 @@ function holdersOf({ assignments }: NodeView): Holder[] {
 
 const NOTHING: TopologyResult = new Map();
 
-function announcedBy(teller: Teller | undefined): TopologyResult {
-  const parsed = teller && resultOf(teller.annotations);
+function announcedBy(announcer: Announcer | undefined): TopologyResult {
+  const parsed = announcer && resultOf(announcer.annotations);
   return parsed?.ok === true ? parsed.announced : NOTHING;
 }

@@ -1,6 +1,6 @@
 import { CpuSet } from '../cpuset';
 import { KINDS, sharedCpusOfNodes } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { POLICY_TABLE } from '../model/policies';
 import { canPin, type TopologyManagerPolicy } from '../model/settings';
 import { leaveForFollowers } from '../policy/floors';
@@ -13,7 +13,7 @@ import { withhold } from './withhold';
 export interface NodeResources {
   /** NUMA nodes, those without CPUs and those without memory included, ascending by id. */
   readonly zones: readonly Zone[];
-  /** The policy that a request which does not lie in one zone really meets. */
+  /** The policy that applies to a request that does not fit into one zone. */
   readonly topologyPolicy: TopologyManagerPolicy;
   readonly topologyScope: 'container' | 'pod';
   /** Some container can be given CPUs here. */
@@ -25,8 +25,8 @@ export interface Zone {
   readonly id: number;
   readonly cpu: Amounts;
   /**
-   * Absent when the machine does not tell of its memory. Where memory does not follow CPUs nobody takes memory of a zone for
-   * himself, so all that is allocatable is available; the node's total is the scheduler's to keep.
+   * Absent when the memory of the machine is not known. When memory does not follow CPUs, no container takes memory of a zone for
+   * itself, so all that is allocatable is available; the scheduler watches the node's total.
    */
   readonly memory?: Amounts;
   /** Memory of the zone; 0 when unknown. */
@@ -55,7 +55,7 @@ export interface Amounts {
 }
 
 /**
- * Counts what is there and what is left. Pure.
+ * Counts the resources of each zone, and what is left of them. Pure.
  *
  * Crane's scheduler counts by itself: what it takes for free in a zone is the number that is published less all that pods
  * announce there. Published is `allocatable - unannounced - withheld`, so it arrives at allocatable - withheld - the
@@ -101,8 +101,8 @@ function countAvailable(view: NodeView, nodes: readonly Unit[]): number[] {
   const { settings, topology } = view;
   const { fullPcpusOnly } = settings.options;
   const usable = findUsable(view, fullPcpusOnly);
-  const rooms = nodes.map(({ cpus }) => cpus.countIn(usable));
-  return withhold(rooms, sum(rooms) - spareOf(view), fullPcpusOnly ? threadsPerCore(topology) : 1);
+  const available = nodes.map(({ cpus }) => cpus.countIn(usable));
+  return withhold(available, sum(available) - spareOf(view), fullPcpusOnly ? threadsPerCore(topology) : 1);
 }
 
 /** Number of CPUs that the pool can lose before it is at its floor, which is the node's and not that of a zone. */
@@ -113,8 +113,8 @@ function spareOf({ sharedPool, settings }: NodeView): number {
 /** The free CPUs without the last ones of those who follow NUMA nodes, and without halves of cores if only whole ones are given. */
 function findUsable(view: NodeView, onlyWholeCores: boolean): CpuSet {
   const { topology, free } = view;
-  const reach = leaveForFollowers({ topology, followers: { sets: listFollowed(view) } }, free);
-  return onlyWholeCores ? keepWholeCores(topology, reach) : reach;
+  const usable = leaveForFollowers({ topology, followers: { sets: listFollowed(view) } }, free);
+  return onlyWholeCores ? keepWholeCores(topology, usable) : usable;
 }
 
 /** CPUs on which those who follow NUMA nodes run now, every set once. */
@@ -128,10 +128,10 @@ function listFollowed(view: NodeView): CpuSet[] {
 }
 
 /**
- * Counts that Crane's scheduler has to be told beside capacity and reservation, for each node.
+ * The counts that are published for Crane's scheduler beside capacity and reservation, for each node.
  *
  * CPUs that are announced and not held yet will be taken: they are left out of what a zone can give, and of what the pool can
- * lose, as far as they are there at all. Results are packed whatever the options; only static goes by them.
+ * lose, as far as they are there at all. Results are packed whatever the options; only static obeys these.
  */
 function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'unannounced' | 'withheld'>[] {
   const { settings, topology, free } = view;
@@ -141,20 +141,25 @@ function countAnnounced(view: NodeView, nodes: readonly Unit[]): Pick<Zone, 'una
   const usable = findUsable(view, onlyWholeCores);
   const counts = nodes.map(({ id, cpus }) => {
     const grantable = cpus.minus(settings.reserved);
-    const room = grantable.countIn(usable);
+    const usableCount = grantable.countIn(usable);
     let [unannounced, pending] = [0, 0];
     for (const { held, announced } of claims) {
       const more = grantable.countIn(held) - (announced.get(id) ?? 0);
       if (more > 0) unannounced += more;
       else pending -= more;
     }
-    return { unannounced, unusable: grantable.countIn(free) - room, pending: Math.min(pending, room), room };
+    return {
+      unannounced,
+      unusable: grantable.countIn(free) - usableCount,
+      pending: Math.min(pending, usableCount),
+      usableCount,
+    };
   });
-  const rooms = counts.map(({ room, pending }) => room - pending);
+  const available = counts.map(({ usableCount, pending }) => usableCount - pending);
   const spare = Math.max(0, spareOf(view) - sum(counts.map(({ pending }) => pending)));
-  const left = withhold(rooms, sum(rooms) - spare, onlyWholeCores ? threadsPerCore(topology) : 1);
+  const left = withhold(available, sum(available) - spare, onlyWholeCores ? threadsPerCore(topology) : 1);
   return counts.map(({ unannounced, unusable }, i) => {
-    return { unannounced, withheld: unusable + rooms[i]! - left[i]! };
+    return { unannounced, withheld: unusable + available[i]! - left[i]! };
   });
 }
 
@@ -171,8 +176,8 @@ function countMemory(view: NodeView): ReadonlyMap<number, Amounts> {
 }
 
 /**
- * The policy's word only where a request that breaks it is refused; otherwise what it comes to. The topology manager is asked
- * only for CPUs that one container gets alone, and the node's own policy tells of most containers what they get.
+ * The name of the topology manager policy when a request that breaks it is refused; otherwise the policy that this amounts to. The
+ * topology manager decides only on CPUs that one container gets alone, and the node's own policy on most containers.
  */
 function effectivePolicy({ settings }: NodeView, policy: TopologyManagerPolicy): TopologyManagerPolicy {
   if (POLICY_TABLE[settings.cpuManagerPolicy].claim !== 'exclusive') return 'none';

@@ -1,12 +1,12 @@
 /**
- * Takes as many CPUs off what the zones could give as they could give too many together, and returns what is left of each.
+ * Takes the excess off the CPUs that the zones could give, and returns what is left of each.
  *
  * The zone with the fewest gives first, of equal ones the last: so the largest request that fits into one zone still fits, and
- * no single request is turned away that would be met. Counts are in whole units of `unit` CPUs where something was taken. Pure.
+ * no single request is refused that could be met. Counts are in whole units of `unit` CPUs where something was taken. Pure.
  */
-export function withhold(rooms: readonly number[], excess: number, unit = 1): number[] {
-  const left = [...rooms];
-  const fewestFirst = rooms.map((_, i) => i).sort((a, b) => rooms[a]! - rooms[b]! || b - a);
+export function withhold(available: readonly number[], excess: number, unit = 1): number[] {
+  const left = [...available];
+  const fewestFirst = available.map((_, i) => i).sort((a, b) => available[a]! - available[b]! || b - a);
   let rest = excess;
   for (const i of fewestFirst) {
     if (rest <= 0) break;

@@ -12,7 +12,7 @@ const EXCLUSIONS: readonly (readonly [string, string])[] = [
 
 /**
  * Reads cpu-manager-policy-options, each by its kubelet name with the text of a boolean.
- * The first thing wrong is told: a name, then a value, then two options that exclude each other.
+ * The first fault is reported: a name, then a value, then two options that exclude each other.
  */
 export function parseStaticPolicyOptions(values: ReadonlyMap<string, string>): Parsed<StaticPolicyOptions> {
   for (const name of values.keys()) {
@@ -42,7 +42,7 @@ export function parseStaticPolicyOptions(values: ReadonlyMap<string, string>): P
   return { ok: true, options };
 }
 
-/** Options that no policy in force goes by are a mistake, even where they are switched off. */
+/** Refuses options that no policy in force reads, even when they are switched off. */
 export function checkOptionsAreUsed(
   policies: readonly PolicyName[],
   values: ReadonlyMap<string, string>,

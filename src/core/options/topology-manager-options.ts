@@ -3,7 +3,7 @@ import { failWith, parseBoolean, type Parsed } from './problem';
 
 /** The kubelet's default, and the least that it accepts. */
 export const MIN_ALLOWABLE_NUMA_NODES = 8;
-/** The most for which every combination of nodes can be weighed in good time. */
+/** The most for which every combination of nodes can be compared in time. */
 export const MAX_ALLOWABLE_NUMA_NODES = 16;
 
 export const NO_TOPOLOGY_MANAGER_OPTIONS: TopologyManagerOptions = {
@@ -13,7 +13,7 @@ export const NO_TOPOLOGY_MANAGER_OPTIONS: TopologyManagerOptions = {
 
 const NAMES = ['max-allowable-numa-nodes', 'prefer-closest-numa-nodes'];
 
-/** Reads topology-manager-policy-options, each by its kubelet name. The first thing wrong is told: a name, then a value. */
+/** Reads topology-manager-policy-options, each by its kubelet name. The first fault is reported: a name, then a value. */
 export function parseTopologyManagerOptions(values: ReadonlyMap<string, string>): Parsed<TopologyManagerOptions> {
   for (const name of values.keys()) {
     if (!NAMES.includes(name)) {

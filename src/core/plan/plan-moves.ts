@@ -1,7 +1,7 @@
 import { assignmentOf } from '../model/assignment';
 import { hasCgroup, samePromise, type Container, type CpuPromise, type PromisedQuota } from '../model/container';
 import { isAssigned, KINDS } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { podQuotaToRestore } from './plan-quotas';
 
 /** One container that has to change its CPUs, as data. */
@@ -11,13 +11,13 @@ export interface Move {
   /** Its CPUs so far, as far as known. */
   readonly from?: CpuPromise;
   readonly to: CpuPromise;
-  /** The quota of its pod as a whole, where that has to be set again too. */
+  /** The quota of its pod as a whole, when it has to be set again too. */
   readonly podQuota?: { readonly podUid: string; readonly quota: PromisedQuota };
   readonly because: string;
 }
 
 /**
- * Compares what these containers were given last with what they are promised, and lists the differences: containers that leave CPUs
+ * Compares the last applied values of these containers with their promises, and lists the differences: containers that leave CPUs
  * first, containers that only gain some last, so that no CPU ever has two owners on the way. Pure.
  *
  * Containers without a cgroup are not moved; their promise is carried out when they start.
@@ -39,7 +39,7 @@ export function planMoves(view: NodeView, containers: readonly Container[]): Mov
   return moves.sort((a, b) => Number(onlyGrows(a)) - Number(onlyGrows(b)));
 }
 
-/** A container that has its quota again may have been the last one of its pod without. */
+/** The quota of the pod is set again with that of its last container without a quota. */
 function planPodQuota(view: NodeView, container: Container): Pick<Move, 'podQuota'> {
   const { quota: to, podUid, promise, told } = container;
   if (to !== 'as-asked' || promise?.quota?.quotaUs === told?.quota?.quotaUs) return {};

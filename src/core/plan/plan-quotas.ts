@@ -1,11 +1,12 @@
-import { DEFAULT_PERIOD_US, quotaUsOfMilli, sumPodCpus } from '../inference';
+import { DEFAULT_PERIOD_US, quotaUsOfMilli } from '../inference/cri-numbers';
+import { sumPodCpus } from '../inference/pod-cpus';
 import type { Container, PromisedQuota } from '../model/container';
 import { findSpec } from '../model/spec-book';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import type { Observation, Quota } from '../verdict/observation';
 import { findThrottles, wasLifted, type Throttle } from '../verdict/throttling';
 
-/** One CFS quota that is not what it has to be, as data. */
+/** One CFS quota that has to be written, as data. */
 export interface QuotaStep {
   readonly containerId: string;
   readonly podUid: string;
@@ -16,8 +17,8 @@ export interface QuotaStep {
 }
 
 /**
- * Compares the quotas that were seen with those that have to be: none where they were lifted, and again what was asked for where the
- * container has lost its CPUs while it runs. A quota that was not read is not compared. Pure.
+ * Compares the observed quotas with the desired ones: none when it was lifted, and the requested one again when the container has lost
+ * its CPUs while it runs. A quota that was not read is not compared. Pure.
  */
 export function planQuotas(view: NodeView, container: Container, observation: Observation): readonly QuotaStep[] {
   if (observation.kind !== 'seen') return [];
@@ -43,8 +44,8 @@ function isQuota({ quotaUs, periodUs }: Quota, to: PromisedQuota): boolean {
 }
 
 /**
- * The CFS quota that the kubelet gave the container's pod as a whole: to be set again when the last of its containers that
- * had theirs lifted has it no more. Undefined while there is one, and when it cannot be told.
+ * The CFS quota that the kubelet gave the container's pod as a whole. It is set again when no container of the pod has a lifted quota
+ * any more. Undefined while one has, and when it is not known.
  */
 export function podQuotaToRestore(view: NodeView, container: Container): PromisedQuota | undefined {
   if (view.containersOf(container.podUid).some((other) => wasLifted(view, other))) return undefined;

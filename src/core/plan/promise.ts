@@ -3,7 +3,7 @@ import { assignmentOf } from '../model/assignment';
 import type { Container, CpuPromise, PauseRules, PromisedQuota } from '../model/container';
 import { samePromise } from '../model/container';
 import { cpusOf, isAssigned, sharedPoolFor } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 
 /** The container with the promise that follows from the model as it is; the same object when the promise has not changed. */
 export function withPromise(view: NodeView, container: Container): Container {
@@ -21,7 +21,7 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
   const quota = quotaOf(container);
   if (assignment) {
     const cpus = cpusOf(view, assignment);
-    // All its CPUs are offline: it has to run somewhere. The verdict says so.
+    // All its CPUs are offline, and it has to run somewhere. The verdict reports it.
     return { cpus: cpus.isEmpty ? view.sharedPool : cpus, mems: assignment.mems, ...(quota && { quota }) };
   }
   if (container.placement === 'left-alone' && view.exclusive.isEmpty) return undefined;
@@ -32,8 +32,8 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
 }
 
 /**
- * A pause container gets the CPUs that the operator configured, less the exclusive ones. Without such it gets the reserved CPUs of
- * the shared pool: no container is ever given those, so no change of the pool moves it.
+ * A pause container gets the CPUs that the operator configured, less the exclusive ones. By default it gets the reserved CPUs of the
+ * shared pool: these are never allocated, so no change of the pool moves it.
  */
 function promiseOfPause(
   view: NodeView,
@@ -46,7 +46,7 @@ function promiseOfPause(
   return { cpus: [own, reserved].find((cpus) => !cpus.isEmpty) ?? view.sharedPool, mems: CpuSet.empty };
 }
 
-/** The quota that has to be written, where it was switched while the container ran. */
+/** The quota that has to be written since it was switched while the container ran. */
 function quotaOf({ quota, resources: { quotaUs = -1, periodUs } }: Container): PromisedQuota | undefined {
   if (quota === undefined) return undefined;
   return quota === 'lifted' ? { quotaUs: -1 } : { quotaUs, ...(periodUs !== undefined && { periodUs }) };

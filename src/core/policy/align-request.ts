@@ -1,6 +1,7 @@
 import { CpuSet } from '../cpuset';
-import { align, hintCpus, hintMemory, type Alignment } from '../hints';
-import { MAX_ALLOWABLE_NUMA_NODES } from '../options';
+import { align, type Alignment } from '../hints/align';
+import { hintCpus, hintMemory } from '../hints/providers';
+import { MAX_ALLOWABLE_NUMA_NODES } from '../options/topology-manager-options';
 import type { TopologyManagerPolicy } from '../model/settings';
 import type { PinRequest, Snapshot } from './policy';
 
@@ -8,8 +9,8 @@ export type { Alignment };
 
 /**
  * Asks the topology manager which NUMA nodes to take from: CPUs and, where memory follows, memory as two providers of
- * hints. Nodes that hold what the pod has already are tried first, since giving that up would be a waste; when they
- * don't satisfy the policy, any nodes.
+ * hints. The nodes of the CPUs that the pod has already are tried first, since these would lie idle otherwise; when
+ * they don't satisfy the policy, any nodes.
  *
  * With scope `pod` the question is asked for all CPUs of the pod at once, at each of its containers: the same sets give
  * the same nodes, so all containers follow the first. What the whole pod asks for may not be known yet, or be more by now:
@@ -25,7 +26,7 @@ export function alignRequest(
   if (!topologyManager || topologyManager.policy === 'none') {
     return { kind: 'accept', preferred: true, because: 'topology-manager-policy is none' };
   }
-  // No start gets here with more: they came by hotplug.
+  // The daemon does not start with more nodes: they came by hotplug.
   if (topology.numaNodes.length > MAX_ALLOWABLE_NUMA_NODES)
     return alignNothing(topologyManager.policy, topology.numaNodes.length);
   const forPod = topologyManager.scope === 'pod';
@@ -58,7 +59,7 @@ export function alignRequest(
   }
 }
 
-/** The combinations of so many nodes can't be weighed: nothing is preferred, and a policy that insists on that refuses. */
+/** There are too many combinations of nodes to compare: none is preferred, and a policy that requires a preferred one refuses. */
 function alignNothing(policy: TopologyManagerPolicy, nodes: number): Alignment {
   const constraint = `the machine has ${nodes} NUMA nodes by now, and at most ${MAX_ALLOWABLE_NUMA_NODES} can be aligned`;
   if (policy === 'best-effort') return { kind: 'accept', preferred: false, because: constraint };

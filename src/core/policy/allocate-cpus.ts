@@ -15,8 +15,8 @@ const ANYWHERE: Alignment = { kind: 'accept', preferred: true, because: '' };
  * Allocates CPUs that one container keeps.
  *
  * A container that comes back gets its own previous CPUs; else CPUs that lie idle in its pod go first, then free ones
- * of the node, unless that tears more cores. Reserved CPUs are never given out. Where the topology manager names NUMA nodes, their CPUs go before all
- * others. `chooseOf` chooses in another way out of what may be taken.
+ * of the node, unless that tears more cores. Reserved CPUs are never allocated. Where the topology manager names NUMA nodes, their CPUs go before all
+ * others. `chooseOf` replaces the choice among the CPUs that may be taken.
  */
 export function allocateCpus(
   snapshot: Snapshot,
@@ -35,11 +35,11 @@ export function allocateCpus(
   }
   const idle = snapshot.idleInPod.intersect(grantable);
   const free = snapshot.free.minus(own).minus(idle);
-  const choose = (reach: CpuSet): Decision =>
+  const choose = (candidates: CpuSet): Decision =>
     chooseOf([
       { what: 'its own before', cpus: own },
       { what: 'idle in its pod', cpus: idle },
-      { what: 'free on the node', cpus: reach },
+      { what: 'free on the node', cpus: candidates },
     ]);
   return grant.leavesPool ? chooseWithinFloors(snapshot, free, choose) : choose(free);
 }
@@ -70,11 +70,11 @@ function chooseFrom(
   return pin(snapshot, request, grant, { cpus: taken.cpus, because, steps: taken.steps });
 }
 
-/** With scope `pod` the nodes are chosen for all containers at once, so what the last one of them has to leave counts at the first. */
+/** With scope `pod` the nodes are chosen for all containers at once, so the CPUs that the last one must leave to the pool count at the first. */
 function findAlignable(snapshot: Snapshot, { options }: GrantOptions, usable: CpuSet): CpuSet {
   if (snapshot.settings.topologyManager?.scope !== 'pod') return usable;
-  const reach = leaveForFollowers(snapshot, usable);
-  return options.fullPcpusOnly ? keepWholeCores(snapshot.topology, reach) : reach;
+  const rest = leaveForFollowers(snapshot, usable);
+  return options.fullPcpusOnly ? keepWholeCores(snapshot.topology, rest) : rest;
 }
 
 /** `free on the node`, `1 idle in its pod and 1 free on the node` */

@@ -48,7 +48,7 @@ function listOrders(
   return [sources, [own, ...byCore, free, idle]];
 }
 
-/** With NUMA nodes to go by, what each source has there comes before what any of them has elsewhere. */
+/** When NUMA nodes are chosen, the CPUs of all sources there come before those elsewhere. */
 function preferNodes(
   snapshot: Snapshot,
   grant: GrantOptions,
@@ -118,7 +118,7 @@ function takeFrom(
   return { ok: true, cpus, steps };
 }
 
-/** On fewer cores: the threads of fewer neighbours run beside it. */
+/** Fewer cores are better: fewer other containers run on their sibling threads. */
 function isNarrower({ topology }: Snapshot, way: Taken, than: Taken): boolean {
   if (!way.ok || !than.ok) return way.ok && !than.ok;
   const countCores = (of: CpuSet): number => topology.cores.filter(({ cpus }) => cpus.overlaps(of)).length;

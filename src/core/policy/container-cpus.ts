@@ -1,5 +1,5 @@
 import type { AllocationStep } from '../allocation';
-import type { TopologyResult } from '../annotations';
+import type { TopologyResult } from '../annotations/topology-result';
 import { CpuSet } from '../cpuset';
 import { cpusOfNodes, keepWholeCores, threadsPerCore, type Topology } from '../topology';
 import { alignRequest } from './align-request';
@@ -10,8 +10,8 @@ import type { Decision, Grant, PinRequest, Snapshot } from './policy';
 import { plural } from '../text';
 
 /**
- * Gives each container its own CPUs, as the kubelet's static policy does. The kubelet knows nothing of what a scheduler chose
- * for the pod; here that is followed as far as the policy, its options and the topology manager allow, and reported where it is not.
+ * Gives each container its own CPUs, as the kubelet's static policy does. The kubelet ignores a scheduler's choice
+ * for the pod; here it is followed as far as the policy, its options and the topology manager allow, and reported where it is not.
  */
 export const grantContainerCpus: Grant = (snapshot, request, kind) => {
   const grant = grantOptionsOf(kind, snapshot.settings);
@@ -30,7 +30,7 @@ export const grantContainerCpus: Grant = (snapshot, request, kind) => {
 /**
  * Takes a container's CPUs where the scheduler chose them for its pod: out of what the pod's other containers left of the result,
  * by the options of the policy. The topology manager decides first: it is asked about these NUMA nodes, and where it names
- * others, or none, the result is not followed. A refusal says why not, and is not the container's.
+ * others, or none, the result is not followed. A refusal gives the reason, and does not refuse the container.
  */
 function followResult(
   snapshot: Snapshot,
@@ -86,10 +86,10 @@ function splitRest(rest: TopologyResult, count: number, unit: number): TopologyR
     .map(([node, left]) => ({ node, left: left - (left % unit) }))
     .filter(({ left }) => left > 0)
     .sort((a, b) => b.left - a.left || a.node - b.node);
-  for (const [i, roomiest] of most.entries()) {
+  for (const [i, largest] of most.entries()) {
     if (missing === 0) break;
     const enough = most.slice(i).filter(({ left }) => left >= missing);
-    const { node, left } = enough.reduce((best, each) => (each.left < best.left ? each : best), roomiest);
+    const { node, left } = enough.reduce((best, each) => (each.left < best.left ? each : best), largest);
     split.set(node, Math.min(missing, left));
     missing -= Math.min(missing, left);
   }

@@ -1,15 +1,11 @@
-import { choosePolicy, readTopologyResult, type Remark } from '../annotations';
-import {
-  explainsMessage,
-  guaranteedBySpec,
-  inferCpuRequest,
-  inferWholeCpus,
-  MAX_SHARES,
-  milliOfShares,
-  sumPodCpus,
-  wholeBySpec,
-  type CpuRequest,
-} from '../inference';
+import { choosePolicy } from '../annotations/choose-policy';
+import { readTopologyResult } from '../annotations/topology-result';
+import type { Remark } from '../annotations/annotations';
+import { explainsMessage, guaranteedBySpec, wholeBySpec } from '../inference/entitle-by-spec';
+import { inferCpuRequest, type CpuRequest } from '../inference/infer-cpu-request';
+import { inferWholeCpus } from '../inference/infer-whole-cpus';
+import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
+import { sumPodCpus } from '../inference/pod-cpus';
 import type { AssignmentKind } from '../model/assignment';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/pod-spec';

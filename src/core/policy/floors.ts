@@ -27,7 +27,7 @@ export interface FollowersOfMachine extends Pick<Snapshot, 'topology'> {
 export function leaveForFollowers({ followers, topology }: FollowersOfMachine, candidates: CpuSet): CpuSet {
   if (followers.sets.length === 0) return candidates;
   const { indexOf, core } = topology.index;
-  /** CPUs of each core that are out of reach. */
+  /** The number of CPUs of each core that are no candidates. */
   const tornOf = topology.cores.map(({ cpus }) => cpus.size - cpus.countIn(candidates));
   let rest = candidates;
   for (const set of [...followers.sets].sort((a, b) => a.size - b.size)) {
@@ -38,7 +38,7 @@ export function leaveForFollowers({ followers, topology }: FollowersOfMachine, c
   }
   return rest;
 
-  /** The CPU whose core has the most CPUs out of reach already, so that no whole core is torn; of these the highest of a small core. */
+  /** The CPU whose core has the fewest candidates, so that no whole core is torn; of these the highest of a small core. */
   function leastUseful(set: CpuSet): number {
     let most = -1;
     let size = Infinity;
@@ -52,7 +52,7 @@ export function leaveForFollowers({ followers, topology }: FollowersOfMachine, c
   }
 }
 
-/** The CPUs that may all be taken without going below the floor of the pool: the highest stay out of reach. */
+/** The CPUs that may all be taken without going below the floor of the pool: the highest are left out. */
 function leaveForPool({ sharedPool, settings }: Snapshot, candidates: CpuSet): CpuSet {
   const spare = sharedPool.size - settings.minSharedCpus;
   if (candidates.countIn(sharedPool) <= spare) return candidates;

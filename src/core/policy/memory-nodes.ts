@@ -14,8 +14,8 @@ const NOTHING: MemoryChoice = { mems: CpuSet.empty, because: '' };
 
 /**
  * The memory nodes for a container on these CPUs: the nodes of its CPUs that have memory. Where these have less free
- * than the container's limit, the nearest others join until it fits, so that it is never starved; if nothing
- * suffices, it may use them all. Nothing when memory does not follow, or the machine does not tell of its memory.
+ * than the container's limit, the nearest others are added until it fits; if all do not suffice, it may use them all. Empty when
+ * memory does not follow CPUs, or the memory of the machine is not known.
  */
 export function chooseMemoryNodes(
   { topology, settings, promisedMemory }: Snapshot,
@@ -46,7 +46,7 @@ export function chooseMemoryNodes(
   return { mems, because: `memory nodes ${mems.toString()}${why}` };
 }
 
-/** 0 for a node of its own, else the kernel's distance from the nearest of them. */
+/** 0 for a node of the container's CPUs, else the kernel's distance from the nearest of those. */
 function distanceTo(home: CpuSet, node: MemoryNode): number {
   if (home.has(node.id)) return 0;
   return Math.min(...[...home].map((id) => node.distances.get(id) ?? Infinity));

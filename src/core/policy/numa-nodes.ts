@@ -9,16 +9,16 @@ import { sum } from '../sum';
  * follows the shared pool there.
  *
  * The scheduler's nodes where it chose; else those that it had, or that its pod has, if they hold what it asks for; else
- * as few as possible, and of these the ones where the least is left over. What others asked for on a node counts, so that
- * not all end up on one; if there is too little for everybody, the emptiest nodes.
+ * as few as possible, and of these the ones where the least is left over. The requests of other followers of a node count, so that
+ * not all end up on one; if no nodes suffice, the emptiest ones.
  */
 export const grantNumaNodes: Grant = (snapshot, { count, memoryBytes, scheduled }, kind) => {
   if (scheduled?.size === 0) return { kind: 'share', because: 'the scheduler chose no CPUs for the pod' };
   const capacities = listCapacities(snapshot);
   const { ownNodes, nodesOfPod } = snapshot.followers;
   if (scheduled) return follow(CpuSet.of(scheduled.keys()), 'as the scheduler chose');
-  if (holds(capacities, ownNodes, count, 'shared')) return follow(ownNodes, 'as before');
-  if (holds(capacities, nodesOfPod, count, 'free')) return follow(nodesOfPod, 'with the rest of its pod');
+  if (suffice(capacities, ownNodes, count, 'shared')) return follow(ownNodes, 'as before');
+  if (suffice(capacities, nodesOfPod, count, 'free')) return follow(nodesOfPod, 'with the rest of its pod');
   const fitting = chooseFewest(capacities, count) ?? chooseLeastLoaded(capacities, count);
   return fitting ? follow(fitting, 'the fewest that hold what it asks for') : refuse(count, capacities);
 
@@ -40,7 +40,7 @@ interface NodeCapacity {
   readonly id: number;
   readonly cpus: CpuSet;
   readonly shared: number;
-  /** The shared CPUs that nobody has asked for; below 0 where more was asked for than there is. */
+  /** The shared CPUs without those that other followers requested; below 0 when more were requested than there are. */
   readonly free: number;
 }
 
@@ -52,7 +52,7 @@ function listCapacities({ topology, settings, sharedPool, followers }: Snapshot)
   });
 }
 
-function holds(capacities: readonly NodeCapacity[], nodes: CpuSet, count: number, by: 'shared' | 'free'): boolean {
+function suffice(capacities: readonly NodeCapacity[], nodes: CpuSet, count: number, by: 'shared' | 'free'): boolean {
   return !nodes.isEmpty && sum(capacities.filter(({ id }) => nodes.has(id)).map((node) => node[by])) >= count;
 }
 

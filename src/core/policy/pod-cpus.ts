@@ -1,5 +1,5 @@
 import { allocateByOptions, type AllocationStep } from '../allocation';
-import { totalOf, type TopologyResult } from '../annotations';
+import { totalOf, type TopologyResult } from '../annotations/topology-result';
 import { CpuSet } from '../cpuset';
 import { NO_OPTIONS } from '../model/settings';
 import { cpusOfNodes, type Topology } from '../topology';
@@ -41,7 +41,7 @@ function shareScheduledCpus(
     return pinForPod(cpus, `shares ${countCpus(grant, cpus.size)} with its pod, as the scheduler chose`, []);
   }
   const held = snapshot.own.union(snapshot.idleInPod).intersect(grantable);
-  const choose = (reach: CpuSet): Decision => takeOfNodes(held, reach);
+  const choose = (candidates: CpuSet): Decision => takeOfNodes(held, candidates);
   return grant.leavesPool ? chooseWithinFloors(snapshot, free.minus(held), choose) : choose(free.minus(held));
 
   function takeOfNodes(first: CpuSet, then: CpuSet): Decision {

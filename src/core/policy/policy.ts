@@ -1,24 +1,24 @@
 import type { AllocationStep } from '../allocation';
-import type { TopologyResult } from '../annotations';
+import type { TopologyResult } from '../annotations/topology-result';
 import type { CpuSet } from '../cpuset';
 import type { AssignmentKind } from '../model/assignment';
 import type { RefusalCode } from '../model/events';
 import type { Settings } from '../model/settings';
 import type { Topology } from '../topology';
 
-/** All that a policy may look at. The same snapshot and the same request always give the same decision. */
+/** Everything that a policy may read. The same snapshot and the same request always give the same decision. */
 export interface Snapshot {
   readonly topology: Topology;
   readonly settings: Settings;
-  /** CPUs that this very container (pod and name) has, or had before it exited; empty when none, or of another hold. */
+  /** CPUs that this container (pod and name) has, or had before it exited; empty when it has none, or of another claim. */
   readonly own: CpuSet;
-  /** CPUs of exited containers of the same pod, of the same hold. */
+  /** CPUs of exited containers of the same pod, of the same claim. */
   readonly idleInPod: CpuSet;
   /** CPUs of all containers of the same pod, this one and exited ones included. */
   readonly ownedByPod: CpuSet;
   /** The set that containers of the pod share, as the scheduler chose it. */
   readonly podSet: PodSet;
-  /** Online CPUs that nobody else has and that are not reserved. */
+  /** Online CPUs that are neither assigned nor reserved. */
   readonly free: CpuSet;
   readonly sharedPool: CpuSet;
   readonly followers: Followers;
@@ -39,7 +39,7 @@ export interface Followers {
   readonly sets: readonly CpuSet[];
   /** Whole CPUs of the shared pool that others asked for, by NUMA node. */
   readonly demand: ReadonlyMap<number, number>;
-  /** The nodes of this very container, and of other containers of its pod; empty when none. */
+  /** The nodes of this container, and of other containers of its pod; empty when none. */
   readonly ownNodes: CpuSet;
   readonly nodesOfPod: CpuSet;
 }
@@ -52,7 +52,7 @@ export interface PinRequest {
   readonly podCount: number;
   /** The container's memory limit; 0 when it has none. */
   readonly memoryBytes: number;
-  /** The scheduler's choice for the whole pod; only for policies that go by it. */
+  /** The scheduler's choice for the whole pod; only for policies that follow it. */
   readonly scheduled?: TopologyResult;
   /** The rest of the scheduler's choice that the pod's other containers leave; only for a policy that gives each container its own. */
   readonly restOfResult?: TopologyResult;
@@ -72,7 +72,7 @@ export type Decision =
       /** Memory nodes to go with the CPUs; empty = memory is left alone. */
       readonly mems: CpuSet;
       readonly because: string;
-      /** The reason why the scheduler's choice was not followed, where there was one and it was not. */
+      /** The reason why the scheduler's choice was not followed; absent when it was, or there was none. */
       readonly unfollowed?: string;
       readonly steps: readonly AllocationStep[];
     }

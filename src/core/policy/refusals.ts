@@ -14,7 +14,7 @@ export function refuseSplitCores({ topology }: Snapshot, count: number): Decisio
   };
 }
 
-/** Not enough CPUs. The text ends in the pod's events: numbers and rules, no names of other pods. */
+/** Not enough CPUs. The text is shown in the pod's events, so it has no names of other pods. */
 export function refuseForLack(snapshot: Snapshot, grant: GrantOptions, count: number, usable: number): Decision {
   const { topology, settings, free, sharedPool } = snapshot;
   const { options, leavesPool } = grant;

@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
 import type { Topology, Unit } from './topology';
 
-/** CPUs in the largest core: full-pcpus-only hands out so many at once. */
+/** CPUs in the largest core: full-pcpus-only allocates so many at once. */
 export function threadsPerCore(topology: Topology): number {
   return topology.index.core.largest;
 }
@@ -21,9 +21,9 @@ export function keepWholeCores({ cores }: Topology, within: CpuSet): CpuSet {
   return CpuSet.unionOf(cores.filter(({ cpus }) => cpus.isSubsetOf(within)).map(({ cpus }) => cpus));
 }
 
-/** The cores that have one of these CPUs and lie wholly in `reach`. */
-export function completeCores({ cores }: Topology, some: CpuSet, reach: CpuSet): CpuSet {
-  const begun = cores.filter(({ cpus }) => cpus.overlaps(some) && cpus.isSubsetOf(reach));
+/** The cores that have one of these CPUs and lie wholly in `usable`. */
+export function completeCores({ cores }: Topology, some: CpuSet, usable: CpuSet): CpuSet {
+  const begun = cores.filter(({ cpus }) => cpus.overlaps(some) && cpus.isSubsetOf(usable));
   return CpuSet.unionOf(begun.map(({ cpus }) => cpus));
 }
 

@@ -1,10 +1,10 @@
 import { CpuSet, parseCpuList } from '../cpuset';
-import { DEFAULT_PERIOD_US, wholeCpusOfShares } from '../inference';
+import { DEFAULT_PERIOD_US, wholeCpusOfShares } from '../inference/cri-numbers';
 import { cutText, keyOf, type Assignment } from '../model/assignment';
 import type { CpuPromise } from '../model/container';
 import type { ContainerInfo, PodInfo } from '../model/events';
 import { namesOf } from '../model/names-of';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { KINDS } from '../model/pool-view';
 import type { ResolvedPod } from '../model/spec-book';
 import { entitle, entitledCpus, isSpreadAs, isWithinFloors, readSchedule, type Decision } from '../policy';

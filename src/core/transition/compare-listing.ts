@@ -1,6 +1,6 @@
 import type { ContainerInfo, ListBaseline, NodeInventory, RuntimeEvent } from '../model/events';
 import { namesIn } from '../model/names-of';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { apiHasPod } from '../model/pod-presence';
 import type { Draft } from './draft';
 import { endContainer, releasePod, removePod, stopPod } from './lifecycle';

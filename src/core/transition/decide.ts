@@ -1,9 +1,10 @@
-import { readTopologyResult, TOPOLOGY_RESULT, type Remark } from '../annotations';
+import { readTopologyResult, TOPOLOGY_RESULT } from '../annotations/topology-result';
+import type { Remark } from '../annotations/annotations';
 import { CpuSet } from '../cpuset';
-import { MAX_SHARES, milliOfShares } from '../inference';
+import { MAX_SHARES, milliOfShares } from '../inference/cri-numbers';
 import { keyOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import type { ContainerInfo } from '../model/events';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { findContainerSpec } from '../model/pod-spec';
 import { DEFAULT_KIND, POLICY_TABLE, type ChosenPolicy } from '../model/policies';
 import { KINDS, sharedCpusOfNodes } from '../model/pool-view';

@@ -1,5 +1,5 @@
 import type { RuntimeAnswer, RuntimeEvent } from '../model/events';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { keyOfRefusal, type FreeInZone, type Refusal } from '../model/refusal';
 import { resolvePod } from '../model/spec-book';
 import { entitle, entitledCpus } from '../policy';

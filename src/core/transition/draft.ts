@@ -1,21 +1,21 @@
 import { samePromise, type Container } from '../model/container';
-import type { Change, NodeModel, NodeView } from '../model/node-model';
-import { runtimeUidOf } from '../model/pod-spec';
+import type { Change } from '../model/change';
+import type { NodeModel } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
+import type { Write } from '../model/table';
 import type { DomainEvent } from './domain-event';
 
 /**
  * The changes of one event, made on the model at once and taken back whole by `rollback`.
  *
- * Who carries an event out saves first when `isDurable`, and rolls back when that fails: what was answered was on disk.
+ * The caller saves first when `isDurable`, and rolls back when that fails: every answer was on disk.
  */
 export class Draft {
-  private readonly undo: Change[] = [];
-  private durable = false;
-  /** As they were before the first change: where containers without CPUs of their own run follows from them. */
+  private readonly journal: Write[] = [];
+  /** The values before the first change: the CPUs of shared containers follow from them. */
   private readonly before: Pick<NodeView, 'sharedPool' | 'exclusive'>;
   private readonly touchedIds = new Set<string>();
   private readonly touchedPods = new Set<string>();
-  private ground = false;
   private decisionsLeft: number;
   private cut = false;
   private enlisted = false;
@@ -31,14 +31,14 @@ export class Draft {
     this.before = { sharedPool, exclusive };
   }
 
-  /** True when somebody who lacks CPUs was not decided on, because enough others were. */
+  /** True when some container that lacks CPUs was not decided on, because the number of decisions is bounded. */
   get isCut(): boolean {
     return this.cut;
   }
 
   /**
-   * Counts decisions on those who lack CPUs. False when they would be too many for one transaction, and none is counted: whoever
-   * is meant has to wait for the next.
+   * Counts decisions on containers that lack CPUs. False when they are too many for one transaction; then none is counted, and the
+   * containers wait for the next.
    */
   spend(decisions: number): boolean {
     if (decisions > this.decisionsLeft) {
@@ -49,35 +49,37 @@ export class Draft {
     return true;
   }
 
-  /** True when there are pods by now for which CPUs have to be planned. */
+  /** True when the event added pods for which CPUs have to be planned. */
   get hasUnplanned(): boolean {
     return this.enlisted;
   }
 
   /** True when something changed that is kept on disk. */
   get isDurable(): boolean {
-    return this.durable;
+    return this.journal.some(({ table }) => table.options.isDurable);
   }
 
   readonly put = (proposed: Change): void => {
     const change =
       proposed.kind === 'put-container' ? { ...proposed, container: this.dated(proposed.container) } : proposed;
-    const inverse = this.model.apply(change);
-    this.undo.push(inverse);
-    for (const uid of [podUidOf(change), podUidOf(inverse)]) if (uid !== undefined) this.touchedPods.add(uid);
-    if (change.kind === 'put-container') this.touchedIds.add(change.container.id);
-    else if (change.kind === 'drop-container') this.touchedIds.add(change.id);
-    else if (change.kind === 'put-assignment' || change.kind === 'drop-assignment') {
-      this.durable = true;
-      for (const each of [change, inverse])
-        if (each.kind === 'put-assignment' && each.assignment.containerId !== null)
-          this.touchedIds.add(each.assignment.containerId);
-    } else if (change.kind === 'put-unplanned') this.enlisted = true;
-    else if (change.kind === 'keep-spec' || change.kind === 'unkeep-spec') this.durable = true;
-    else if (change.kind === 'set-topology' || change.kind === 'set-settings') this.ground = true;
+    const write = this.model.apply(change);
+    this.journal.push(write);
+    this.touch(write);
+    if (change.kind === 'put-unplanned') this.enlisted = true;
   };
 
-  /** A promise of the same CPUs and memory nodes as before is the same promise; any other is made now. */
+  private touch({ table: { options }, before, after }: Write): void {
+    if (options.podUidOf === undefined) return;
+    if (after !== undefined) this.touchedPods.add(options.podUidOf(after));
+    if (before !== undefined) this.touchedPods.add(options.podUidOf(before));
+    if (options.containerIdOf === undefined) return;
+    const id = after === undefined ? null : options.containerIdOf(after);
+    const idBefore = before === undefined ? null : options.containerIdOf(before);
+    if (id !== null) this.touchedIds.add(id);
+    if (idBefore !== null && idBefore !== id) this.touchedIds.add(idBefore);
+  }
+
+  /** Dates a promise now, unless it is the same as before. */
   private dated(container: Container): Container {
     const { promise } = container;
     const before = this.model.allContainers.get(container.id);
@@ -92,8 +94,7 @@ export class Draft {
   }
 
   /**
-   * The containers, pause containers included, whose promise may have changed: all of them when the shared pool, the machine or the
-   * rules did.
+   * The containers whose promise may have changed, pause containers included: all when the shared pool, the machine or the rules did.
    */
   readonly affected = (): Container[] => {
     const { allContainers } = this.model;
@@ -104,7 +105,7 @@ export class Draft {
   /** True when the promise of any container may have changed. */
   get concernsEveryone(): boolean {
     const { sharedPool, exclusive } = this.model;
-    return this.ground || !sharedPool.equals(this.before.sharedPool) || !exclusive.equals(this.before.exclusive);
+    return this.hasNewGround || !sharedPool.equals(this.before.sharedPool) || !exclusive.equals(this.before.exclusive);
   }
 
   /** True for a container that was changed itself, or whose assignment was. */
@@ -113,28 +114,25 @@ export class Draft {
   }
 
   /**
-   * The containers whose last verdict may have been given on something else than is true now, those that are gone included;
-   * undefined: all of them.
+   * The containers whose last verdict may be out of date, removed ones included; undefined: all of them.
    */
   get outdated(): readonly string[] | undefined {
-    return this.ground ? undefined : [...this.touchedIds];
+    return this.hasNewGround ? undefined : [...this.touchedIds];
   }
 
-  /** The pods about which anything changed, by the uid that the runtime knows them by. */
+  /** The pods of all changed values, by the runtime's uid. */
   get podUids(): readonly string[] {
     return [...this.touchedPods];
   }
 
-  /** Does several changes, or none of them: takes them back unless `work` succeeds. What is reported meanwhile stays only then. */
+  /** Makes the changes and reports of `work` if it succeeds, and none of them otherwise. */
   attempt<T extends { readonly ok: boolean }>(work: () => T): T {
-    const { durable } = this;
-    const changes = this.undo.length;
+    const writes = this.journal.length;
     const reported = this.reported.length;
     const done = work();
     if (!done.ok) {
-      for (const change of this.undo.splice(changes).reverse()) this.model.apply(change);
+      this.undoFrom(writes);
       this.reported.length = reported;
-      this.durable = durable;
     }
     return done;
   }
@@ -143,38 +141,28 @@ export class Draft {
     this.reported.push(event);
   }
 
-  /** Takes every change back; what was reported stays (a refusal is worth a line although nothing changed). */
+  /** Takes every change back. The reports stay: a refusal is logged although nothing changed. */
   rollback(): void {
-    for (const change of this.undo.reverse()) this.model.apply(change);
-    this.undo.length = 0;
-    this.durable = this.ground = false;
+    this.undoFrom(0);
     this.touchedIds.clear();
     this.touchedPods.clear();
+  }
+
+  private undoFrom(index: number): void {
+    for (const write of this.journal.splice(index).reverse()) this.model.undo(write);
+  }
+
+  private get hasNewGround(): boolean {
+    return this.journal.some(({ table }) => table.options.concernsEveryone);
   }
 }
 
 const MOST_DECISIONS = 64;
 
 /**
- * Most decisions of one transaction on those who lack CPUs. A decision costs at most some microseconds for each combination of
- * NUMA nodes: where they are many, few are made while somebody waits for an answer.
+ * Most decisions of one transaction on containers that lack CPUs. A decision costs at most some microseconds for each combination of
+ * NUMA nodes: with many nodes few are made while a request waits for its answer.
  */
 export function mostDecisions({ topology }: Pick<NodeView, 'topology'>): number {
   return Math.max(1, Math.min(MOST_DECISIONS, 2 ** (16 - topology.numaNodes.length)));
-}
-
-/** The pod that a change is about, where its direction tells; else its inverse does. */
-function podUidOf(change: Change): string | undefined {
-  switch (change.kind) {
-    case 'put-assignment':
-      return change.assignment.podUid;
-    case 'put-pod':
-      return change.pod.uid;
-    case 'put-container':
-      return change.container.podUid;
-    case 'put-spec':
-      return runtimeUidOf(change.spec);
-    default:
-      return undefined;
-  }
 }

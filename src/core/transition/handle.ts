@@ -2,7 +2,7 @@ import { assignmentOf } from '../model/assignment';
 import { hasCgroup, type Container } from '../model/container';
 import type { CpuAdjustment, CpuResources, NodeEvent, RuntimeAnswer } from '../model/events';
 import { describeKeptCpus } from '../model/kept-cpus';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { isAssigned } from '../model/pool-view';
 import { planMoves, type Move } from '../plan/plan-moves';
 import { withPromise } from '../plan/promise';

@@ -1,7 +1,7 @@
-import { rememberedAnnotations, digestAnnotations } from '../annotations';
+import { rememberedAnnotations, digestAnnotations } from '../annotations/decisive';
 import { isAssigned } from '../model/pool-view';
 import { infoOf, type Container, type Pod } from '../model/container';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import type { PodSpec } from '../model/pod-spec';
 import { findSpec, withSpec } from '../model/spec-book';
 import { entitle, entitledCpus, ENTITLEMENTS } from '../policy';

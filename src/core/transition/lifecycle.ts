@@ -2,7 +2,7 @@ import { cutText, keyOf, type Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
 import type { ContainerInfo, ContainerPhase, PodInfo, RuntimeEvent } from '../model/events';
 import { namesIn } from '../model/names-of';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { apiHasPod, specOfPod } from '../model/pod-presence';
 import { findContainerSpec } from '../model/pod-spec';
 import { resolvePod } from '../model/spec-book';

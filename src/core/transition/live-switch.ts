@@ -1,8 +1,10 @@
-import { excludesReserved, digestAnnotations, type Annotations, type TopologyResult } from '../annotations';
+import { excludesReserved, type Annotations } from '../annotations/annotations';
+import { digestAnnotations } from '../annotations/decisive';
+import type { TopologyResult } from '../annotations/topology-result';
 import { assignmentOf, type Assignment, type AssignmentKind } from '../model/assignment';
 import { infoOf, type Container } from '../model/container';
 import { namesIn } from '../model/names-of';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { runtimeUidOf, type PodSpec } from '../model/pod-spec';
 import { isAssigned, KINDS } from '../model/pool-view';
 import type { Settings } from '../model/settings';

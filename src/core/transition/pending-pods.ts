@@ -1,7 +1,7 @@
 import { CpuSet } from '../cpuset';
-import { sumPodCpus } from '../inference';
+import { sumPodCpus } from '../inference/pod-cpus';
 import { keyOf } from '../model/assignment';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { findContainerSpec, runtimeUidOf, type PodSpec } from '../model/pod-spec';
 import { findSpec, withSpec, type ResolvedPod } from '../model/spec-book';
 import { SCHEDULED_POLICIES } from '../policy';

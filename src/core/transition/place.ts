@@ -1,12 +1,13 @@
-import { excludesReserved, digestAnnotations } from '../annotations';
+import { excludesReserved } from '../annotations/annotations';
+import { digestAnnotations } from '../annotations/decisive';
 import { CpuSet } from '../cpuset';
-import type { CpuRequest } from '../inference';
+import type { CpuRequest } from '../inference/infer-cpu-request';
 import { cutText, keyOf, type Assignment } from '../model/assignment';
 import type { Container, Placement } from '../model/container';
 import type { ContainerInfo, PodInfo, RuntimeAnswer } from '../model/events';
 import { KINDS, mayOverlap } from '../model/pool-view';
 import { namesOf } from '../model/names-of';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import type { ChosenPolicy } from '../model/policies';
 import { rulesOf } from '../model/settings';
 import type { ResolvedPod } from '../model/spec-book';

@@ -1,9 +1,9 @@
 import type { AllocationStep } from '../allocation';
 import { CpuSet } from '../cpuset';
-import { sharesOfMilli } from '../inference';
+import { sharesOfMilli } from '../inference/cri-numbers';
 import { keyOf, type Assignment } from '../model/assignment';
 import type { ContainerInfo, RefusalCode } from '../model/events';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/pod-spec';
 import type { PolicyName } from '../model/policies';
 import { KINDS } from '../model/pool-view';

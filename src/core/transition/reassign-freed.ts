@@ -1,6 +1,6 @@
 import { keyOf, type Assignment } from '../model/assignment';
 import type { Container } from '../model/container';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { findContainerSpec, type ContainerSpec, type PodSpec } from '../model/pod-spec';
 import { KINDS } from '../model/pool-view';
 import { findSpec, resolvePod } from '../model/spec-book';

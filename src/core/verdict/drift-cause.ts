@@ -17,7 +17,7 @@ export type DriftCause = (typeof DRIFT_CAUSES)[number];
 
 /**
  * Programs that write cpusets of containers, by the name that the kernel has for their process: its first 15 bytes. The
- * kubelet is not among them: it runs everywhere, and what tells of its CPU manager is its state file.
+ * kubelet is not among them: it runs on every node, and the state file of its CPU manager shows whether that is on.
  */
 export const KNOWN_MANAGERS: ReadonlyMap<string, string> = new Map([
   ['koordlet', 'Koordinator (koordlet)'],
@@ -28,7 +28,7 @@ export const KNOWN_MANAGERS: ReadonlyMap<string, string> = new Map([
   ['dracpu', 'DRA driver for CPUs (dracpu)'],
 ]);
 
-/** Evidence for the causes. A fact that could not be found out is absent, and speaks for none. */
+/** Evidence for the causes. A fact that is not known is absent, and is evidence for none. */
 export interface DriftClues {
   readonly promise: CpuPromise;
   readonly seen: Seen;
@@ -41,7 +41,7 @@ export interface DriftClues {
   readonly recorded?: CpuPromise;
   /** systemd loaded its units so long ago: at its start, or at the last `systemctl daemon-reload`. */
   readonly msSinceReload?: number;
-  /** An update of someone else went through the runtime so long ago. */
+  /** An update of another program went through the runtime so long ago. */
   readonly msSinceUpdate?: number;
   /** The number of repairs of this promise shortly before. */
   readonly repairs: number;
@@ -102,7 +102,7 @@ export function explainDrift(clues: DriftClues): LikelyCause {
   return { cause: 'unknown-writer', because: `unknown writer: someone ${what}${again}` };
 }
 
-/** Nothing else has the older value of a record that the runtime has not brought up to date. */
+/** Only the runtime's record has this older value. */
 function isValueOfSystemd({ promise, seen, recorded }: DriftClues): boolean {
   return recorded !== undefined && recorded.cpus.equals(seen.cpus) && !recorded.cpus.equals(promise.cpus);
 }

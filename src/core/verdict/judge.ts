@@ -1,9 +1,9 @@
 import { CpuSet } from '../cpuset';
-import { DEFAULT_PERIOD_US } from '../inference';
+import { DEFAULT_PERIOD_US } from '../inference/cri-numbers';
 import { keyOf, type Assignment } from '../model/assignment';
 import { hasCgroup, type Container, type CpuPromise, type PromisedQuota } from '../model/container';
 import { cpusOf, isAssigned, KINDS } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { optionNames, type Settings } from '../model/settings';
 import { planQuotas, type QuotaStep } from '../plan/plan-quotas';
 import type { Observation, Quota, Seen, UnreadQuota } from './observation';
@@ -12,9 +12,9 @@ import { plural } from '../text';
 
 /**
  * The outcome of comparing promise and observation:
- * `kept` equal; `pending` on its way, or waiting for CPUs of its own; `drifted` someone wrote another cpuset; `violated` the cpuset is as promised but
- * the kernel does not honour it; `held-under-old-rules` kept, but given under rules that are no longer in force;
- * `unknown` could not be read. Where nothing was promised, nothing can be broken: that is `kept`.
+ * `kept` equal; `pending` on its way, or waiting for CPUs of its own; `drifted` another program wrote the
+ * cpuset; `violated` the cpuset is as promised but the kernel does not honour it; `held-under-old-rules` kept, but decided under rules
+ * that are no longer in force; `unknown` could not be read. A container without a promise is `kept`.
  */
 export type VerdictKind = 'kept' | 'pending' | 'drifted' | 'violated' | 'held-under-old-rules' | 'unknown';
 
@@ -23,7 +23,7 @@ export interface Verdict {
   readonly because: string;
 }
 
-/** Judges one container by what the kernel has for it; undefined: nobody has looked yet. Pure. */
+/** Judges one container by its state in the kernel; undefined when that was not read yet. Pure. */
 export function judge(view: NodeView, container: Container, observation: Observation | undefined): Verdict {
   const { promise } = container;
   if (!promise) return { kind: 'kept', because: `left alone: ${container.because}` };
@@ -47,7 +47,7 @@ export function judge(view: NodeView, container: Container, observation: Observa
 
 /** The difference between the cgroup and what cpusetd wrote there, in words; undefined when there is none. */
 function findDrift(promise: CpuPromise, { cpus, mems, active }: Seen): string | undefined {
-  // cgroup version 1 takes a CPU that goes offline out of `cpuset.cpus` too: nobody wrote that.
+  // cgroup version 1 takes a CPU that goes offline out of `cpuset.cpus` too: no program wrote that.
   const isKernels = active !== undefined && cpus.equals(promise.cpus.intersect(active));
   if (!cpus.equals(promise.cpus) && !isKernels) {
     const has = cpus.isEmpty ? 'no cpuset of its own' : `cpuset.cpus ${cpus.toString()}`;
@@ -102,7 +102,7 @@ function whatNarrows(
   return missing.isEmpty ? 'they were not moved' : `a parent cgroup is narrower, it lacks CPUs ${missing.toString()}`;
 }
 
-/** Facts that the operator may want to know although the promise is kept. */
+/** Facts for the operator although the promise is kept. */
 function listRemarks(view: NodeView, container: Container, seen: Seen, quotas: readonly QuotaStep[]): string[] {
   const { quota, podQuota, threads, unread = [] } = seen;
   const remarks = unread.map(describeUnread);

@@ -1,17 +1,17 @@
 import { keyOf, type Assignment } from '../model/assignment';
 import { hasCgroup, samePromise, type Container } from '../model/container';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import { judge, type Verdict } from './judge';
 import type { Observation, Quota } from './observation';
 
-/** A verdict, and what it was given on. */
+/** A verdict, and the facts that it follows from. */
 export interface Judgement {
   readonly verdict: Verdict;
   readonly observation: Observation;
   readonly matter: Matter;
 }
 
-/** All that a verdict depends on beside what the kernel has. It is the same as long as its parts are the same objects. */
+/** All that a verdict depends on beside the state in the kernel. It is the same as long as its parts are the same objects. */
 export interface Matter extends Pick<Container, 'placement' | 'because'> {
   readonly promise: Container['promise'];
   readonly waitsSince: Container['waitsSince'];
@@ -24,7 +24,7 @@ export interface Matter extends Pick<Container, 'placement' | 'because'> {
   readonly isPoolOverlapping: boolean;
 }
 
-/** Collects all that a verdict on the container would be given on now. Cheap: nothing is copied, and all have the same fields. */
+/** Collects all that a verdict on the container depends on now. Cheap: nothing is copied, and all have the same fields. */
 export function matterOf(view: NodeView, container: Container): Matter {
   const { promise, placement, because, waitsSince, avoidsReserved, podUid, name } = container;
   return {
@@ -55,17 +55,21 @@ export function reuseParts(last: Judgement | undefined, judgement: Judgement): J
   };
 }
 
-/** The promise, or something else that the last verdict was given on, is not what it was then. */
-export function isOutdated(view: NodeView, container: Container, last: Pick<Judgement, 'matter'> | undefined): boolean {
+/** True when the promise, or something else that the last verdict follows from, has changed. */
+export function isOutdated(
+  view: NodeView,
+  container: Container,
+  last: { readonly matter: Matter } | undefined,
+): boolean {
   return last === undefined || !sameMatter(last.matter, matterOf(view, container));
 }
 
 /**
- * The verdict as it can be told now. An observation says nothing about a promise that was made after it, not even where both
- * have the same CPUs; where rules, machine or assignment are others than at the last verdict, it is given anew. Pure.
+ * The verdict as of now. An observation says nothing about a promise that was made after it, not even when both have the same CPUs.
+ * When rules, machine or assignment have changed since the last verdict, it is given anew. Pure.
  */
 export function judgeNow(view: NodeView, container: Container, last: Judgement | undefined): Verdict {
-  // Before there was a cgroup it could not be looked at.
+  // There was no cgroup to read before.
   if (last === undefined || !last.matter.hasCgroup) return judge(view, container, undefined);
   if (!isOutdated(view, container, last)) return last.verdict;
   const { promise, told } = container;
@@ -74,7 +78,7 @@ export function judgeNow(view: NodeView, container: Container, last: Judgement |
     return { kind: 'pending', because: `promised ${promise.cpus.toString()} since it was last read: ${missing}` };
   }
   const now = judge(view, container, last.observation);
-  // The look told the likely cause too.
+  // The observation had the likely cause too.
   return now.kind === 'drifted' && last.verdict.kind === 'drifted' ? last.verdict : now;
 }
 
@@ -97,7 +101,7 @@ function sameVerdict(a: Verdict, b: Verdict): boolean {
   return a.kind === b.kind && a.because === b.because;
 }
 
-/** True only for what is seen in most rounds: a cgroup that lacks no CPUs, all of which was read, and whose threads were not looked at anew. */
+/** True for the common case: a cgroup that lacks no CPUs, was read whole, and whose threads were not sampled. */
 function sameSight(a: Observation, b: Observation): boolean {
   if (a.kind !== 'seen' || b.kind !== 'seen') return false;
   if (a.active || b.active || a.unread || b.unread) return false;

@@ -18,9 +18,9 @@ export type Observation =
       readonly quota?: Quota;
       /** The CFS quota of the pod's cgroup, which holds for all its containers together. */
       readonly podQuota?: Quota;
-      /** Quotas that could not be read: whether they are limits is not known. Absent = none. */
+      /** Quotas that could not be read. Absent = none. */
       readonly unread?: readonly UnreadQuota[];
-      /** Absent until its turn in the sampling came. */
+      /** Absent when its threads were not sampled in this round. */
       readonly threads?: ThreadSample;
     }
   /** No such cgroup: the container is on its way in or out. */
@@ -42,7 +42,7 @@ export interface UnreadQuota {
 
 /** The CPUs that some of a container's threads may run on (`Cpus_allowed_list`). */
 export interface ThreadSample {
-  /** The number of threads that were looked at. */
+  /** The number of threads that were read. */
   readonly looked: number;
   /** The number of these that may run on less than the cpuset, by an affinity of their own. */
   readonly narrower: number;

@@ -2,7 +2,7 @@ import { samePromise, type CpuPromise } from '../model/container';
 
 /** The number of repairs of one promise that are made at once; from then on each waits. */
 export const IMMEDIATE_REPAIRS = 5;
-/** The number of repairs after which there are no more, but an alarm: someone else wants this cpuset. */
+/** The number of repairs after which there is an alarm instead: another program keeps writing this cpuset. */
 export const MAX_REPAIRS = 8;
 /** The first wait; it doubles with each repair. */
 export const BASE_BACKOFF_MS = 1_000;
@@ -18,7 +18,7 @@ export interface RepairRecord {
   /** The last time that another writer was seen. */
   readonly lastDriftAtMs: number;
   readonly phase: 'repaired' | 'waiting' | 'stopped';
-  /** The kernel refused the last repair: no other writer, but no reason to try all the time. */
+  /** The kernel refused the last repair: there is no other writer, but each attempt waits all the same. */
   readonly refused: boolean;
 }
 
@@ -36,7 +36,7 @@ export type RepairDecision =
 
 /**
  * Decides on the repair of a drift. The first few repairs are made at once; then each waits twice as long as the one
- * before; then they stop, until nobody has written for a while or the promise is another one. So a fight over a cpuset
+ * before; then they stop, until no other program has written for a while or the promise has changed. So a fight over a cpuset
  * costs a bounded number of writes, and a single mistake is put right within milliseconds. Pure: time
  * is a parameter.
  */
@@ -46,7 +46,7 @@ export function decideRepair(before: RepairRecord | undefined, { promise, nowMs,
   const history = { ...before, lastDriftAtMs: written ? nowMs : before.lastDriftAtMs };
 
   if (before.phase === 'stopped') {
-    // One attempt, not a new beginning: if it is undone again, we stop again at once.
+    // One attempt: if it is undone again, the repairs stop again at once.
     return nowMs - history.lastDriftAtMs >= QUIET_MS
       ? repair(promise, MAX_REPAIRS, nowMs)
       : { action: 'stop', history };

@@ -1,15 +1,15 @@
 import { keyOf } from '../model/assignment';
 import type { Container } from '../model/container';
 import { isAssigned } from '../model/pool-view';
-import type { NodeView } from '../model/node-model';
+import type { NodeView } from '../model/node-view';
 import type { Observation, Quota } from './observation';
 import { plural } from '../text';
 
-/** Whose CFS quota holds a container back that owns its CPUs. */
+/** The owner of a CFS quota that throttles a container with CPUs of its own. */
 export type Throttle = 'container' | 'pod';
 
 /**
- * The quotas that hold a container back although it was promised to have none: lifted where cgroups can be written.
+ * The quotas that throttle a container although it was promised to have none: lifted where cgroups can be written.
  * The pod's quota is the sum over its containers, so it throttles the pinned one with the others; the kubelet lifts
  * both for pinned containers too (its DisableCPUQuotaWithExclusiveCPUs).
  */
@@ -26,7 +26,7 @@ export function wasLifted(view: NodeView, container: Container): boolean {
   return view.assignments.get(keyOf({ podUid, containerName: name }))?.quotaLifted ?? false;
 }
 
-/** True for a quota that limits: -1 does not, and one that was not looked at counts as none. */
+/** True for a quota that limits: -1 does not, and one that was not read counts as none. */
 export function isLimit(quota: Quota | undefined): quota is Quota {
   return quota !== undefined && quota.quotaUs >= 0;
 }

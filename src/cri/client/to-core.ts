@@ -7,7 +7,8 @@ import {
   PodSandboxState,
   type PodSandboxStatusResponse,
 } from '../../../gen/cri/view/view';
-import { DecisiveAnnotations, type Annotations } from '../../core/annotations';
+import { DecisiveAnnotations } from '../../core/annotations/decisive';
+import type { Annotations } from '../../core/annotations/annotations';
 import type { ContainerInfo, ContainerPhase, PauseInfo, PodInfo } from '../../core/model/events';
 import { takeMapEntry } from '../../wire/map-entry';
 import { toCpuResources, type Resources } from '../messages/read-resources';

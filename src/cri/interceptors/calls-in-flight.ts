@@ -1,5 +1,5 @@
 import { samePromise, type CpuPromise } from '../../core/model/container';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 
 interface CallInFlight {
   readonly containerId: string;

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { ContainerInfo, RuntimeAnswer, RuntimeEvent } from '../../core/model/events';
 import { namesOf, type Names } from '../../core/model/names-of';
-import type { NodeView } from '../../core/model/node-model';
+import type { NodeView } from '../../core/model/node-view';
 
 /** A call that asks for CPUs, or for a start on them; `request` is absent until it has been read. */
 export interface Asked {

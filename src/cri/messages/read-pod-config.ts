@@ -1,5 +1,5 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
-import { DecisiveAnnotations } from '../../core/annotations';
+import { DecisiveAnnotations } from '../../core/annotations/decisive';
 import type { PodInfo } from '../../core/model/events';
 import { takeMapEntry } from '../../wire/map-entry';
 import { readFields } from './read-fields';

@@ -1,4 +1,4 @@
-import { spreadMemoryReservation } from '../../core/node-resources';
+import { spreadMemoryReservation } from '../../core/node-resources/spread-memory-reservation';
 import type { KubeletConfig } from './kubelet-config';
 
 type BytesByNode = ReadonlyMap<number, number>;

@@ -1,4 +1,4 @@
-import type { Amounts, NodeResources, Zone } from '../../core/node-resources';
+import type { Amounts, NodeResources, Zone } from '../../core/node-resources/node-resources';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { reservedByKubelet } from '../kubelet/reserved-memory';
 import type { Fields, Report, TopologyKind } from './topology-resource';

@@ -1,4 +1,4 @@
-import type { Zone } from '../../core/node-resources';
+import type { Zone } from '../../core/node-resources/node-resources';
 import { asObject } from '../json';
 import { reservedByCrane } from '../kubelet/reserved-memory';
 import type { Fields, NodeIdentity, Report, TopologyKind } from './topology-resource';

@@ -1,4 +1,4 @@
-import type { NodeResources } from '../../core/node-resources';
+import type { NodeResources } from '../../core/node-resources/node-resources';
 import type { JsonObject } from '../json';
 import type { KubeletConfig } from '../kubelet/kubelet-config';
 

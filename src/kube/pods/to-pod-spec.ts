@@ -1,7 +1,6 @@
 import type { ContainerSpec, PodSpec, SpecResources } from '../../core/model/pod-spec';
-import { decisiveAnnotations } from '../../core/annotations';
-import { classifyQos } from '../../core/inference';
-import type { QosClass } from '../../core/inference';
+import { decisiveAnnotations } from '../../core/annotations/decisive';
+import { classifyQos, type QosClass } from '../../core/inference/qos';
 import { asArray, asObject, asString, type JsonObject } from '../json';
 import { parseMilli, parseWhole } from '../quantity';
 

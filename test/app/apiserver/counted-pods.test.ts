@@ -1,6 +1,6 @@
 import { countPods, type CountMode } from '../../../src/app/apiserver/counted-pods';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
-import { countNodeResources } from '../../../src/core/node-resources';
+import { countNodeResources } from '../../../src/core/node-resources/node-resources';
 import { loadPodFingerprint } from '../../../src/kube/node-resource-topology/pod-fingerprint';
 import type { WatchedPod } from '../../../src/kube';
 import { NodeDriver, type Rules } from '../../core/transition/node-driver';

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { DriftWatch } from '../../../src/app/reconcile/drift-watch';
 import type { Container } from '../../../src/core/model/container';
-import type { NodeView } from '../../../src/core/model/node-model';
+import type { NodeView } from '../../../src/core/model/node-view';
 import type { Cgroups, CpusetWatch } from '../../../src/host';
 import { cpus } from '../../core/transition/node-driver';
 import { contextOf } from '../../support/daemon-context';

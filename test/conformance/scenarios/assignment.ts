@@ -2,7 +2,7 @@ import { cpuQuantity } from '../../../src/app/config/types/cpu-types';
 import { chooseReserved, allocate, type AllocationRequest } from '../../../src/core/allocation';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { NO_OPTIONS, type StaticPolicyOptions } from '../../../src/core/model/settings';
-import { parseStaticPolicyOptions } from '../../../src/core/options';
+import { parseStaticPolicyOptions } from '../../../src/core/options/static-policy-options';
 import { POLICIES, type Snapshot } from '../../../src/core/policy';
 import { allocateOnNodes } from '../../../src/core/policy/allocate-on-nodes';
 import { grantOptionsOf } from '../../../src/core/policy/grant-options';

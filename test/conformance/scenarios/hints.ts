@@ -1,4 +1,6 @@
-import { hintCpus, mergeHints, type NodeMask, type ProviderHints, type TopologyHint } from '../../../src/core/hints';
+import { hintCpus } from '../../../src/core/hints/providers';
+import { mergeHints, type ProviderHints } from '../../../src/core/hints/merge-hints';
+import type { NodeMask, TopologyHint } from '../../../src/core/hints/node-masks';
 import { listHints, tableOf } from '../../core/hints/as-list';
 import { parseCpuList } from '../../../src/core/cpuset';
 import { optionsOf } from './assignment';

@@ -1,14 +1,13 @@
+import { classifyQos } from '../../../src/core/inference/qos';
+import { exclusiveCpusOf, sumPodCpus } from '../../../src/core/inference/pod-cpus';
+import { inferCpuRequest } from '../../../src/core/inference/infer-cpu-request';
 import {
-  classifyQos,
-  exclusiveCpusOf,
-  inferCpuRequest,
   milliOfShares,
-  parseCgroupParent,
   quotaUsOfMilli,
   sharesOfMilli,
-  sumPodCpus,
   wholeCpusOfShares,
-} from '../../../src/core/inference';
+} from '../../../src/core/inference/cri-numbers';
+import { parseCgroupParent } from '../../../src/core/inference/cgroup-parent';
 import type { Runner } from './scenario';
 
 export const runCriNumbers: Runner = ({ given, expect: want }) => {

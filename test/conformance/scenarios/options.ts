@@ -1,4 +1,8 @@
-import { checkOptionsAreUsed, checkStaticPolicyOptions, parseStaticPolicyOptions } from '../../../src/core/options';
+import {
+  checkOptionsAreUsed,
+  checkStaticPolicyOptions,
+  parseStaticPolicyOptions,
+} from '../../../src/core/options/static-policy-options';
 import { optionNames } from '../../../src/core/model/settings';
 import type { Runner } from './scenario';
 

@@ -1,4 +1,5 @@
-import { choosePolicy, excludesReserved } from '../../../src/core/annotations';
+import { choosePolicy } from '../../../src/core/annotations/choose-policy';
+import { excludesReserved } from '../../../src/core/annotations/annotations';
 import { POLICY_NAMES, type PolicyName } from '../../../src/core/model/policies';
 
 type Annotations = Readonly<Record<string, string>>;

@@ -1,14 +1,13 @@
 import fc from 'fast-check';
+import { choosePolicy } from '../../../src/core/annotations/choose-policy';
 import {
-  choosePolicy,
   DecisiveAnnotations,
   decisiveAnnotations,
-  excludesReserved,
   rememberedAnnotations,
-  resultOf,
   digestAnnotations,
-  type Annotations,
-} from '../../../src/core/annotations';
+} from '../../../src/core/annotations/decisive';
+import { excludesReserved, type Annotations } from '../../../src/core/annotations/annotations';
+import { resultOf } from '../../../src/core/annotations/topology-result';
 import { runtimeUidOf } from '../../../src/core/model/pod-spec';
 import { POLICY_NAMES } from '../../../src/core/model/policies';
 

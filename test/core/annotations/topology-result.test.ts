@@ -1,5 +1,9 @@
 import fc from 'fast-check';
-import { parseTopologyResult, readTopologyResult, TOPOLOGY_RESULT } from '../../../src/core/annotations';
+import {
+  parseTopologyResult,
+  readTopologyResult,
+  TOPOLOGY_RESULT,
+} from '../../../src/core/annotations/topology-result';
 import { buildTopology } from '../../../src/core/topology';
 
 const zone = (name: unknown, cpu: unknown, more: object = {}) => ({

@@ -1,4 +1,5 @@
-import { FITS, PREFERRED, type HintTable, type ProviderHints, type TopologyHint } from '../../../src/core/hints';
+import { FITS, PREFERRED, type HintTable, type TopologyHint } from '../../../src/core/hints/node-masks';
+import type { ProviderHints } from '../../../src/core/hints/merge-hints';
 import type { ProviderHints as ListedHints } from './one-by-one';
 
 /** The hints of a table one by one, in ascending order of masks, the one without a mask first. */

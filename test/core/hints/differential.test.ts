@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { align, hintCpus, hintMemory } from '../../../src/core/hints';
+import { align } from '../../../src/core/hints/align';
+import { hintCpus, hintMemory } from '../../../src/core/hints/providers';
 import { CpuSet } from '../../../src/core/cpuset';
 import { NO_OPTIONS } from '../../../src/core/model/settings';
-import { NO_TOPOLOGY_MANAGER_OPTIONS } from '../../../src/core/options';
+import { NO_TOPOLOGY_MANAGER_OPTIONS } from '../../../src/core/options/topology-manager-options';
 import { buildTopology, type Topology } from '../../../src/core/topology';
 import { makeRandom } from '../topology/arbitrary-machine';
 import { listHints } from './as-list';

@@ -1,7 +1,8 @@
-import { align, hintCpus, hintMemory } from '../../../src/core/hints';
+import { align } from '../../../src/core/hints/align';
+import { hintCpus, hintMemory } from '../../../src/core/hints/providers';
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { NO_OPTIONS } from '../../../src/core/model/settings';
-import { NO_TOPOLOGY_MANAGER_OPTIONS } from '../../../src/core/options';
+import { NO_TOPOLOGY_MANAGER_OPTIONS } from '../../../src/core/options/topology-manager-options';
 import { buildTopology } from '../../../src/core/topology';
 import { listHints, tablesOf } from './as-list';
 import type { ProviderHints } from './one-by-one';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { mergeHints } from '../../../src/core/hints';
+import { mergeHints } from '../../../src/core/hints/merge-hints';
 import { tablesOf } from './as-list';
 import type { MergeInput, ProviderHints, TopologyHint } from './one-by-one';
 

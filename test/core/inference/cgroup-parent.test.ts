@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { parseCgroupParent } from '../../../src/core/inference';
+import { parseCgroupParent } from '../../../src/core/inference/cgroup-parent';
 
 const UID = '8f3c1a52-0f7e-4d0e-9b0e-1c2d3e4f5a6b';
 const SLICE_UID = UID.replaceAll('-', '_');

@@ -1,4 +1,5 @@
-import { explainsMessage, guaranteedBySpec, wholeBySpec, type CpuRequest } from '../../../src/core/inference';
+import { explainsMessage, guaranteedBySpec, wholeBySpec } from '../../../src/core/inference/entitle-by-spec';
+import type { CpuRequest } from '../../../src/core/inference/infer-cpu-request';
 import type { CpuResources } from '../../../src/core/model/events';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
 import { specOf } from '../../support/spec-of';

@@ -1,4 +1,4 @@
-import { inferCpuRequest } from '../../../src/core/inference';
+import { inferCpuRequest } from '../../../src/core/inference/infer-cpu-request';
 import type { ContainerInfo, CpuResources, PodInfo } from '../../../src/core/model/events';
 
 const UID = '8f3c1a52-0f7e-4d0e-9b0e-1c2d3e4f5a6b';

@@ -1,4 +1,4 @@
-import { inferWholeCpus } from '../../../src/core/inference';
+import { inferWholeCpus } from '../../../src/core/inference/infer-whole-cpus';
 import type { CpuResources } from '../../../src/core/model/events';
 import { podOf } from '../transition/node-driver';
 

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { CpuSet } from '../../../src/core/cpuset';
 import { keyOf, type Assignment, type AssignmentKind } from '../../../src/core/model/assignment';
 import type { Container } from '../../../src/core/model/container';
-import { NodeModel, type Change } from '../../../src/core/model/node-model';
+import { NodeModel } from '../../../src/core/model/node-model';
+import type { Change } from '../../../src/core/model/change';
 import { cpus, EIGHT_CPUS, settingsWith } from '../transition/node-driver';
 
 const lists = fc.constantFrom('', '1', '1-2', '2-3', '5,7', '9');
@@ -43,22 +44,22 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
 
 /** All sums of a model, and everything that is asked of a pod beside each of its own. */
 function sumsOf(model: NodeModel) {
-  const { alone, besideShared, followed } = model.holdings;
-  const planned = [...model.holdings.planned].map(keyOf).sort();
+  const { holdings } = model;
+  const planned = [...holdings.planned].map(keyOf).sort();
   const rest = ['p', 'q'].flatMap((uid) => {
     const ofPod = model.holdingsOf(uid);
     const kinds = (['static', 'exclusive', 'immovable', 'numa'] as const).map((kind) => ofPod.podSet(kind));
     const owns = [undefined, ...model.assignmentsOf(uid).sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))];
     return [ofPod.count, ofPod.planned, ofPod.cpus, kinds, owns.map((own) => ofPod.without(own))];
   });
-  const counts = Array.from({ length: 10 }, (_, cpu) => model.holdings.countBesideShared(cpu));
+  const counts = Array.from({ length: 10 }, (_, cpu) => holdings.countBesideShared(cpu));
   const memory = [...model.promisedMemory()].sort(([a], [b]) => a - b);
   const { free, exclusive, held, sharedPool } = model;
   const lines = [[...model.waiting].sort(), [...model.unswitched].sort()];
   return JSON.stringify([
-    alone,
-    besideShared,
-    followed,
+    holdings.alone,
+    holdings.besideShared,
+    holdings.followed,
     planned,
     counts,
     rest,
@@ -88,9 +89,9 @@ test('after any changes, taken back or not, all sums are those of what is left',
     fc.property(fc.array(changes, { maxLength: 15 }), fc.array(changes, { maxLength: 8 }), (kept, takenBack) => {
       const model = startModel();
       for (const change of kept) model.apply(change);
-      const undo = takenBack.map((change) => model.apply(change));
+      const writes = takenBack.map((change) => model.apply(change));
       expect(sumsOf(model)).toBe(sumsOf(madeAnew(model)));
-      for (const change of undo.reverse()) model.apply(change);
+      for (const write of writes.reverse()) model.undo(write);
       expect(sumsOf(model)).toBe(sumsOf(madeAnew(model)));
     }),
     { seed: 20_261_122, numRuns: 400 },

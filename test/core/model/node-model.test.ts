@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { keyOf, type Assignment } from '../../../src/core/model/assignment';
-import { NodeModel, type Change } from '../../../src/core/model/node-model';
+import { NodeModel } from '../../../src/core/model/node-model';
+import type { Change } from '../../../src/core/model/change';
 import { Draft } from '../../../src/core/transition';
 import { leastCpuMs } from '../../support/cpu-time';
 import {
@@ -45,38 +46,6 @@ test.each`
   },
 );
 
-const changes: fc.Arbitrary<Change> = fc.oneof(
-  fc
-    .tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('1', '2-3', '5,7'))
-    .map(([name, list]): Change => ({ kind: 'put-assignment', assignment: assignmentOf(name, list) })),
-  fc.constantFrom('a', 'b', 'c').map((name): Change => ({ kind: 'drop-assignment', key: `p/${name}` })),
-  fc
-    .tuple(fc.constantFrom('p', 'q'), fc.boolean())
-    .map(([uid, stopped]): Change => ({ kind: 'put-pod', pod: { ...podOf(uid), stopped } })),
-  fc.constantFrom('p', 'q').map((uid): Change => ({ kind: 'drop-pod', sandboxId: `sandbox-${uid}` })),
-  fc
-    .tuple(
-      fc.constantFrom('c1', 'c2'),
-      fc.constantFrom('created' as const, 'running' as const),
-      fc.constantFrom({}, {}, { waitsSince: 'then' }, { unmetSwitch: { because: '', since: 'then' } }, { pause: {} }),
-    )
-    .map(([id, phase, more]): Change => ({
-      kind: 'put-container',
-      container: {
-        id, sandboxId: 'sandbox-p', podUid: 'p', name: id, cgroupsPath: '', phase, resources: {},
-        placement: 'shared', entitled: 0, freshAssignment: false, because: '', ...more,
-      },
-    })), // prettier-ignore
-  fc.constantFrom('c1', 'c2').map((id): Change => ({ kind: 'drop-container', id })),
-  fc.constantFrom('', '3', '5-7').map((gone): Change => ({
-    kind: 'set-topology',
-    topology: gone === '' ? EIGHT_CPUS : without(EIGHT_CPUS, gone),
-  })),
-  fc
-    .constantFrom('0', '0-1')
-    .map((reserved): Change => ({ kind: 'set-settings', settings: settingsWith({ reserved }) })),
-);
-
 function describe(model: NodeModel) {
   const sorted = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify({
@@ -88,22 +57,6 @@ function describe(model: NodeModel) {
     sets: [model.exclusive, model.sharedPool, model.free],
   });
 }
-
-test('a rollback takes every change back, whatever they were', () => {
-  fc.assert(
-    fc.property(fc.array(changes, { maxLength: 8 }), fc.array(changes, { maxLength: 12 }), (before, during) => {
-      const model = new NodeModel(EIGHT_CPUS, settingsWith());
-      for (const change of before) model.apply(change);
-      const then = describe(model);
-      const draft = new Draft(model, 'now');
-      for (const change of during) draft.put(change);
-      draft.rollback();
-      expect(describe(model)).toBe(then);
-      expect({ durable: draft.isDurable, affected: draft.affected() }).toEqual({ durable: false, affected: [] });
-    }),
-    { seed: 20_261_121, numRuns: 300 },
-  );
-});
 
 test('drafts of one batch are taken back in reverse', () => {
   const node = new NodeDriver().run('make p/a 2');
@@ -145,15 +98,15 @@ test('the assignments of a pod are those of its uid, in the order in which they 
             [...model.assignments.values()].filter((assignment) => assignment.podUid === podUid),
           );
       };
-      const undo = changes.map(({ pod, name, drops }) => {
+      const writes = changes.map(({ pod, name, drops }) => {
         const assignment = ownedBy(`p${pod}`, `c${name}`);
-        const inverse = model.apply(
+        const write = model.apply(
           drops ? { kind: 'drop-assignment', key: keyOf(assignment) } : { kind: 'put-assignment', assignment },
         );
         check();
-        return inverse;
+        return write;
       });
-      for (const inverse of undo.reverse()) model.apply(inverse);
+      for (const write of writes.reverse()) model.undo(write);
       check();
       expect(model.assignments.size).toBe(0);
     }),

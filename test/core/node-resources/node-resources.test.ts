@@ -2,7 +2,7 @@ import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import type { Assignment, AssignmentKind } from '../../../src/core/model/assignment';
 import { NodeModel } from '../../../src/core/model/node-model';
 import type { PodSpec } from '../../../src/core/model/pod-spec';
-import { countNodeResources } from '../../../src/core/node-resources';
+import { countNodeResources } from '../../../src/core/node-resources/node-resources';
 import { buildTopology } from '../../../src/core/topology';
 import { settingsWith, type Rules } from '../transition/node-driver';
 

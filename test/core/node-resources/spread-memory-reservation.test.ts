@@ -1,4 +1,4 @@
-import { spreadMemoryReservation } from '../../../src/core/node-resources';
+import { spreadMemoryReservation } from '../../../src/core/node-resources/spread-memory-reservation';
 import { createRandom } from '../../support/random';
 
 test.each<[string, [number, number][], number, [number, number][]]>([

@@ -2,11 +2,13 @@ import type { PolicyName } from '../../../src/core/model/policies';
 import {
   checkOptionsAreUsed,
   checkStaticPolicyOptions,
+  parseStaticPolicyOptions,
+} from '../../../src/core/options/static-policy-options';
+import {
   checkTopologyManagerOptions,
   NO_TOPOLOGY_MANAGER_OPTIONS,
-  parseStaticPolicyOptions,
   parseTopologyManagerOptions,
-} from '../../../src/core/options';
+} from '../../../src/core/options/topology-manager-options';
 import { NO_OPTIONS, optionNames } from '../../../src/core/model/settings';
 import { buildTopology } from '../../../src/core/topology';
 import { cpusOf } from '../topology/arbitrary-machine';

@@ -1,6 +1,6 @@
 import { CpuSet } from '../../../src/core/cpuset';
 import { NO_OPTIONS, type Settings, type StaticPolicyOptions } from '../../../src/core/model/settings';
-import { checkStaticPolicyOptions } from '../../../src/core/options';
+import { checkStaticPolicyOptions } from '../../../src/core/options/static-policy-options';
 import type { PinRequest, Snapshot } from '../../../src/core/policy';
 import { buildTopology, type CpuInfo, type Topology } from '../../../src/core/topology';
 import { makeRandom } from '../topology/arbitrary-machine';

@@ -1,9 +1,10 @@
 import { CpuSet } from '../../../src/core/cpuset';
-import type { Assignment, AssignmentKey } from '../../../src/core/model/assignment';
+import type { Assignment } from '../../../src/core/model/assignment';
 import type { Container, Pod } from '../../../src/core/model/container';
 import type { ContainerInfo, NodeEvent, PodInfo } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
-import { buildTopology } from '../../../src/core/topology';
+import type { Settings } from '../../../src/core/model/settings';
+import { buildTopology, type Topology } from '../../../src/core/topology';
 import { compareListing, Draft, handle, type LiveCpusets, planChanges } from '../../../src/core/transition';
 import { captureBaseline } from '../../../src/core/transition/compare-listing';
 import { leastCpuMsOf } from '../../support/cpu-time';
@@ -23,28 +24,12 @@ const topology = buildTopology({
 class CountingModel extends NodeModel {
   visits = 0;
 
-  override get assignments(): ReadonlyMap<AssignmentKey, Assignment> {
-    return this.counted(super.assignments);
-  }
-
-  override get pods(): ReadonlyMap<string, Pod> {
-    return this.counted(super.pods);
-  }
-
-  override get containers(): ReadonlyMap<string, Container> {
-    return this.counted(super.containers);
-  }
-
-  override get allContainers(): ReadonlyMap<string, Container> {
-    return this.counted(super.allContainers);
-  }
-
-  override get waiting(): ReadonlySet<string> {
-    return this.counted(super.waiting);
-  }
-
-  override get unswitched(): ReadonlySet<string> {
-    return this.counted(super.unswitched);
+  constructor(topology: Topology, settings: Settings) {
+    super(topology, settings);
+    for (const name of ['assignments', 'pods', 'containers', 'allContainers', 'waiting', 'unswitched'] as const) {
+      const counted = this.counted(this[name]);
+      Object.defineProperty(this, name, { value: counted });
+    }
   }
 
   override assignmentsOf(podUid: string): Assignment[] {

@@ -1,4 +1,5 @@
-import { decisiveAnnotations, DecisiveAnnotations, type Annotations } from '../../../src/core/annotations';
+import { decisiveAnnotations, DecisiveAnnotations } from '../../../src/core/annotations/decisive';
+import type { Annotations } from '../../../src/core/annotations/annotations';
 import type { ContainerInfo, NodeEvent, PodInfo } from '../../../src/core/model/events';
 import { NodeModel } from '../../../src/core/model/node-model';
 import type { PodSpec } from '../../../src/core/model/pod-spec';

@@ -1,4 +1,6 @@
-import { choosePolicy, excludesReserved, parseTopologyResult } from '../../../src/core/annotations';
+import { choosePolicy } from '../../../src/core/annotations/choose-policy';
+import { excludesReserved } from '../../../src/core/annotations/annotations';
+import { parseTopologyResult } from '../../../src/core/annotations/topology-result';
 import { POLICY_NAMES } from '../../../src/core/model/policies';
 
 export const maxBytes = 8_192;

@@ -1,5 +1,5 @@
 import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
-import type { NodeResources } from '../../../src/core/node-resources';
+import type { NodeResources } from '../../../src/core/node-resources/node-resources';
 import { communityTopology } from '../../../src/kube/node-resource-topology/community-topology';
 import { craneTopology } from '../../../src/kube/node-resource-topology/crane-topology';
 import type { Report } from '../../../src/kube/node-resource-topology/topology-resource';

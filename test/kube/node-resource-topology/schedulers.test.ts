@@ -1,6 +1,6 @@
 import { parseCpuList } from '../../../src/core/cpuset';
 import { NodeModel } from '../../../src/core/model/node-model';
-import { countNodeResources, type NodeResources } from '../../../src/core/node-resources';
+import { countNodeResources, type NodeResources } from '../../../src/core/node-resources/node-resources';
 import { buildTopology, type Topology } from '../../../src/core/topology';
 import { readTopology } from '../../../src/host';
 import { communityTopology } from '../../../src/kube/node-resource-topology/community-topology';
