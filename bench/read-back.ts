@@ -113,7 +113,7 @@ function createNode(dirs: readonly string[]) {
   const model = new NodeModel(buildTopology({ cpus }), settings);
   const promise = { cpus: parseCpuList(machine), mems: CpuSet.empty };
   dirs.forEach((dir, i) => {
-    const container = { id: `c${i}`, sandboxId: 'pod', podUid: `uid${i}`, name: `c${i}`, cgroupsPath: dir, phase: 'running', resources: {}, placement: 'shared', entitled: 0, promise, told: promise, recorded: promise, freshAssignment: false, because: 'bench' } as const; // prettier-ignore
+    const container = { id: `c${i}`, sandboxId: 'pod', podUid: `uid${i}`, name: `c${i}`, cgroupsPath: dir, phase: 'running', resources: {}, placement: 'shared', entitledCpus: 0, promise, applied: promise, runtimeRecord: promise, freshAssignment: false, because: 'bench' } as const; // prettier-ignore
     model.apply({ kind: 'put-container', container });
   });
   const verdicts = new VerdictStore();
@@ -133,7 +133,7 @@ function createNode(dirs: readonly string[]) {
   let begunAt = process.cpuUsage();
   const onSwept = (): void => {
     const last = `c${dirs.length - 1}`;
-    if (verdicts.get(last)?.matter.promise !== model.containers.get(last)?.promise) return;
+    if (verdicts.get(last)?.basis.promise !== model.containers.get(last)?.promise) return;
     if (!isDone) {
       endedAtMs = performance.now();
       const { user, system } = process.cpuUsage(begunAt);

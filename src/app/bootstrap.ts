@@ -67,7 +67,7 @@ async function readNode({ config: given, placeOf, version, log }: BootstrapOptio
   const store = openAssignmentStore({ stateDir: config.stateDir, version, model, log });
   if (config.kubeconfig !== undefined) {
     const awaited = new Set([...model.assignments.values()].map(({ podUid }) => podUid));
-    model.apply({ kind: 'set-spec-source', source: { told: false, awaited } });
+    model.apply({ kind: 'set-spec-source', source: { hasReported: false, awaited } });
   }
   const cgroups = demand(() => openCgroups({ cgroupRoot: config.cgroupRoot }));
   const writable = config.cgroupWrites

@@ -9,7 +9,7 @@ import { AnswerQueue } from '../../src/admin/server/answer-queue';
 import { createAdminBackend } from '../../src/app/status/admin-backend';
 import { VerdictStore } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
-import { matterOf, type Judgement } from '../../src/core/verdict/judgement';
+import { basisOf, type Judgement } from '../../src/core/verdict/judgement';
 import { buildTopology } from '../../src/core/topology';
 import { NodeDriver } from '../core/transition/node-driver';
 import { collectGarbage } from '../support/collect-garbage';
@@ -151,7 +151,7 @@ describe('encoded answers', () => {
         const judgement: Judgement = {
           verdict: { kind: 'kept', because: '' },
           observation: { kind: 'seen', cpus, effective: cpus, mems },
-          matter: matterOf(node.model, container),
+          basis: basisOf(node.model, container),
         };
         verdicts.record(container.id, judgement, AT);
       }

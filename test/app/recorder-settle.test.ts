@@ -29,8 +29,8 @@ class Stage {
   promise(id: string, cpus: string, has: string): void {
     const container = {
       ...{ id, sandboxId: 's', podUid: 'u', name: id, cgroupsPath: `/u/${id}`, phase: 'running', resources: {} },
-      ...{ placement: 'shared', entitled: 0, freshAssignment: false, because: '' },
-      ...{ promise: promiseOf(cpus), told: promiseOf(has), recorded: promiseOf(has) },
+      ...{ placement: 'shared', entitledCpus: 0, freshAssignment: false, because: '' },
+      ...{ promise: promiseOf(cpus), applied: promiseOf(has), runtimeRecord: promiseOf(has) },
     } as Container;
     this.model.apply({ kind: 'put-container', container });
   }
@@ -48,7 +48,7 @@ test('has the runtime write what is promised, and waits for it', async () => {
   expect(stage.writes).toEqual(['a 0']);
   stage.open[0]!.resolve();
   expect(await settled).toBeUndefined();
-  expect(stage.model.containers.get('a')?.told?.cpus.toString()).toBe('0');
+  expect(stage.model.containers.get('a')?.applied?.cpus.toString()).toBe('0');
 });
 
 test('costs nothing where everything is as promised, or the container is not known', async () => {

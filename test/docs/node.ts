@@ -11,7 +11,7 @@ import { createAdminBackend } from '../../src/app/status/admin-backend';
 import { VerdictStore } from '../../src/app/status/verdict-store';
 import { CpuSet } from '../../src/core/cpuset';
 import { judge } from '../../src/core/verdict/judge';
-import { matterOf } from '../../src/core/verdict/judgement';
+import { basisOf } from '../../src/core/verdict/judgement';
 import type { Observation } from '../../src/core/verdict/observation';
 import type { Refusal } from '../../src/core/model/refusal';
 import { describeRefusal } from '../../src/core/transition';
@@ -52,7 +52,7 @@ async function playNode() {
     const { cpus = CpuSet.empty, mems = CpuSet.empty } = container.promise ?? {};
     const observation: Observation = { kind: 'seen', cpus, effective: cpus, mems };
     const verdict = judge(node.model, container, observation);
-    verdicts.record(container.id, { verdict, observation, matter: matterOf(node.model, container) }, AT);
+    verdicts.record(container.id, { verdict, observation, basis: basisOf(node.model, container) }, AT);
   }
   const on = { state: 'ready', since: AT, reason: '' } as const;
   return createAdminBackend({

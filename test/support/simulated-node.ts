@@ -107,7 +107,7 @@ export class SimulatedNode {
     }
     if (this.hearsApiServer) {
       const awaited = new Set([...model.assignments.values()].map(({ podUid }) => podUid));
-      model.apply({ kind: 'set-spec-source', source: { told: false, awaited } });
+      model.apply({ kind: 'set-spec-source', source: { hasReported: false, awaited } });
     }
     // What a process does after its death has no effect, and nobody has its answer.
     const isAlive = (): boolean => this.daemon?.model === model && this.outlives();

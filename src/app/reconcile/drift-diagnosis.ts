@@ -32,7 +32,7 @@ export class DriftDiagnosis {
 
   /** `nowMs` is of the clock that updates are noted by; `repairs`: how often the promise was repaired shortly before. */
   diagnose(
-    { id, promise, recorded, cgroupsPath }: Container,
+    { id, promise, runtimeRecord, cgroupsPath }: Container,
     { seen, repairs, nowMs }: { seen: Seen; repairs: number; nowMs: number },
   ): LikelyCause {
     const { model, cgroups, hasStaticKubelet } = this.parts;
@@ -46,7 +46,7 @@ export class DriftDiagnosis {
       online: seen.active ? model.topology.online.intersect(seen.active) : model.topology.online,
       ...(parent && { parent }),
       systemd,
-      ...(recorded && { recorded }),
+      ...(runtimeRecord && { runtimeRecord }),
       ...(loadedAtMs !== undefined && { msSinceReload: Date.now() - loadedAtMs }),
       ...(updatedAtMs !== undefined && { msSinceUpdate: nowMs - updatedAtMs }),
       repairs,

@@ -4,7 +4,7 @@ import { namesIn } from '../../core/model/names-of';
 import { planQuotas, type QuotaStep } from '../../core/plan/plan-quotas';
 import { reconcile, type DriftPolicy, type Judged } from '../../core/transition';
 import { judge, type Verdict } from '../../core/verdict/judge';
-import { isOutdated, matterOf } from '../../core/verdict/judgement';
+import { isOutdated, basisOf } from '../../core/verdict/judgement';
 import type { Observation, Seen } from '../../core/verdict/observation';
 import type { RepairDecision } from '../../core/verdict/repair-backoff';
 import { ContainerObserver } from '../cgroups/container-observer';
@@ -162,7 +162,7 @@ export class Reconciler {
   private judgeAsRead(container: Container, observation: Observation, nowMs: number): boolean {
     const { model } = this.context;
     const verdict = judge(model, container, observation);
-    const isCarriedOut = samePromise(container.told, container.promise);
+    const isCarriedOut = samePromise(container.applied, container.promise);
     if (verdict.kind === 'drifted' && !isCarriedOut) {
       // A move that failed: nobody wrote anything else. The runtime makes it, or the next round does.
       this.record(container, { kind: 'pending', because: `${verdict.because}: not carried out yet` }, observation);
@@ -262,7 +262,7 @@ export class Reconciler {
   /** `looked`: the container as it was when it was looked at. */
   private record(looked: Container, verdict: Verdict, observation: Observation) {
     const { model, now } = this.context;
-    return this.parts.verdicts.record(looked.id, { verdict, observation, matter: matterOf(model, looked) }, now());
+    return this.parts.verdicts.record(looked.id, { verdict, observation, basis: basisOf(model, looked) }, now());
   }
 
   private settle({ containerId, verdict, drift }: Judged, seen: Seen, nowMs: number): void {
@@ -328,7 +328,7 @@ export class Reconciler {
       this.delegatedRepairs.add(containerId); // told when it can be read
     else if (verdict.kind === 'drifted') {
       // What the kernel took and somebody undid before we looked is a quarrel with them, not a refusal.
-      const isRefused = !container.promise || !samePromise(container.told, container.promise);
+      const isRefused = !container.promise || !samePromise(container.applied, container.promise);
       if (isRefused) this.delegatedRepairs.add(containerId); // the runtime will try, on its own
       if (cgroups.canWrite && isRefused) this.repairs.noteRefusal(containerId);
       if (cgroups.canWrite) this.reportRepair('failed', containerId);

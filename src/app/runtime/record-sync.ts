@@ -220,7 +220,7 @@ export class RecordSync {
 
   private async write(container: Container, promise: CpuPromise): Promise<unknown> {
     const { model, transactor, update, signal } = this.parts;
-    const { id, recorded: before } = container;
+    const { id, runtimeRecord: before } = container;
     const startMs = performance.now();
     let failure: unknown;
     transactor.record((draft) => beginOwnUpdate(draft, id, promise));
@@ -265,13 +265,13 @@ export class RecordSync {
 
 /** Kernel and record have what was promised; without a cgroup only the record counts. */
 function isKept(container: Container): boolean {
-  const { promise, told, recorded } = container;
-  return samePromise(promise, recorded) && (!hasCgroup(container) || samePromise(promise, told));
+  const { promise, applied, runtimeRecord } = container;
+  return samePromise(promise, runtimeRecord) && (!hasCgroup(container) || samePromise(promise, applied));
 }
 
 /** Only the record is behind: the container is on its CPUs. */
 function isInKernel(container: Container): boolean {
-  return hasCgroup(container) && samePromise(container.promise, container.told);
+  return hasCgroup(container) && samePromise(container.promise, container.applied);
 }
 
 function isGone(error: unknown): boolean {
@@ -281,6 +281,6 @@ function isGone(error: unknown): boolean {
 /** A container that is being started is left alone: an update that lands then is lost. It is looked at when it runs. */
 function needsRecord(container: Container | undefined): boolean {
   if (!container?.promise) return false;
-  const { phase, promise, recorded } = container;
-  return (phase === 'running' || phase === 'created') && !samePromise(recorded, promise);
+  const { phase, promise, runtimeRecord } = container;
+  return (phase === 'running' || phase === 'created') && !samePromise(runtimeRecord, promise);
 }

@@ -159,11 +159,11 @@ function showContainer(
     ...(observation && { observation }),
     verdict: { kind: verdict.kind, reason: verdict.because, since: sinceWhen(verdict, container, entry) ?? now() },
     because:
-      container.unmetSwitch === undefined
+      container.blockedSwitch === undefined
         ? container.because
-        : `${container.because}; not switched since ${container.unmetSwitch.since}: ${container.unmetSwitch.because}`,
+        : `${container.because}; not switched since ${container.blockedSwitch.since}: ${container.blockedSwitch.because}`,
     since: assignment?.since ?? entry?.since ?? '',
-    requested: container.entitled,
+    requested: container.entitledCpus,
     ...(assignment?.containerId === container.id && {
       kind: assignment.kind,
       ...(assignment.nodes && { nodes: assignment.nodes }),
@@ -176,7 +176,7 @@ function showContainer(
 /** Undefined where nobody has noted when it became so. */
 function sinceWhen({ kind }: Verdict, { promise, promisedAt }: Container, entry: VerdictEntry | undefined) {
   if (entry?.verdict.kind === kind) return entry.since;
-  return entry?.matter.promise === promise ? undefined : promisedAt;
+  return entry?.basis.promise === promise ? undefined : promisedAt;
 }
 
 function showObservation(entry: VerdictEntry | undefined): ShownObservation | undefined {

@@ -46,7 +46,7 @@ export class TransactionMetrics {
     }
     if (request?.kind !== 'create-container') return;
     const container = model.containers.get(request.container.id);
-    if (!container || container.entitled === 0) return;
+    if (!container || container.entitledCpus === 0) return;
     metrics.pinningRequested();
     const { placement, promise } = container;
     if (placement === 'exclusive' && promise) {

@@ -22,9 +22,9 @@ export class VerdictStore {
   record(containerId: string, judgement: Judgement, at: string): VerdictEntry | undefined {
     const before = this.entries.get(containerId);
     this.changes++;
-    const { verdict, observation, matter } = reuseParts(before, judgement);
+    const { verdict, observation, basis } = reuseParts(before, judgement);
     const since = goesOn(before, judgement) ? before.since : at;
-    this.entries.set(containerId, { verdict, observation, matter, since, at });
+    this.entries.set(containerId, { verdict, observation, basis, since, at });
     return before;
   }
 
@@ -38,8 +38,8 @@ export class VerdictStore {
   }
 }
 
-function goesOn(before: VerdictEntry | undefined, { verdict, matter }: Judgement): before is VerdictEntry {
+function goesOn(before: VerdictEntry | undefined, { verdict, basis }: Judgement): before is VerdictEntry {
   if (before?.verdict.kind !== verdict.kind) return false;
   const saysKept = verdict.kind === 'kept' || verdict.kind === 'held-under-old-rules';
-  return !saysKept || before.matter.promise === matter.promise;
+  return !saysKept || before.basis.promise === basis.promise;
 }

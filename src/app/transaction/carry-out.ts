@@ -71,12 +71,12 @@ export class CarryOut {
       const container = model.allContainers.get(planned.containerId);
       // A later event of the batch may have changed the promise again: only the last one is carried out, and once.
       const move = { ...planned, to: container?.promise ?? planned.to };
-      if (container && samePromise(container.told, move.to)) continue;
+      if (container && samePromise(container.applied, move.to)) continue;
       const isLate = performance.now() >= endMs;
       if (isLate) late++;
       const failure = isLate ? LATE : this.move(move);
       if (failure === undefined) {
-        if (container) model.apply({ kind: 'put-container', container: { ...container, told: move.to } });
+        if (container) model.apply({ kind: 'put-container', container: { ...container, applied: move.to } });
         if (log.isLevelEnabled('debug')) aside(log, () => this.logMoved(move));
       } else if (failure.kind !== 'gone') {
         failed.push(move);
@@ -126,7 +126,7 @@ export function aside(log: Logger, work: () => void): void {
  * The runtime may or may not apply a move that was handed to it, and write its record. Both are forgotten, so that the next move is made
  * in any case and the record is written anew.
  */
-function forgetWritten({ told: _told, recorded: _recorded, ...container }: Container): Container {
+function forgetWritten({ applied: _told, runtimeRecord: _recorded, ...container }: Container): Container {
   return container;
 }
 

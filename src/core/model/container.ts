@@ -54,13 +54,13 @@ export interface Container {
   readonly oomScoreAdj?: number;
   readonly placement: Placement;
   /** Whole CPUs that it is entitled to by its policy; 0 for a container of the shared pool. */
-  readonly entitled: number;
+  readonly entitledCpus: number;
   /** Its pod asks to be kept off reserved CPUs. */
   readonly avoidsReserved?: true;
   /** Digest of its annotations at the time of its placement (`digestAnnotations`); absent = there were none. */
-  readonly saying?: string;
+  readonly annotationDigest?: string;
   /** Its pod's annotations ask for another policy by now, and it could not be switched yet. */
-  readonly unmetSwitch?: UnmetSwitch;
+  readonly blockedSwitch?: BlockedSwitch;
   /** The CFS quota that it has to have since it was switched while it ran; absent = as it was created. */
   readonly quota?: 'lifted' | 'as-asked';
   /** Absent when left alone. */
@@ -68,14 +68,14 @@ export interface Container {
   /** The time of the promise, RFC 3339. */
   readonly promisedAt?: string;
   /** The last values that the runtime or the kernel got; they differ from the promise until a pending move is carried out. */
-  readonly told?: CpuPromise;
+  readonly applied?: CpuPromise;
   /** The runtime's own record (the OCI spec), as far as known; it follows the promise in the background. */
-  readonly recorded?: CpuPromise;
+  readonly runtimeRecord?: CpuPromise;
   /**
    * The time since which it waits for CPUs of its own, RFC 3339. It ran already when cpusetd found it, and there were not enough
    * CPUs. It shares until there are.
    */
-  readonly waitsSince?: string;
+  readonly waitingSince?: string;
   /** All its CPUs were free before its creation: if the creation fails, they are free again. */
   readonly freshAssignment: boolean;
   /** Written for the operator: why it is placed as it is. */
@@ -83,7 +83,7 @@ export interface Container {
 }
 
 /** A switch of the policy that the pod asks for and that could not be made yet. */
-export interface UnmetSwitch {
+export interface BlockedSwitch {
   /** Written for the operator. */
   readonly because: string;
   /** The first time that it could not be made, RFC 3339. The oldest is tried first. */

@@ -8,7 +8,7 @@ export interface DerivedSets {
   /** Online CPUs that belong to one container or pod alone. */
   readonly exclusive: CpuSet;
   /** Online CPUs of the shared pool that no other assignment gets. */
-  readonly held: CpuSet;
+  readonly nonExclusive: CpuSet;
   /** The CPUs of containers without CPUs of their own; never empty. */
   readonly sharedPool: CpuSet;
   /** CPUs that can be allocated now, floors not considered. */
@@ -16,13 +16,13 @@ export interface DerivedSets {
 }
 
 export function deriveSets(topology: Topology, settings: Settings, holdings: HoldingsView): DerivedSets {
-  const exclusive = holdings.alone.intersect(topology.online);
-  const held = holdings.besideShared.intersect(topology.online);
+  const exclusive = holdings.exclusive.intersect(topology.online);
+  const held = holdings.nonExclusive.intersect(topology.online);
   const notExclusive = topology.online.minus(exclusive);
   const strictlyReserved = settings.options.strictCpuReservation ? settings.reserved : CpuSet.empty;
   return {
     exclusive,
-    held,
+    nonExclusive: held,
     sharedPool: firstNonEmpty(
       notExclusive.minus(strictlyReserved),
       // Only when CPUs went offline: shared containers must run somewhere, rather on reserved CPUs than on exclusive ones,

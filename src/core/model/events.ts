@@ -71,7 +71,7 @@ export type RuntimeEvent =
       readonly pods: readonly PodInfo[];
       readonly containers: readonly ContainerInfo[];
       /** The model before the lists were asked for. Absent when nothing can have changed meanwhile. */
-      readonly before?: ListBaseline;
+      readonly baseline?: ListBaseline;
     }
   | { readonly kind: 'pod-started'; readonly pod: PodInfo }
   /** The pause containers run already: the runtime reports a sandbox only after it has started them. */

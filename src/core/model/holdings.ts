@@ -15,15 +15,15 @@ export interface FollowedNodes {
 /** The CPUs and nodes that all assignments hold together. */
 export interface HoldingsView {
   /** CPUs that are held alone, offline ones included. */
-  readonly alone: CpuSet;
+  readonly exclusive: CpuSet;
   /** CPUs that are held beside shared containers, offline ones included. */
-  readonly besideShared: CpuSet;
+  readonly nonExclusive: CpuSet;
   /** Every set of nodes once, in an order that depends on the sets only. */
   readonly followed: readonly FollowedNodes[];
   /** Assignments for containers that are still to come. */
   readonly planned: Iterable<Assignment>;
   /** The number of assignments that hold this CPU beside shared containers: containers of one pod may share theirs. */
-  countBesideShared(cpu: number): number;
+  countNonExclusive(cpu: number): number;
 }
 
 /**
@@ -31,18 +31,18 @@ export interface HoldingsView {
  * decision would cost the square of that.
  */
 export class Holdings implements HoldingsView {
-  private readonly ofAlone = new CpuCounts();
-  private readonly ofBesideShared = new CpuCounts();
+  private readonly exclusiveCounts = new CpuCounts();
+  private readonly nonExclusiveCounts = new CpuCounts();
   private readonly followedByNodes = new Map<string, FollowedNodes>();
   private readonly plannedByKey = new Map<string, Assignment>();
   private listed: readonly FollowedNodes[] | undefined;
 
-  get alone(): CpuSet {
-    return this.ofAlone.cpus;
+  get exclusive(): CpuSet {
+    return this.exclusiveCounts.cpus;
   }
 
-  get besideShared(): CpuSet {
-    return this.ofBesideShared.cpus;
+  get nonExclusive(): CpuSet {
+    return this.nonExclusiveCounts.cpus;
   }
 
   get followed(): readonly FollowedNodes[] {
@@ -53,8 +53,8 @@ export class Holdings implements HoldingsView {
     return this.plannedByKey.values();
   }
 
-  countBesideShared(cpu: number): number {
-    return this.ofBesideShared.of(cpu);
+  countNonExclusive(cpu: number): number {
+    return this.nonExclusiveCounts.of(cpu);
   }
 
   follow(before: Assignment | undefined, after: Assignment | undefined, key: string): void {
@@ -66,8 +66,8 @@ export class Holdings implements HoldingsView {
 
   private change({ kind, cpus, nodes = CpuSet.empty, requested }: Assignment, by: 1 | -1): void {
     const { claim } = KINDS[kind];
-    if (claim === 'exclusive') this.ofAlone.change(cpus, by);
-    else if (claim === 'non-exclusive') this.ofBesideShared.change(cpus, by);
+    if (claim === 'exclusive') this.exclusiveCounts.change(cpus, by);
+    else if (claim === 'non-exclusive') this.nonExclusiveCounts.change(cpus, by);
     else this.changeFollowers(nodes, requested, by);
   }
 

@@ -61,8 +61,8 @@ export class NodeModel implements NodeView {
     return this.tables.sets.value.exclusive;
   }
 
-  get held(): CpuSet {
-    return this.tables.sets.value.held;
+  get nonExclusive(): CpuSet {
+    return this.tables.sets.value.nonExclusive;
   }
 
   get sharedPool(): CpuSet {

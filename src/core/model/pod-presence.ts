@@ -10,9 +10,9 @@ import { findSpec } from './spec-book';
  * pod does.
  */
 export function apiHasPod(view: NodeView, podUid: string): boolean {
-  const { told, awaited } = view.specSource;
+  const { hasReported, awaited } = view.specSource;
   if (awaited.has(podUid)) return true;
-  return told && specOfPod(view, podUid)?.finished === false;
+  return hasReported && specOfPod(view, podUid)?.finished === false;
 }
 
 /** True when the runtime has a live sandbox of the pod, or a container. */

@@ -11,7 +11,7 @@ export interface SpecsView extends ReadonlyMap<string, PodSpec> {
 }
 
 /** The values of a table of specs; it follows the table to find them by name and by the runtime's uid. */
-export class SpecBook extends Map<string, PodSpec> implements SpecsView {
+export class SpecMap extends Map<string, PodSpec> implements SpecsView {
   private readonly byName = new Groups<PodSpec>(nameOf);
   private readonly byRuntimeUid = new Groups<PodSpec>(runtimeUidOf);
 
@@ -64,10 +64,10 @@ export function findSpec(
 /** The state of the API server's events since the start. */
 export interface SpecSource {
   /** It has sent pods: those that it has exist, also without a sandbox. */
-  readonly told: boolean;
+  readonly hasReported: boolean;
   /** Pods that had CPUs before the start, by the runtime's uid, until the first complete list. */
   readonly awaited: ReadonlySet<string>;
 }
 
 /** Without an API server, or before its first event. */
-export const SILENT: SpecSource = { told: false, awaited: new Set() };
+export const SILENT: SpecSource = { hasReported: false, awaited: new Set() };

@@ -8,7 +8,7 @@ import { HoldingsByPod } from './pod-holdings';
 import { runtimeUidOf, type PodSpec } from './pod-spec';
 import { PromisedMemory } from './promised-memory';
 import type { Settings } from './settings';
-import { SpecBook, type SpecSource } from './spec-book';
+import { SpecMap, type SpecSource } from './spec-book';
 import { Cell, Table } from './table';
 
 /** Every table of the model, and everything that is derived from them. */
@@ -42,8 +42,8 @@ export class Tables {
   });
 
   readonly containersByPod = new Groups<Container>(({ podUid }) => podUid);
-  readonly waiting = new KeysWhere<Container>(({ waitsSince }) => waitsSince !== undefined);
-  readonly unswitched = new KeysWhere<Container>(({ unmetSwitch }) => unmetSwitch !== undefined);
+  readonly waiting = new KeysWhere<Container>(({ waitingSince }) => waitingSince !== undefined);
+  readonly unswitched = new KeysWhere<Container>(({ blockedSwitch }) => blockedSwitch !== undefined);
   readonly memory = new PromisedMemory();
   readonly containersOfPods = new Map<string, Container>();
   readonly containers = new Table<Container>({
@@ -61,9 +61,9 @@ export class Tables {
     containerIdOf: ({ id }) => id,
   });
 
-  readonly podSpecs = new SpecBook();
+  readonly podSpecs = new SpecMap();
   readonly specs = new Table<PodSpec>({ follow: this.podSpecs.follow, podUidOf: runtimeUidOf }, this.podSpecs);
-  readonly keptSpecs = new SpecBook();
+  readonly keptSpecs = new SpecMap();
   readonly kept = new Table<PodSpec>({ follow: this.keptSpecs.follow, isDurable: true }, this.keptSpecs);
   readonly specSource = new Cell<SpecSource>();
   readonly unplanned = new Table<string>();

@@ -20,7 +20,7 @@ export interface Claim {
  * announces nothing, although it may still hold CPUs. Before the API server has sent any pod, those of the runtime count.
  */
 export function listClaims(view: NodeView): Claim[] {
-  const announcers = view.specSource.told ? announcersBySpec(view) : announcersByRuntime(view);
+  const announcers = view.specSource.hasReported ? announcersBySpec(view) : announcersByRuntime(view);
   const holders = new Set<string>();
   const claims = holdersOf(view).map(({ held, ...pod }): Claim => {
     const announcer = announcers.of(pod);

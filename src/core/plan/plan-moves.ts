@@ -25,7 +25,7 @@ export interface Move {
 export function planMoves(view: NodeView, containers: readonly Container[]): Move[] {
   const moves: Move[] = [];
   for (const container of containers) {
-    const { id: containerId, cgroupsPath, told: from, promise: to } = container;
+    const { id: containerId, cgroupsPath, applied: from, promise: to } = container;
     if (!to || !hasCgroup(container) || samePromise(from, to)) continue;
     moves.push({
       containerId,
@@ -41,8 +41,8 @@ export function planMoves(view: NodeView, containers: readonly Container[]): Mov
 
 /** The quota of the pod is set again with that of its last container without a quota. */
 function planPodQuota(view: NodeView, container: Container): Pick<Move, 'podQuota'> {
-  const { quota: to, podUid, promise, told } = container;
-  if (to !== 'as-asked' || promise?.quota?.quotaUs === told?.quota?.quotaUs) return {};
+  const { quota: to, podUid, promise, applied } = container;
+  if (to !== 'as-asked' || promise?.quota?.quotaUs === applied?.quota?.quotaUs) return {};
   const quota = podQuotaToRestore(view, container);
   return quota ? { podQuota: { podUid, quota } } : {};
 }

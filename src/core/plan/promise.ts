@@ -26,7 +26,7 @@ export function promiseOf(view: NodeView, container: Container): CpuPromise | un
   }
   if (container.placement === 'left-alone' && view.exclusive.isEmpty) return undefined;
   // cpuset.mems cannot be cleared, so a container that loses its memory nodes gets all of them.
-  const isConfined = container.told !== undefined && !container.told.mems.isEmpty;
+  const isConfined = container.applied !== undefined && !container.applied.mems.isEmpty;
   const mems = isConfined ? memoryNodesOf(view) : CpuSet.empty;
   return { cpus: sharedPoolFor(view, container), mems, ...(quota && { quota }) };
 }

@@ -36,11 +36,11 @@ function adoptAsWaiting(draft: Draft, pod: ResolvedPod, container: ContainerInfo
   const { request } = entitle(draft.model.settings, pod, container);
   const shared = toContainer(draft.model, pod.sandbox, container, {
     placement: 'shared',
-    entitled: entitledCpus(request),
+    entitledCpus: entitledCpus(request),
     because: `shares, and waits for CPUs of its own: it ${why}`,
     freshAssignment: false,
   });
-  draft.put({ kind: 'put-container', container: { ...shared, waitsSince: draft.now } });
+  draft.put({ kind: 'put-container', container: { ...shared, waitingSince: draft.now } });
 }
 
 /**
@@ -115,7 +115,7 @@ export function confirmAssignment(
   }
   const { requested: entitled, because, kind } = assignment;
   const { placement } = KINDS[kind];
-  const outcome = { placement, entitled, because, freshAssignment: false };
+  const outcome = { placement, entitledCpus: entitled, because, freshAssignment: false };
   draft.put({ kind: 'put-container', container: toContainer(draft.model, pod.sandbox, container, outcome) });
   recordFound(draft, container, live);
 }
@@ -124,12 +124,17 @@ export function confirmAssignment(
 export function recordFound(draft: Draft, container: ContainerInfo, live: LiveCpusets): void {
   const known = draft.model.containers.get(container.id);
   if (!known) return;
-  const recorded = toPromise(readList(container.resources.cpus));
-  const told = live.has(container.id) ? toPromise(live.get(container.id)) : recorded;
-  const { told: _told, recorded: _recorded, ...rest } = known;
+  const runtimeRecord = toPromise(readList(container.resources.cpus));
+  const applied = live.has(container.id) ? toPromise(live.get(container.id)) : runtimeRecord;
+  const { applied: _told, runtimeRecord: _recorded, ...rest } = known;
   draft.put({
     kind: 'put-container',
-    container: { ...rest, phase: container.phase, ...(told && { told }), ...(recorded && { recorded }) },
+    container: {
+      ...rest,
+      phase: container.phase,
+      ...(applied && { applied }),
+      ...(runtimeRecord && { runtimeRecord }),
+    },
   });
 }
 

@@ -38,7 +38,7 @@ export function mergeInventory(
   };
   return {
     kind: 'synchronize',
-    before,
+    baseline: before,
     pods: pods.filter(({ sandboxId }) => !before.sandboxIds.has(sandboxId) || node.pods.has(sandboxId)),
     containers: containers
       .filter((container) => !isNewer(container))

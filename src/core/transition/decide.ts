@@ -160,7 +160,7 @@ function findFollowers(view: NodeView, own: Assignment | undefined, nodesOfPod: 
     sets.push(sharedCpusOfNodes(view, nodes));
     for (const node of nodes) ask(node, (isOwn ? requested - own.requested : requested) / nodes.size);
   }
-  if (!view.held.isEmpty) countHeld(view, own, ask);
+  if (!view.nonExclusive.isEmpty) countHeld(view, own, ask);
   return { sets, demand, ownNodes, nodesOfPod };
 }
 
@@ -169,7 +169,7 @@ function countHeld(view: NodeView, own: Assignment | undefined, ask: (node: numb
   const ownCpus = own && KINDS[own.kind].claim === 'non-exclusive' ? own.cpus : CpuSet.empty;
   for (const { id, cpus } of view.topology.numaNodes) {
     let held = -ownCpus.countIn(cpus);
-    view.held.intersect(cpus).forEach((cpu) => (held += view.holdings.countBesideShared(cpu)));
+    view.nonExclusive.intersect(cpus).forEach((cpu) => (held += view.holdings.countNonExclusive(cpu)));
     ask(id, held);
   }
 }

@@ -119,16 +119,16 @@ function answerOf(draft: Draft, event: NodeEvent): RuntimeAnswer {
   const { promise } = container;
   if (event.kind === 'create-container') {
     // New keys come first: V8 adds one to a copy slowly. A container that is being created has neither of them yet.
-    draft.put({ kind: 'put-container', container: { told: promise, recorded: promise, ...container } });
+    draft.put({ kind: 'put-container', container: { applied: promise, runtimeRecord: promise, ...container } });
     return { kind: 'ok', adjust: adjustmentOf(model, container, event.container.resources) };
   }
   // The update of a container that has not started can be lost: nothing counts as applied.
   const updated = hasCgroup(container) ? container : withoutApplied(container);
-  draft.put({ kind: 'put-container', container: { ...updated, recorded: promise } });
+  draft.put({ kind: 'put-container', container: { ...updated, runtimeRecord: promise } });
   return { kind: 'ok', adjust: adjustmentOf(model, container, event.resources) };
 }
 
-function withoutApplied({ told: _unknown, ...container }: Container): Container {
+function withoutApplied({ applied: _unknown, ...container }: Container): Container {
   return container;
 }
 

@@ -65,7 +65,7 @@ export function retrySwitches(draft: Draft, tried: Set<string>): void {
 function listUnmet({ containers, unswitched }: NodeView): Container[] {
   return [...unswitched]
     .map((id) => containers.get(id)!)
-    .sort((a, b) => compareTexts(a.unmetSwitch!.since, b.unmetSwitch!.since) || compareTexts(a.id, b.id));
+    .sort((a, b) => compareTexts(a.blockedSwitch!.since, b.blockedSwitch!.since) || compareTexts(a.id, b.id));
 }
 
 /** A container, and the pod that it runs in. */
@@ -103,18 +103,19 @@ function keepOffReserved(draft: Draft, annotations: Annotations, container: Cont
 /** True when a container has to move. When it has what its annotations ask for, they count as followed. */
 function isToSwitch(draft: Draft, { pod, container }: Running): boolean {
   const { model } = draft;
-  const saying = digestAnnotations(pod.annotations, container.name);
-  const isNew = saying !== (container.saying ?? '');
+  const annotationDigest = digestAnnotations(pod.annotations, container.name);
+  const isNew = annotationDigest !== (container.annotationDigest ?? '');
   if (isNew ? !matchesAnnotations(model, pod, container) : becameEntitled(model, pod, container)) return true;
-  if (!isNew && container.unmetSwitch === undefined) return false;
+  if (!isNew && container.blockedSwitch === undefined) return false;
   for (const remark of entitle(model.settings, pod, infoOf(container)).remarks)
     draft.report({ kind: 'annotation-ignored', who: namesIn(draft.model, container), ...remark });
-  const { unmetSwitch: _unmet, saying: _before, waitsSince, ...rest } = container;
+  const { blockedSwitch: _unmet, annotationDigest: _before, waitingSince, ...rest } = container;
   // A container that waited for CPUs, and whose annotations ask for the shared pool now, waits no longer.
   const isServed = isNew && !isAssigned(container);
   const waits =
-    waitsSince !== undefined && (isServed ? { because: 'shares: the annotations of its pod say so' } : { waitsSince });
-  const now = { ...rest, ...waits, ...(saying !== '' && { saying }) };
+    waitingSince !== undefined &&
+    (isServed ? { because: 'shares: the annotations of its pod say so' } : { waitingSince });
+  const now = { ...rest, ...waits, ...(annotationDigest !== '' && { annotationDigest }) };
   draft.put({ kind: 'put-container', container: now });
   return false;
 }
@@ -136,9 +137,9 @@ function switchAll(draft: Draft, running: readonly Running[]): Switched {
     const switchedBecause = `the annotations of its pod say so since it runs (before: ${assignment?.kind ?? 'shared'})`;
     const placed = placeContainer(draft, pod, infoOf(container), { switchedBecause });
     if (placed.kind === 'refuse') return { ok: false, because: placed.message };
-    const { told, recorded } = container;
+    const { applied, runtimeRecord } = container;
     const quota = placed.liftQuota === wasLifted ? container.quota : placed.liftQuota ? 'lifted' : 'as-asked';
-    const kept = { ...(told && { told }), ...(recorded && { recorded }), ...(quota && { quota }) };
+    const kept = { ...(applied && { applied }), ...(runtimeRecord && { runtimeRecord }), ...(quota && { quota }) };
     draft.put({ kind: 'put-container', container: { ...placed.container, ...kept, freshAssignment: false } });
   }
   // A container that is switched alone joins the set of its pod, even if the scheduler has chosen another one since.
@@ -149,15 +150,15 @@ function switchAll(draft: Draft, running: readonly Running[]): Switched {
 
 /** Leaves a switch to the next transaction. It is not reported, since that follows at once. */
 function postpone(draft: Draft, container: Container): void {
-  if (container.unmetSwitch) return;
-  const unmetSwitch = { because: 'its turn has not come yet', since: draft.now };
-  draft.put({ kind: 'put-container', container: { ...container, unmetSwitch } });
+  if (container.blockedSwitch) return;
+  const blockedSwitch = { because: 'its turn has not come yet', since: draft.now };
+  draft.put({ kind: 'put-container', container: { ...container, blockedSwitch } });
 }
 
 function putUnmet(draft: Draft, container: Container, because: string): void {
-  if (container.unmetSwitch?.because === because) return;
-  const since = container.unmetSwitch?.since ?? draft.now;
-  draft.put({ kind: 'put-container', container: { ...container, unmetSwitch: { because, since } } });
+  if (container.blockedSwitch?.because === because) return;
+  const since = container.blockedSwitch?.since ?? draft.now;
+  draft.put({ kind: 'put-container', container: { ...container, blockedSwitch: { because, since } } });
   draft.report({ kind: 'not-switched', who: namesIn(draft.model, container), because });
 }
 
@@ -178,7 +179,9 @@ function matchesAnnotations(view: NodeView, pod: ResolvedPod, container: Contain
 /** True when a container was placed by its message, shares, and is entitled to CPUs by the spec that is known now. */
 function becameEntitled(view: NodeView, pod: ResolvedPod, container: Container): boolean {
   return (
-    container.entitled === 0 && !isAssigned(container) && desiredOf(view, pod, container, view.settings) !== undefined
+    container.entitledCpus === 0 &&
+    !isAssigned(container) &&
+    desiredOf(view, pod, container, view.settings) !== undefined
   );
 }
 

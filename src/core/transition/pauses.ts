@@ -19,10 +19,10 @@ export function addPauses(draft: Draft, pauses: readonly FoundPause[]): void {
       cgroupsPath,
       phase: 'running',
       resources: {},
-      entitled: 0,
+      entitledCpus: 0,
       freshAssignment: false,
       ...placementOf(model.settings, pause),
-      ...(!found.isEmpty && { told: { cpus: found, mems: CpuSet.empty } }),
+      ...(!found.isEmpty && { applied: { cpus: found, mems: CpuSet.empty } }),
     };
     draft.put({ kind: 'put-container', container });
   }

@@ -61,7 +61,7 @@ export function placeContainer(
       const pin = { requested: entitled, chosen, decision: { ...decision, because: reasonFor(decision.because) } };
       const assignment = assign(draft, pod, container, pin);
       const { placement } = KINDS[assignment.kind];
-      const outcome = { placement, entitled, because: assignment.because, freshAssignment };
+      const outcome = { placement, entitledCpus: entitled, because: assignment.because, freshAssignment };
       const placed = toContainer(model, pod, container, outcome);
       draft.report({
         kind: live ? 'switched' : 'pinned',
@@ -82,7 +82,12 @@ export function placeContainer(
         model.exclusive.isEmpty &&
         !excludesReserved(pod.annotations);
       const placement = leftAlone ? 'left-alone' : 'shared';
-      const placed = toContainer(model, pod, container, { placement, entitled, because, freshAssignment: false });
+      const placed = toContainer(model, pod, container, {
+        placement,
+        entitledCpus: entitled,
+        because,
+        freshAssignment: false,
+      });
       const cpus = placed.promise?.cpus;
       if (live) draft.report({ kind: 'switched', who, cpus, because });
       else {
@@ -96,7 +101,7 @@ export function placeContainer(
 
 interface PlacementOutcome {
   readonly placement: Placement;
-  readonly entitled: number;
+  readonly entitledCpus: number;
   readonly because: string;
   readonly freshAssignment: boolean;
 }
@@ -108,7 +113,7 @@ export function toContainer(
   container: ContainerInfo,
   outcome: PlacementOutcome,
 ): Container {
-  const saying = digestAnnotations(pod.annotations, container.name);
+  const annotationDigest = digestAnnotations(pod.annotations, container.name);
   return withPromise(view, {
     id: container.id,
     sandboxId: pod.sandboxId,
@@ -119,14 +124,14 @@ export function toContainer(
     resources: container.resources,
     ...(container.oomScoreAdj !== undefined && { oomScoreAdj: container.oomScoreAdj }),
     ...(excludesReserved(pod.annotations) && { avoidsReserved: true as const }),
-    ...(saying !== '' && { saying }),
+    ...(annotationDigest !== '' && { annotationDigest }),
     ...outcome,
   });
 }
 
 /** Puts a container that shares, whatever it is entitled to. `why`: the reason, for the operator. */
 export function putShared(draft: Draft, pod: ResolvedPod, container: ContainerInfo, why: string): void {
-  const outcome = { placement: 'shared', entitled: 0, because: `shares: ${why}`, freshAssignment: false } as const;
+  const outcome = { placement: 'shared', entitledCpus: 0, because: `shares: ${why}`, freshAssignment: false } as const;
   draft.put({ kind: 'put-container', container: toContainer(draft.model, pod.sandbox, container, outcome) });
 }
 

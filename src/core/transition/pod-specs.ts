@@ -9,7 +9,7 @@ import { enqueue } from './pending-pods';
 /** The API server has added a pod, or changed it. */
 export function putSpec(draft: Draft, spec: PodSpec): void {
   const { specSource, podSpecs } = draft.model;
-  if (!specSource.told) draft.put({ kind: 'set-spec-source', source: { ...specSource, told: true } });
+  if (!specSource.hasReported) draft.put({ kind: 'set-spec-source', source: { ...specSource, hasReported: true } });
   const before = podSpecs.get(spec.uid);
   draft.put({ kind: 'put-spec', spec });
   switchPod(draft, spec);
@@ -28,9 +28,9 @@ export function removeSpec(draft: Draft, uid: string): void {
 export function replaceSpecs(draft: Draft, specs: readonly PodSpec[]): void {
   const { model } = draft;
   const { podSpecs } = model;
-  const { told, awaited } = model.specSource;
-  if (!told || awaited.size > 0)
-    draft.put({ kind: 'set-spec-source', source: { told: true, awaited: new Set<string>() } });
+  const { hasReported, awaited } = model.specSource;
+  if (!hasReported || awaited.size > 0)
+    draft.put({ kind: 'set-spec-source', source: { hasReported: true, awaited: new Set<string>() } });
   const present = new Set(specs.map(({ uid }) => uid));
   for (const uid of [...podSpecs.keys()]) if (!present.has(uid)) dropSpec(draft, uid);
   const changed = specs.filter((spec) => podSpecs.get(spec.uid) !== spec);

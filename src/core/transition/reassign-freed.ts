@@ -48,17 +48,17 @@ function placeWaiting(draft: Draft, tried: Set<string>): void {
     if (!draft.spend(1)) return;
     tried.add(waiting.id);
     const pod = resolvePod(draft.model, known);
-    const waited = { waitedSince: waiting.waitsSince! };
+    const waited = { waitedSince: waiting.waitingSince! };
     if (decidePlacement(draft.model, pod, waiting, { leaveIdle: true }).decision.kind !== 'pin') continue;
     const placed = placeContainer(draft, pod, waiting, waited);
     if (placed.kind === 'refuse') continue;
-    const { told, recorded } = waiting; // the runtime and the kernel still have the cpuset of before
+    const { applied, runtimeRecord } = waiting; // the runtime and the kernel still have the cpuset of before
     draft.put({
       kind: 'put-container',
       container: {
         ...placed.container,
-        ...(told && { told }),
-        ...(recorded && { recorded }),
+        ...(applied && { applied }),
+        ...(runtimeRecord && { runtimeRecord }),
         ...(placed.liftQuota && { quota: 'lifted' as const }),
       },
     });
@@ -69,7 +69,7 @@ function placeWaiting(draft: Draft, tried: Set<string>): void {
 function listWaiting({ containers, waiting }: NodeView): Container[] {
   return [...waiting]
     .map((id) => containers.get(id)!)
-    .sort((a, b) => compareTexts(a.waitsSince!, b.waitsSince!) || compareTexts(a.id, b.id));
+    .sort((a, b) => compareTexts(a.waitingSince!, b.waitingSince!) || compareTexts(a.id, b.id));
 }
 
 /**

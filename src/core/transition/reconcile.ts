@@ -65,9 +65,9 @@ function isQuotaSeen({ unread = [] }: Seen, planned: readonly QuotaStep[]): bool
 
 /** The kernel has the promised cpuset, so the promise counts as applied. A stale record would suppress a later move. */
 function markApplied(draft: Draft, container: Container): void {
-  const { promise, told } = container;
-  if (!promise || !hasCgroup(container) || samePromise(told, promise)) return;
-  draft.put({ kind: 'put-container', container: { ...container, told: promise } });
+  const { promise, applied } = container;
+  if (!promise || !hasCgroup(container) || samePromise(applied, promise)) return;
+  draft.put({ kind: 'put-container', container: { ...container, applied: promise } });
 }
 
 function handleDrift(
@@ -79,9 +79,9 @@ function handleDrift(
   const likely = policy?.explain(container, seen);
   const action = policy?.decideRepair(container).action ?? 'repair';
   if (action !== 'repair') return { ...likely, action };
-  const { told: _told, recorded: _recorded, ...rest } = container;
+  const { applied: _told, runtimeRecord: _recorded, ...rest } = container;
   const mems = container.promise?.mems.isEmpty ? CpuSet.empty : seen.mems;
-  draft.put({ kind: 'put-container', container: { ...rest, told: { cpus: seen.cpus, mems } } });
+  draft.put({ kind: 'put-container', container: { ...rest, applied: { cpus: seen.cpus, mems } } });
   draft.report({
     kind: 'drifted',
     who: namesIn(draft.model, container),

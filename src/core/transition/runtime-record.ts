@@ -13,14 +13,14 @@ export function markUpdateApplied(
 ): void {
   const container = draft.model.containers.get(containerId);
   if (!container || !carriedOut) return;
-  draft.put({ kind: 'put-container', container: { ...container, told: carriedOut, recorded: carriedOut } });
+  draft.put({ kind: 'put-container', container: { ...container, applied: carriedOut, runtimeRecord: carriedOut } });
 }
 
 /** The runtime's record is unknown from now on, so it is written again. */
 export function dropRecord(draft: Draft, containerId: string): void {
   const container = draft.model.containers.get(containerId);
   if (!container) return;
-  const { recorded: _unknown, ...rest } = container;
+  const { runtimeRecord: _unknown, ...rest } = container;
   draft.put({ kind: 'put-container', container: rest });
 }
 
@@ -30,8 +30,8 @@ export function dropRecord(draft: Draft, containerId: string): void {
  */
 export function beginOwnUpdate(draft: Draft, containerId: string, promise: CpuPromise): void {
   const container = draft.model.containers.get(containerId);
-  if (!container || samePromise(container.told, promise)) return;
-  const { told: _told, ...rest } = container;
+  if (!container || samePromise(container.applied, promise)) return;
+  const { applied: _told, ...rest } = container;
   draft.put({ kind: 'put-container', container: rest });
 }
 
@@ -46,10 +46,10 @@ export function endOwnUpdate(
 ): void {
   const container = draft.model.containers.get(containerId);
   if (!container) return;
-  const { recorded, ...rest } = container;
+  const { runtimeRecord, ...rest } = container;
   // The promise may have changed and changed back since the answer: the record is unknown then.
-  const isSure = recorded === before || samePromise(recorded, promise);
+  const isSure = runtimeRecord === before || samePromise(runtimeRecord, promise);
   // A newer promise is carried out by its own move.
-  const arrived = isSure && samePromise(container.promise, promise) && { told: promise };
-  draft.put({ kind: 'put-container', container: { ...rest, ...(isSure && { recorded: promise }), ...arrived } });
+  const arrived = isSure && samePromise(container.promise, promise) && { applied: promise };
+  draft.put({ kind: 'put-container', container: { ...rest, ...(isSure && { runtimeRecord: promise }), ...arrived } });
 }

@@ -28,7 +28,7 @@ import { putShared } from './place';
  */
 export function synchronize(
   draft: Draft,
-  { pods, containers, before }: Extract<RuntimeEvent, { kind: 'synchronize' }>,
+  { pods, containers, baseline }: Extract<RuntimeEvent, { kind: 'synchronize' }>,
   live: LiveCpusets,
 ): void {
   const podById = new Map(pods.map((pod) => [pod.sandboxId, pod]));
@@ -38,7 +38,7 @@ export function synchronize(
     .sort((a, b) => (a.id < b.id ? -1 : 1));
   const remembered = new Set([...draft.model.assignments.values()].map(({ containerId }) => containerId));
   const unknown = present.filter(({ id }) => !draft.model.containers.has(id) && !remembered.has(id));
-  dropAbsent(draft, podById, new Set(present.map(({ id }) => id)), before);
+  dropAbsent(draft, podById, new Set(present.map(({ id }) => id)), baseline);
   for (const pod of pods) putPod(draft, pod);
 
   const resolved = new Map(pods.map((pod) => [pod.sandboxId, resolvePod(draft.model, pod)]));

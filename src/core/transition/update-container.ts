@@ -35,10 +35,10 @@ export function updateContainer(
     draft.put({ kind: 'put-container', container: { ...known, resources } });
     return undefined;
   }
-  const { cgroupsPath, phase, told } = known;
+  const { cgroupsPath, phase, applied } = known;
   const placed = placeContainer(draft, withoutSum(pod), { ...asked, cgroupsPath, phase });
   if (placed.kind === 'refuse') return placed;
-  const now = { ...placed.container, ...(told && { told }), freshAssignment: false };
+  const now = { ...placed.container, ...(applied && { applied }), freshAssignment: false };
   draft.put({ kind: 'put-container', container: withPromise(model, now) });
   return undefined;
 }
@@ -72,7 +72,7 @@ function keepsItsCpus(
   if (!held) return false;
   const request = requestOf(withoutSum(pod), container, held.kind);
   // CPUs that the scheduler chose for a pod do not grow with one of its containers.
-  if (request.kind === 'exclusive') return request.count === known.entitled || held.scope === 'pod';
+  if (request.kind === 'exclusive') return request.count === known.entitledCpus || held.scope === 'pod';
   return request.kind === 'conflict' || request.doubt !== undefined;
 }
 

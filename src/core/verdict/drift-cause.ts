@@ -38,7 +38,7 @@ export interface DriftClues {
   /** The container's cgroup is a unit of systemd. */
   readonly systemd: boolean;
   /** The runtime's own record, as far as known; on systemd nodes systemd has the same. */
-  readonly recorded?: CpuPromise;
+  readonly runtimeRecord?: CpuPromise;
   /** systemd loaded its units so long ago: at its start, or at the last `systemctl daemon-reload`. */
   readonly msSinceReload?: number;
   /** An update of another program went through the runtime so long ago. */
@@ -103,8 +103,10 @@ export function explainDrift(clues: DriftClues): LikelyCause {
 }
 
 /** Only the runtime's record has this older value. */
-function isValueOfSystemd({ promise, seen, recorded }: DriftClues): boolean {
-  return recorded !== undefined && recorded.cpus.equals(seen.cpus) && !recorded.cpus.equals(promise.cpus);
+function isValueOfSystemd({ promise, seen, runtimeRecord }: DriftClues): boolean {
+  return (
+    runtimeRecord !== undefined && runtimeRecord.cpus.equals(seen.cpus) && !runtimeRecord.cpus.equals(promise.cpus)
+  );
 }
 
 function isWithin(ms: number | undefined, windowMs: number): ms is number {

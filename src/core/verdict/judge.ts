@@ -40,7 +40,7 @@ export function judge(view: NodeView, container: Container, observation: Observa
   const unread = observation.unread ?? [];
   if (unread.length > 0 && (promise.quota || wasLifted(view, container)))
     return { kind: 'unknown', because: unread.map(describeUnread).join('; ') };
-  const standing = judgeStanding(view, container);
+  const standing = judgeRules(view, container);
   const remarks = listRemarks(view, container, observation, quotas);
   return { ...standing, because: [standing.because, ...remarks].join('; ') };
 }
@@ -61,7 +61,7 @@ function findDrift(promise: CpuPromise, { cpus, mems, active }: Seen): string | 
 /** The reason why the container does not have what its cgroup says; undefined when it has. */
 function findBreach(view: NodeView, promise: CpuPromise, seen: Seen, quotas: readonly QuotaStep[]): string | undefined {
   if (!seen.effective.equals(promise.cpus)) {
-    const run = `its processes run on ${seen.effective.toString() || 'no CPU'}: ${whatNarrows(view, promise, seen)}`;
+    const run = `its processes run on ${seen.effective.toString() || 'no CPU'}: ${explainNarrowing(view, promise, seen)}`;
     const promised = promise.cpus.toString();
     return seen.cpus.equals(promise.cpus)
       ? `cpuset.cpus is ${promised} as promised, but ${run}`
@@ -88,7 +88,7 @@ function describePromised({ quotaUs, periodUs }: PromisedQuota): string {
   return describeQuota({ quotaUs, periodUs: periodUs ?? DEFAULT_PERIOD_US });
 }
 
-function whatNarrows(
+function explainNarrowing(
   { topology }: NodeView,
   { cpus }: CpuPromise,
   { effective, active = topology.online }: Seen,
@@ -127,7 +127,7 @@ function listRemarks(view: NodeView, container: Container, seen: Seen, quotas: r
   return remarks;
 }
 
-function judgeStanding(view: NodeView, container: Container): Verdict {
+function judgeRules(view: NodeView, container: Container): Verdict {
   const { settings, topology } = view;
   const assignment = isAssigned(container)
     ? view.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name }))
@@ -140,7 +140,7 @@ function judgeStanding(view: NodeView, container: Container): Verdict {
     };
   }
   if (container.pause) return { kind: 'kept', because: container.because };
-  if (!assignment && container.waitsSince !== undefined) return { kind: 'pending', because: container.because };
+  if (!assignment && container.waitingSince !== undefined) return { kind: 'pending', because: container.because };
   if (!assignment)
     return { kind: 'kept', because: ['in the shared pool', ...remarkReserved(view, container)].join('; ') };
   const offline = assignment.cpus.minus(topology.online);
@@ -149,7 +149,7 @@ function judgeStanding(view: NodeView, container: Container): Verdict {
     const nodes = assignment.nodes?.toString() ?? '';
     return { kind: 'violated', because: `nothing is shared on NUMA nodes ${nodes}: it runs in the whole shared pool` };
   }
-  const held = heldBecause(assignment, settings);
+  const held = explainOldRules(assignment, settings);
   return held === undefined
     ? { kind: 'kept', because: [assignment.because, ...remarkReserved(view, container)].join('; ') }
     : { kind: 'held-under-old-rules', because: held };
@@ -165,7 +165,7 @@ function remarkReserved({ settings }: NodeView, { placement, avoidsReserved, pro
 }
 
 /** The part of an assignment that the rules in force would not allow today, in words; undefined when it conforms. */
-export function heldBecause(assignment: Assignment, settings: Settings): string | undefined {
+export function explainOldRules(assignment: Assignment, settings: Settings): string | undefined {
   const { rules, kind, cpus } = assignment;
   if (rules.chosenBy !== undefined) {
     if (!(settings.podPolicies ?? []).includes(rules.policy))

@@ -8,13 +8,13 @@ import type { Observation, Quota } from './observation';
 export interface Judgement {
   readonly verdict: Verdict;
   readonly observation: Observation;
-  readonly matter: Matter;
+  readonly basis: VerdictBasis;
 }
 
 /** All that a verdict depends on beside the state in the kernel. It is the same as long as its parts are the same objects. */
-export interface Matter extends Pick<Container, 'placement' | 'because'> {
+export interface VerdictBasis extends Pick<Container, 'placement' | 'because'> {
   readonly promise: Container['promise'];
-  readonly waitsSince: Container['waitsSince'];
+  readonly waitingSince: Container['waitingSince'];
   readonly avoidsReserved: Container['avoidsReserved'];
   readonly hasCgroup: boolean;
   readonly assignment: Assignment | undefined;
@@ -25,11 +25,11 @@ export interface Matter extends Pick<Container, 'placement' | 'because'> {
 }
 
 /** Collects all that a verdict on the container depends on now. Cheap: nothing is copied, and all have the same fields. */
-export function matterOf(view: NodeView, container: Container): Matter {
-  const { promise, placement, because, waitsSince, avoidsReserved, podUid, name } = container;
+export function basisOf(view: NodeView, container: Container): VerdictBasis {
+  const { promise, placement, because, waitingSince, avoidsReserved, podUid, name } = container;
   return {
     promise,
-    waitsSince,
+    waitingSince,
     avoidsReserved,
     placement,
     because,
@@ -47,11 +47,11 @@ export function matterOf(view: NodeView, container: Container): Matter {
  */
 export function reuseParts(last: Judgement | undefined, judgement: Judgement): Judgement {
   if (last === undefined) return judgement;
-  const { verdict, observation, matter } = judgement;
+  const { verdict, observation, basis } = judgement;
   return {
     verdict: sameVerdict(last.verdict, verdict) ? last.verdict : verdict,
-    observation: sameSight(last.observation, observation) ? last.observation : observation,
-    matter: sameMatter(last.matter, matter) ? last.matter : matter,
+    observation: sameObservation(last.observation, observation) ? last.observation : observation,
+    basis: sameBasis(last.basis, basis) ? last.basis : basis,
   };
 }
 
@@ -59,9 +59,9 @@ export function reuseParts(last: Judgement | undefined, judgement: Judgement): J
 export function isOutdated(
   view: NodeView,
   container: Container,
-  last: { readonly matter: Matter } | undefined,
+  last: { readonly basis: VerdictBasis } | undefined,
 ): boolean {
-  return last === undefined || !sameMatter(last.matter, matterOf(view, container));
+  return last === undefined || !sameBasis(last.basis, basisOf(view, container));
 }
 
 /**
@@ -70,11 +70,11 @@ export function isOutdated(
  */
 export function judgeNow(view: NodeView, container: Container, last: Judgement | undefined): Verdict {
   // There was no cgroup to read before.
-  if (last === undefined || !last.matter.hasCgroup) return judge(view, container, undefined);
+  if (last === undefined || !last.basis.hasCgroup) return judge(view, container, undefined);
   if (!isOutdated(view, container, last)) return last.verdict;
-  const { promise, told } = container;
-  if (promise && hasCgroup(container) && last.matter.promise !== promise) {
-    const missing = samePromise(told, promise) ? 'not read back yet' : 'not carried out yet';
+  const { promise, applied } = container;
+  if (promise && hasCgroup(container) && last.basis.promise !== promise) {
+    const missing = samePromise(applied, promise) ? 'not read back yet' : 'not carried out yet';
     return { kind: 'pending', because: `promised ${promise.cpus.toString()} since it was last read: ${missing}` };
   }
   const now = judge(view, container, last.observation);
@@ -82,7 +82,7 @@ export function judgeNow(view: NodeView, container: Container, last: Judgement |
   return now.kind === 'drifted' && last.verdict.kind === 'drifted' ? last.verdict : now;
 }
 
-function sameMatter(a: Matter, b: Matter): boolean {
+function sameBasis(a: VerdictBasis, b: VerdictBasis): boolean {
   return (
     a.promise === b.promise &&
     a.hasCgroup === b.hasCgroup &&
@@ -92,7 +92,7 @@ function sameMatter(a: Matter, b: Matter): boolean {
     a.isPoolOverlapping === b.isPoolOverlapping &&
     a.placement === b.placement &&
     a.because === b.because &&
-    a.waitsSince === b.waitsSince &&
+    a.waitingSince === b.waitingSince &&
     a.avoidsReserved === b.avoidsReserved
   );
 }
@@ -102,7 +102,7 @@ function sameVerdict(a: Verdict, b: Verdict): boolean {
 }
 
 /** True for the common case: a cgroup that lacks no CPUs, was read whole, and whose threads were not sampled. */
-function sameSight(a: Observation, b: Observation): boolean {
+function sameObservation(a: Observation, b: Observation): boolean {
   if (a.kind !== 'seen' || b.kind !== 'seen') return false;
   if (a.active || b.active || a.unread || b.unread) return false;
   return (

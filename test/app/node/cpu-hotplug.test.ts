@@ -49,9 +49,9 @@ function build(sysfsRoot: string, writes: boolean) {
       name: 'db',
       cgroupsPath: '/p/db',
       placement: 'exclusive',
-      entitled: 2,
+      entitledCpus: 2,
       promise: own!,
-      told: own!,
+      applied: own!,
     },
   });
   model.apply({
@@ -62,9 +62,9 @@ function build(sysfsRoot: string, writes: boolean) {
       name: 'web',
       cgroupsPath: '/p/web',
       placement: 'shared',
-      entitled: 0,
+      entitledCpus: 0,
       promise: pool!,
-      told: pool!,
+      applied: pool!,
     },
   });
   const done: string[] = [];

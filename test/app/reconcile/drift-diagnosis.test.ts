@@ -21,7 +21,7 @@ const containerAt = (cgroupsPath: string): Container => ({
   phase: 'running',
   resources: {},
   placement: 'exclusive',
-  entitled: 2,
+  entitledCpus: 2,
   promise,
   freshAssignment: false,
   because: '',

@@ -135,7 +135,7 @@ function cgroupsOf(stage: Stage): Cgroups {
   const cpusOf = (dir: string): CpuSet => {
     const container = [...model.allContainers.values()].find(({ cgroupsPath }) => cgroupsPath === dir);
     const written = container && kernel.get(container.id);
-    return written === undefined ? (container?.told?.cpus ?? CpuSet.empty) : parseCpuList(written);
+    return written === undefined ? (container?.applied?.cpus ?? CpuSet.empty) : parseCpuList(written);
   };
   return {
     readCpuset: (dir: string) => {
@@ -262,10 +262,10 @@ test('a round in which nothing has changed keeps the objects of the round before
   await stage.reconciler.round();
   const after = ['p/a#1', 'q/s#1'].map((id) => stage.verdicts.get(id)!);
   expect(after.map(({ verdict }) => verdict.kind)).toEqual(['kept', 'kept']);
-  for (const [i, { verdict, observation, matter }] of after.entries()) {
+  for (const [i, { verdict, observation, basis }] of after.entries()) {
     expect(verdict).toBe(before[i]!.verdict);
     expect(observation).toBe(before[i]!.observation);
-    expect(matter).toBe(before[i]!.matter);
+    expect(basis).toBe(before[i]!.basis);
   }
 });
 
@@ -304,7 +304,7 @@ test('a switch that could not be made is made by the round that finds CPUs given
   node.run('make p/a 2').send({ kind: 'pod-spec', spec: specOf('p', 'a 2', saying('exclusive')) });
   await stage.reconciler.round();
   expect(node.state).toBe('q/b 1-3,5-7; pool 0,4');
-  expect(node.container('p/a')).toMatchObject({ unmetSwitch: {} });
+  expect(node.container('p/a')).toMatchObject({ blockedSwitch: {} });
   stage.has('p p/a#1'); // nobody told of the end of q
   await stage.reconciler.round();
   expect(node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
@@ -424,7 +424,7 @@ describe('a fault of our own', () => {
     stage = new Stage('make p/a 2; make q/b 2').has('p p/a#1 q q/b#1');
     stage.kernel.set('p/a#1', '0').set('q/b#1', '0');
     const { containers, allContainers } = stage.node.model;
-    const broken = Object.defineProperty({ ...containers.get('p/a#1')! }, 'entitled', { get: fault });
+    const broken = Object.defineProperty({ ...containers.get('p/a#1')! }, 'entitledCpus', { get: fault });
     for (const map of [containers, allContainers] as Map<string, typeof broken>[])
       map.set('p/a#1', broken).set('q/b#1', { ...containers.get('q/b#1')! });
     await stage.reconciler.round();

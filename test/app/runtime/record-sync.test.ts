@@ -90,7 +90,7 @@ test.each`
 test('a record that was written is remembered, and not written again', async () => {
   const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
   await runtime.end('q/s#1');
-  expect(node.container('q/s')?.recorded?.cpus.toString()).toBe('0,2-4,6-7');
+  expect(node.container('q/s')?.runtimeRecord?.cpus.toString()).toBe('0,2-4,6-7');
   recorder.wake();
   await settle();
   expect({ started: runtime.started.length, pending: recorder.pending }).toEqual({ started: 1, pending: 0 });
@@ -122,7 +122,7 @@ test('where the runtime was answered something else meanwhile, it is written aga
   const asked = node.container('q/s')!.promise!;
   node.run('remove p');
   const container = node.container('q/s')!;
-  node.model.apply({ kind: 'put-container', container: { ...container, recorded: container.promise! } });
+  node.model.apply({ kind: 'put-container', container: { ...container, runtimeRecord: container.promise! } });
   node.run('make r/a 2');
   expect(node.container('q/s')!.promise).toEqual(asked);
   await runtime.end('q/s#1');

@@ -273,7 +273,7 @@ describe('a save that fails', () => {
     const resize = { kind: 'update-container', pod: podOf('p'), container, resources: resourcesOf(4) } as const;
     expect(stage.handle(resize)).toEqual(['refused UNAVAILABLE']);
     expect(stage.memory).toBe('p/a 1,5');
-    expect(stage.model.containers.get('p/a')).toMatchObject({ entitled: 2, resources: resourcesOf(2) });
+    expect(stage.model.containers.get('p/a')).toMatchObject({ entitledCpus: 2, resources: resourcesOf(2) });
   });
 
   test('cannot undo an end: it is kept in memory, and saved with the next event, whatever that is', () => {
@@ -599,15 +599,15 @@ describe('a fault of our own', () => {
     stage.failMove = (id) => (id === 'q/s' ? fault() : undefined);
     expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
     expect({ memory: stage.memory, disk: stage.disk }).toEqual({ memory: 'p/a 1,5', disk: 'p/a 1,5' });
-    expect([stage.kernel.get('q/t'), stage.model.containers.get('q/s')?.told]).toEqual(['0,2-4,6-7', undefined]);
+    expect([stage.kernel.get('q/t'), stage.model.containers.get('q/s')?.applied]).toEqual(['0,2-4,6-7', undefined]);
   });
 
   test('a move that the runtime makes may be in its record too: what that says is not known', () => {
     const stage = stageWithSharedContainer();
-    expect(stage.model.containers.get('q/s')?.recorded?.cpus.toString()).toBe('0-7');
+    expect(stage.model.containers.get('q/s')?.runtimeRecord?.cpus.toString()).toBe('0-7');
     stage.failMove = () => fault();
     expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
-    expect(stage.model.containers.get('q/s')?.recorded).toBeUndefined();
+    expect(stage.model.containers.get('q/s')?.runtimeRecord).toBeUndefined();
   });
 
   test('in the move of a pause container is nothing that the runtime is asked for: it has no update for one', () => {
@@ -615,7 +615,7 @@ describe('a fault of our own', () => {
     const pause = { sandboxId: 'sandbox-q', cgroupsPath: '/kubepods/podq/pause', found: parseCpuList('0-7') };
     stage.failMove = (id) => (id === 'sandbox-q' ? fault() : undefined);
     expect(stage.handle({ kind: 'pauses-found', pauses: [pause] })).toEqual(['ok']);
-    expect(stage.model.allContainers.get('sandbox-q')?.told).toBeUndefined();
+    expect(stage.model.allContainers.get('sandbox-q')?.applied).toBeUndefined();
   });
 
   test('in making room above one pod keeps room from no other', () => {
@@ -645,9 +645,9 @@ test('the log does not say pinned of what could not be saved', () => {
 });
 
 describe('given a fact about what the runtime has applied', () => {
-  const withRecord = (stage: Stage) => stage.model.containers.get('p/a')?.recorded?.cpus.toString();
+  const withRecord = (stage: Stage) => stage.model.containers.get('p/a')?.runtimeRecord?.cpus.toString();
   const forget = (draft: Draft): void => {
-    const { recorded: _recorded, ...rest } = draft.model.containers.get('p/a')!;
+    const { runtimeRecord: _recorded, ...rest } = draft.model.containers.get('p/a')!;
     draft.put({ kind: 'put-container', container: rest });
   };
 

@@ -30,9 +30,9 @@ const assignments: fc.Arbitrary<Assignment> = fc
 const containers: fc.Arbitrary<Container> = fc
   .record({ id: fc.constantFrom('c1', 'c2', 'c3'), list: lists, bytes: fc.constantFrom(0, 3, 64), waits: fc.boolean() })
   .map(({ id, list, bytes, waits }) => ({
-    id, sandboxId: 's', podUid: 'p', name: id, cgroupsPath: '', phase: 'running', entitled: 0, placement: 'shared',
+    id, sandboxId: 's', podUid: 'p', name: id, cgroupsPath: '', phase: 'running', entitledCpus: 0, placement: 'shared',
     resources: { memoryLimitBytes: bytes }, promise: { cpus: cpus('0'), mems: cpus(list) },
-    ...(waits ? { waitsSince: 'then' } : { unmetSwitch: { because: '', since: 'then' } }), freshAssignment: false, because: '',
+    ...(waits ? { waitingSince: 'then' } : { blockedSwitch: { because: '', since: 'then' } }), freshAssignment: false, because: '',
   })); // prettier-ignore
 
 const changes: fc.Arbitrary<Change> = fc.oneof(
@@ -52,13 +52,13 @@ function sumsOf(model: NodeModel) {
     const owns = [undefined, ...model.assignmentsOf(uid).sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))];
     return [ofPod.count, ofPod.planned, ofPod.cpus, kinds, owns.map((own) => ofPod.without(own))];
   });
-  const counts = Array.from({ length: 10 }, (_, cpu) => holdings.countBesideShared(cpu));
+  const counts = Array.from({ length: 10 }, (_, cpu) => holdings.countNonExclusive(cpu));
   const memory = [...model.promisedMemory()].sort(([a], [b]) => a - b);
-  const { free, exclusive, held, sharedPool } = model;
+  const { free, exclusive, nonExclusive, sharedPool } = model;
   const lines = [[...model.waiting].sort(), [...model.unswitched].sort()];
   return JSON.stringify([
-    holdings.alone,
-    holdings.besideShared,
+    holdings.exclusive,
+    holdings.nonExclusive,
     holdings.followed,
     planned,
     counts,
@@ -67,7 +67,7 @@ function sumsOf(model: NodeModel) {
     lines,
     free,
     exclusive,
-    held,
+    nonExclusive,
     sharedPool,
   ]);
 }

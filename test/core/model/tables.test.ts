@@ -42,10 +42,10 @@ const containers: fc.Arbitrary<Container> = fc
     id: containerIds,
     podUid: podUids,
     mems: fc.constantFrom('', '0', '0-1'),
-    more: fc.constantFrom({}, { waitsSince: 'then' }, { unmetSwitch: { because: '', since: 'then' } }, { pause: {} }),
+    more: fc.constantFrom({}, { waitingSince: 'then' }, { blockedSwitch: { because: '', since: 'then' } }, { pause: {} }),
   })
   .map(({ id, podUid, mems, more }) => ({
-    id, sandboxId: 's1', podUid, name: id, cgroupsPath: '', phase: 'running', entitled: 0, placement: 'shared',
+    id, sandboxId: 's1', podUid, name: id, cgroupsPath: '', phase: 'running', entitledCpus: 0, placement: 'shared',
     resources: { memoryLimitBytes: 64 }, promise: { cpus: cpus('0'), mems: cpus(mems) }, promisedAt: 'then',
     freshAssignment: false, because: '', ...more,
   })); // prettier-ignore
@@ -70,7 +70,9 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
   specs.map(({ uid }): Change => ({ kind: 'drop-spec', uid })),
   specs.map((spec): Change => ({ kind: 'keep-spec', spec })),
   specs.map(({ uid }): Change => ({ kind: 'unkeep-spec', uid })),
-  fc.boolean().map((told): Change => ({ kind: 'set-spec-source', source: { told, awaited: new Set(['p']) } })),
+  fc
+    .boolean()
+    .map((told): Change => ({ kind: 'set-spec-source', source: { hasReported: told, awaited: new Set(['p']) } })),
   podUids.map((uid): Change => ({ kind: 'put-unplanned', uid, since: 'then' })),
   podUids.map((uid): Change => ({ kind: 'drop-unplanned', uid })),
   fc.boolean().map((synchronized): Change => ({ kind: 'set-synchronized', synchronized })),
@@ -117,9 +119,9 @@ function sorted<T>(all: Iterable<T>): T[] {
 /** All that was written. */
 function valuesOf(model: NodeModel) {
   const { assignments, pods, allContainers, podSpecs, keptSpecs, unplanned, synchronized, topology, settings } = model;
-  const { told, awaited } = model.specSource;
+  const { hasReported, awaited } = model.specSource;
   const maps = [assignments, pods, allContainers, podSpecs, keptSpecs, unplanned].map((map) => sorted<unknown>(map));
-  return JSON.stringify([maps, told, [...awaited], synchronized, topology.online, settings]);
+  return JSON.stringify([maps, hasReported, [...awaited], synchronized, topology.online, settings]);
 }
 
 /** All that is derived, as the model has it. */
@@ -136,11 +138,11 @@ function derivedOf(model: NodeView) {
       SPEC_NAMES.map((name) => sorted(book.named('ns', name))),
       PODS.map((uid) => sorted(book.ofRuntime(uid))),
     ]),
-    holdings: [holdings.alone, holdings.besideShared].map(String),
+    holdings: [holdings.exclusive, holdings.nonExclusive].map(String),
     followers: holdings.followed.map(({ nodes, followers }) => `${nodes.toString()}: ${followers}`),
     planned: sorted(holdings.planned),
     ofPods: PODS.map((uid) => [model.holdingsOf(uid).cpus.toString(), model.holdingsOf(uid).count]),
-    sets: [model.exclusive, model.held, model.free].map(String),
+    sets: [model.exclusive, model.nonExclusive, model.free].map(String),
   };
 }
 
@@ -168,8 +170,8 @@ function derivedAnew(model: NodeModel): ReturnType<typeof derivedOf> {
       sorted([...model.pods.values()].filter((pod) => pod.uid === uid)),
     ]),
     lines: [
-      sorted(found.filter(({ waitsSince }) => waitsSince).map(({ id }) => id)),
-      sorted(found.filter(({ unmetSwitch }) => unmetSwitch).map(({ id }) => id)),
+      sorted(found.filter(({ waitingSince }) => waitingSince).map(({ id }) => id)),
+      sorted(found.filter(({ blockedSwitch }) => blockedSwitch).map(({ id }) => id)),
     ],
     memory: [...memory].sort(([a], [b]) => a - b),
     specs: [[...model.podSpecs.values()], [...model.keptSpecs.values()]].map((some) => [

@@ -173,7 +173,7 @@ describe('what crane-scheduler does not know', () => {
       kind: 'put-pod',
       pod: { sandboxId: 's', uid: 'p', namespace: 'ns', name: 'p', annotations, cgroupParent: '', stopped: false },
     });
-    model.apply({ kind: 'set-spec-source', source: { told: true, awaited: new Set() } });
+    model.apply({ kind: 'set-spec-source', source: { hasReported: true, awaited: new Set() } });
     model.apply({ kind: 'put-spec', spec: { ...spec, annotations: {}, ...more } });
     expect(countNodeResources(model).zones[0]?.unannounced).toBe(want);
   });

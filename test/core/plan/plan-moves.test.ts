@@ -17,7 +17,7 @@ describe('order', () => {
 
   test('one of which it is not known where it is counts as leaving', () => {
     const node = new NodeDriver().run('make q/s 0; know p/a 2; starting p/a; make q/t 0');
-    node.model.apply({ kind: 'put-container', container: { ...node.container('q/t')!, told: undefined } as never });
+    node.model.apply({ kind: 'put-container', container: { ...node.container('q/t')!, applied: undefined } as never });
     expect(node.run('remove p').movesMade).toBe('q/t#1 ?>0-7; q/s#1 0,2-4,6-7>0-7');
   });
 });
@@ -36,7 +36,7 @@ test.each`
 test('the promise of one that is not started yet is up to date all the same', () => {
   const node = new NodeDriver().run('create q/s 0; make p/a 2');
   expect(node.container('q/s')?.promise?.cpus.toString()).toBe('0,2-4,6-7');
-  expect(node.container('q/s')?.told?.cpus.toString()).toBe('0-7');
+  expect(node.container('q/s')?.applied?.cpus.toString()).toBe('0-7');
 });
 
 test('the reason of a move is that of the container', () => {
@@ -79,8 +79,8 @@ describe('CPUs go offline', () => {
     expect(running.container('p/a')).toMatchObject({ placement: 'exclusive' });
 
     running.setTopology(machine);
-    expect(running.container('p/a')?.told?.cpus.toString()).toBe('1-2');
-    expect(running.container('q/s')?.told?.cpus.toString()).toBe('0,3-7');
+    expect(running.container('p/a')?.applied?.cpus.toString()).toBe('1-2');
+    expect(running.container('q/s')?.applied?.cpus.toString()).toBe('0,3-7');
   });
 });
 

@@ -77,7 +77,9 @@ class CrowdedNode {
   }
 
   waiting(): string[] {
-    return [...this.model.containers.values()].flatMap(({ id, waitsSince }) => (waitsSince === undefined ? [] : [id]));
+    return [...this.model.containers.values()].flatMap(({ id, waitingSince }) =>
+      waitingSince === undefined ? [] : [id],
+    );
   }
 }
 
@@ -144,5 +146,5 @@ test('given a pod of many containers whose annotations change, then each transac
     after.push(pinned());
   }
   expect(after).toEqual([2, 3, 4, 5]);
-  expect([...node.model.containers.values()].filter(({ unmetSwitch }) => unmetSwitch)).toEqual([]);
+  expect([...node.model.containers.values()].filter(({ blockedSwitch }) => blockedSwitch)).toEqual([]);
 });

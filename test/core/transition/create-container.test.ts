@@ -39,14 +39,14 @@ test('given a refusal, then neither pod nor container is in the model, nothing i
 test('given a second creation under the id of the first, then its answer counts as applied, and nothing of the first stays', () => {
   const node = new NodeDriver().run('ask p/a 0');
   const { id } = node.container('p/a')!;
-  expect(node.container('p/a')!.told!.cpus.toString()).toBe('0-7');
+  expect(node.container('p/a')!.applied!.cpus.toString()).toBe('0-7');
   node.run('make q/b 4');
   const { pods } = node.model;
   const pod = [...pods.values()].find(({ uid }) => uid === 'p')!;
   const answer = node.send({ kind: 'create-container', pod, container: { id, sandboxId: pod.sandboxId, name: 'a', cgroupsPath: '', phase: 'created', resources: {} } }); // prettier-ignore
-  const { told, recorded } = node.model.containers.get(id)!;
-  expect(answer).toMatchObject({ kind: 'ok', adjust: { cpus: told!.cpus } });
-  expect([told, recorded].map((each) => each!.cpus.toString())).toEqual(['0,3-4,7', '0,3-4,7']);
+  const { applied, runtimeRecord } = node.model.containers.get(id)!;
+  expect(answer).toMatchObject({ kind: 'ok', adjust: { cpus: applied!.cpus } });
+  expect([applied, runtimeRecord].map((each) => each!.cpus.toString())).toEqual(['0,3-4,7', '0,3-4,7']);
 });
 
 test('given several events, then only those that change assignments have to be saved', () => {

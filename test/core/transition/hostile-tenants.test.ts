@@ -68,7 +68,7 @@ function crowdedNode(podPolicies: readonly PolicyName[]) {
     const { moves } = handle(draft, event);
     for (const { containerId, to } of moves) {
       const container = model.containers.get(containerId)!;
-      model.apply({ kind: 'put-container', container: { ...container, told: to } });
+      model.apply({ kind: 'put-container', container: { ...container, applied: to } });
     }
     return draft;
   };

@@ -130,7 +130,8 @@ describe('given a start of cpusetd before the first list of the API server', () 
     const node = new NodeDriver();
     for (const assignment of before.model.assignments.values())
       node.model.apply({ kind: 'put-assignment', assignment });
-    if (hasApiServer) node.model.apply({ kind: 'set-spec-source', source: { told: false, awaited: new Set(['p']) } });
+    if (hasApiServer)
+      node.model.apply({ kind: 'set-spec-source', source: { hasReported: false, awaited: new Set(['p']) } });
     node.send({ kind: 'synchronize', pods: [], containers: [] });
     return node;
   }
@@ -171,7 +172,7 @@ describe('given a start of cpusetd before the first list of the API server', () 
     const node = new NodeDriver();
     const [assignment] = new NodeDriver().run('make p/a 2').model.assignments.values();
     node.model.apply({ kind: 'put-assignment', assignment: assignment! });
-    node.model.apply({ kind: 'set-spec-source', source: { told: false, awaited: new Set(['p']) } });
+    node.model.apply({ kind: 'set-spec-source', source: { hasReported: false, awaited: new Set(['p']) } });
     node.send({ kind: 'pod-specs', specs: [] });
     expect(node.model.assignments.size).toBe(1);
     node.send({ kind: 'synchronize', pods: [], containers: [] });

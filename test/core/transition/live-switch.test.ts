@@ -131,7 +131,7 @@ test.each`
   node.say('p', to);
   expect(node.where).toBe(where);
   // The kernel has the promised cpusets, and the same spec again moves no container.
-  for (const { promise, told } of node.model.containers.values()) expect(told?.cpus).toEqual(promise?.cpus);
+  for (const { promise, applied } of node.model.containers.values()) expect(applied?.cpus).toEqual(promise?.cpus);
   node.say('p', to);
   expect([node.movesMade, node.isDurable, node.told]).toEqual(['', false, []]);
 }); // prettier-ignore
@@ -140,7 +140,7 @@ test('given a switch, then it has a reason and is reported', () => {
   const node = nodeWith().found('p', 'none').run('make p/a 2').say('p', 'exclusive');
   const because =
     '2 exclusive CPUs, free on the node; the annotations of its pod say so since it runs (before: shared)';
-  expect(node.container('p/a')).toMatchObject({ placement: 'exclusive', entitled: 2, because });
+  expect(node.container('p/a')).toMatchObject({ placement: 'exclusive', entitledCpus: 2, because });
   expect(node.model.assignments.get('p/a')).toMatchObject({
     kind: 'exclusive',
     because,
@@ -178,13 +178,13 @@ describe('given a switch that does not fit', () => {
       ]);
       expect(node.container('p/a')).toMatchObject({
         placement: 'numa',
-        unmetSwitch: { because: expect.stringMatching(/^asked for 2/), since: expect.stringMatching(/^1970-/) },
+        blockedSwitch: { because: expect.stringMatching(/^asked for 2/), since: expect.stringMatching(/^1970-/) },
       });
       node.say('p', 'exclusive');
       expect([node.told, node.movesMade, node.isDurable]).toEqual([[], '', false]);
       node.run('end q/a; stop q');
       expect(node.where).toBe('p/a 1,7; s/x 4-6; w/a 0,2-3');
-      expect(node.container('p/a')?.unmetSwitch).toBeUndefined();
+      expect(node.container('p/a')?.blockedSwitch).toBeUndefined();
       expect(node.told).toEqual([expect.stringMatching(/^switched a: 2 exclusive CPUs/)]);
     },
   );
@@ -200,10 +200,10 @@ describe('given a switch that does not fit', () => {
     const node = full().run('make p/a 2');
     node.podsSay.set('s', {});
     node.run('make s/x 3').say('p', 'exclusive');
-    expect(node.container('p/a')).toMatchObject({ placement: 'numa', unmetSwitch: {} });
+    expect(node.container('p/a')).toMatchObject({ placement: 'numa', blockedSwitch: {} });
     release(node);
     expect(node.container('p/a')).toMatchObject({ placement: 'exclusive' });
-    expect(node.container('p/a')?.unmetSwitch).toBeUndefined();
+    expect(node.container('p/a')?.blockedSwitch).toBeUndefined();
     expect(node.isDurable).toBe(true);
     expect(node.movesMade).toContain('p/a#1');
   }); // prettier-ignore
@@ -215,14 +215,14 @@ describe('given a switch that does not fit', () => {
     node.say('p', 'exclusive').say('a', 'exclusive'); // in the order of uids `a` would be first
     node.say('p', 'exclusive').run('end q/a; stop q');
     expect(node.where).toBe('a/a 0,3; p/a 1-2,7; s/x 4-6; w/a 0,3');
-    expect(node.container('a/a')?.unmetSwitch?.since).toMatch(/^1970-/);
+    expect(node.container('a/a')?.blockedSwitch?.since).toMatch(/^1970-/);
   });
 
   test('then it is dropped when the annotation is taken back', () => {
     const node = full().run('make p/a 2');
     node.podsSay.set('s', {});
     node.run('make s/x 3').say('p', 'exclusive').say('p', 'numa');
-    expect(node.container('p/a')?.unmetSwitch).toBeUndefined();
+    expect(node.container('p/a')?.blockedSwitch).toBeUndefined();
     expect(node.run('end q/a; stop q').where).toBe('p/a 7; s/x 4-6; w/a 0-3,7');
   });
 
@@ -371,7 +371,7 @@ test('given a container that waits for CPUs, when its annotations ask for the sh
     pods: all.map(({ pod }) => pod),
     containers: all.map(({ container }) => ({ ...container, phase: 'running' })),
   });
-  expect(node.container('p/a')?.waitsSince).toBeDefined();
+  expect(node.container('p/a')?.waitingSince).toBeDefined();
   node.say('p', 'none');
   expect(node.container('p/a')).toMatchObject({ because: 'shares: the annotations of its pod say so' });
   expect(node.run('end q/a; stop q').where).toBe('p/a 0-7; w/a 0-7');

@@ -99,7 +99,7 @@ export class NodeDriver {
     this.isDurable = draft.isDurable;
     for (const { containerId, to } of this.moves) {
       const container = this.model.allContainers.get(containerId);
-      if (container) this.model.apply({ kind: 'put-container', container: { ...container, told: to } });
+      if (container) this.model.apply({ kind: 'put-container', container: { ...container, applied: to } });
     }
   }
 

@@ -50,7 +50,7 @@ test('given a container that another program moved to its promised CPUs, when th
   const node = new NodeDriver().run(history);
   const shared = node.container('q/s')!;
   const stale = { cpus: cpus('0,3-4,7'), mems: CpuSet.empty };
-  node.model.apply({ kind: 'put-container', container: { ...shared, told: stale } });
+  node.model.apply({ kind: 'put-container', container: { ...shared, applied: stale } });
   sweep(node, 'q/s#1 0,2-4,6-7');
   expect(node.movesMade).toBe('');
   node.run('ask r/b 2'); // takes 2,6: the pool becomes the cpuset that was recorded as applied
@@ -59,9 +59,9 @@ test('given a container that another program moved to its promised CPUs, when th
 
 test('given a drift in the kernel, then the record of the runtime counts as unknown', () => {
   const node = new NodeDriver().run(history);
-  expect(node.container('p/a')?.recorded?.cpus.toString()).toBe('1,5');
+  expect(node.container('p/a')?.runtimeRecord?.cpus.toString()).toBe('1,5');
   sweep(node, 'p/a#1 0-7');
-  expect(node.container('p/a')?.recorded).toBeUndefined();
+  expect(node.container('p/a')?.runtimeRecord).toBeUndefined();
 });
 
 test.each(['wait', 'stop'] as const)(

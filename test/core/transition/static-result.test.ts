@@ -170,7 +170,7 @@ describe('given the pod’s spec', () => {
     const node = withSpec('db 2', [0, 2]).run('make s/db 2');
     node.send({ kind: 'pod-spec', spec: specOf('s', 'db 2', { annotations: resultOn([2, 0]) }) });
     expect(show(node)).toBe('s/db 4-5');
-    expect(node.container('s/db')?.unmetSwitch).toBeUndefined();
+    expect(node.container('s/db')?.blockedSwitch).toBeUndefined();
     expect(node.moves).toEqual([]);
   });
 });

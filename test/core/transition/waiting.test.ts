@@ -51,7 +51,7 @@ test.each`
 
 test('given a container that waits, then its reason says so, and still does after it was served', () => {
   const node = meet({ before: 'make a/x 6', late: 'p/a 4' });
-  expect(node.container('p/a')).toMatchObject({ placement: 'shared', entitled: 4 });
+  expect(node.container('p/a')).toMatchObject({ placement: 'shared', entitledCpus: 4 });
   expect(verdictOf(node, 'p/a')).toEqual({
     kind: 'pending',
     because: expect.stringMatching(/^shares, and waits for CPUs of its own: it asked for 4 exclusive CPUs, 1 can be/),
@@ -59,7 +59,7 @@ test('given a container that waits, then its reason says so, and still does afte
   node.run('remove a');
   const because = expect.stringMatching(/^4 exclusive CPUs, free on the node; it had waited since 1970-/);
   expect(node.container('p/a')).toMatchObject({ placement: 'exclusive', because });
-  expect(node.container('p/a')!.waitsSince).toBeUndefined();
+  expect(node.container('p/a')!.waitingSince).toBeUndefined();
   expect(verdictOf(node, 'p/a')).toEqual({ kind: 'kept', because });
   expect(node.reported).toContainEqual(expect.objectContaining({ kind: 'pinned' }));
 });
@@ -101,8 +101,8 @@ test('given min-shared-cpus, then a waiting container does not take CPUs below i
 test('given a request that can never be met, then its container does not wait', () => {
   const rules = { options: { fullPcpusOnly: true } };
   const node = meet({ late: 'p/a 3', rules });
-  expect(node.container('p/a')).toMatchObject({ placement: 'shared', entitled: 0 });
-  expect(node.container('p/a')!.waitsSince).toBeUndefined();
+  expect(node.container('p/a')).toMatchObject({ placement: 'shared', entitledCpus: 0 });
+  expect(node.container('p/a')!.waitingSince).toBeUndefined();
 });
 
 test('given CPUs that come online again, then a waiting container gets them at once, or in the next round', () => {
@@ -114,7 +114,7 @@ test('given CPUs that come online again, then a waiting container gets them at o
   waiting.run('make a/x 4; know p/a 2');
   const { pod, container } = waiting.infoOf('p/a');
   waiting.send({ kind: 'container-created', pod, container });
-  expect(waiting.container('p/a')!.waitsSince).toBeDefined();
+  expect(waiting.container('p/a')!.waitingSince).toBeDefined();
   waiting.change((draft) => {
     draft.put({ kind: 'set-topology', topology: EIGHT_CPUS });
     retryPending(draft);

@@ -18,7 +18,7 @@ function explain({ found, effective, online = '0-7', parent, recorded, ...rest }
     seen: { kind: 'seen', cpus: parse(found), effective: parse(effective ?? found), mems: CpuSet.empty },
     online: parse(online),
     ...(parent !== undefined && { parent: parse(parent) }),
-    ...(recorded !== undefined && { recorded: { cpus: parse(recorded), mems: CpuSet.empty } }),
+    ...(recorded !== undefined && { runtimeRecord: { cpus: parse(recorded), mems: CpuSet.empty } }),
     systemd: false,
     repairs: 0,
     staticKubelet: false,

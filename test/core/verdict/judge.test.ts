@@ -1,6 +1,6 @@
 import { CpuSet } from '../../../src/core/cpuset';
 import type { Container } from '../../../src/core/model/container';
-import { heldBecause, judge } from '../../../src/core/verdict/judge';
+import { explainOldRules, judge } from '../../../src/core/verdict/judge';
 import type { Observation } from '../../../src/core/verdict/observation';
 import { cpus, machineOf, NodeDriver, settingsWith, without, type Rules } from '../transition/node-driver';
 
@@ -93,7 +93,7 @@ describe('held under old rules', () => {
   `('$name', ({ before, now, because }: { before: Rules; now: Rules; because: string | undefined }) => {
     const node = new NodeDriver(undefined, before).run('make p/a 2');
     const [assignment] = node.model.assignments.values();
-    expect(heldBecause(assignment!, settingsWith(now))).toBe(because);
+    expect(explainOldRules(assignment!, settingsWith(now))).toBe(because);
     node.setRules(now);
     const verdict = judge(node.model, node.container('p/a')!, observationOf('1,5'));
     expect(verdict.kind).toBe(because === undefined ? 'kept' : 'held-under-old-rules');

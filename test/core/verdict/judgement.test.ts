@@ -1,6 +1,6 @@
 import { CpuSet } from '../../../src/core/cpuset';
 import { judge } from '../../../src/core/verdict/judge';
-import { isOutdated, judgeNow, matterOf, reuseParts, type Judgement } from '../../../src/core/verdict/judgement';
+import { isOutdated, judgeNow, basisOf, reuseParts, type Judgement } from '../../../src/core/verdict/judgement';
 import type { Seen } from '../../../src/core/verdict/observation';
 import { buildTopology } from '../../../src/core/topology';
 import { cpus, NodeDriver, settingsWith, without } from '../transition/node-driver';
@@ -12,7 +12,7 @@ function lookAt(node: NodeDriver, target: string, has = node.container(target)!.
   return {
     verdict: judge(node.model, container, observation),
     observation,
-    matter: matterOf(node.model, container),
+    basis: basisOf(node.model, container),
   };
 }
 
@@ -46,7 +46,7 @@ test('also where it is of the same CPUs as one before: what was read in between 
   const node = new NodeDriver().run('make q/s 0');
   const before = lookAt(node, 'q/s');
   node.run('make p/a 2; end p/a; stop p; remove p');
-  expect(node.container('q/s')!.promise!.cpus).toEqual(before.matter.promise!.cpus);
+  expect(node.container('q/s')!.promise!.cpus).toEqual(before.basis.promise!.cpus);
   expect(tell(node, 'q/s', before)).toMatchObject({ kind: 'pending', isOutdated: true });
 });
 
@@ -75,7 +75,7 @@ test('a move that was not made is told as such', () => {
   const node = new NodeDriver().run('make q/s 0');
   const before = lookAt(node, 'q/s');
   node.run('make p/a 2');
-  const { told: _none, ...container } = node.container('q/s')!;
+  const { applied: _none, ...container } = node.container('q/s')!;
   node.model.apply({ kind: 'put-container', container });
   expect(tell(node, 'q/s', before).because).toBe('promised 0,2-4,6-7 since it was last read: not carried out yet');
 });
@@ -85,7 +85,7 @@ test('a promise that was taken back before it was written leaves the last verdic
   const last = lookAt(node, 'q/s');
   expect(() =>
     node.change((draft) => {
-      draft.put({ kind: 'put-container', container: { ...node.container('q/s')!, promise: last.matter.promise! } });
+      draft.put({ kind: 'put-container', container: { ...node.container('q/s')!, promise: last.basis.promise! } });
       draft.put({
         kind: 'put-container',
         container: { ...node.container('q/s')!, promise: { cpus: cpus('0'), mems: CpuSet.empty } },
@@ -132,7 +132,7 @@ describe('what a verdict depends on beside the promise is judged as it is now', 
   test('one that waits for CPUs of its own no more', () => {
     const node = new NodeDriver().run('make q/s 0');
     const container = node.container('q/s')!;
-    const waiting = { ...container, waitsSince: '2026-01-01T00:00:00Z', because: 'it waits' };
+    const waiting = { ...container, waitingSince: '2026-01-01T00:00:00Z', because: 'it waits' };
     node.model.apply({ kind: 'put-container', container: waiting });
     const last = lookAt(node, 'q/s');
     expect(last.verdict).toEqual({ kind: 'pending', because: 'it waits' });
@@ -170,7 +170,7 @@ test.each`
     const container = node.container('p/a')!;
     const observation = { kind: 'gone' } as const;
     const verdict = judge(node.model, container, observation);
-    const last: Judgement = { verdict, observation, matter: matterOf(node.model, container) };
+    const last: Judgement = { verdict, observation, basis: basisOf(node.model, container) };
     node.run(rest.join(';'));
     expect(judgeNow(node.model, node.container('p/a')!, last)).toEqual({ kind, because });
   },
@@ -183,7 +183,7 @@ test('one that is left alone has nothing that could be outdated, until it is pro
   const last = {
     verdict: judge(node.model, container, observation),
     observation,
-    matter: matterOf(node.model, container),
+    basis: basisOf(node.model, container),
   };
   expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'kept', isOutdated: false });
   const promise = { cpus: cpus('0-7'), mems: CpuSet.empty };
@@ -199,16 +199,16 @@ describe('a judgement that is made of the objects of the last one', () => {
     const node = new NodeDriver().run('make q/s 0');
     const last = lookAt(node, 'q/s');
     if (history !== '') node.run(history);
-    const { verdict, observation, matter } = lookAt(node, 'q/s');
-    return { last, now: { verdict, observation: { ...(observation as Seen), ...second }, matter } };
+    const { verdict, observation, basis } = lookAt(node, 'q/s');
+    return { last, now: { verdict, observation: { ...(observation as Seen), ...second }, basis } };
   }
 
   test('has all of them where it says the same', () => {
     const { last, now } = lookTwice();
-    expect(now.matter).not.toBe(last.matter);
+    expect(now.basis).not.toBe(last.basis);
     const reused = reuseParts(last, now);
     expect(reused).toEqual(now);
-    for (const part of ['verdict', 'observation', 'matter'] as const) expect(reused[part]).toBe(last[part]);
+    for (const part of ['verdict', 'observation', 'basis'] as const) expect(reused[part]).toBe(last[part]);
   });
 
   test.each`
@@ -225,7 +225,7 @@ describe('a judgement that is made of the objects of the last one', () => {
     const { last, now } = lookTwice(second as Partial<Seen>);
     const reused = reuseParts(last, now);
     expect(reused.observation).toBe(now.observation);
-    expect(reused.matter).toBe(last.matter);
+    expect(reused.basis).toBe(last.basis);
   });
 
   test('has an observation of its own where a quota that was not read is no longer there to be read', () => {
@@ -245,8 +245,8 @@ describe('a judgement that is made of the objects of the last one', () => {
 
   test('has the promise of now, also where it is of the same CPUs as the one before', () => {
     const { last, now } = lookTwice({}, 'make p/a 2; end p/a; stop p; remove p');
-    expect(now.matter.promise!.cpus).toEqual(last.matter.promise!.cpus);
-    expect(reuseParts(last, now).matter).toBe(now.matter);
+    expect(now.basis.promise!.cpus).toEqual(last.basis.promise!.cpus);
+    expect(reuseParts(last, now).basis).toBe(now.basis);
   });
 
   test('is taken as it is where it is the first', () => {

@@ -28,7 +28,7 @@ describe('CreateContainer', () => {
     await stage.run('s/web', 0.5);
     const call = stage.call('CreateContainer');
     expect(cpusOf(await call.request(createRequest('p/db', 2)))).toBe('1,5');
-    expect(stage.model.containers.get('s/web')?.told?.cpus.toString()).toBe('0,2-4,6-7');
+    expect(stage.model.containers.get('s/web')?.applied?.cpus.toString()).toBe('0,2-4,6-7');
     await call.answer(created('the-id'));
     expect(stage.promises).toEqual({ 's/web': '0,2-4,6-7', 'the-id': '1,5', pool: '0,2-4,6-7' });
     expect(stage.model.containers.get('the-id')).toMatchObject({
@@ -214,7 +214,7 @@ describe('StartContainer', () => {
     order.push('web answered');
     await forwarded;
     expect(order).toEqual(['web answered', 'db forwarded']);
-    expect(stage.model.containers.get('s/web')?.told?.cpus.toString()).toBe('0,2-4,6-7');
+    expect(stage.model.containers.get('s/web')?.applied?.cpus.toString()).toBe('0,2-4,6-7');
   });
 
   test.each`
@@ -282,7 +282,7 @@ describe('UpdateContainerResources', () => {
     const forwarded = await call.request(updateRequest('p/db', { cpusetCpus: '0-7', memoryLimitInBytes: 1n << 27n }));
     expect(carried(forwarded)).toEqual({ cpus: '1,5', memoryLimitBytes: 1 << 27 });
     await call.answer();
-    expect(stage.model.containers.get('p/db')).toMatchObject({ told: { cpus: parseCpuList('1,5') } });
+    expect(stage.model.containers.get('p/db')).toMatchObject({ applied: { cpus: parseCpuList('1,5') } });
   });
 
   test('a resize that does not fit is refused, and the container keeps its CPUs', async () => {
@@ -348,7 +348,7 @@ describe('UpdateContainerResources', () => {
     const moved: string[] = [];
     const apply = stage.model.apply.bind(stage.model);
     stage.model.apply = (change) => {
-      if (change.kind === 'put-container') moved.push(change.container.told?.cpus.toString() ?? '');
+      if (change.kind === 'put-container') moved.push(change.container.applied?.cpus.toString() ?? '');
       return apply(change);
     };
     await call.answer();
@@ -393,7 +393,7 @@ describe('UpdateContainerResources', () => {
     const call = stage.call('UpdateContainerResources');
     await call.request(updateRequest('p/db', { cpuShares: 2048n }));
     await call.fail();
-    expect(stage.model.containers.get('p/db')).not.toHaveProperty('recorded');
+    expect(stage.model.containers.get('p/db')).not.toHaveProperty('runtimeRecord');
     expect(stage.adapter.isBusy('p/db')).toBe(false);
   });
 });

@@ -157,8 +157,8 @@ export class Stage {
   }
 
   private isBehind(id: string): boolean {
-    const { promise, told, recorded } = this.model.containers.get(id) ?? {};
-    return !samePromise(promise, told) || !samePromise(promise, recorded);
+    const { promise, applied, runtimeRecord } = this.model.containers.get(id) ?? {};
+    return !samePromise(promise, applied) || !samePromise(promise, runtimeRecord);
   }
 
   /** The runtime has written what is promised. */
@@ -166,7 +166,7 @@ export class Stage {
     const container = this.model.containers.get(id);
     if (!container?.promise) return;
     const { promise } = container;
-    this.model.apply({ kind: 'put-container', container: { ...container, told: promise, recorded: promise } });
+    this.model.apply({ kind: 'put-container', container: { ...container, applied: promise, runtimeRecord: promise } });
   }
 }
 
