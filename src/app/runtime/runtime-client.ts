@@ -44,7 +44,7 @@ export class RuntimeClient {
       update: (containerId, promise) => this.update(containerId, promise),
     });
     events.on('decided', 'following records', ({ event }) => this.recorder.noteEvent(event));
-    if (this.isOn) events.on('turnEnded', 'waking the recorder', () => this.recorder.wake());
+    if (this.isOn) events.on('turnEnded', 'waking the recorder', () => this.recorder.schedule());
   }
 
   /** Takes into account the calls in flight that pass through us: an update during one of them would be lost. */
