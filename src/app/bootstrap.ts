@@ -11,7 +11,7 @@ import { toSettings } from './config/settings';
 import type { DaemonContext } from './context';
 import { demand } from './demand';
 import type { OnClose } from './lifecycle/closers';
-import { readSignOfLife } from './lifecycle/heartbeat';
+import { readHeartbeat } from './lifecycle/heartbeat';
 import { takeLocks } from './lifecycle/take-locks';
 import { loadKubeletConfig } from './node/kubelet-config-cache';
 import { withReservation } from './node/kubelet-reservation';
@@ -44,7 +44,7 @@ export interface BootstrapOptions {
 export async function bootstrap(options: BootstrapOptions): Promise<Bootstrap> {
   const { config, log, onClose } = options;
   const lockPath = `${config.stateDir}/lock`;
-  const aliveMs = readSignOfLife(lockPath, Date.now());
+  const aliveMs = readHeartbeat(lockPath, Date.now());
   const alone = takeLocks({ config, lockPath, log, onClose });
   const node = readNode(options);
   node.catch(() => undefined); // thrown below

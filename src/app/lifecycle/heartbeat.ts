@@ -5,7 +5,7 @@ import { uptime } from 'node:os';
  * When a cpusetd was last at work on this node, in ms since 1970: the time of its lock file, which it renews with every
  * round. Not before the machine was booted, when nothing ran; undefined when there never was one.
  */
-export function readSignOfLife(path: string, nowMs: number): number | undefined {
+export function readHeartbeat(path: string, nowMs: number): number | undefined {
   const seenMs = timeOf(path);
   if (seenMs === undefined) return undefined;
   const bootedMs = nowMs - uptime() * 1000;
@@ -13,7 +13,7 @@ export function readSignOfLife(path: string, nowMs: number): number | undefined 
 }
 
 /** Says that we are at work now. Costs microseconds, and nothing depends on it but the length of a gap. */
-export function giveSignOfLife(path: string, nowMs: number): void {
+export function writeHeartbeat(path: string, nowMs: number): void {
   try {
     lutimesSync(path, nowMs / 1000, nowMs / 1000);
   } catch {

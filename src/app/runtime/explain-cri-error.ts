@@ -5,7 +5,7 @@ import { CpusetdError } from '../../core/errors';
  * socket that is not there may be another one's path, a runtime that hangs is not. The same case is always the same text, so
  * that it is said once.
  */
-export function explainCriTrouble(endpoint: string, error: CpusetdError): string {
+export function explainCriError(endpoint: string, error: CpusetdError): string {
   const { code, message } = error;
   const socket = endpoint.replace(/^unix:\/\//, '');
   if (code === 'DEADLINE_EXCEEDED')

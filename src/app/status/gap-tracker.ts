@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { Gap } from '../../admin/model/status';
 import type { DomainEvent } from '../../core/transition';
+import type { DaemonContext } from '../context';
+import { StallDetector } from '../lifecycle/stall-detector';
 
 export interface GapParts {
   readonly log: Logger;
@@ -93,6 +95,16 @@ export class GapTracker {
   private since(agoMs: number): OpenGap {
     return { fromMs: this.wallMs() - agoMs, beganMs: this.steadyMs() - agoMs, containers: 0, names: [] };
   }
+}
+
+/** Opens the gap of the start: it began at `fromMs`, in ms since 1970. */
+export function openGap(
+  { log, events, signal }: Pick<DaemonContext, 'log' | 'events' | 'signal'>,
+  fromMs: number,
+): GapTracker {
+  const stall = new StallDetector({ signal });
+  const onEnded: GapParts['onEnded'] = (ended) => events.emit('gapEnded', ended);
+  return new GapTracker({ log, onEnded, stalledForMs: () => stall.stalledForMs() }, fromMs);
 }
 
 function toTime(ms: number): string {
