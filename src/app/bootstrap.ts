@@ -19,7 +19,7 @@ import { openAssignmentStore, type AssignmentStore } from './transaction/assignm
 import { DaemonEvents } from './transaction/daemon-events';
 import { Transactor } from './transaction/transactor';
 
-/** The result of a successful start: the machine is read, the state is open, and nobody else works on this node. */
+/** The result of a successful start: the machine is read, the state is open, and no other cpusetd works on this node. */
 export interface Bootstrap {
   readonly context: DaemonContext;
   readonly transactor: Transactor;
@@ -48,7 +48,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<Bootstrap> {
   const alone = takeLocks({ config, lockPath, log, onClose });
   const node = readNode(options);
   node.catch(() => undefined); // thrown below
-  await alone; // first: a second cpusetd is told this and nothing else
+  await alone; // first: a second cpusetd ends with this error and no other
   return { ...createContext(await node, options), lockPath, aliveMs };
 }
 

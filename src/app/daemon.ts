@@ -20,7 +20,7 @@ import { openStatus } from './status/open-status';
 
 export interface DaemonOptions {
   readonly config: Config;
-  /** Tells the place where an option was set, for messages about it. */
+  /** Returns the place where an option was set, for messages about it. */
   readonly placeOf?: PlaceOf;
   /** For the log. */
   readonly inForce: OptionsInForce;

@@ -216,7 +216,7 @@ export class Sweep {
     const { repairs, reporter } = this;
     const container = model.allContainers.get(containerId)!;
     const verdict = judge(model, container, observation);
-    // Where the runtime does the writing the verdict stays: the runtime has not written yet.
+    // The verdict stays when the runtime does the writing: it has not written yet.
     if (verdict.kind !== 'drifted' || !isRepaired) this.record(container, verdict, observation);
     if (!isRepaired) return;
     const result = checkRepair(container, observation, verdict);

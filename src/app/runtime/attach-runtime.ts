@@ -38,7 +38,7 @@ async function createAttachment(parts: AttachmentParts): Promise<Attachment> {
 function findPauses({ context, transactor, client }: Omit<AttachmentParts, 'pauses'>): PauseFinder {
   const pauses = new PauseFinder({
     ...context,
-    tell: (found) => transactor.handle({ kind: 'pauses-found', pauses: found }),
+    report: (found) => transactor.handle({ kind: 'pauses-found', pauses: found }),
     ...(client.isOn && { ask: (id) => client.ask((cri, options) => cri.readPause(id, options)) }),
   });
   context.events.on('decided', 'looking for pause containers', ({ request }) => {

@@ -93,7 +93,7 @@ export class Transactor {
     this.saver.retry();
   }
 
-  /** Writes what there is, to learn whether the disk takes it. */
+  /** Saves the present state, so that a disk that takes none is an alarm at once. */
   trySaving(): void {
     this.saver.save();
   }
