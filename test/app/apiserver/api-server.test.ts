@@ -74,10 +74,11 @@ test('given the node condition, an alarm is published on the Node', async () => 
   server.put('/api/v1/nodes', { metadata: { name: 'n1', uid: 'node-uid' }, status: {} });
   const { context, ended } = open({ nodeCondition: true });
   context.health.set('nri', 'SERVING');
-  context.alarms.raise('state-not-saved', '', 'the disk is full');
   const seen = () => JSON.stringify(server.get('/api/v1/nodes', 'n1') ?? {});
-  await waitUntil('published', () => seen().includes('the disk is full'));
-  expect(seen()).toContain('CpusetdReady');
+  await waitUntil('published', () => seen().includes('CpusetdReady'));
+  context.alarms.raise('state-not-saved', '', 'the disk is full');
+  context.events.emit('alarmsChanged');
+  await waitUntil('the alarm', () => seen().includes('the disk is full'));
   stop.abort();
   await ended;
 });

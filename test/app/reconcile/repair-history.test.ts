@@ -37,6 +37,13 @@ test('a repair that has to wait is due once', () => {
   expect({ again: history.takeDue(dueMs), next: history.nextDueMs }).toEqual({ again: [], next: undefined });
 });
 
+test('a repair that is made before it was due is not due any more', () => {
+  repairUntilRefused('a');
+  const dueMs = history.nextDueMs!;
+  expect(history.decideRepair('a', { promise, nowMs: dueMs, written: true }).action).toBe('repair');
+  expect(history.nextDueMs).toBeUndefined();
+});
+
 test('a container that is as promised meanwhile has no repair that is due', () => {
   repairUntilRefused('a');
   history.settle('a', 2_000);
