@@ -25,8 +25,8 @@ async function main(): Promise<void> {
     signal: stop.signal,
     version: __CPUSETD_VERSION__,
     runDaemon: async ({ config, placeOf, inForce }, signal) => {
-      // What a request leaves behind is little: a young generation that stays at 2 MiB, instead of growing to 16, costs
-      // no time that could be measured.
+      // A request leaves little garbage: a young generation that stays at 2 MiB, instead of growing to 16, costs no
+      // measurable time.
       setFlagsFromString('--semi-space-growth-factor=1');
       const { openLog } = await import('./app/log');
       const log = await openLog(config);
@@ -39,8 +39,8 @@ async function main(): Promise<void> {
 }
 
 /**
- * An exception that nobody caught leaves a process of which nobody knows what still works: it says so and ends at once, so that
- * whoever looks after it starts another. What was answered is on disk, and the next start goes on from there.
+ * After an uncaught exception the state of the process is not known. It logs the exception and ends at once, so that its supervisor starts
+ * it again. Everything that was answered is on disk, and the next start goes on from there.
  */
 function endBy(log: Logger, error: unknown, origin: string): void {
   log.fatal({ err: error, origin }, 'an unexpected error ends cpusetd; its next start goes on from the state on disk');

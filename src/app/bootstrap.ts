@@ -12,7 +12,7 @@ import { toSettings } from './config/settings';
 import type { DaemonContext } from './context';
 import { demand } from './demand';
 import type { OnClose } from './lifecycle/closers';
-import { readSignOfLife } from './lifecycle/heartbeat';
+import { readHeartbeat } from './lifecycle/heartbeat';
 import { takeLocks } from './lifecycle/take-locks';
 import { loadKubeletConfig } from './node/kubelet-config-cache';
 import { withReservation } from './node/kubelet-reservation';
@@ -20,7 +20,7 @@ import { openAssignmentStore, type AssignmentStore } from './transaction/assignm
 import { DaemonEvents } from './transaction/daemon-events';
 import { Transactor } from './transaction/transactor';
 
-/** The result of a successful start: the machine is read, the state is open, and nobody else works on this node. */
+/** The result of a successful start: the machine is read, the state is open, and no other cpusetd works on this node. */
 export interface Bootstrap {
   readonly context: DaemonContext;
   readonly transactor: Transactor;
@@ -45,11 +45,11 @@ export interface BootstrapOptions {
 export async function bootstrap(options: BootstrapOptions): Promise<Bootstrap> {
   const { config, log, onClose } = options;
   const lockPath = `${config.stateDir}/lock`;
-  const aliveMs = readSignOfLife(lockPath, Date.now());
+  const aliveMs = readHeartbeat(lockPath, Date.now());
   const alone = takeLocks({ config, lockPath, log, onClose });
   const node = readNode(options);
   node.catch(() => undefined); // thrown below
-  await alone; // first: a second cpusetd is told this and nothing else
+  await alone; // first: a second cpusetd ends with this error and no other
   return { ...createContext(await node, options), lockPath, aliveMs };
 }
 

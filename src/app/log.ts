@@ -7,7 +7,7 @@ const TRY_AGAIN_MS = 1_000;
 
 type Output = ReturnType<typeof destination>;
 
-/** A field may quote somebody else, who may say anything at any length. */
+/** Bounds of a field: it may quote a peer, with any text of any length. */
 const LONGEST_FIELD = 2_048;
 const MOST_ITEMS = 100;
 const DEEPEST = 4;
@@ -20,8 +20,8 @@ export interface LogOptions {
 }
 
 /**
- * The daemon's log on standard output: one JSON object a line, or lines for people. Written at once, so that a
- * crash loses nothing of it. Texts in fields are shown as to people, and bounded, since logs are read in terminals.
+ * The daemon's log on standard output: one JSON object a line, or readable lines. Written at once, so that a
+ * crash loses nothing of it. Texts in fields are escaped and bounded, since logs are read in terminals.
  * Logging never throws and never waits: a line that can't be made is left out; lines that can't be written are kept until they
  * can, up to a bound, and what is beyond it is left out and counted. That it never waits for a reader depends on Node, which makes
  * a pipe or a socket non-blocking when `process.stdout` is first asked for.
@@ -34,7 +34,7 @@ export async function openLog({ logLevel, logFormat, fd = process.stdout.fd }: L
   return log;
 }
 
-/** Lines for people. A function rather than pino-pretty's stream, which keeps any number of lines for an output that takes none. */
+/** Readable lines. This is a function rather than pino-pretty's stream, which keeps any number of lines for an output that takes none. */
 async function prettyOn(output: DestinationStream): Promise<DestinationStream> {
   const { prettyFactory } = await import('pino-pretty');
   const pretty = prettyFactory({ translateTime: 'SYS:HH:MM:ss.l' });
@@ -54,14 +54,14 @@ function keepTrying(output: Output): void {
 /** The number of lines that were left out is logged when the output has taken what was kept. */
 function countLost(output: Output, log: Logger): void {
   let lost = 0;
-  const tell = (): void => {
+  const report = (): void => {
     const before = lost;
     lost = 0;
     log.warn({ lines: before }, 'lines of this log were left out: the output took none');
     if (lost > 0) lost = before;
   };
   output.on('drop', () => {
-    if (lost === 0) output.once('drain', tell);
+    if (lost === 0) output.once('drain', report);
     lost += 1;
   });
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { DaemonContext } from './context';
-import { giveSignOfLife } from './lifecycle/heartbeat';
+import { writeHeartbeat } from './lifecycle/heartbeat';
 import { pause, repeat } from './lifecycle/repeat';
 import type { CpuHotplug } from './node/cpu-hotplug';
 import type { KubeletCpuManagerWatch } from './node/kubelet-cpu-manager';
@@ -11,7 +11,7 @@ import { RoundWatch } from './reconcile/round-watch';
 export interface PeriodicTasksParts {
   readonly context: DaemonContext;
   readonly hotplug: CpuHotplug;
-  readonly kubelet: KubeletCpuManagerWatch;
+  readonly manager: KubeletCpuManagerWatch;
   readonly watch: DriftWatch;
   readonly reconciler: Reconciler;
   /** The lock file: its time is the sign of life. */
@@ -28,18 +28,18 @@ const LAST_ROUND_MS = 5_000;
  * that throws ends neither the other parts nor the round. A round that never ends is an alarm.
  */
 export async function runPeriodicTasks(parts: PeriodicTasksParts, signal: AbortSignal): Promise<void> {
-  const { context, hotplug, kubelet, watch, reconciler, lockPath } = parts;
+  const { context, hotplug, manager, watch, reconciler, lockPath } = parts;
   const { faults } = context;
   const periodMs = context.config.reconcilePeriodMs;
   const roundWatch = new RoundWatch({ ...context, periodMs, signal });
-  const live = (): void => faults.contain('giving a sign of life', () => giveSignOfLife(lockPath, Date.now()));
+  const live = (): void => faults.contain('giving a sign of life', () => writeHeartbeat(lockPath, Date.now()));
   const followHotplug = (): Promise<void> =>
     faults.containAsync('following the online CPUs', async () => {
       if (hotplug.check()) await reconciler.checkAll();
     });
   const tick = async (): Promise<void> => {
     live();
-    faults.contain('looking at the kubelet', () => kubelet.look());
+    faults.contain('looking at the kubelet', () => manager.look());
     await followHotplug();
     faults.contain('watching again', () => watch.tryAgain());
     await faults.containAsync('the round over all containers', () => reconciler.round());

@@ -41,7 +41,7 @@ async function roundsWith(...broken: readonly string[]) {
   };
   const parts = {
     hotplug: { check: () => (doPart('online CPUs'), false) },
-    kubelet: { look: () => doPart('kubelet') },
+    manager: { look: () => doPart('kubelet') },
     watch: { tryAgain: () => doPart('watches') },
     reconciler: {
       checkAll: () => Promise.resolve(),
@@ -96,7 +96,7 @@ test('the online CPUs are looked at every second, whatever the period of the rou
   const stop = new AbortController();
   const parts = {
     hotplug: { check: () => (looks.online++, hasChanged) },
-    kubelet: { look: () => undefined },
+    manager: { look: () => undefined },
     watch: { tryAgain: () => undefined },
     reconciler: {
       round: () => (looks.rounds++, Promise.resolve()),
@@ -130,7 +130,7 @@ describe('rounds that do not end', () => {
     let hangs = false;
     const parts = {
       hotplug: { check: () => false },
-      kubelet: { look: () => undefined },
+      manager: { look: () => undefined },
       watch: { tryAgain: () => undefined },
       reconciler: {
         checkAll: () => Promise.resolve(),

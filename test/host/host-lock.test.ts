@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { giveSignOfLife, readSignOfLife } from '../../src/app/lifecycle/heartbeat';
+import { writeHeartbeat, readHeartbeat } from '../../src/app/lifecycle/heartbeat';
 import { acquireHostLock, HostLockError } from '../../src/host';
 import { defineAsRoot } from '../support/not-run';
 import { bundleModule } from './bundle-module';
@@ -174,9 +174,9 @@ defineAsRoot(() =>
       writeFileSync(join(folder, 'victim'), 'untouched');
       utimesSync(join(folder, 'victim'), 1, 1);
       prepare();
-      expect(readSignOfLife(path, Date.now()) === undefined).toBe(!lstatSync(path).isFile());
+      expect(readHeartbeat(path, Date.now()) === undefined).toBe(!lstatSync(path).isFile());
       const lock = acquire();
-      giveSignOfLife(path, Date.now());
+      writeHeartbeat(path, Date.now());
       expect(acquireHostLock(path)).toMatchObject({ kind: 'held', holderPid: isReplaced ? process.pid : undefined });
       lock.release();
       expect(readFileSync(join(folder, 'victim'), 'utf8')).toBe('untouched');

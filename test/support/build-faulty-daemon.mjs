@@ -29,7 +29,7 @@ const PORTS = {
       return { ...opened, store: new Proxy(store, { get: (all, key) => (key === 'save' ? save : all[key]) }) };
     };
   `,
-  'src/app/lifecycle/heartbeat.ts': `export const giveSignOfLife = breakFunction(real.giveSignOfLife, 'sign of life');`,
+  'src/app/lifecycle/heartbeat.ts': `export const writeHeartbeat = breakFunction(real.writeHeartbeat, 'sign of life');`,
   'src/app/node/kubelet-cpu-manager.ts': `
     export class KubeletCpuManagerWatch extends real.KubeletCpuManagerWatch {
       look() { strike('kubelet file'); super.look(); }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Alarm, AlarmKind } from '../../admin/model/alarm';
 import { boundText } from '../../core/show-text';
 
-/** Problems that need an operator, as long as they last: in status, health and metrics, and once in the log. */
+/** Keeps the problems that need an operator, as long as they last: they are in status, health and metrics, and once in the log. */
 export class Alarms {
   private readonly raised = new Map<string, Alarm>();
   /** For the log: the names of a container that the subject is the id of. */

@@ -14,9 +14,9 @@ interface Noted {
   readonly containerId: string | undefined;
 }
 
-/** A part that has failed so often in a row is an alarm. */
+/** Number of failures of a part in a row that is an alarm. */
 const LASTS_FROM = 3;
-/** A part that fails and succeeds by turns says the same once in so long. */
+/** Minimum time between two log lines of a part that fails and succeeds by turns with the same message. */
 const SAY_AGAIN_MS = 60_000;
 
 /**
@@ -41,7 +41,7 @@ export class Faults {
     }
   }
 
-  /** The same for what takes its time; never rejects. */
+  /** The same for asynchronous work; never rejects. */
   async containAsync(part: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -95,7 +95,7 @@ function subjectOf(part: string, containerId: string | undefined): string {
   return containerId === undefined ? part : `${part} ${containerId}`;
 }
 
-/** Logs an exception that nobody expected. Never throws: when the log can't be written either, there is nobody left to tell. */
+/** Logs an unexpected exception. Never throws, also when the log can't be written. */
 export function logFault(log: Logger, message: string, error: unknown, facts: object = {}): void {
   quietly(() => log.error({ ...facts, err: error }, message));
 }

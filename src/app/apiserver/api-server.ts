@@ -58,7 +58,7 @@ export class ApiServer {
     const { config } = this.parts.context;
     const asking =
       config.kubeletConfig?.kind === 'configz' &&
-      repeat(askKubelet({ ...access, onKubeletConfig: (found) => this.learn(found) }), {
+      repeat(askKubelet({ ...access, onKubeletConfig: (found) => this.acceptConfig(found) }), {
         periodMs: KUBELET_CONFIG_PERIOD_MS,
         signal,
       }).catch((error: unknown) => logFault(access.log, 'the kubelet’s configuration is asked for no more', error));
@@ -69,7 +69,7 @@ export class ApiServer {
     await Promise.all([asking, reporting]);
   }
 
-  private learn(found: KubeletConfig): void {
+  private acceptConfig(found: KubeletConfig): void {
     this.parts.kubelet.accept(found);
     this.topology.touch();
   }

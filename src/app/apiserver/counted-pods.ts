@@ -69,7 +69,7 @@ const entitledOf = oncePer((settings: Settings) =>
   oncePer((spec: PodSpec): readonly Entitled[] =>
     spec.containers.flatMap((container) => {
       const { name, kind, ended, requestMilliCpu = 0 } = container;
-      if (requestMilliCpu === 0 || requestMilliCpu % 1000 !== 0) return []; // by no policy; most containers are told here
+      if (requestMilliCpu === 0 || requestMilliCpu % 1000 !== 0) return []; // no policy gives it CPUs; this covers most containers
       const entitled = entitledBySpec(settings, spec, container);
       return entitled && KINDS[entitled.policy].claim !== 'numa-nodes'
         ? [{ name, kind, ended, count: entitled.count }]

@@ -3,14 +3,14 @@ import type { KubeClient, KubeletConfig } from '../../kube';
 
 /** The kubelet of this node, as far as it is known. */
 export interface KubeletFacts {
-  /** True when schedulers must take the kubelet for the one that pins. */
+  /** True when the kubelet may give out CPUs itself, which schedulers must know. */
   readonly isStatic: boolean;
   readonly config: KubeletConfig | undefined;
   /** Takes over the kubelet's configuration, as the API server passed it on. */
   accept(config: KubeletConfig): void;
 }
 
-/** One client of the API server, with what all that use it need. */
+/** One client of the API server, shared by all parts that use it. */
 export interface KubeAccess {
   readonly client: KubeClient;
   readonly nodeName: string;

@@ -11,13 +11,13 @@ export interface PodFingerprintParts {
   readonly nowMs?: () => number;
 }
 
-/** A pod that waits for so long keeps the scheduler from trusting the node: somebody has to look at it. */
+/** A pod that waits longer than this is a warning: it keeps the scheduler from trusting the node. */
 const LONG_MS = 60_000;
 
 /** The fingerprint of the pods that the scheduler counts; it says to the scheduler that the amounts beside it know of all of them. */
 export class PodFingerprint {
   private fingerprintOf: ((pods: readonly PodSpec[]) => string) | undefined;
-  private waiting: { readonly uid: string; readonly sinceMs: number; isTold: boolean } | undefined;
+  private waiting: { readonly uid: string; readonly sinceMs: number; isLogged: boolean } | undefined;
 
   constructor(private readonly parts: PodFingerprintParts) {}
 
@@ -37,7 +37,7 @@ export class PodFingerprint {
   private note(undecided: PodSpec | undefined): void {
     const { log, nowMs = () => performance.now() } = this.parts;
     if (!undecided) {
-      if (this.waiting?.isTold) log.info('the fingerprint of the pods is published again');
+      if (this.waiting?.isLogged) log.info('the fingerprint of the pods is published again');
       this.waiting = undefined;
       return;
     }
@@ -45,10 +45,10 @@ export class PodFingerprint {
     const facts = { pod: `${namespace}/${name}`, podUid: uid };
     if (this.waiting?.uid !== uid) {
       log.debug(facts, 'the fingerprint of the pods is withheld: this one has not got its CPUs yet');
-      this.waiting = { uid, sinceMs: nowMs(), isTold: this.waiting?.isTold ?? false };
+      this.waiting = { uid, sinceMs: nowMs(), isLogged: this.waiting?.isLogged ?? false };
     }
-    if (this.waiting.isTold || nowMs() - this.waiting.sinceMs < LONG_MS) return;
-    this.waiting.isTold = true;
+    if (this.waiting.isLogged || nowMs() - this.waiting.sinceMs < LONG_MS) return;
+    this.waiting.isLogged = true;
     log.warn(
       facts,
       'the fingerprint of the pods is withheld for a minute now, and schedulers keep what they reserved on this node: this pod is bound here and can’t get its CPUs; make room for it, or delete it',

@@ -47,7 +47,7 @@ export class FollowedPods {
     return this.informer.pods;
   }
 
-  /** As status shows it. */
+  /** The connection and the pods, in the shape of status. */
   get source(): PodSource {
     const { lastUpdateAt: heardAt } = this;
     return { ...this.connection.current, pods: this.list?.length ?? 0, ...(heardAt !== undefined && { heardAt }) };

@@ -28,9 +28,9 @@ export function repairedEvent(view: NodeView, containerId: string): PodEventMess
   });
 }
 
-interface Told extends Pick<PodEventMessage, 'type' | 'reason'> {
+interface EventParts extends Pick<PodEventMessage, 'type' | 'reason'> {
   readonly podUid: string;
-  /** `namespace/name`, where the event says it. */
+  /** `namespace/name`, when the event names the pod. */
   readonly podName: string | undefined;
   readonly container: string | undefined;
   readonly because: string;
@@ -38,7 +38,7 @@ interface Told extends Pick<PodEventMessage, 'type' | 'reason'> {
 
 function messageOf(
   view: NodeView,
-  { podUid, podName, container, type, reason, because }: Told,
+  { podUid, podName, container, type, reason, because }: EventParts,
 ): PodEventMessage | undefined {
   const pod = view.podsOf(podUid)[0] ?? parseName(podName);
   if (!pod) return undefined;
@@ -51,7 +51,7 @@ function messageOf(
   };
 }
 
-/** The name in an event, for a pod of which nothing else is known: that it was heard of may have been refused as well. */
+/** The name in an event, for a pod that the model does not know: its pod event may have been refused as well. */
 function parseName(name = ''): Pick<PodEventMessage['pod'], 'namespace' | 'name'> | undefined {
   const [, namespace, pod] = /^([^/]+)\/([^/]+)$/.exec(name) ?? [];
   return namespace === undefined || pod === undefined ? undefined : { namespace, name: pod };

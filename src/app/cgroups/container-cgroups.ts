@@ -26,7 +26,7 @@ const NOTHING_DONE: WriteOutcome = { kind: 'ok', changed: false };
  * here, `move` says so and everything else does nothing.
  */
 export class ContainerCgroups implements Mover {
-  /** By cgroup: why its quota could not be written, and for which container. */
+  /** The reason why a quota could not be written, and the container, by cgroup. */
   private readonly refusedQuotas = new Map<string, { readonly because: string; readonly containerId: string }>();
 
   constructor(private readonly parts: ContainerCgroupsParts) {}
@@ -35,7 +35,7 @@ export class ContainerCgroups implements Mover {
     return this.parts.canWrite;
   }
 
-  /** The files themselves, for those who read them. */
+  /** The files themselves, for reading. */
   get files(): Cgroups {
     return this.parts.cgroups;
   }
@@ -105,7 +105,7 @@ export class ContainerCgroups implements Mover {
       if (!containers.has(containerId)) this.refusedQuotas.delete(dir);
   }
 
-  /** Lets the cgroups above a pod's containers have every CPU of the node, and logs where that was needed. */
+  /** Adds every CPU of the node to the cgroups above a pod's containers, and logs it when that was needed. */
   widenPod(pod: PodInfo): void {
     const { model, log } = this.parts;
     const outcome = this.widenAbovePod(pod, model.topology.online);
@@ -117,8 +117,8 @@ export class ContainerCgroups implements Mover {
   }
 
   /**
-   * Lets the cgroups that this pod's containers are in have these CPUs too; see Cgroups.widen. Version 1 needs that before
-   * a container can start on a CPU that was offline, also where it was offline long before the pod: its QoS class lacks it.
+   * Adds these CPUs to the cgroups above this pod's containers; see Cgroups.widen. Version 1 needs that before a container can start on a
+   * CPU that was offline, even when it was offline long before the pod: the cgroup of its QoS class lacks the CPU.
    */
   widenAbovePod({ cgroupParent }: Pick<PodInfo, 'cgroupParent'>, cpus: CpuSet): WriteOutcome {
     const { cgroups, canWrite } = this.parts;
@@ -128,7 +128,7 @@ export class ContainerCgroups implements Mover {
     return cgroups.widen(at.path, cpus);
   }
 
-  /** Lets the cgroups above a container have these CPUs too; see Cgroups.widen. */
+  /** Adds these CPUs to the cgroups above a container; see Cgroups.widen. */
   widenAbove(container: Container, cpus: CpuSet): WriteOutcome {
     const dir = this.findWritable(container);
     return dir === undefined ? NOTHING_DONE : this.parts.cgroups.widen(posix.dirname(dir), cpus);

@@ -26,8 +26,8 @@ function readContainer(cgroups: Cgroups, cgroupsPath: string): Observation {
 }
 
 /**
- * The live cpusets of the running ones among the containers; who can't be read is left out. On cgroup version 1 a new cgroup is given
- * its parent's CPUs, since without any nothing could run in it: who has just these has no cpuset of its own, and is left out too.
+ * Returns the live cpusets of those containers that run; one that can't be read is left out. On cgroup version 1 a new cgroup gets its
+ * parent's CPUs, since no process could run in it without any: a container with just these has no cpuset of its own, and is left out too.
  */
 export function readLiveCpusets(cgroups: Cgroups, containers: readonly ContainerInfo[]): LiveCpusets {
   const live = new Map<string, CpuSet>();

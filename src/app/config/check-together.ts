@@ -7,7 +7,7 @@ import { describePlace, type Setting } from './setting';
 /** The options, without those that could not be read. */
 export interface Given {
   readonly config: Partial<Config>;
-  /** Options whose text was not accepted: told already, and nothing is concluded from them. */
+  /** Options whose text was not accepted. They are reported already, and nothing is concluded from them. */
   readonly rejected: ReadonlySet<OptionKey>;
   /** The settings that were given, by the option's name. */
   readonly chosen: ReadonlyMap<string, Setting>;
@@ -19,7 +19,7 @@ interface Rule {
   readonly check: (config: Config, chosen: ReadonlyMap<string, Setting>) => Iterable<string>;
 }
 
-/** Tells what is wrong with options that are right one by one. */
+/** Lists the problems of options that are right one by one. */
 export function* checkTogether({ config, rejected, chosen }: Given): Generator<string> {
   for (const { needs, check } of RULES)
     if (needs.every((key) => !rejected.has(key))) yield* check(pick(config as Config, needs), chosen);
@@ -127,7 +127,7 @@ function* checkSockets(
         yield `${placeIn(chosen, key)} and ${placeIn(chosen, other)}: both name the socket ${path}; set another path for one of them`;
 }
 
-/** What is written must lie where files can be, and the locks where every cpusetd of the host finds them. */
+/** Files can't be made in sysfs or in cgroups, and every cpusetd of the host has to find the locks. */
 function* checkDirectories(
   { stateDir, lockDir, sysfsRoot, cgroupRoot }: Pick<Config, 'stateDir' | 'lockDir' | 'sysfsRoot' | 'cgroupRoot'>,
   chosen: ReadonlyMap<string, Setting>,
@@ -140,7 +140,7 @@ function* checkDirectories(
     yield `${placeIn(chosen, 'lockDir')}: ${lockDir} lies in --state-dir, and a cpusetd with another state would not find the locks; write another path`;
 }
 
-/** What can't be done when there is no API server to do it with. */
+/** Options that need the API server are refused without one. */
 function* checkWithoutApiServer(
   config: Pick<Config, 'kubeconfig' | 'nodeResourceTopology' | 'kubeEvents' | 'nodeCondition' | 'kubeletConfig'>,
   chosen: ReadonlyMap<string, Setting>,

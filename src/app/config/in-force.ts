@@ -3,7 +3,7 @@ import { describePlace, type Setting } from './setting';
 
 /** The options that the daemon runs with, for the log: names without dashes. */
 export interface OptionsInForce {
-  /** As a user would write them, defaults included; options that have no value are left out. */
+  /** Texts as a user would write them, defaults included; options that have no value are left out. */
   readonly options: Readonly<Record<string, string>>;
   /** The places where options were set, of those that were set at all. */
   readonly setAt: Readonly<Record<string, string>>;

@@ -62,7 +62,7 @@ export async function loadConfig({
   return { ok: true, config: values as Config, placeOf, inForce: describeInForce(chosen) };
 }
 
-/** It was set, or may have been, and nobody knows to what. */
+/** True when the option was set, or may have been, and the text could not be read. */
 function isUnread({ unread = [] }: Source, name: string): boolean {
   return unread === 'all' || unread.includes(name);
 }

@@ -9,11 +9,11 @@ export interface Option<T> {
   /** Its name where that does not follow from the key, which has the unit. */
   readonly name?: string;
   readonly type: ValueType<T>;
-  /** As a user would write it; undefined = not set. */
+  /** The text as a user would write it; undefined = not set. */
   readonly default: string | undefined;
   /** For the help, in one line. */
   readonly description: string;
-  /** Whether it can be set: an option without effect yet is not offered, and always has its default. */
+  /** True when it can be set. An option without effect yet is not offered, and always has its default. */
   readonly offered: boolean;
 }
 
@@ -266,7 +266,7 @@ export const OPTIONS = {
 
 export type OptionKey = keyof typeof OPTIONS;
 
-/** What the daemon runs with, by the keys of the table. */
+/** The daemon's configuration, by the keys of the table. */
 export type Config = {
   readonly [Key in OptionKey]: (typeof OPTIONS)[Key] extends Option<infer T> ? T : never;
 };
@@ -282,7 +282,7 @@ export function envNameOf(key: OptionKey): string {
   return `CPUSETD_${nameOf(key).replaceAll('-', '_').toUpperCase()}`;
 }
 
-/** What the help says of an option after its description. */
+/** The text that follows the description of an option in the help. */
 export function describeDefault(key: OptionKey): string {
   const { default: text } = OPTIONS[key];
   return [...(text ? [`default ${text}`] : []), envNameOf(key)].join(', ');

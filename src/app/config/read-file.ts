@@ -8,7 +8,7 @@ import { excerpt } from './types/value-type';
 import { plural } from '../../core/text';
 
 const MAX_BYTES = 64 * 1024;
-/** So many faults of one file are told. A file that is no YAML at all has one at every character. */
+/** Maximum number of problems of one file in a message. A file that is no YAML at all has one at every character. */
 const MAX_PROBLEMS = 20;
 
 /**
@@ -22,9 +22,9 @@ export function readConfigFile(path: string): Source {
     return { settings: [], problems: [`--config ${path}: ${read.because}; ${remedy}`], unread: 'all' };
   }
   const { settings, problems, unread = [] } = readSettings(path, read.text);
-  const [shown, rest] = [problems.slice(0, MAX_PROBLEMS), problems.length - MAX_PROBLEMS];
-  const told = rest > 0 ? [...shown, `${path}: ${plural(rest, 'more fault')}; correct the file`] : shown;
-  return { settings, problems: told, unread };
+  const rest = problems.length - MAX_PROBLEMS;
+  const more = rest > 0 ? [`${path}: ${plural(rest, 'more fault')}; correct the file`] : [];
+  return { settings, problems: [...problems.slice(0, MAX_PROBLEMS), ...more], unread };
 }
 
 function readSettings(path: string, text: string): Source {

@@ -1,4 +1,4 @@
-/** A text that somebody gave for an option, and where: it is named in every message about it. */
+/** A text that was given for an option, with its place: every message about it names the place. */
 export interface Setting {
   readonly name: string;
   readonly text: string;
@@ -25,7 +25,7 @@ export function describePlace({ name, origin }: Pick<Setting, 'name' | 'origin'>
 /** The place where an option, by its name without dashes, was set; its flag where it was not. `withText`: with the text that was given there. */
 export type PlaceOf = (name: string, options?: { readonly withText?: boolean }) => string;
 
-/** What was found in one source: settings, and what is wrong with the source itself, in words for the operator. */
+/** The settings of one source, and the problems of the source itself, in words for the operator. */
 export interface Source {
   readonly settings: readonly Setting[];
   readonly problems: readonly string[];

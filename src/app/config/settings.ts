@@ -22,8 +22,8 @@ export interface ConfigInForce extends Config {
 }
 
 /**
- * The options that decide placements, checked against the machine. Throws CpusetdError where they don't fit it; `placeOf` tells
- * where the option at fault was set.
+ * The options that decide placements, checked against the machine. Throws CpusetdError where they don't fit it; `placeOf` names
+ * the place where the option at fault was set.
  */
 export function toSettings(config: ConfigInForce, topology: Topology, placeOf: PlaceOf = flagOf): Settings {
   const { topologyManagerPolicy } = config;
@@ -59,7 +59,7 @@ function reservedOf(
   topology: Topology,
   placeOf: PlaceOf,
 ): CpuSet {
-  if (list === undefined && count === undefined) return CpuSet.empty; // the config allows it where nobody can be given CPUs
+  if (list === undefined && count === undefined) return CpuSet.empty; // the config allows it where no policy gives out CPUs
   const chosen = chooseReserved(topology, options, list ? { list } : { count: count ?? 0 });
   const place = reservedBy ?? placeOf(list ? 'reserved-cpus' : 'reserved-cpu-count', { withText: true });
   if (!chosen.ok) throw fault(place, chosen.error);

@@ -22,7 +22,7 @@ export async function withClosers<T>(
   try {
     result = await work((closer) => void closers.push(closer));
   } catch (error) {
-    await closeAll(closers, deadlineMs).catch(() => undefined); // the reason for the end is the one to tell
+    await closeAll(closers, deadlineMs).catch(() => undefined); // the caller gets the reason for the end
     throw error;
   }
   await closeAll(closers, deadlineMs);

@@ -7,32 +7,32 @@ export interface ServiceManagerParts {
   /** `$NOTIFY_SOCKET`: there is one when systemd started us as a service of type notify. */
   readonly notifySocket: string | undefined;
   readonly health: Pick<HealthState, 'get' | 'onChange'>;
-  /** It serves from the moment on at which containers are pinned. */
+  /** The health service that serves while containers are pinned. */
   readonly service: HealthService;
   readonly log: Logger;
-  /** Ends the waiting: nothing is said any more. */
+  /** Ends the waiting: systemd gets no message after that. */
   readonly signal: AbortSignal;
 }
 
-/** systemd waits so long for us, and starts the kubelet afterwards: a node without its runtime has to come up too. */
+/** Maximum time systemd waits for us before it starts the kubelet: a node without its runtime has to come up too. */
 const PATIENCE_MS = 10_000;
-/** Its program waits until systemd has taken the message: a socket that nobody reads would keep it for ever. */
+/** systemd-notify waits until systemd has taken the message: without a reader of the socket it would wait for ever. */
 const MAX_NOTIFY_MS = 10_000;
 
 /**
- * Tells systemd that the start is complete (READY=1, sd_notify(3)): when containers are pinned, or when the runtime could not be
- * reached for so long that nobody should wait any more. What is ordered after us, the kubelet, then starts.
+ * Reports to systemd that the start is complete (READY=1, sd_notify(3)): when containers are pinned, or when the runtime could not be
+ * reached for `PATIENCE_MS`. systemd then starts the units that are ordered after us, such as the kubelet.
  */
 export function notifyServiceManager({ notifySocket, health, service, log, signal }: ServiceManagerParts): void {
   if (notifySocket === undefined) return;
-  const tell = (status: string): void => {
+  const notify = (status: string): void => {
     stop();
     send(notifySocket, status, log);
   };
-  const timer = setTimeout(() => tell('not connected to the runtime: containers are not pinned'), PATIENCE_MS);
+  const timer = setTimeout(() => notify('not connected to the runtime: containers are not pinned'), PATIENCE_MS);
   timer.unref();
   const stopListening = health.onChange(service, (now) => {
-    if (now === 'SERVING') tell('containers are pinned');
+    if (now === 'SERVING') notify('containers are pinned');
   });
   const stop = (): void => {
     clearTimeout(timer);
@@ -40,7 +40,7 @@ export function notifyServiceManager({ notifySocket, health, service, log, signa
     signal.removeEventListener('abort', stop);
   };
   signal.addEventListener('abort', stop);
-  if (health.get(service) === 'SERVING') tell('containers are pinned');
+  if (health.get(service) === 'SERVING') notify('containers are pinned');
 }
 
 /** Node has no datagram sockets of the unix kind; systemd's own program has, and it is where systemd is. */

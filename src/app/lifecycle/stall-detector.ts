@@ -1,25 +1,25 @@
-export interface HeartbeatParts {
+export interface StallDetectorParts {
   readonly signal: AbortSignal;
   /** A clock that never steps, in ms. It goes on while the process is stopped, and not while the machine is suspended. */
   readonly steadyMs?: () => number;
 }
 
 const PERIOD_MS = 250;
-/** A beat that comes so long after the one before was held up: the process was stopped, or one turn took all that time. */
+/** Minimum time between two beats that is a stall: the process was stopped, or one turn took all that time. */
 const STALLED_FROM_MS = 2 * PERIOD_MS;
 /** Messages that came during a stall are handled within this time of its end. */
 const CATCH_UP_MS = 1_000;
 
 /**
  * Notices when the process did not run for a while: stopped by a signal or a frozen cgroup, or held up in one turn of the event
- * loop. Whoever learns of something after a stall has to reckon with it having happened at the beginning of the stall.
+ * loop. An event that is handled after a stall may have happened at the beginning of the stall.
  */
-export class Heartbeat {
+export class StallDetector {
   private readonly steadyMs: () => number;
   private lastMs: number;
   private stall: { readonly beganMs: number; readonly endedMs: number } | undefined;
 
-  constructor({ signal, steadyMs = () => performance.now() }: HeartbeatParts) {
+  constructor({ signal, steadyMs = () => performance.now() }: StallDetectorParts) {
     this.steadyMs = steadyMs;
     this.lastMs = steadyMs();
     const timer = setInterval(() => this.beat(), PERIOD_MS).unref();

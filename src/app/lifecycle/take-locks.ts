@@ -16,8 +16,8 @@ export interface LockParts {
 }
 
 /**
- * Makes sure that we are alone: with our state when it returns, and with the runtime when what it returned has resolved. Until
- * then nothing may be registered. Held until closed. Throws, or rejects with, CpusetdError when somebody else is there.
+ * Takes the lock of our state before it returns, and the locks of the runtime before the returned promise resolves. Nothing may be
+ * registered until then. The locks are held until closed. Throws, or rejects with, CpusetdError when another process holds one.
  */
 export function takeLocks({ config, lockPath, log, onClose }: LockParts): Promise<void> {
   const ours = socketsOfOurs(config);
@@ -51,7 +51,7 @@ interface NamedSocket {
   readonly path: string;
 }
 
-/** By these we act on the runtime: who shares one of them with another cpusetd gives out the same CPUs. */
+/** Two instances of cpusetd that share one of these sockets would give out the same CPUs. */
 function socketsOfRuntime({ mode, nriSocket, criEndpoint }: Config): NamedSocket[] {
   return [
     ...(mode === 'nri' ? [{ key: 'nriSocket', path: nriSocket } as const] : []),
@@ -83,8 +83,8 @@ function checkDistinct(sockets: readonly NamedSocket[]): void {
 }
 
 /**
- * Who may write to the folder of a socket can put one of his own there. The folder may not be ours alone, as one that the
- * kubelet shares, so it is told and not changed.
+ * A user who may write to the folder of a socket can replace the socket. The folder may be shared, as with the kubelet, so it is
+ * reported and not changed.
  */
 function findOpenFolder({ key, path }: NamedSocket): string[] {
   const folder = dirname(path);

@@ -23,15 +23,15 @@ export class KubeletCpuManagerWatch {
     this.path = join(kubeletRootDir, 'cpu_manager_state');
   }
 
-  /** It has changed its file while we ran, or is configured to: it gives out CPUs too. */
+  /** True when the kubelet gives out CPUs too: it has changed its file while we ran, or its configuration says so. */
   get isActive(): boolean {
     return this.active || this.configSays !== undefined;
   }
 
   /**
-   * True when schedulers must take the kubelet for the one that pins: its file or its configuration says static. No kubelet runs
-   * with the policy none beside a file that says static, it ends at its start; so the file is a leftover only where no kubelet
-   * runs. To say so wrongly costs a scheduler's advice, to deny it wrongly would make it choose CPUs that the kubelet gives out.
+   * True when the kubelet's file or its configuration says static: schedulers must know that the kubelet gives out CPUs. A kubelet with the
+   * policy none ends at its start beside a file that says static, so such a file is a leftover only where no kubelet runs. A false yes costs
+   * a scheduler's advice; a false no would make it choose CPUs that the kubelet gives out.
    */
   get isStatic(): boolean {
     return this.fileIsStatic || this.configSays !== undefined;
@@ -50,7 +50,7 @@ export class KubeletCpuManagerWatch {
     this.fileIsStatic = says.static;
     this.active = says.static && changed;
     this.fileSays = this.describe(says, changed);
-    this.tell();
+    this.updateAlarm();
   }
 
   private describe(says: FileSays, changed: boolean): string | undefined {
@@ -67,7 +67,7 @@ export class KubeletCpuManagerWatch {
     );
   }
 
-  /** What the kubelet's configuration says, where it can be read. */
+  /** Takes in the policy of the kubelet's configuration. */
   noteConfig(policy: 'none' | 'static'): void {
     const says =
       policy === 'static'
@@ -75,10 +75,10 @@ export class KubeletCpuManagerWatch {
         : undefined;
     if (says === this.configSays) return;
     this.configSays = says;
-    this.tell();
+    this.updateAlarm();
   }
 
-  private tell(): void {
+  private updateAlarm(): void {
     this.alarms.update('kubelet-cpu-manager', '', this.configSays ?? this.fileSays);
   }
 }

@@ -13,7 +13,7 @@ export interface DriftWatchParts {
 const AT_ONCE = 64;
 
 interface Missed {
-  /** The kernel has no watch left: nobody else can have one either. */
+  /** The kernel has no watch left, for any container. */
   readonly isLimit: boolean;
   readonly because: string;
 }
@@ -21,8 +21,8 @@ interface Missed {
 const FAULT: Missed = { isLimit: false, because: 'a fault of cpusetd, of which its log says more' };
 
 /**
- * Notices within milliseconds that somebody wrote the cpuset of a running container. The kernel does not report changes of its own,
- * nor writes of a cpuset that can't be watched: the sweep finds those. A cpuset that can't be watched is an alarm, and tried again.
+ * Notices within milliseconds that another process wrote the cpuset of a running container. inotify does not report the kernel's own
+ * changes, nor writes of a cpuset that can't be watched: rounds find those. A cpuset that can't be watched is an alarm, and tried again.
  */
 export class DriftWatch {
   private readonly watch: CpusetWatch;
@@ -36,7 +36,7 @@ export class DriftWatch {
   /** Containers that have no cgroup yet. */
   private readonly absent = new Set<string>();
   private readonly written = new Set<string>();
-  /** A change was not followed to its end. */
+  /** The last `follow` threw, so the next one checks all containers. */
   private isBehind = false;
   private addingScheduled = false;
   private scheduled = false;
@@ -56,14 +56,14 @@ export class DriftWatch {
         if (id === undefined) return;
         this.forget(id, dir);
         this.miss(id, `a watch has broken: ${because}`);
-        this.tell();
+        this.updateAlarm();
       },
     });
   }
 
   /**
-   * Watches exactly the containers that run with a promise; call it after every change. `containerIds`: those about which something
-   * has changed, so that nobody else is looked at; undefined = all.
+   * Watches exactly the containers that run with a promise; call it after every change. `containerIds`: the containers that
+   * have changed, the only ones that are checked; undefined = all.
    */
   follow(containerIds?: Iterable<string>): void {
     if (this.closed) return;
@@ -92,7 +92,7 @@ export class DriftWatch {
     this.forget(id, dir);
   }
 
-  /** Tries again what could not be watched: in every round, so that a limit that was raised helps without a restart. */
+  /** Tries again to watch the cpusets that could not be watched. Called in every round, so that a raised limit helps without a restart. */
   tryAgain(): void {
     for (const id of this.unwatched.keys()) this.waiting.add(id);
     this.addSome();
@@ -103,7 +103,7 @@ export class DriftWatch {
     this.watch.close();
   }
 
-  /** Some at once, the others in later turns of the event loop; nobody more when the kernel has no watch left. */
+  /** Begins some watches at once and the others in later turns of the event loop; none when the kernel has no watch left. */
   private addSome(): void {
     if (this.closed || this.addingScheduled) return;
     let left = AT_ONCE;
@@ -117,7 +117,7 @@ export class DriftWatch {
       for (const other of this.waiting) this.miss(other, missed.because);
       this.waiting.clear();
     }
-    this.tell();
+    this.updateAlarm();
     if (this.waiting.size === 0) return;
     this.addingScheduled = true;
     setImmediate(() => {
@@ -126,7 +126,7 @@ export class DriftWatch {
     });
   }
 
-  /** A container without a cgroup is not missed: `follow` comes to it again. */
+  /** A container without a cgroup is no problem: `follow` tries it again. */
   private begin(id: string): { readonly missed?: Missed } {
     const container = this.context.model.allContainers.get(id);
     const at = isWatchable(container) ? cgroupPathOf(container.cgroupsPath) : undefined;
@@ -142,7 +142,7 @@ export class DriftWatch {
     this.dirById.set(id, at.path);
     this.idByDir.set(at.path, id);
     if (wasUnwatched) {
-      this.written.add(id); // perhaps, while nobody looked
+      this.written.add(id); // perhaps, while it was not watched
       this.schedule();
     }
     return {};
@@ -159,10 +159,10 @@ export class DriftWatch {
     if (isNew) this.context.events.emit('cpusetUnwatched');
   }
 
-  private tell(): void {
+  private updateAlarm(): void {
     const [because] = this.unwatched.values();
-    const told = because && `foreign writes of some cpusets are noticed by rounds only: ${because}`;
-    this.context.alarms.update('not-watched', '', told);
+    const problem = because && `foreign writes of some cpusets are noticed by rounds only: ${because}`;
+    this.context.alarms.update('not-watched', '', problem);
   }
 
   private schedule(): void {

@@ -9,7 +9,7 @@ export interface ReadBackRequest {
 }
 
 export interface ReadBackQueueParts {
-  /** Reads back those of these containers who need it; returns how many. */
+  /** Reads back those of these containers that need it; returns their number. */
   readonly read: (requests: readonly ReadBackRequest[]) => number;
   /** The queue is empty, and at least one container was read. */
   readonly onEnd: () => void;

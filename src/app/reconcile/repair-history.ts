@@ -1,7 +1,7 @@
 import type { Container, CpuPromise } from '../../core/model/container';
 import { decideRepair, type RepairRecord, type RepairDecision } from '../../core/verdict/repair-backoff';
 
-/** How the repairs of each container went, so that they never become a fight. */
+/** Remembers the repairs of each container, so that a container that other writers change again and again is repaired less often. */
 export class RepairHistory {
   private readonly histories = new Map<string, RepairRecord>();
   private readonly dueAtMs = new Map<string, number>();
@@ -24,7 +24,7 @@ export class RepairHistory {
     if (history) this.histories.set(containerId, { ...history, refused: true });
   }
 
-  /** The kernel has what was promised, whoever put it right. */
+  /** The kernel has what was promised: the drift is over. */
   settle(containerId: string, nowMs: number): void {
     const history = this.histories.get(containerId);
     this.dueAtMs.delete(containerId);
@@ -32,19 +32,19 @@ export class RepairHistory {
       this.histories.set(containerId, { ...history, phase: 'repaired', repairedAtMs: nowMs });
   }
 
-  /** How often the present promise was repaired shortly before. */
+  /** Number of recent repairs of the present promise. */
   repairsOf(containerId: string): number {
     return this.histories.get(containerId)?.repairs ?? 0;
   }
 
-  /** Containers whose wait is over; each is told once. */
+  /** Containers whose wait is over. Each is returned once. */
   takeDue(nowMs: number): string[] {
     const due = [...this.dueAtMs].flatMap(([id, atMs]) => (atMs <= nowMs ? [id] : []));
     for (const id of due) this.dueAtMs.delete(id);
     return due;
   }
 
-  /** When the next wait is over; undefined when nobody waits. */
+  /** Time at which the next wait is over; undefined when no container waits. */
   get nextDueMs(): number | undefined {
     return this.dueAtMs.size === 0 ? undefined : Math.min(...this.dueAtMs.values());
   }

@@ -1,11 +1,11 @@
 import { CpusetdError } from '../../core/errors';
 
 /**
- * Why the runtime could not be asked over CRI, and what helps, as one text for the operator. The cases differ in what is to be done: a
- * socket that is not there may be another one's path, a runtime that hangs is not. The same case is always the same text, so
- * that it is said once.
+ * Returns the reason why the runtime could not be asked over CRI, with the remedy, as one text for the operator. Cases with different
+ * remedies have different texts: a missing socket may be a wrong path, a runtime that hangs is not. The same case always has the same
+ * text, so that it is logged once.
  */
-export function explainCriTrouble(endpoint: string, error: CpusetdError): string {
+export function explainCriError(endpoint: string, error: CpusetdError): string {
   const { code, message } = error;
   const socket = endpoint.replace(/^unix:\/\//, '');
   if (code === 'DEADLINE_EXCEEDED')

@@ -8,17 +8,17 @@ import type { ContainerCgroups } from '../cgroups/container-cgroups';
 
 export interface PauseFinderParts {
   readonly model: NodeView;
-  /** Nobody else moves a pause container. */
+  /** The only way to move a pause container. */
   readonly cgroups: Pick<ContainerCgroups, 'files' | 'canWrite'>;
-  /** Takes what was found into the model. */
-  readonly tell: (pauses: readonly FoundPause[]) => void;
-  /** Asks the runtime for the pause container of a sandbox, where events do not tell of it; absent = there is no way to ask. */
+  /** Brings the pause containers that were found into the model. */
+  readonly report: (pauses: readonly FoundPause[]) => void;
+  /** Asks the runtime for the pause container of a sandbox whose events do not name it; absent = there is no way to ask. */
   readonly ask?: (sandboxId: string) => Promise<PauseInfo | undefined>;
   readonly faults: Faults;
   readonly signal: AbortSignal;
 }
 
-/** Each costs about 0.1 ms. */
+/** Maximum number of sandboxes that are inspected in one turn; each costs about 0.1 ms. */
 const LOOKS_AT_ONCE = 32;
 const ASKED_AT_ONCE = 4;
 /** The process of a container that runc has made and that has not begun its own program. It has some threads. */
@@ -36,7 +36,7 @@ interface Waiting {
 
 /**
  * Finds the pause containers of sandboxes, and makes sure that they are nothing else: with Kata or gVisor the cgroup of the
- * sandbox has the virtual machine or the kernel in which the containers run, and whoever moves it moves them. A cgroup with one
+ * sandbox has the virtual machine or the kernel in which the containers run, and a move of it moves them too. A cgroup with one
  * process of one thread is a pause container, and one in which runc is about to start it; any other stays where it is.
  */
 export class PauseFinder {
@@ -57,7 +57,7 @@ export class PauseFinder {
     return found ? [event, { kind: 'pauses-found', pauses: [found] }] : [event];
   }
 
-  /** Looks, in later turns of the event loop, for the pause containers of pods that the runtime has told of. */
+  /** Looks, in later turns of the event loop, for the pause containers of the pods in this event. */
   follow(event: NodeEvent): void {
     if (event.kind === 'synchronize')
       for (const { sandboxId, pause } of event.pods) this.lookLater(sandboxId, pause, 0);
@@ -77,7 +77,7 @@ export class PauseFinder {
   }
 
   private takeTurn(): void {
-    const { ask, tell, faults } = this.parts;
+    const { ask, report, faults } = this.parts;
     const due = this.takeDue(performance.now());
     const found = due.flatMap(([sandboxId, { pause, looks }]) => {
       if (pause) return this.look(sandboxId, pause, looks) ?? [];
@@ -85,10 +85,10 @@ export class PauseFinder {
         this.find(ask, sandboxId, looks).catch((error: unknown) => faults.note('asking for pause containers', error));
       return [];
     });
-    if (found.length > 0) tell(found);
+    if (found.length > 0) report(found);
   }
 
-  /** Some of those whose look is due; of those who have to be asked for only as many as may be. */
+  /** Takes some of the sandboxes that are due. Limits those for which the runtime has to be asked. */
   private takeDue(nowMs: number): [sandboxId: string, waiting: Waiting][] {
     const { model, ask } = this.parts;
     const due: [string, Waiting][] = [];
@@ -100,7 +100,7 @@ export class PauseFinder {
       if (waiting.dueMs > nowMs) continue;
       const isOver = model.pods.get(sandboxId)?.stopped !== false;
       const mustAsk = !isOver && !waiting.pause && ask !== undefined;
-      if (mustAsk && mayAsk-- <= 0) continue; // who has been answered sees to the next turn
+      if (mustAsk && mayAsk-- <= 0) continue; // the end of a question starts the next turn
       this.waiting.delete(sandboxId);
       if (!isOver) due.push([sandboxId, waiting]);
     }
@@ -113,7 +113,7 @@ export class PauseFinder {
       const pause = await ask(sandboxId);
       if (pause) this.lookLater(sandboxId, pause, 0);
     } catch {
-      this.lookLater(sandboxId, undefined, looks + 1); // when the runtime has been away it tells of all pods
+      this.lookLater(sandboxId, undefined, looks + 1); // after a lost connection the runtime reports all pods
     } finally {
       this.asked--;
       this.timer.startIn(0);

@@ -32,7 +32,7 @@ export class ProxyAttachment implements Attachment {
       conclude: (end) => transactor.conclude(end),
       whenReady: (signal) => synchronizer.whenReady(signal),
       carryOut: async (containerIds) => {
-        const failure = await client.recorder.settle(containerIds);
+        const failure = await client.recordSync.flush(containerIds);
         return failure === undefined ? undefined : toErrorStatus(failure).message;
       },
       synchronize: () => synchronizer.synchronize(),

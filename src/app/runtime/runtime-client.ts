@@ -5,7 +5,7 @@ import type { CallOptions, CriClient } from '../../cri/client';
 import { ConnectionTracker, type Connection, type ConnectionState } from '../../net/connection-state';
 import type { DaemonContext } from '../context';
 import type { Transactor } from '../transaction/transactor';
-import { explainCriTrouble } from './explain-cri-error';
+import { explainCriError } from './explain-cri-error';
 import { RecordSync, type RecordSyncParts } from './record-sync';
 
 export interface RuntimeClientParts {
@@ -22,7 +22,7 @@ const ASK_TIMEOUT_MS = 20_000;
  * background. The client is loaded when it is first needed.
  */
 export class RuntimeClient {
-  readonly recorder: RecordSync;
+  readonly recordSync: RecordSync;
   private client: Promise<CriClient> | undefined;
   private readonly tracker: ConnectionTracker;
   /** Outlives the daemon's signal: calls that pass through us while we stop may need the runtime to the end. */
@@ -33,7 +33,7 @@ export class RuntimeClient {
     const { context, transactor } = parts;
     const { model, events, log, now } = context;
     this.tracker = new ConnectionTracker({ state: this.isOn ? 'connecting' : 'off', since: now(), reason: '' }, now);
-    this.recorder = new RecordSync({
+    this.recordSync = new RecordSync({
       model,
       transactor,
       log,
@@ -43,8 +43,8 @@ export class RuntimeClient {
       onFailure: (containerId) => events.emit('updateFailed', { containerId }),
       update: (containerId, promise) => this.update(containerId, promise),
     });
-    events.on('decided', 'following records', ({ event }) => this.recorder.noteEvent(event));
-    if (this.isOn) events.on('turnEnded', 'waking the recorder', () => this.recorder.wake());
+    events.on('decided', 'following records', ({ event }) => this.recordSync.noteEvent(event));
+    if (this.isOn) events.on('turnEnded', 'waking the recorder', () => this.recordSync.schedule());
   }
 
   /** Takes into account the calls in flight that pass through us: an update during one of them would be lost. */
@@ -127,7 +127,7 @@ export class RuntimeClient {
   }
 
   private noteTrouble(error: CpusetdError): CpusetdError {
-    const because = explainCriTrouble(this.endpoint ?? '', error);
+    const because = explainCriError(this.endpoint ?? '', error);
     this.become('connecting', because);
     return new CpusetdError(error.code, because, { cause: error });
   }

@@ -11,7 +11,7 @@ import type { AttachmentParts } from './attachment';
 import { ReadinessGate } from './readiness-gate';
 
 /**
- * `lost`: nobody listens on the runtime's socket. `connecting`: not asked yet, or it could not be asked. `synchronizing`: it is asked for
+ * `lost`: no process listens on the runtime's socket. `connecting`: not asked yet, or it could not be asked. `synchronizing`: it is asked for
  * all its containers. `ready`: the model has all of them; a later synchronization does not leave this state.
  */
 type State = 'lost' | 'connecting' | 'synchronizing' | 'ready';

@@ -21,7 +21,7 @@ export interface AdminEndpointsParts {
   readonly onClose: OnClose;
 }
 
-/** Metrics, where an address for them was given: nothing of them is loaded otherwise. */
+/** Undefined when no address for metrics was given; their code is not loaded then. */
 export async function loadMetrics(
   { metricsAddress }: Config,
   source: ConstructorParameters<typeof Metrics>[0],
@@ -32,8 +32,8 @@ export async function loadMetrics(
 }
 
 /**
- * Takes the sockets that people ask at, before anything is registered or pinned: one that can't be had ends the start, and later
- * nothing does. Who comes before `startAdminEndpoints` waits. Throws CpusetdError.
+ * Opens the admin sockets before anything is registered or pinned: a socket that can't be opened ends the start, and later nothing
+ * does. Clients that connect before `startAdminEndpoints` wait. Throws CpusetdError.
  */
 export async function openListeners(
   { adminSocket, podResourcesSocket }: Config,
@@ -49,8 +49,8 @@ export async function openListeners(
 }
 
 /**
- * Serves what people and their tools ask: the admin socket, PodResources, and health and metrics over TCP where they are wanted. An
- * address over TCP that can't be had is an alarm, and tried again.
+ * Serves the admin socket, PodResources, and health and metrics over TCP as configured. A TCP address that can't be listened on is an
+ * alarm, and tried again.
  */
 export async function startAdminEndpoints(served: AdminEndpointsParts): Promise<void> {
   const { config, listeners, backend, health, metrics, log, onClose } = served;

@@ -17,7 +17,7 @@ export class AllocationTrace {
     private readonly faults: Faults,
   ) {}
 
-  /** Costs a request nothing: steps are written down, and those of containers that are gone forgotten, when it was answered. */
+  /** Records steps, and forgets those of containers that are gone. It runs after the answer, so that a request does not wait for it. */
   note(events: readonly DomainEvent[]): void {
     for (const event of events) {
       if (!('steps' in event) || !event.steps) continue;

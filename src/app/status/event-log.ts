@@ -86,7 +86,7 @@ function entryOf(event: DomainEvent): Entry<DomainEvent> {
   return ENTRIES[event.kind] as Entry<DomainEvent>;
 }
 
-/** Writes a line for each event. It runs after the answer was sent: nobody waits for it. */
+/** Writes a line for each event. It runs after the answer was sent. */
 export function logEvents(log: Logger, events: readonly DomainEvent[]): void {
   for (const event of events) {
     const { level, message, fields } = entryOf(event);

@@ -25,7 +25,7 @@ export function explainRefusal(view: NodeView, refusal: Refusal): RefusedContain
   };
 }
 
-/** The decision of the policy now; undefined where that hangs on more than is remembered, such as the scheduler's choice. */
+/** The decision of the policy now; undefined when it depends on facts that are not kept, such as the scheduler's choice. */
 function decideNow(view: NodeView, { podUid, containerName, policy, requested }: Refusal): Decision | undefined {
   if (requested === 0 || SCHEDULED_POLICIES.has(policy)) return undefined;
   const snapshot = snapshotFor(view, { uid: podUid }, containerName, DEFAULT_KIND);
@@ -39,7 +39,7 @@ function describeNow(view: NodeView, { requested, podUid: uid }: Refusal, decisi
     : `it would share: ${decision.because}`;
 }
 
-/** Zones of then and of now: CPUs may have come and gone. */
+/** The zones of the refusal beside those of now: CPUs may have gone offline or online. */
 function describeZones(view: NodeView, then: Refusal['zones']): readonly ZoneRoom[] {
   const owned = [...view.assignments.values()].filter(({ kind }) => KINDS[kind].claim === 'exclusive');
   const now = new Map(countFree(view).map((zone) => [zone.node, zone]));

@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { Gap } from '../../admin/model/status';
 import type { DomainEvent } from '../../core/transition';
+import type { DaemonContext } from '../context';
+import { StallDetector } from '../lifecycle/stall-detector';
 
 export interface GapParts {
   readonly log: Logger;
@@ -8,7 +10,7 @@ export interface GapParts {
   readonly onEnded: (gap: { readonly seconds: number; readonly containers: number }) => void;
   /** Age of the stall of this process that has just ended, in ms; 0 without one. */
   readonly stalledForMs: () => number;
-  /** The clock that people know, in ms since 1970. */
+  /** The wall clock, in ms since 1970. */
   readonly wallMs?: () => number;
   /** A clock that never steps, in ms. */
   readonly steadyMs?: () => number;
@@ -18,7 +20,7 @@ export interface GapParts {
 const MAX_NAMES = 20;
 
 interface OpenGap {
-  /** By the clock that people know, as it was at the beginning. */
+  /** The beginning by the wall clock, as it was set then. */
   readonly fromMs: number;
   /** The same moment by the steady clock. */
   readonly beganMs: number;
@@ -29,7 +31,7 @@ interface OpenGap {
 /**
  * Tracks the time in which containers could start without cpusetd: from the last heartbeat of the process before, or from the loss of the
  * connection, until the runtime has listed all containers. Containers that are found unpinned then are put right by the same transaction,
- * before anyone is answered.
+ * before its answer.
  *
  * A process that was stopped notices the loss when it runs again: its gap begins where it stopped. Setting the clock meanwhile does not
  * change the length of a gap.
@@ -40,7 +42,7 @@ export class GapTracker {
   private open: OpenGap | undefined;
   private last: Gap | undefined;
 
-  /** The gap that is open since `fromMs`, by the clock that people know: at first it always is. */
+  /** A gap is open at the start; it began at `fromMs` by the wall clock. */
   constructor(
     private readonly parts: GapParts,
     fromMs: number,
@@ -93,6 +95,16 @@ export class GapTracker {
   private since(agoMs: number): OpenGap {
     return { fromMs: this.wallMs() - agoMs, beganMs: this.steadyMs() - agoMs, containers: 0, names: [] };
   }
+}
+
+/** Opens the gap of the start: it began at `fromMs`, in ms since 1970. */
+export function openGap(
+  { log, events, signal }: Pick<DaemonContext, 'log' | 'events' | 'signal'>,
+  fromMs: number,
+): GapTracker {
+  const stall = new StallDetector({ signal });
+  const onEnded: GapParts['onEnded'] = (ended) => events.emit('gapEnded', ended);
+  return new GapTracker({ log, onEnded, stalledForMs: () => stall.stalledForMs() }, fromMs);
 }
 
 function toTime(ms: number): string {

@@ -5,9 +5,9 @@ import type { Alarms } from '../alarms/alarms';
 export interface KeepListeningParts<Listening> {
   /** The option that names the address. */
   readonly option: string;
-  /** Throws as long as the address can't be had. */
+  /** Throws when the address can't be listened on. */
   readonly listen: () => Promise<Listening>;
-  /** Why not, for the operator. */
+  /** Returns the reason for the operator. */
   readonly explain: (error: unknown) => string;
   readonly close: (listening: Listening) => Promise<void>;
   readonly alarms: Pick<Alarms, 'update' | 'clear'>;
@@ -18,10 +18,10 @@ const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 30_000;
 
 /**
- * Listens, and where that is not possible tries again and again, with pauses that grow: containers are pinned already, and nobody who
- * has taken a port is a reason to end that. An alarm tells of it until it succeeds. Resolves after the first try.
+ * Listens, and tries again with growing pauses when that fails: containers are pinned already, and a port that another process has taken
+ * must not end that. An alarm lasts until it succeeds. Resolves after the first try.
  *
- * Returns what ends it: the tries, or what listens.
+ * Returns a function that ends the tries, or closes the server.
  */
 export async function keepListening<Listening>(parts: KeepListeningParts<Listening>): Promise<() => Promise<void>> {
   const { option, listen, explain, alarms, firstDelayMs = FIRST_DELAY_MS } = parts;

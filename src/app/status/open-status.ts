@@ -16,7 +16,7 @@ import { VerdictStore } from './verdict-store';
 export interface StatusParts {
   readonly context: DaemonContext;
   readonly gap: GapTracker;
-  /** Facts that the rooms beside this one know. */
+  /** Facts of the other rooms. */
   readonly facts: () => Pick<
     DaemonFacts,
     'startedAt' | 'version' | 'generation' | 'runtimeName' | 'runtimeVersion' | 'nri' | 'cri'
@@ -24,13 +24,13 @@ export interface StatusParts {
   readonly onClose: OnClose;
 }
 
-/** All that shows operators what the daemon does. */
+/** The parts of this room that others use. */
 export interface NodeStatus {
   readonly verdicts: VerdictStore;
   readonly backend: AdminBackend;
   /** Undefined where no address was given for them. */
   readonly metrics: Metrics | undefined;
-  /** Shows from now on where the pods of the model come from. */
+  /** Status shows this source of pods from now on. */
   showPodSource(source: () => PodSource): void;
 }
 

@@ -20,7 +20,7 @@ export interface RefusalsOptions {
   readonly onClose: OnClose;
 }
 
-/** The book of refusals with what an earlier process knew, kept on disk from now on. */
+/** Opens the history of refusals with the entries of an earlier process. It is kept on disk from now on. */
 export function openRefusals({ stateDir, model, now, log, onClose }: RefusalsOptions): RefusalHistory {
   const path = join(stateDir, FILE_NAME);
   const file = new RefusalFile({ path, list: () => book.list(), log });
@@ -70,7 +70,7 @@ export class RefusalFile {
 
   constructor(private readonly parts: RefusalFileParts) {}
 
-  /** Something has changed; `repeated`: nothing that is in a hurry. */
+  /** Something has changed; `repeated`: it can be written later. */
   touch(change: 'entries' | 'repeated'): void {
     const { gatherMs = GATHER_MS, retriesMs = RETRIES_MS } = this.parts;
     this.isChanged = true;
@@ -122,7 +122,7 @@ export class RefusalFile {
   }
 }
 
-/** Never through a link that somebody has put there, nor into a pipe. */
+/** Never writes through a link, nor into a pipe. */
 async function replaceFile(path: string, text: string): Promise<void> {
   const tempPath = `${path}.tmp`;
   const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;

@@ -29,9 +29,9 @@ const ENDS = {
  * pod no more: of a static pod, of which the API server has a mirror only, when the sandbox is gone as well.
  *
  * The history is bounded, and fair. Beyond the bound, one entry of the namespace that has most goes: the oldest of its pod that has most. Of
- * several such namespaces the one that came last loses. So nobody pushes others out by being refused often, with many pods, or in
- * many namespaces. Where each namespace has one entry, those of pods that are gone make room, the latest first; where no pod is gone,
- * who comes finds no place. So who is alone in his namespace keeps his entry as long as his pod lives.
+ * several such namespaces the one that came last loses. So no namespace pushes others out with many refusals or many pods, and no user with
+ * many namespaces. When each namespace has one entry, entries of pods that are gone make room, the latest first; when no pod is gone, a new
+ * entry finds no place. So the only entry of a namespace stays as long as its pod lives.
  */
 export class RefusalHistory {
   /** By key, in the order of the last time. */
@@ -42,13 +42,13 @@ export class RefusalHistory {
 
   constructor(private readonly parts: RefusalHistoryParts) {}
 
-  /** Takes in what an earlier process knew. */
+  /** Takes in the entries of an earlier process. */
   restore(refusals: readonly Refusal[]): void {
     for (const refusal of [...refusals].sort((a, b) => (a.lastAt < b.lastAt ? -1 : 1))) this.put(refusal);
     this.forgetOld();
   }
 
-  /** Takes in what came of an event. Nobody waits for it. */
+  /** Takes in the result of an event. No answer waits for it. */
   note(done: Transaction): void {
     const { request, answer } = done;
     const { model } = this.parts;
@@ -131,7 +131,7 @@ export class RefusalHistory {
       this.drop([key]);
   }
 
-  /** False where it found no place. */
+  /** Returns false when it found no place. */
   private put(refusal: Refusal): boolean {
     const key = keyOfRefusal(refusal);
     this.entries.delete(key);
@@ -155,7 +155,7 @@ export class RefusalHistory {
     return findSpec(model, { uid, namespace, name }) === undefined && model.podsOf(uid).every(({ stopped }) => stopped);
   }
 
-  /** Without an API server nobody knows of a pod without a sandbox whether the kubelet makes it one. */
+  /** Drops nothing without an API server: a pod without a sandbox may still get one. */
   private dropGone(): void {
     if (this.knowsAllPods) this.dropWhere((refusal) => this.isGone(refusal));
   }

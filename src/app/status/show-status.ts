@@ -1,34 +1,15 @@
-import type {
-  AssignmentStatus,
-  ContainerStatus,
-  IdleAssignment,
-  Observation as ShownObservation,
-} from '../../admin/model/status';
+import type { AssignmentStatus, ContainerStatus, IdleAssignment } from '../../admin/model/status';
 import type { ExclusiveResources } from '../../admin/model/pod-resources';
 import { keyOf, type Assignment } from '../../core/model/assignment';
-import type { Container, Pod } from '../../core/model/container';
 import type { NodeView } from '../../core/model/node-view';
-import type { Verdict } from '../../core/verdict/judge';
-import { judgeNow } from '../../core/verdict/judgement';
 import { listPodResources } from './pod-resources';
-import type { VerdictStore, VerdictEntry } from './verdict-store';
+import { showAssignment, showContainer, type ContainerSources } from './show-container';
+import type { VerdictStore } from './verdict-store';
 
 export interface ShownModelParts {
   readonly model: NodeView;
   readonly verdicts: VerdictStore;
   readonly now: () => string;
-}
-
-/** The sources of a container's status: while all of them are the same objects, so is the status. */
-interface Sources {
-  readonly container: Container;
-  readonly pod: Pod | undefined;
-  readonly assignment: Assignment | undefined;
-  readonly entry: VerdictEntry | undefined;
-  /** Machine and rules, and the pool where it overlaps exclusive CPUs: every verdict is given on them. */
-  readonly topology: NodeView['topology'];
-  readonly settings: NodeView['settings'];
-  readonly isPoolOverlapping: boolean;
 }
 
 /**
@@ -37,7 +18,7 @@ interface Sources {
  * a comparison of two numbers.
  */
 export class ShownModel {
-  private shownById = new Map<string, Sources & { readonly shown: ContainerStatus }>();
+  private shownById = new Map<string, ContainerSources & { readonly shown: ContainerStatus }>();
   private readonly shownAssignments = new WeakMap<Assignment, AssignmentStatus>();
   private readonly shownIdle = new WeakMap<Assignment, IdleAssignment>();
 
@@ -67,7 +48,7 @@ export class ShownModel {
     const { topology, settings } = model;
     const isPoolOverlapping = model.sharedPool.overlaps(model.exclusive);
     for (const container of model.allContainers.values()) {
-      const sources: Sources = {
+      const sources: ContainerSources = {
         container,
         pod: model.pods.get(container.sandboxId),
         assignment: model.assignments.get(keyOf({ podUid: container.podUid, containerName: container.name })),
@@ -122,7 +103,7 @@ function sameItems<T>(a: readonly T[], b: readonly T[]): boolean {
   return a.length === b.length && a.every((item, i) => item === b[i]);
 }
 
-function sameSources(a: Sources, b: Sources): boolean {
+function sameSources(a: ContainerSources, b: ContainerSources): boolean {
   return (
     a.container === b.container &&
     a.pod === b.pod &&
@@ -132,84 +113,4 @@ function sameSources(a: Sources, b: Sources): boolean {
     a.settings === b.settings &&
     a.isPoolOverlapping === b.isPoolOverlapping
   );
-}
-
-function showContainer(
-  model: NodeView,
-  { container, pod, assignment, entry }: Sources,
-  now: () => string,
-): ContainerStatus {
-  const verdict = judgeNow(model, container, entry);
-  const observation = showObservation(entry);
-  return {
-    id: container.id,
-    podUid: container.podUid,
-    namespace: pod?.namespace ?? '',
-    pod: pod?.name ?? '',
-    container: container.name,
-    ...(container.pause && { pause: true as const }),
-    placement: container.placement,
-    ...(container.promise && {
-      promise: {
-        ...container.promise,
-        ...(container.promisedAt !== undefined && { since: container.promisedAt }),
-        ...(assignment?.quotaLifted && container.placement === 'exclusive' && { quotaUs: -1 }),
-      },
-    }),
-    ...(observation && { observation }),
-    verdict: { kind: verdict.kind, reason: verdict.because, since: sinceWhen(verdict, container, entry) ?? now() },
-    because:
-      container.blockedSwitch === undefined
-        ? container.because
-        : `${container.because}; not switched since ${container.blockedSwitch.since}: ${container.blockedSwitch.because}`,
-    since: assignment?.since ?? entry?.since ?? '',
-    requested: container.entitledCpus,
-    ...(assignment?.containerId === container.id && {
-      kind: assignment.kind,
-      ...(assignment.nodes && { nodes: assignment.nodes }),
-      ...(assignment.scope && { scope: assignment.scope }),
-      rules: assignment.rules,
-    }),
-  };
-}
-
-/** Undefined where nobody has noted when it became so. */
-function sinceWhen({ kind }: Verdict, { promise, promisedAt }: Container, entry: VerdictEntry | undefined) {
-  if (entry?.verdict.kind === kind) return entry.since;
-  return entry?.basis.promise === promise ? undefined : promisedAt;
-}
-
-function showObservation(entry: VerdictEntry | undefined): ShownObservation | undefined {
-  if (entry?.observation.kind !== 'seen') return undefined;
-  const { cpus, effective, mems, quota, podQuota, threads } = entry.observation;
-  return {
-    cpus,
-    effectiveCpus: effective,
-    mems,
-    ...(quota && { quotaUs: quota.quotaUs }),
-    ...(podQuota && { podQuotaUs: podQuota.quotaUs }),
-    ...(threads && { threads }),
-    at: entry.at,
-  };
-}
-
-function showAssignment(assignment: Assignment): AssignmentStatus {
-  const { nodes, scope } = assignment;
-  return {
-    podUid: assignment.podUid,
-    namespace: assignment.podNamespace,
-    pod: assignment.podName,
-    container: assignment.containerName,
-    containerId: assignment.containerId ?? '',
-    kind: assignment.kind,
-    cpus: assignment.cpus,
-    ...(nodes && { nodes }),
-    ...(scope && { scope }),
-    ...(assignment.planned && { planned: true as const }),
-    mems: assignment.mems,
-    requested: assignment.requested,
-    because: assignment.because,
-    since: assignment.since,
-    rules: assignment.rules,
-  };
 }

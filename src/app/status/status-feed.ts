@@ -11,7 +11,7 @@ type Listener = (change: StatusChange) => void;
  */
 export class StatusFeed {
   private readonly listeners = new Set<Listener>();
-  private told: Told | undefined;
+  private sent: Sent | undefined;
   private scheduled = false;
 
   constructor(
@@ -21,10 +21,10 @@ export class StatusFeed {
 
   watch(listener: Listener): () => void {
     this.listeners.add(listener);
-    this.told ??= index(this.status());
+    this.sent ??= index(this.status());
     return () => {
       this.listeners.delete(listener);
-      if (this.listeners.size === 0) this.told = undefined;
+      if (this.listeners.size === 0) this.sent = undefined;
     };
   }
 
@@ -34,17 +34,17 @@ export class StatusFeed {
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
-      this.faults.contain('finding what has changed', () => this.tell());
+      this.faults.contain('finding what has changed', () => this.sendChanges());
     });
   }
 
-  private tell(): void {
-    const before = this.told;
+  private sendChanges(): void {
+    const before = this.sent;
     if (!before) return;
     const { status: then } = before;
     const now = this.status();
     const next = now.containers === then.containers ? { ...before, status: now } : index(now);
-    this.told = next;
+    this.sent = next;
     if (!same(now.node, then.node)) this.emit({ kind: 'node', node: now.node });
     if (next.containers !== before.containers) {
       for (const container of now.containers)
@@ -60,16 +60,16 @@ export class StatusFeed {
   }
 }
 
-interface Told {
+interface Sent {
   readonly status: Status;
   readonly containers: ReadonlyMap<string, ContainerStatus>;
 }
 
-function index(status: Status): Told {
+function index(status: Status): Sent {
   return { status, containers: new Map(status.containers.map((container) => [container.id, container])) };
 }
 
-/** All of it but the time of the last look, which is no change. */
+/** Compares all but the time of the last observation, which is no change. */
 function sameButTime(a: ContainerStatus | undefined, b: ContainerStatus): boolean {
   if (a === b) return true;
   if (a === undefined) return false;
@@ -77,7 +77,7 @@ function sameButTime(a: ContainerStatus | undefined, b: ContainerStatus): boolea
   return same(rest, restNow) && same(seen && { ...seen, at: '' }, seenNow && { ...seenNow, at: '' });
 }
 
-/** Equal in all their parts; CPU sets by what is in them. */
+/** Deep equality; CPU sets are compared by their CPUs. */
 function same(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;

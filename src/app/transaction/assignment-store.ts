@@ -59,7 +59,7 @@ export function openAssignmentStore({ stateDir, version, model, log }: Assignmen
 
   /** The names of pods whose specs are too large to be saved. Each is logged once, until it fits again. */
   let tooLarge: ReadonlySet<string> = new Set();
-  const tellLeftOut = (leftOut: readonly PodSpec[]): void => {
+  const reportLeftOut = (leftOut: readonly PodSpec[]): void => {
     const names = leftOut.map(({ namespace, name }) => `${namespace}/${name}`);
     for (const pod of names)
       if (!tooLarge.has(pod))
@@ -82,7 +82,7 @@ export function openAssignmentStore({ stateDir, version, model, log }: Assignmen
       const outcome = store.save({ generation: generation + 1, assignments, pods });
       if (!outcome.ok) return outcome;
       generation++;
-      if (outcome.leftOut.length > 0 || tooLarge.size > 0) tellLeftOut(outcome.leftOut);
+      if (outcome.leftOut.length > 0 || tooLarge.size > 0) reportLeftOut(outcome.leftOut);
       return undefined;
     },
   };

@@ -11,8 +11,8 @@ export class EventBatcher {
   private waiting: Waiting[] = [];
 
   /**
-   * `handleAll` answers in the order of the events, and answers for each by itself: it is not to throw. When it does, nobody
-   * knows what has happened, so all of them are rejected, and none is handed over a second time.
+   * `handleAll` returns one answer for each event, in their order, and must not throw. When it throws, the state of the events is not
+   * known: all of them are rejected, and none is handed over a second time.
    */
   constructor(private readonly handleAll: (events: readonly RuntimeEvent[]) => readonly RuntimeAnswer[]) {}
 

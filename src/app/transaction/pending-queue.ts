@@ -27,14 +27,14 @@ export class PendingQueue {
 
   constructor(private readonly parts: PendingQueueParts) {}
 
-  /** Looks at those in front at once, and at the others in later turns. Cheap where nobody lacks CPUs. */
+  /** Serves the first containers at once, and the others in later turns. Cheap when no container lacks CPUs. */
   lookNow(): void {
     if (!this.scheduled && hasPending(this.parts.model)) this.takeTurn();
   }
 
-  /** A transaction left some. */
+  /** A transaction could not decide on all containers. */
   goOn(): void {
-    if (this.serving) return; // that was one of ours
+    if (this.serving) return; // it was a transaction of this queue
     this.again ||= this.scheduled;
     this.schedule();
   }

@@ -40,10 +40,10 @@ export interface Timing {
 /** The end of a request that was not known with its answer, or that got none. See `Transactor.conclude`. */
 export interface Conclusion {
   readonly event: 'create-container' | 'update-container' | 'container-starting';
-  /** Absent where it could not be read: then nobody knows whose it was. */
+  /** Absent when the request could not be read: its container is not known then. */
   readonly request?: CpuEvent;
   readonly answer: RuntimeAnswer;
-  /** For the log alone: it may name others, or the machine. */
+  /** For the log alone: it may name other pods, or the machine. */
   readonly problem?: string;
 }
 

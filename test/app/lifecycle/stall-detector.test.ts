@@ -1,4 +1,4 @@
-import { Heartbeat } from '../../../src/app/lifecycle/stall-detector';
+import { StallDetector } from '../../../src/app/lifecycle/stall-detector';
 
 let stop: AbortController;
 beforeEach(() => {
@@ -11,10 +11,10 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** A heartbeat whose clock goes on with the timers, but for a stall: then it goes on alone. */
+/** A detector whose clock goes on with the timers, but for a stall: then it goes on alone. */
 function beating() {
   let nowMs = 5_000;
-  const heartbeat = new Heartbeat({ signal: stop.signal, steadyMs: () => nowMs });
+  const detector = new StallDetector({ signal: stop.signal, steadyMs: () => nowMs });
   const run = (ms: number): void => {
     for (let passed = 0; passed < ms; passed += 50) {
       nowMs += 50;
@@ -22,47 +22,47 @@ function beating() {
     }
   };
   const stall = (ms: number): void => void (nowMs += ms);
-  return { heartbeat, run, stall };
+  return { detector, run, stall };
 }
 
 test('a process that runs has no stall, however late in the second it is asked', () => {
-  const { heartbeat, run } = beating();
+  const { detector, run } = beating();
   for (let i = 0; i < 30; i++) {
     run(50);
-    expect(heartbeat.stalledForMs()).toBe(0);
+    expect(detector.stalledForMs()).toBe(0);
   }
 });
 
 test.each(['sockets', 'timers'])('after a stop its beginning is known, also when %s are served first', (first) => {
-  const { heartbeat, run, stall } = beating();
+  const { detector, run, stall } = beating();
   run(1_000);
   stall(60_000);
   if (first === 'timers') run(250);
-  expect(heartbeat.stalledForMs()).toBeGreaterThanOrEqual(60_000);
-  expect(heartbeat.stalledForMs()).toBeLessThan(60_600); // the beat before the stop, and what has passed since
-  expect(heartbeat.stalledForMs()).toBeGreaterThanOrEqual(60_000); // being asked changes nothing
+  expect(detector.stalledForMs()).toBeGreaterThanOrEqual(60_000);
+  expect(detector.stalledForMs()).toBeLessThan(60_600); // the beat before the stop, and what has passed since
+  expect(detector.stalledForMs()).toBeGreaterThanOrEqual(60_000); // being asked changes nothing
 });
 
 test('a stop whose messages are all handled is not held against what happens later', () => {
-  const { heartbeat, run, stall } = beating();
+  const { detector, run, stall } = beating();
   stall(60_000);
   run(2_000);
-  expect(heartbeat.stalledForMs()).toBe(0);
+  expect(detector.stalledForMs()).toBe(0);
 });
 
 test('a second stop begins anew', () => {
-  const { heartbeat, run, stall } = beating();
+  const { detector, run, stall } = beating();
   stall(60_000);
   run(5_000);
   stall(3_000);
-  expect(heartbeat.stalledForMs()).toBeGreaterThanOrEqual(3_000);
-  expect(heartbeat.stalledForMs()).toBeLessThan(3_500);
+  expect(detector.stalledForMs()).toBeGreaterThanOrEqual(3_000);
+  expect(detector.stalledForMs()).toBeLessThan(3_500);
 });
 
 test('a turn of the event loop that takes long is a stall too, by the real clock', () => {
   jest.useRealTimers();
-  const heartbeat = new Heartbeat({ signal: stop.signal });
+  const detector = new StallDetector({ signal: stop.signal });
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
-  expect(heartbeat.stalledForMs()).toBeGreaterThanOrEqual(690);
+  expect(detector.stalledForMs()).toBeGreaterThanOrEqual(690);
   jest.useFakeTimers();
 });

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { CpusetdError } from '../../../src/core/errors';
 import type { Alarms } from '../../../src/app/alarms/alarms';
 import { DriftDiagnosis } from '../../../src/app/reconcile/drift-diagnosis';
+import type { DaemonEvents } from '../../../src/app/transaction/daemon-events';
 import type { Reconciler } from '../../../src/app/reconcile/reconciler';
 import { Transactor } from '../../../src/app/transaction/transactor';
 import { VerdictStore } from '../../../src/app/status/verdict-store';
@@ -37,6 +38,7 @@ class Stage {
   readonly repairs: string[] = [];
   readonly drifts: string[] = [];
   readonly alarms: Alarms;
+  readonly events: DaemonEvents;
   /** Throws where something of that name is done. */
   failAt: Readonly<Record<string, () => void>> = {};
   /** Readings of a container's cpuset that are not what was written. */
@@ -77,6 +79,7 @@ class Stage {
     const context = contextOf({ model, cgroups, writes, log, now, signal: this.stop.signal });
     const { alarms, events } = context;
     this.alarms = alarms;
+    this.events = events;
     events.on('drifted', 'counting a drift', ({ action }) => {
       this.failAt['drifted']?.();
       this.drifts.push(action);
@@ -366,8 +369,8 @@ describe('where the runtime does the writing, a repair counts when it is seen', 
     stage = new Stage('make p/a 2; make q/b 2', { writes: false });
     stage.kernel.set('p/a#1', '0');
     stage.reconciler.check(['p/a#1'], { written: true });
-    stage.reconciler.noteUpdateFailed('p/a#1');
-    stage.reconciler.noteUpdateFailed('q/b#1');
+    stage.events.emit('updateFailed', { containerId: 'p/a#1' });
+    stage.events.emit('updateFailed', { containerId: 'q/b#1' });
     expect(stage.repairs).toEqual(['failed']);
   });
 });

@@ -29,7 +29,7 @@ class Stage {
       model: this.node.model,
       cgroups: { files, canWrite: writes },
       ...(ask && { ask }),
-      tell: (pauses) => {
+      report: (pauses) => {
         this.told.push([...pauses]);
         this.node.send({ kind: 'pauses-found', pauses });
         this.noteTold();

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { needsRecord } from '../../../src/app/runtime/record-state';
 import { RecordSync } from '../../../src/app/runtime/record-sync';
 import type { RuntimeEvent } from '../../../src/core/model/events';
 import { NodeDriver } from '../../core/transition/node-driver';
@@ -57,9 +58,14 @@ async function stageOf(history: string): Promise<Stage> {
     signal: stop.signal,
     isMaking: () => making.size > 0,
   });
-  recorder.wake();
+  recorder.schedule();
   await settle();
   return { node, runtime, recorder, stop, logged, making };
+}
+
+/** Number of containers whose record does not say what was promised. */
+function countBehind({ model }: NodeDriver): number {
+  return [...model.containers.values()].filter(needsRecord).length;
 }
 
 /** Updates may be put off for a moment after a change, so that they do not compete with what follows it. */
@@ -82,25 +88,25 @@ test.each`
   ${'but when it runs'}                                      | ${'create q/s 0; starting q/s; make p/a 2; started q/s'} | ${['q/s#1 0,2-4,6-7']}
   ${'not of one that has ended'}                             | ${'make q/s 0; make p/a 2; end q/s'}                     | ${[]}
 `('$name', async ({ history, started }: { history: string; started: string[] }) => {
-  const { runtime, recorder } = await stageOf(history);
+  const { runtime, node } = await stageOf(history);
   expect(runtime.started).toEqual(started);
-  expect(recorder.pending).toBe(started.length);
+  expect(countBehind(node)).toBe(started.length);
 });
 
 test('a record that was written is remembered, and not written again', async () => {
   const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
   await runtime.end('q/s#1');
   expect(node.container('q/s')?.runtimeRecord?.cpus.toString()).toBe('0,2-4,6-7');
-  recorder.wake();
+  recorder.schedule();
   await settle();
-  expect({ started: runtime.started.length, pending: recorder.pending }).toEqual({ started: 1, pending: 0 });
+  expect({ started: runtime.started.length, pending: countBehind(node) }).toEqual({ started: 1, pending: 0 });
 });
 
 test('while one update of a container is under way no other is, and after it the last promise is written', async () => {
   const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
   for (const step of ['make p/b 2', 'make p/c 1', 'end p/c; remove p', 'make r/d 3']) {
     node.run(step);
-    recorder.wake();
+    recorder.schedule();
     await settle();
   }
   expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7']);
@@ -118,7 +124,7 @@ test('a promise that was taken back meanwhile is written back', async () => {
 });
 
 test('where the runtime was answered something else meanwhile, it is written again, though the promise is what it was', async () => {
-  const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
+  const { node, runtime } = await stageOf('make q/s 0; make p/a 2');
   const asked = node.container('q/s')!.promise!;
   node.run('remove p');
   const container = node.container('q/s')!;
@@ -126,7 +132,7 @@ test('where the runtime was answered something else meanwhile, it is written aga
   node.run('make r/a 2');
   expect(node.container('q/s')!.promise).toEqual(asked);
   await runtime.end('q/s#1');
-  expect(recorder.pending).toBe(1);
+  expect(countBehind(node)).toBe(1);
   await settle();
   expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7', 'q/s#1 0,2-4,6-7']);
 });
@@ -169,7 +175,7 @@ describe('a failure', () => {
     await jest.advanceTimersByTimeAsync(600);
     await runtime.end('q/s#1');
     node.run('make p/b 2');
-    recorder.wake();
+    recorder.schedule();
     await settle();
     await runtime.end('q/s#1', FAILURE);
     await jest.advanceTimersByTimeAsync(600);
@@ -209,7 +215,7 @@ test('a container that has just failed does not wait for one that has failed oft
     if (failures < 5) await jest.advanceTimersByTimeAsync(20_000);
   }
   node.run('make q/t 0; make p/b 2');
-  recorder.wake();
+  recorder.schedule();
   await settle();
   await runtime.end('q/t#1', FAILURE);
   await jest.advanceTimersByTimeAsync(600);
@@ -222,7 +228,7 @@ async function calmStage(history: string, takesMs = 10): Promise<Stage> {
   stage.runtime.takesMs = takesMs;
   for (const id of stage.runtime.underWay) await stage.runtime.end(id);
   await jest.advanceTimersByTimeAsync(60_000);
-  expect(stage.recorder.pending).toBe(0);
+  expect(countBehind(stage.node)).toBe(0);
   stage.runtime.started.length = 0;
   return stage;
 }
@@ -232,7 +238,7 @@ const sharing = (count: number) => Array.from({ length: count }, (_, i) => `make
 function run({ node, recorder }: Stage, kind: RuntimeEvent['kind'], history: string): void {
   recorder.noteEvent(kind);
   node.run(history);
-  recorder.wake();
+  recorder.schedule();
 }
 
 /** Creations that follow one another, each before the end of the last but one: the pool is never what it was at first. */
@@ -248,7 +254,7 @@ describe('creations come first', () => {
   test.each([200, 1_500])('%d ms apart, no record of others is written between them', async (pauseMs) => {
     const stage = await calmStage(sharing(100));
     await stream(stage, 20_000, pauseMs);
-    expect(stage.recorder.pending).toBe(100);
+    expect(countBehind(stage.node)).toBe(100);
     expect(stage.runtime.started).toEqual([]);
   });
 
@@ -256,7 +262,7 @@ describe('creations come first', () => {
     const stage = await calmStage(sharing(500), 20);
     await stream(stage, 5_000, 200);
     await jest.advanceTimersByTimeAsync(30_000);
-    expect({ pending: stage.recorder.pending, written: stage.runtime.started.length }).toEqual({
+    expect({ pending: countBehind(stage.node), written: stage.runtime.started.length }).toEqual({
       pending: 0,
       written: 500,
     });
@@ -278,7 +284,7 @@ describe('creations come first', () => {
     await jest.advanceTimersByTimeAsync(2_500);
     expect(stage.runtime.started).toHaveLength(10);
     await jest.advanceTimersByTimeAsync(27_500);
-    expect(stage.recorder.pending).toBe(0);
+    expect(countBehind(stage.node)).toBe(0);
   });
 
   test.each`
@@ -296,7 +302,7 @@ describe('creations come first', () => {
       expect(stage.runtime.started).toEqual([]);
       stage.making.clear();
       if (after !== '') stage.node.run(after);
-      stage.recorder.wake();
+      stage.recorder.schedule();
       await jest.advanceTimersByTimeAsync(1_000);
       expect(stage.runtime.started).toContainEqual(expect.stringMatching(/^q\/s#1 /));
     },
@@ -334,7 +340,7 @@ describe('creations come first', () => {
     const stage = await calmStage('make q/s 0');
     stage.making.add('sandbox');
     run(stage, 'create-container', 'make p/a 2');
-    const settled = stage.recorder.settle(['q/s#1']);
+    const settled = stage.recorder.flush(['q/s#1']);
     expect(stage.runtime.started).toEqual(['q/s#1 0,2-4,6-7']);
     await jest.advanceTimersByTimeAsync(10);
     expect(await settled).toBeUndefined();
@@ -375,7 +381,7 @@ describe('on abort', () => {
     const { node, runtime, recorder, stop } = await stageOf('make q/s 0');
     stop.abort();
     node.run('make p/a 2');
-    recorder.wake();
+    recorder.schedule();
     await settle();
     expect(runtime.started).toEqual([]);
   });

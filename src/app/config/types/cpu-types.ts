@@ -18,7 +18,7 @@ export const cpuList: ValueType<CpuSet> = {
 };
 
 /**
- * How many CPUs a Kubernetes quantity stands for (`2`, `1.5`, `500m`), rounded up to whole CPUs as the kubelet does
+ * The number of CPUs of a Kubernetes quantity (`2`, `1.5`, `500m`), rounded up to whole CPUs as the kubelet does
  * with a reservation; more than zero.
  */
 export const cpuQuantity: ValueType<number> = {

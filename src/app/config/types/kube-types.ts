@@ -1,12 +1,12 @@
 import { absolutePath } from './system-types';
 import { accept, reject, type ValueType } from './value-type';
 
-/** Where the API server is found, and who we are to it. */
+/** The source of the API server's address and of our credentials. */
 export const kubeconfigSource: ValueType<
   { readonly kind: 'in-cluster' } | { readonly kind: 'file'; readonly path: string }
 > = wordOrPath('in-cluster');
 
-/** Where the kubelet's configuration is read. */
+/** The source of the kubelet's configuration. */
 export const kubeletConfigSource: ValueType<
   { readonly kind: 'configz' } | { readonly kind: 'file'; readonly path: string }
 > = wordOrPath('configz');

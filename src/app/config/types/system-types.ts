@@ -42,7 +42,7 @@ export const socketPath: ValueType<string> = {
   },
 };
 
-/** Where to listen: the path of a socket to make, or `fd:3`, the number of a listening socket that was handed over. */
+/** A listening address: the path of a socket to make, or `fd:3`, the number of a listening socket that was handed over. */
 export const listenSocket: ValueType<{ readonly path: string } | { readonly fd: number }> = {
   placeholder: 'socket|fd:n',
   parse: (text) => {
@@ -57,7 +57,7 @@ export const listenSocket: ValueType<{ readonly path: string } | { readonly fd: 
   },
 };
 
-/** Where to listen: `127.0.0.1:14709`, `[::1]:14709`, `localhost:14709`; the host must be named. */
+/** A listening address: `127.0.0.1:14709`, `[::1]:14709`, `localhost:14709`; the host must be named. */
 export const hostPort: ValueType<HostPort> = {
   placeholder: 'host:port',
   parse: (text) => {

@@ -1,6 +1,6 @@
-/** What an option's text may be, and what it means. The same for flags, environment and file. */
+/** The texts that an option accepts, and their meaning. The same for flags, environment and file. */
 export interface ValueType<T> {
-  /** How the value is named in the help, e.g. `host:port`. */
+  /** The value's name in the help, e.g. `host:port`. */
   readonly placeholder: string;
   readonly parse: (text: string) => Parsed<T>;
 }

@@ -1,21 +1,21 @@
 import { pino } from 'pino';
-import { RecordSync } from '../../src/app/runtime/record-sync';
-import { parseCpuList } from '../../src/core/cpuset';
-import { CpusetdError } from '../../src/core/errors';
-import type { Container } from '../../src/core/model/container';
-import { NodeModel } from '../../src/core/model/node-model';
-import { EIGHT_CPUS, settingsWith } from '../core/transition/node-driver';
-import { recorderOf } from '../support/recorder-of';
+import { RecordSync } from '../../../src/app/runtime/record-sync';
+import { parseCpuList } from '../../../src/core/cpuset';
+import { CpusetdError } from '../../../src/core/errors';
+import type { Container } from '../../../src/core/model/container';
+import { NodeModel } from '../../../src/core/model/node-model';
+import { EIGHT_CPUS, settingsWith } from '../../core/transition/node-driver';
+import { recorderOf } from '../../support/recorder-of';
 
 const promiseOf = (cpus: string) => ({ cpus: parseCpuList(cpus), mems: parseCpuList('') });
 
-/** A recorder whose writes end when the test says so. */
+/** A record sync whose writes end when the test says so. */
 class Stage {
   readonly model = new NodeModel(EIGHT_CPUS, settingsWith());
   readonly stop = new AbortController();
   readonly writes: string[] = [];
   readonly open: { resolve: () => void; reject: (error: unknown) => void }[] = [];
-  readonly recorder = new RecordSync({
+  readonly records = new RecordSync({
     model: this.model,
     transactor: recorderOf(this.model),
     log: pino({ level: 'silent' }),
@@ -44,7 +44,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('has the runtime write what is promised, and waits for it', async () => {
   stage.promise('a', '0', '0-7');
-  const settled = stage.recorder.settle(['a']);
+  const settled = stage.records.flush(['a']);
   expect(stage.writes).toEqual(['a 0']);
   stage.open[0]!.resolve();
   expect(await settled).toBeUndefined();
@@ -53,13 +53,13 @@ test('has the runtime write what is promised, and waits for it', async () => {
 
 test('costs nothing where everything is as promised, or the container is not known', async () => {
   stage.promise('a', '0', '0');
-  expect(await stage.recorder.settle(['a', 'b'])).toBeUndefined();
+  expect(await stage.records.flush(['a', 'b'])).toBeUndefined();
   expect(stage.writes).toEqual([]);
 });
 
 test('writes again when the promise changed meanwhile', async () => {
   stage.promise('a', '0-3', '0-7');
-  const settled = stage.recorder.settle(['a']);
+  const settled = stage.records.flush(['a']);
   stage.promise('a', '0', '0-7');
   stage.open[0]!.resolve();
   await turn();
@@ -70,10 +70,10 @@ test('writes again when the promise changed meanwhile', async () => {
 
 test('waits for a write under way that is older than the promise, whoever began it', async () => {
   stage.promise('a', '0-3', '0-7');
-  const first = stage.recorder.settle(['a']);
+  const first = stage.records.flush(['a']);
   stage.promise('a', '0', '0');
   let isSettled = false;
-  const other = stage.recorder.settle([]).then(() => (isSettled = true));
+  const other = stage.records.flush([]).then(() => (isSettled = true));
   await turn();
   expect(isSettled).toBe(false);
   stage.open[0]!.resolve();
@@ -86,7 +86,7 @@ test('waits for a write under way that is older than the promise, whoever began 
 test('tells the first failure; that a container is gone is none', async () => {
   stage.promise('a', '0', '0-7');
   stage.promise('b', '0', '0-7');
-  const settled = stage.recorder.settle(['a', 'b']);
+  const settled = stage.records.flush(['a', 'b']);
   stage.open[0]!.reject(new CpusetdError('NOT_FOUND', 'no such container'));
   stage.open[1]!.reject(new CpusetdError('UNAVAILABLE', 'away'));
   expect(await settled).toMatchObject({ code: 'UNAVAILABLE' });
@@ -94,9 +94,9 @@ test('tells the first failure; that a container is gone is none', async () => {
 
 test('tells nothing of a failure about a container that nobody asked for', async () => {
   stage.promise('a', '0-3', '0-7');
-  const first = stage.recorder.settle(['a']);
+  const first = stage.records.flush(['a']);
   stage.promise('a', '0', '0-7');
-  const other = stage.recorder.settle(['b']);
+  const other = stage.records.flush(['b']);
   for (let n = 0; n < 2; n++) {
     stage.open[n]!.reject(new CpusetdError('UNAVAILABLE', 'away'));
     await turn();

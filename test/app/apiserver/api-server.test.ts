@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ApiServer } from '../../../src/app/apiserver/api-server';
+import type { Config } from '../../../src/app/config';
+import type { NodeEvent } from '../../../src/core/model/events';
+import type { Cgroups } from '../../../src/host';
+import { NodeDriver } from '../../core/transition/node-driver';
+import { contextOf } from '../../support/daemon-context';
+import { FakeApiServer } from '../../support/kube/api-server';
+import { waitUntil } from '../../support/wait-until';
+
+let folder: string;
+let server: FakeApiServer;
+let stop: AbortController;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'api-server-'));
+  server = new FakeApiServer();
+  stop = new AbortController();
+  await server.start();
+});
+afterEach(async () => {
+  stop.abort();
+  await server.stop();
+  rmSync(folder, { recursive: true });
+});
+
+function pod(name: string, nodeName: string): Record<string, unknown> {
+  return {
+    metadata: { name, namespace: 'ns', uid: `uid-${name}` },
+    spec: { nodeName, containers: [{ name: 'c', image: 'x' }] },
+    status: { phase: 'Running', qosClass: 'BestEffort' },
+  };
+}
+
+function open(options: Partial<Config> = {}) {
+  writeFileSync(join(folder, 'kubeconfig'), server.kubeconfig);
+  const events: NodeEvent[] = [];
+  const context = contextOf({
+    model: new NodeDriver().model,
+    cgroups: {} as Cgroups,
+    signal: stop.signal,
+    config: {
+      mode: 'nri',
+      nodeName: 'n1',
+      kubeconfig: { kind: 'file', path: join(folder, 'kubeconfig') },
+      nodeResourceTopology: 'off',
+      topologyPodFingerprint: 'off',
+      ...options,
+    },
+  });
+  const apiServer = new ApiServer({
+    context,
+    transactor: { handle: (event) => (events.push(event), { kind: 'ok' }) },
+    kubelet: { isStatic: false, config: undefined, accept: () => undefined },
+  });
+  return { apiServer, context, events, ended: apiServer.run(stop.signal) };
+}
+
+test('the pods of this node reach the transactor, those of another node do not, and the source counts them', async () => {
+  server.put('/api/v1/pods', pod('mine', 'n1'));
+  server.put('/api/v1/pods', pod('other', 'n2'));
+  const { apiServer, context, events, ended } = open();
+  await waitUntil('ready', () => apiServer.source.state === 'ready' && events.length > 0);
+  expect(JSON.stringify(events)).toContain('mine');
+  expect(JSON.stringify(events)).not.toContain('other');
+  expect(apiServer.source).toMatchObject({ pods: 1, heardAt: '2026-01-01T00:00:00Z' });
+  expect(context.health.get('kube')).toBe('SERVING');
+  stop.abort();
+  await ended;
+});
+
+test('given the node condition, an alarm is published on the Node', async () => {
+  server.put('/api/v1/nodes', { metadata: { name: 'n1', uid: 'node-uid' }, status: {} });
+  const { context, ended } = open({ nodeCondition: true });
+  context.health.set('nri', 'SERVING');
+  const seen = () => JSON.stringify(server.get('/api/v1/nodes', 'n1') ?? {});
+  await waitUntil('published', () => seen().includes('CpusetdReady'));
+  context.alarms.raise('state-not-saved', '', 'the disk is full');
+  context.events.emit('alarmsChanged');
+  await waitUntil('the alarm', () => seen().includes('the disk is full'));
+  stop.abort();
+  await ended;
+});
+
+test('run ends with its signal, also while the API server does not answer', async () => {
+  server.trouble = () => ({ hang: true });
+  const { apiServer, ended } = open();
+  await waitUntil('asked', () => server.requests.length > 0);
+  expect(apiServer.source).toMatchObject({ state: 'connecting', pods: 0 });
+  stop.abort();
+  await ended;
+});

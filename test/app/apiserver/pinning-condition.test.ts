@@ -1,0 +1,46 @@
+import { pinningState } from '../../../src/app/apiserver/pinning-condition';
+import type { AlarmKind } from '../../../src/admin/model/alarm';
+import type { Cgroups } from '../../../src/host';
+import { NodeDriver } from '../../core/transition/node-driver';
+import { contextOf } from '../../support/daemon-context';
+
+function stateOf(mode: 'nri' | 'cri-proxy', { serving = [] as string[], alarms = [] as AlarmKind[] }) {
+  const context = contextOf({ model: new NodeDriver().model, cgroups: {} as Cgroups, config: { mode } });
+  for (const service of serving) context.health.set(service as 'nri', 'SERVING');
+  for (const kind of alarms) context.alarms.raise(kind, '', `because of ${kind}`);
+  return pinningState(context);
+}
+
+test.each`
+  given                                             | mode           | serving    | alarms                                            | want
+  ${'NRI mode with a runtime'}                      | ${'nri'}       | ${['nri']} | ${[]}                                             | ${'Pinning'}
+  ${'NRI mode with CRI alone'}                      | ${'nri'}       | ${['cri']} | ${[]}                                             | ${'RuntimeNotConnected'}
+  ${'proxy mode with a runtime'}                    | ${'cri-proxy'} | ${['cri']} | ${[]}                                             | ${'Pinning'}
+  ${'proxy mode with NRI alone'}                    | ${'cri-proxy'} | ${['nri']} | ${[]}                                             | ${'RuntimeNotConnected'}
+  ${'an alarm about the disk'}                      | ${'nri'}       | ${['nri']} | ${['state-not-saved']}                            | ${'Alarm'}
+  ${'alarms that do not keep containers from CPUs'} | ${'nri'}       | ${['nri']} | ${['api-server', 'not-listening', 'not-watched']} | ${'Pinning'}
+  ${'one of those, and one that does'}              | ${'nri'}       | ${['nri']} | ${['api-server', 'repairs-stopped']}              | ${'Alarm'}
+`(
+  'given $given the condition is $want',
+  ({
+    mode,
+    serving,
+    alarms,
+    want,
+  }: {
+    mode: 'nri' | 'cri-proxy';
+    serving: string[];
+    alarms: AlarmKind[];
+    want: string;
+  }) => {
+    const state = stateOf(mode, { serving, alarms });
+    expect(state.reason).toBe(want);
+    expect(state.ready).toBe(want === 'Pinning');
+  },
+);
+
+test('an alarm is quoted in the condition, and one that is harmless is not', () => {
+  expect(stateOf('nri', { serving: ['nri'], alarms: ['api-server', 'repairs-stopped'] }).message).toBe(
+    'because of repairs-stopped',
+  );
+});

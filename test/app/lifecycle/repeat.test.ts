@@ -1,0 +1,56 @@
+import { pause, repeat } from '../../../src/app/lifecycle/repeat';
+
+let stop: AbortController;
+beforeEach(() => {
+  jest.useFakeTimers();
+  stop = new AbortController();
+});
+afterEach(() => jest.useRealTimers());
+
+test('a round that takes longer than the period is not run twice at a time, and the pause begins at its end', async () => {
+  let [running, most, ended] = [0, 0, 0];
+  const round = async (): Promise<void> => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    running--;
+    ended++;
+  };
+  const all = repeat(round, { periodMs: 100, signal: stop.signal });
+  await jest.advanceTimersByTimeAsync(3 * 350);
+  expect({ most, ended }).toEqual({ most: 1, ended: 3 });
+  stop.abort();
+  await jest.advanceTimersByTimeAsync(250);
+  await all;
+});
+
+test('given an abort within a round, it resolves when the round has ended and begins no other', async () => {
+  let finish: () => void = () => undefined;
+  let begun = 0;
+  let isOver = false;
+  const round = (): Promise<void> => {
+    begun++;
+    return new Promise((resolve) => (finish = resolve));
+  };
+  const all = repeat(round, { periodMs: 100, signal: stop.signal }).then(() => (isOver = true));
+  stop.abort();
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect({ begun, isOver }).toEqual({ begun: 1, isOver: false });
+  finish();
+  await all;
+  expect(begun).toBe(1);
+});
+
+test('given an aborted signal, no round begins', async () => {
+  stop.abort();
+  const round = jest.fn();
+  await repeat(round, { periodMs: 100, signal: stop.signal });
+  expect(round).not.toHaveBeenCalled();
+});
+
+test('a pause ends at once with the signal, and leaves no timer', async () => {
+  const paused = pause(60_000, stop.signal);
+  stop.abort();
+  await paused;
+  await pause(60_000, stop.signal);
+  expect(jest.getTimerCount()).toBe(0);
+});

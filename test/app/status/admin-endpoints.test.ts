@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { HealthState } from '../../../src/admin/health-state';
+import type { AdminBackend } from '../../../src/admin/model/backend';
+import { Alarms } from '../../../src/app/alarms/alarms';
+import type { Config } from '../../../src/app/config';
+import { withClosers } from '../../../src/app/lifecycle/closers';
+import { loadMetrics, openListeners, startAdminEndpoints } from '../../../src/app/status/admin-endpoints';
+import { NodeDriver } from '../../core/transition/node-driver';
+import { sampleStatus } from '../../admin/sample-status';
+
+const log = pino({ level: 'silent' });
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'endpoints-'))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+const configOf = (more: Partial<Config> = {}): Config =>
+  ({ adminSocket: join(folder, 'admin.sock'), kubeletRootDir: folder, ...more }) as Config;
+
+/** Opens the endpoints, does the work, and closes them. */
+async function whileServing(
+  config: Config,
+  work: (health: HealthState, alarms: Alarms) => Promise<void>,
+): Promise<void> {
+  const health = new HealthState();
+  const alarms = new Alarms({ log, now: () => '2026-01-01T00:00:00Z', onChange: () => undefined });
+  const backend = { status: () => sampleStatus } as unknown as AdminBackend;
+  await withClosers(async (onClose) => {
+    const listeners = await openListeners(config, { log, onClose });
+    const metrics = await loadMetrics(config, { status: () => sampleStatus, node: new NodeDriver().model });
+    await startAdminEndpoints({ config, listeners, backend, health, metrics, alarms, log, onClose });
+    await work(health, alarms);
+  });
+}
+
+test('the sockets are there before anything answers, and are gone after the end', async () => {
+  const config = configOf({ podResourcesSocket: join(folder, 'pod-resources.sock') });
+  await withClosers(async (onClose) => {
+    await openListeners(config, { log, onClose });
+    const client = connect(config.adminSocket);
+    await once(client, 'connect');
+    client.destroy();
+    expect(existsSync(config.podResourcesSocket!)).toBe(true);
+  });
+  expect([config.adminSocket, config.podResourcesSocket!].filter((path) => existsSync(path))).toEqual([]);
+});
+
+test('a socket that another process listens on ends the start', async () => {
+  const other = createServer().listen(join(folder, 'admin.sock'));
+  await once(other, 'listening');
+  const opening = withClosers((onClose) => openListeners(configOf(), { log, onClose }));
+  await expect(opening).rejects.toMatchObject({ name: 'CpusetdError' });
+  other.close();
+});
+
+test('the health as a whole serves when the endpoints do', async () => {
+  await whileServing(configOf(), async (health) => {
+    expect([health.get(''), health.get('cpusetd.v1.CpuManager')]).toEqual(['SERVING', 'SERVING']);
+  });
+});
+
+test('metrics are answered at their address, and are not loaded without one', async () => {
+  const port = await freePort();
+  const config = configOf({ metricsAddress: { host: '127.0.0.1', port } });
+  await whileServing(config, async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
+    expect(await answer.text()).toContain('cpusetd_');
+  });
+  expect(await loadMetrics(configOf(), { status: () => sampleStatus, node: new NodeDriver().model })).toBeUndefined();
+});
+
+test('a metrics port that is taken is an alarm that names the option, and the rest serves', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  await whileServing(configOf({ metricsAddress: { host: '127.0.0.1', port } }), async (health, alarms) => {
+    expect(alarms.list()).toMatchObject([
+      { kind: 'not-listening', because: expect.stringContaining('--metrics-address') },
+    ]);
+    expect(health.get('')).toBe('SERVING');
+  });
+  other.close();
+});
