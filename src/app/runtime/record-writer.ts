@@ -97,11 +97,11 @@ export class RecordWriter {
 
   private async run(container: Container, promise: CpuPromise): Promise<unknown> {
     const { model, transactor, update, signal } = this.parts;
-    const { id, recorded: before } = container;
+    const { id, runtimeRecord: before } = container;
     const startMs = performance.now();
     let failure: unknown;
-    transactor.record((draft) => beginOwnUpdate(draft, id, promise));
     try {
+      transactor.record((draft) => beginOwnUpdate(draft, id, promise));
       await update(id, promise, signal);
       this.failures.delete(id);
       transactor.record((draft) => endOwnUpdate(draft, id, { promise, before }));

@@ -15,6 +15,7 @@ import { Tables } from './tables';
 /** The machine, the rules, who has which CPUs, and what runs. */
 export class NodeModel implements NodeView {
   private readonly tables = new Tables();
+  private readonly sets = this.tables.sets;
   private writes = 0;
   readonly assignments: ReadonlyMap<AssignmentKey, Assignment> = this.tables.assignments.values as Map<
     AssignmentKey,
@@ -58,19 +59,19 @@ export class NodeModel implements NodeView {
   }
 
   get exclusive(): CpuSet {
-    return this.tables.sets.value.exclusive;
+    return this.sets.value.exclusive;
   }
 
   get nonExclusive(): CpuSet {
-    return this.tables.sets.value.nonExclusive;
+    return this.sets.value.nonExclusive;
   }
 
   get sharedPool(): CpuSet {
-    return this.tables.sets.value.sharedPool;
+    return this.sets.value.sharedPool;
   }
 
   get free(): CpuSet {
-    return this.tables.sets.value.free;
+    return this.sets.value.free;
   }
 
   holdingsOf(podUid: string): PodHoldingsView {

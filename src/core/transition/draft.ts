@@ -105,7 +105,7 @@ export class Draft {
   /** True when the promise of any container may have changed. */
   get concernsEveryone(): boolean {
     const { sharedPool, exclusive } = this.model;
-    return this.hasNewGround || !sharedPool.equals(this.before.sharedPool) || !exclusive.equals(this.before.exclusive);
+    return !sharedPool.equals(this.before.sharedPool) || !exclusive.equals(this.before.exclusive) || this.hasNewGround;
   }
 
   /** True for a container that was changed itself, or whose assignment was. */
