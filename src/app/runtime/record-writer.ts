@@ -59,10 +59,12 @@ export class RecordWriter {
   }
 
   /** Resolves with why it failed, or undefined. */
-  write(container: Container): Promise<unknown> {
-    if (!container.promise) return Promise.resolve();
-    const done = this.run(container, container.promise);
-    this.inFlight.set(container.id, { promise: container.promise, done });
+  async write(container: Container): Promise<unknown> {
+    const { id, promise } = container;
+    if (!promise) return undefined;
+    this.parts.transactor.record((draft) => beginOwnUpdate(draft, id, promise));
+    const done = this.run(container, promise);
+    this.inFlight.set(id, { promise, done });
     return done;
   }
 
@@ -101,7 +103,6 @@ export class RecordWriter {
     const startMs = performance.now();
     let failure: unknown;
     try {
-      transactor.record((draft) => beginOwnUpdate(draft, id, promise));
       await update(id, promise, signal);
       this.failures.delete(id);
       transactor.record((draft) => endOwnUpdate(draft, id, { promise, before }));

@@ -3,10 +3,13 @@ import { NodeDriver } from '../../core/transition/node-driver';
 
 /** Two shared containers, whose pool has shrunk since: their records are behind. */
 const node = new NodeDriver().run('make q/s 0; make r/t 0; make p/a 2');
-const inKernel = (id: string) => ({ ...node.model.containers.get(id)!, told: node.model.containers.get(id)!.promise! });
+const inKernel = (id: string) => ({
+  ...node.model.containers.get(id)!,
+  applied: node.model.containers.get(id)!.promise!,
+});
 const notInKernel = (id: string) => ({
   ...node.model.containers.get(id)!,
-  told: { ...node.model.containers.get(id)!.promise!, cpus: node.model.topology.online },
+  applied: { ...node.model.containers.get(id)!.promise!, cpus: node.model.topology.online },
 });
 
 /** A schedule at 100 s whose runtime has done no work yet. `behind` and `urgent` are container ids. */
@@ -78,6 +81,6 @@ test('after an update the next one is sent when the runtime has rested for as lo
 test('a container whose record is right by now is taken out by a refresh', () => {
   const schedule = scheduleOf({ behind: ['q/s#1'] });
   const container = inKernel('q/s#1');
-  schedule.refresh(new Map([['q/s#1', { ...container, recorded: container.promise! }]]), 100_001);
+  schedule.refresh(new Map([['q/s#1', { ...container, runtimeRecord: container.promise! }]]), 100_001);
   expect(next(schedule)).toBeUndefined();
 });

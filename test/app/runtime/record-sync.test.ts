@@ -44,7 +44,7 @@ interface Stage {
   readonly making: Set<string>;
 }
 
-async function stageOf(history: string): Promise<Stage> {
+async function stageOf(history: string, transactorOf = recorderOf): Promise<Stage> {
   const node = new NodeDriver().run(history);
   const runtime = new Runtime();
   const stop = new AbortController();
@@ -52,7 +52,7 @@ async function stageOf(history: string): Promise<Stage> {
   const making = new Set<string>();
   const recorder = new RecordSync({
     model: node.model,
-    transactor: recorderOf(node.model),
+    transactor: transactorOf(node.model),
     update: runtime.update,
     log: pino({ level: 'debug' }, { write: (line) => logged.push(line) }),
     signal: stop.signal,
@@ -100,6 +100,24 @@ test('a record that was written is remembered, and not written again', async () 
   recorder.schedule();
   await settle();
   expect({ started: runtime.started.length, pending: countBehind(node) }).toEqual({ started: 1, pending: 0 });
+});
+
+test('an update that could not be begun for a fault of ours is made at the next look', async () => {
+  let faults = 1;
+  const { runtime, recorder, logged } = await stageOf('make q/s 0; make p/a 2', (model) => {
+    const transactor = recorderOf(model);
+    return {
+      record: (write) => {
+        if (faults-- > 0) throw new TypeError('a fault');
+        transactor.record(write);
+      },
+    };
+  });
+  expect(runtime.started).toEqual([]);
+  expect(logged.join('')).toContain('a fault');
+  recorder.schedule();
+  await settle();
+  expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7']);
 });
 
 test('while one update of a container is under way no other is, and after it the last promise is written', async () => {
