@@ -3,7 +3,7 @@ import type { PodInfo } from '../../src/core/model/events';
 import { NO_OPTIONS, rulesOf, type Settings } from '../../src/core/model/settings';
 import { parseStaticPolicyOptions } from '../../src/core/options/static-policy-options';
 import { parseTopologyManagerOptions } from '../../src/core/options/topology-manager-options';
-import { resourcesFor, SimulatedNode } from '../support/simulated-node';
+import { resourcesFor, SimulatedNode } from '../simulation/simulated-node';
 import { draw, MACHINES } from './machines';
 
 /** One way to have the node, and what becomes of the containers then. */

@@ -4,7 +4,7 @@ import type { NodeModel } from '../../src/core/model/node-model';
 import { findContainerSpec } from '../../src/core/model/pod-spec';
 import { apiHasPod, specOfPod } from '../../src/core/model/pod-presence';
 import { decodeState } from '../../src/state';
-import type { SimulatedNode } from './simulated-node';
+import type { SimulatedNode } from '../simulation/simulated-node';
 
 /** The invariants that hold after every step while the daemon is up and connected. Returns what is broken. */
 export function findBrokenInvariants(node: SimulatedNode): string[] {

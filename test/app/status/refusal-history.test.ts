@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { createMetricsOf } from '../../support/refusal-metrics';
+import { createMetricsOf } from './refusal-metrics';
 import { explainPod } from '../../../src/app/status/explain';
 import { MOST_REFUSALS, RefusalHistory } from '../../../src/app/status/refusal-history';
 import { Transactor } from '../../../src/app/transaction/transactor';

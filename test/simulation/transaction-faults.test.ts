@@ -3,8 +3,8 @@ import type { NodeView } from '../../src/core/model/node-view';
 import { decodeState } from '../../src/state';
 import { findBrokenInvariants } from '../support/invariants';
 import { createRandom } from '../support/random';
-import { InjectedFault, SimulatedNode, type FaultPlace } from '../support/simulated-node';
-import { EIGHT_CPUS, HISTORY, SETTINGS, Story } from '../support/story';
+import { InjectedFault, SimulatedNode, type FaultPlace } from './simulated-node';
+import { EIGHT_CPUS, HISTORY, SETTINGS, Story } from './node-history';
 
 const PLACES: readonly FaultPlace[] = ['decide', 'save', 'saved', 'move', 'moved', 'room', 'tell'];
 /** A node that writes down which answers were wrong. */

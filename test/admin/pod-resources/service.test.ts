@@ -3,8 +3,8 @@ import { loadSync } from '@grpc/proto-loader';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { callUnary, loadProtoClient } from './load-proto-client';
-import { withAdminRig } from './with-admin-server';
+import { callUnary, loadProtoClient } from '../load-proto-client';
+import { withAdminRig } from '../with-admin-server';
 
 const FILE = 'podresources/v1/podresources.proto';
 const SERVICE = 'v1.PodResourcesLister';
@@ -25,7 +25,7 @@ async function startKubelet(
   answers: Readonly<Record<string, object>>,
   onAsked: () => void = () => undefined,
 ): Promise<grpc.Server> {
-  const definition = loadSync(FILE, { includeDirs: [join(__dirname, '../../proto')], keepCase: true });
+  const definition = loadSync(FILE, { includeDirs: [join(__dirname, '../../../proto')], keepCase: true });
   const server = new grpc.Server();
   server.addService(definition[SERVICE] as grpc.ServiceDefinition, {
     List: answerWith(answers['List'], onAsked),

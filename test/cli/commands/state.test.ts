@@ -2,13 +2,13 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
-import { runCli } from '../../src/cli/program';
-import { CpuSet, parseCpuList } from '../../src/core/cpuset';
-import { acquireHostLock } from '../../src/host';
-import { inspectState, openStateStore } from '../../src/state';
-import { formatKubeletState, formatKubeletStateV1, parseKubeletState } from '../../src/state/kubelet-checkpoint';
-import { serveRuntime } from '../cri/client/fake-runtime';
-import { loadMachine, withSysfs } from '../support/sysfs-tree';
+import { runCli } from '../../../src/cli/program';
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import { acquireHostLock } from '../../../src/host';
+import { inspectState, openStateStore } from '../../../src/state';
+import { formatKubeletState, formatKubeletStateV1, parseKubeletState } from '../../../src/state/kubelet-checkpoint';
+import { serveRuntime } from '../../cri/client/fake-runtime';
+import { loadMachine, withSysfs } from '../../support/sysfs-tree';
 
 let dir: string;
 beforeEach(() => {

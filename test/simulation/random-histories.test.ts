@@ -9,7 +9,7 @@ import { POLICY_NAMES } from '../../src/core/model/policies';
 import { findBrokenInvariants, findBrokenPromises, findLostCpus, takeMoment } from '../support/invariants';
 import { createRandom, type Random } from '../support/random';
 import { specOf } from '../support/spec-of';
-import { resourcesFor, SimulatedNode } from '../support/simulated-node';
+import { resourcesFor, SimulatedNode } from './simulated-node';
 
 const HISTORIES = 400;
 const STEPS = 60;

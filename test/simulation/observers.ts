@@ -9,8 +9,8 @@ import { CpuSet } from '../../src/core/cpuset';
 import type { NodeModel } from '../../src/core/model/node-model';
 import { isOutdated } from '../../src/core/verdict/judgement';
 import { cgroupPathOf, type Cgroups } from '../../src/host';
-import { findContradictions } from './contradictions';
-import { contextOf, reconcilerOf } from './daemon-context';
+import { findContradictions } from '../support/contradictions';
+import { contextOf, reconcilerOf } from '../support/daemon-context';
 
 /** The parts of a daemon that see and show what its transactor does, on a kernel that is a map. */
 export class Onlookers {

@@ -1,12 +1,12 @@
 import { parse } from 'yaml';
 
-import { describeLocation } from '../../src/cli/explain/describe-location';
-import { parseCpuList } from '../../src/core/cpuset';
-import { withAdminRig } from '../admin/with-admin-server';
-import { runInProcess } from '../support/run-cli';
-import { build } from './topology/machines';
-import { sampleRefused, sampleTopology } from '../admin/sample-status';
-import { formatExplanation } from '../../src/cli/explain/format-explanation';
+import { describeLocation } from '../../../src/cli/explain/describe-location';
+import { parseCpuList } from '../../../src/core/cpuset';
+import { withAdminRig } from '../../admin/with-admin-server';
+import { runInProcess } from '../../support/run-cli';
+import { build } from '../topology/machines';
+import { sampleRefused, sampleTopology } from '../../admin/sample-status';
+import { formatExplanation } from '../../../src/cli/explain/format-explanation';
 
 /** Asks a daemon of samples. */
 async function explain(...args: string[]) {

@@ -11,8 +11,8 @@ import { type Draft, planChanges, reconcile } from '../../src/core/transition';
 import type { Move } from '../../src/core/plan/plan-moves';
 import type { Observation } from '../../src/core/verdict/observation';
 import { decodeState, encodeState } from '../../src/state';
-import { Onlookers } from './onlookers';
-import { watchLog } from './watched-log';
+import { Onlookers } from './observers';
+import { watchLog } from '../support/watched-log';
 
 /** A fault of our own, where a test wants one. */
 export class InjectedFault extends Error {}

@@ -29,7 +29,7 @@ let bundle: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'ports-'));
   bundle = join(folder, 'faulty.js');
-  execFileSync(process.execPath, [join(__dirname, '../support/build-faulty-daemon.mjs'), bundle]);
+  execFileSync(process.execPath, [join(__dirname, 'build-faulty-daemon.mjs'), bundle]);
   writeTree(folder, loadMachine('1x4x2'));
   writeFileSync(join(folder, 'kubeconfig'), KUBECONFIG);
 });

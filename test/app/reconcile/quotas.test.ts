@@ -1,12 +1,12 @@
 import { pino } from 'pino';
-import type { Reconciler } from '../../src/app/reconcile/reconciler';
-import { Transactor } from '../../src/app/transaction/transactor';
-import { VerdictStore } from '../../src/app/status/verdict-store';
-import { CpuSet } from '../../src/core/cpuset';
-import type { Cgroups } from '../../src/host';
-import { NodeDriver } from '../core/transition/node-driver';
-import { contextOf, reconcilerOf } from '../support/daemon-context';
-import { specOf } from '../support/spec-of';
+import type { Reconciler } from '../../../src/app/reconcile/reconciler';
+import { Transactor } from '../../../src/app/transaction/transactor';
+import { VerdictStore } from '../../../src/app/status/verdict-store';
+import { CpuSet } from '../../../src/core/cpuset';
+import type { Cgroups } from '../../../src/host';
+import { NodeDriver } from '../../core/transition/node-driver';
+import { contextOf, reconcilerOf } from '../../support/daemon-context';
+import { specOf } from '../../support/spec-of';
 
 const POD = '/kubepods/podp';
 const OWN = `${POD}/a1`;

@@ -4,7 +4,7 @@ import { POLICY_NAMES } from '../../src/core/model/policies';
 import { NO_OPTIONS, type Settings } from '../../src/core/model/settings';
 import { buildTopology } from '../../src/core/topology';
 import { findBrokenInvariants } from '../support/invariants';
-import { SimulatedNode } from '../support/simulated-node';
+import { SimulatedNode } from './simulated-node';
 import { specOf } from '../support/spec-of';
 
 // cpusetd dies and starts again while the API server is away: what it told last stays true, so nobody who runs is moved.

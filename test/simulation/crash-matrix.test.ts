@@ -1,8 +1,8 @@
 import { CpuSet } from '../../src/core/cpuset';
 import type { RuntimeAnswer, RuntimeEvent } from '../../src/core/model/events';
 import { findBrokenInvariants } from '../support/invariants';
-import { SimulatedNode } from '../support/simulated-node';
-import { EIGHT_CPUS, HISTORY, SETTINGS, Story } from '../support/story';
+import { SimulatedNode } from './simulated-node';
+import { EIGHT_CPUS, HISTORY, SETTINGS, Story } from './node-history';
 
 /** A node that can also die between two messages: before one has reached it, and before its answer is seen. */
 class CuttableNode extends SimulatedNode {

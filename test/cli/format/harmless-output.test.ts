@@ -2,15 +2,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-import type { ContainerStatus, Status, TopologyStatus } from '../../src/admin/model/status';
-import type { Explanation } from '../../src/admin/model/explanation';
-import { CpusetdError } from '../../src/core/errors';
-import { wellFormed } from '../../src/core/show-text';
-import { sampleRefused, sampleStatus, sampleTopology } from '../admin/sample-status';
-import { withAdminRig } from '../admin/with-admin-server';
-import { createRandom, type Random } from '../support/random';
-import { runInProcess as cpusetd } from '../support/run-cli';
-import { randomText, unsafeIn } from '../support/unsafe-text';
+import type { ContainerStatus, Status, TopologyStatus } from '../../../src/admin/model/status';
+import type { Explanation } from '../../../src/admin/model/explanation';
+import { CpusetdError } from '../../../src/core/errors';
+import { wellFormed } from '../../../src/core/show-text';
+import { sampleRefused, sampleStatus, sampleTopology } from '../../admin/sample-status';
+import { withAdminRig } from '../../admin/with-admin-server';
+import { createRandom, type Random } from '../../support/random';
+import { runInProcess as cpusetd } from '../../support/run-cli';
+import { randomText, unsafeIn } from '../../support/unsafe-text';
 
 /** Thirteen columns, each of a text that is cut. */
 const LONGEST_LINE = 16_384;

@@ -2,8 +2,8 @@
 import { create, createFileRegistry, fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
-import { loadProtoClient, readOneByOne } from './load-proto-client';
-import { withAdminRig } from './with-admin-server';
+import { loadProtoClient, readOneByOne } from '../load-proto-client';
+import { withAdminRig } from '../with-admin-server';
 
 const PROTO = 'grpc/reflection/v1/reflection.proto';
 

@@ -1,12 +1,12 @@
 import { pino } from 'pino';
-import { Metrics } from '../../src/admin/metrics/metrics';
-import { TransactionMetrics } from '../../src/app/status/transaction-metrics';
-import { Alarms } from '../../src/app/alarms/alarms';
-import { CpuSet } from '../../src/core/cpuset';
-import type { NodeView } from '../../src/core/model/node-view';
-import { sampleStatus } from '../admin/sample-status';
-import { EIGHT_CPUS } from '../core/transition/node-driver';
-import { silentFaults } from './faults';
+import { Metrics } from '../../../src/admin/metrics/metrics';
+import { TransactionMetrics } from '../../../src/app/status/transaction-metrics';
+import { Alarms } from '../../../src/app/alarms/alarms';
+import { CpuSet } from '../../../src/core/cpuset';
+import type { NodeView } from '../../../src/core/model/node-view';
+import { sampleStatus } from '../../admin/sample-status';
+import { EIGHT_CPUS } from '../../core/transition/node-driver';
+import { silentFaults } from '../../support/faults';
 
 /** The counters of containers that ask for CPUs. */
 export function createMetricsOf() {

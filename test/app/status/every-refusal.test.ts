@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { logEvents } from '../../src/app/status/event-log';
-import { toPodEvent } from '../../src/app/apiserver/to-pod-event';
-import { RefusalHistory } from '../../src/app/status/refusal-history';
-import type { PodEventMessage } from '../../src/kube';
-import { createRequest, resourcesOf, updateRequest } from '../cri/interceptors/messages';
-import { idOf, Stage } from '../cri/interceptors/stage';
-import type { Rules } from '../core/transition/node-driver';
-import { createMetricsOf } from '../support/refusal-metrics';
+import { logEvents } from '../../../src/app/status/event-log';
+import { toPodEvent } from '../../../src/app/apiserver/to-pod-event';
+import { RefusalHistory } from '../../../src/app/status/refusal-history';
+import type { PodEventMessage } from '../../../src/kube';
+import { createRequest, resourcesOf, updateRequest } from '../../cri/interceptors/messages';
+import { idOf, Stage } from '../../cri/interceptors/stage';
+import type { Rules } from '../../core/transition/node-driver';
+import { createMetricsOf } from './refusal-metrics';
 
 interface Line {
   readonly msg: string;

@@ -5,18 +5,18 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-import { AnswerQueue } from '../../src/admin/server/answer-queue';
-import { createAdminBackend } from '../../src/app/status/admin-backend';
-import { VerdictStore } from '../../src/app/status/verdict-store';
-import { CpuSet } from '../../src/core/cpuset';
-import { basisOf, type Judgement } from '../../src/core/verdict/judgement';
-import { buildTopology } from '../../src/core/topology';
-import { NodeDriver } from '../core/transition/node-driver';
-import { collectGarbage } from '../support/collect-garbage';
-import { callUnary, loadProtoClient, readOneByOne } from './load-proto-client';
-import { withAdminRig } from './with-admin-server';
-import { silentFaults } from '../support/faults';
-import { waitUntil } from '../support/wait-until';
+import { AnswerQueue } from '../../../src/admin/server/answer-queue';
+import { createAdminBackend } from '../../../src/app/status/admin-backend';
+import { VerdictStore } from '../../../src/app/status/verdict-store';
+import { CpuSet } from '../../../src/core/cpuset';
+import { basisOf, type Judgement } from '../../../src/core/verdict/judgement';
+import { buildTopology } from '../../../src/core/topology';
+import { NodeDriver } from '../../core/transition/node-driver';
+import { collectGarbage } from '../../support/collect-garbage';
+import { callUnary, loadProtoClient, readOneByOne } from '../load-proto-client';
+import { withAdminRig } from '../with-admin-server';
+import { silentFaults } from '../../support/faults';
+import { waitUntil } from '../../support/wait-until';
 
 const HEALTH = ['grpc/health/v1/health.proto', 'grpc.health.v1.Health'] as const;
 const CPU_MANAGER = ['cpusetd/v1/cpusetd.proto', 'cpusetd.v1.CpuManager'] as const;
@@ -65,7 +65,7 @@ interface Client {
 }
 
 async function startClient(...args: string[]): Promise<Client> {
-  const script = join(__dirname, '../support/flood-client.js');
+  const script = join(__dirname, 'flood-client.js');
   const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const nextLine = async (): Promise<string> => String((await lines.next()).value);
