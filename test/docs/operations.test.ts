@@ -13,7 +13,7 @@ import { sampleStatus } from '../admin/sample-status';
 import { runInProcess as cpusetd } from '../support/run-cli';
 import { MACHINES } from './machines';
 import { showSession, type Session } from './node';
-import { listBrokenAnchors, listBrokenLinks, listExamples, readPage, readTable, ROOT } from './markdown';
+import { listExamples, readPage, readTable, ROOT } from './markdown';
 
 /** What the commands print on the node of the pages. */
 const SESSIONS: Readonly<Record<string, Session>> = {
@@ -178,8 +178,4 @@ test('every message of the log that the page names is in the code', () => {
   const told = readTable(page, '## The log').map(([message]) => message!);
   const unknown = told.filter((message) => !sources.some((source) => source.includes(`'${message}'`)));
   expect(unknown).toEqual([]);
-});
-
-test('every link leads somewhere', () => {
-  expect([...listBrokenLinks(page), ...listBrokenAnchors(page)]).toEqual([]);
 });
