@@ -48,6 +48,9 @@ interface Reference {
   readonly isLink: boolean;
 }
 
+/** Folders whose paths are checked: those of the project, and the layers of `src`, as in `core/cpuset`. */
+const FOLDERS = new Set(['src', 'test', 'docs', 'scripts', 'bench', 'deploy', 'examples', ...listFolder('src')]);
+
 /** References of a file, by its path in the project, that lead to no file, no folder or no heading. */
 export function listBrokenReferences(path: string, text: string): string[] {
   return listReferences(path, text)
@@ -62,7 +65,7 @@ function listReferences(path: string, text: string): Reference[] {
   }
   const prose = withoutBlocks(text);
   const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => ({ text: target!, isLink: true }));
-  const spans = [...prose.matchAll(/`((?:src|test|docs|scripts|bench|deploy|examples)\/[^`\s]*)`/g)];
+  const spans = [...prose.matchAll(/`([\w-]+\/[^`\s]*)`/g)].filter(([, span]) => FOLDERS.has(span!.split('/')[0]!));
   return [
     ...links.filter((link) => !/^\w+:/.test(link.text)),
     ...spans.map(([, span]) => ({ text: span!, isLink: false })),
@@ -72,9 +75,15 @@ function listReferences(path: string, text: string): Reference[] {
 function leadsSomewhere(path: string, text: string, { text: reference, isLink }: Reference): boolean {
   const [name, anchor] = reference.split('#') as [string, string?];
   const target = isLink && name ? join(dirname(path), name) : name || path;
-  if (target !== path && !findPath(target)) return false;
+  const isFound = target === path || findPath(target) || (!isLink && findSource(target));
+  if (!isFound) return false;
   if (anchor === undefined) return true;
   return listAnchors(target === path ? text : readFileSync(join(ROOT, target), 'utf8')).has(anchor);
+}
+
+/** True when a path below `src` exists; a file may stand without `.ts`. */
+function findSource(path: string): boolean {
+  return findPath(join('src', path)) || findPath(join('src', `${path}.ts`));
 }
 
 /** True when a path of the project exists, or one that fits its wildcards: `*`, `{a,b}`, `<name>`, `NAME`, `…`. */
