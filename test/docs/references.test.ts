@@ -31,6 +31,7 @@ test.each`
   ${'an anchor of a heading in a block'} | ${'```\n# gone\n```\n\n[a](#gone)'}
   ${'a second anchor of one heading'}    | ${'# Once\n\n[a](#once-1)'}
   ${'a path in backticks'}               | ${'see `src/gone.ts`'}
+  ${'a path below src'}                  | ${'see `core/gone.ts`'}
   ${'a wildcard that fits no file'}      | ${'see `src/gone*.ts`'}
   ${'a placeholder in no folder'}        | ${'see `src/gone/NAME.ts`'}
 `('given $reference, then it is listed', ({ text }: { text: string }) => {
@@ -43,6 +44,7 @@ test.each`
   ${'a page of the web'}               | ${'[a](https://example.com/gone#gone)'}
   ${'anchors of both pages'}           | ${'# The `one`, and two\n\n[a](#the-one-and-two) [b](topology.md#for-programs)'}
   ${'an anchor of a repeated heading'} | ${'# Once\n# Once\n\n[a](#once-1)'}
+  ${'paths below src'}                 | ${'`core/cpuset` `core/errors.ts` `core/errors` `text/plain`'}
   ${'paths and wildcards'}             | ${'`src/core/` `docs/*.md` `docs/{design,topology}.md` `src/<folder>/README.md` `docs/NAME.md`'}
   ${'text in a block'}                 | ${'```\n[a](gone.md) `src/gone.ts`\n```'}
 `('given $reference, then nothing is listed', ({ text }: { text: string }) => {
