@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { APP_ROOMS, LAYERS } from '../architecture/check-imports';
-import { listBrokenAnchors, listBrokenLinks, readPage, readTable } from './markdown';
+import { readPage, readTable } from './markdown';
 
 // docs/design.md against the sources: who may import whom, and the way of one event.
 
@@ -65,8 +65,4 @@ test('given a step that is not in its file, then it is seen', () => {
   expect(defines('  handle(event): void {', 'handle')).toBe(true);
   expect(defines('export function handle(', 'handle')).toBe(true);
   expect(defines('  return handle(event);', 'handle')).toBe(false);
-});
-
-test('given the links of the page, then each leads somewhere', () => {
-  expect([...listBrokenLinks(page), ...listBrokenAnchors(page)]).toEqual([]);
 });

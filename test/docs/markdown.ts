@@ -1,7 +1,10 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const DOCS = join(__dirname, '../../docs');
+
+/** The root of the project. */
+export const ROOT = dirname(DOCS);
 
 /** A fenced block that carries a name in front of it. */
 const EXAMPLE = /(?<=<!-- example: ([\w-]+) -->\n```\n)([^]*?)(?=```)/g;
@@ -39,16 +42,93 @@ export function readTable(page: string, heading: string): string[][] {
   );
 }
 
-/** Links to files of the project that lead nowhere. */
-export function listBrokenLinks(page: string): string[] {
-  const targets = [...page.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target!);
-  return targets.filter((target) => !/^\w+:/.test(target) && !existsSync(join(DOCS, target)));
+/** A reference of a file: the target of a link, or a path of the project in backticks or in a comment. */
+interface Reference {
+  readonly text: string;
+  readonly isLink: boolean;
 }
 
-/** Anchors of the same page that no heading has. */
-export function listBrokenAnchors(page: string): string[] {
-  const anchors = new Set([...page.matchAll(/^#+ (.*)$/gm)].map(([, title]) => toAnchor(title!)));
-  return [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor]) => anchor!).filter((anchor) => !anchors.has(anchor));
+/** Folders whose paths are checked: those of the project, and the layers of `src`, as in `core/cpuset`. */
+const FOLDERS = new Set(['src', 'test', 'docs', 'scripts', 'bench', 'deploy', 'examples', ...listFolder('src')]);
+
+/** References of a file, by its path in the project, that lead to no file, no folder or no heading. */
+export function listBrokenReferences(path: string, text: string): string[] {
+  return listReferences(path, text)
+    .filter((reference) => !leadsSomewhere(path, text, reference))
+    .map((reference) => reference.text);
+}
+
+function listReferences(path: string, text: string): Reference[] {
+  if (!path.endsWith('.md')) {
+    const pages = [...text.matchAll(/\b(?:docs|deploy)\/[\w/-]+\.md(?:#[\w-]+)?/g)];
+    return pages.map(([page]) => ({ text: page, isLink: false }));
+  }
+  const prose = withoutBlocks(text);
+  const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => ({ text: target!, isLink: true }));
+  const spans = [...prose.matchAll(/`([\w-]+\/[^`\s]*)`/g)].filter(([, span]) => FOLDERS.has(span!.split('/')[0]!));
+  return [
+    ...links.filter((link) => !/^\w+:/.test(link.text)),
+    ...spans.map(([, span]) => ({ text: span!, isLink: false })),
+  ];
+}
+
+function leadsSomewhere(path: string, text: string, { text: reference, isLink }: Reference): boolean {
+  const [name, anchor] = reference.split('#') as [string, string?];
+  const target = isLink && name ? join(dirname(path), name) : name || path;
+  const isFound = target === path || findPath(target) || (!isLink && findSource(target));
+  if (!isFound) return false;
+  if (anchor === undefined) return true;
+  return listAnchors(target === path ? text : readFileSync(join(ROOT, target), 'utf8')).has(anchor);
+}
+
+/** True when a path below `src` exists; a file may stand without `.ts`. */
+function findSource(path: string): boolean {
+  return findPath(join('src', path)) || findPath(join('src', `${path}.ts`));
+}
+
+/** True when a path of the project exists, or one that fits its wildcards: `*`, `{a,b}`, `<name>`, `NAME`, `…`. */
+function findPath(path: string): boolean {
+  if (existsSync(join(ROOT, path))) return true;
+  const glob = path.replace(/<[^>]+>|…|\b(?!README|PROTOCOL)[A-Z]{2,}\b/g, '*');
+  const steps = glob.split('/').map((step) => ({ step, isPattern: /[*{]/.test(step) }));
+  if (!steps.some(({ isPattern }) => isPattern)) return false;
+  let folders = [''];
+  for (const { step, isPattern } of steps) {
+    const candidates = folders.flatMap((folder) =>
+      isPattern
+        ? listFolder(folder)
+            .filter((entry) => toPattern(step).test(entry))
+            .map((entry) => join(folder, entry))
+        : [join(folder, step)],
+    );
+    folders = candidates.filter((candidate) => existsSync(join(ROOT, candidate)));
+  }
+  return folders.length > 0;
+}
+
+function listFolder(folder: string): string[] {
+  const path = join(ROOT, folder);
+  return existsSync(path) && statSync(path).isDirectory() ? readdirSync(path) : [];
+}
+
+function toPattern(step: string): RegExp {
+  const source = step
+    .replace(/[.+^$()|[\]\\]/g, '\\$&')
+    .replace(/\*+/g, '.*')
+    .replace(/\{([^}]*)\}/g, (_all, names: string) => `(?:${names.replaceAll(',', '|')})`);
+  return new RegExp(`^${source}$`);
+}
+
+/** Anchors of the headings of a page. A repeated heading has a number. */
+function listAnchors(page: string): Set<string> {
+  const anchors = new Set<string>();
+  for (const [, title] of withoutBlocks(page).matchAll(/^#+ (.*)$/gm)) {
+    const anchor = toAnchor(title!);
+    let repeated = anchor;
+    for (let n = 1; anchors.has(repeated); n++) repeated = `${anchor}-${n}`;
+    anchors.add(repeated);
+  }
+  return anchors;
 }
 
 function toAnchor(title: string): string {
@@ -58,5 +138,6 @@ function toAnchor(title: string): string {
     .replaceAll(' ', '-');
 }
 
-/** The root of the project. */
-export const ROOT = dirname(DOCS);
+function withoutBlocks(page: string): string {
+  return page.replace(/^ *```[^]*?^ *```/gm, '');
+}

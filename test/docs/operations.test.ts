@@ -1,26 +1,18 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { HEALTH_SERVICES } from '../../src/admin/health-state';
-import { Metrics } from '../../src/admin/metrics/metrics';
-import { ALARM_KINDS } from '../../src/admin/model/alarm';
 import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS } from '../../src/app/config';
 import { toSettings } from '../../src/app/config/settings';
 import { optionNames } from '../../src/core/model/settings';
-import { DRIFT_CAUSES } from '../../src/core/verdict/drift-cause';
-import { CpuSet } from '../../src/core/cpuset';
-import { sampleStatus } from '../admin/sample-status';
 import { runInProcess as cpusetd } from '../support/run-cli';
 import { MACHINES } from './machines';
 import { showSession, type Session } from './node';
-import { listBrokenAnchors, listBrokenLinks, listExamples, readPage, readTable, ROOT } from './markdown';
+import { listExamples, readPage, readTable } from './markdown';
 
-/** What the commands print on the node of the pages. */
+/** Output of the commands on the node of the pages. */
 const SESSIONS: Readonly<Record<string, Session>> = {
-  status: { commands: ['cpusetd status'], without: ['ID', 'SINCE', 'POD UID'] },
   explain: { commands: ['cpusetd explain db', 'cpusetd explain --cpus 12'] },
   refused: { commands: ['cpusetd explain big'] },
-  health: { commands: ['cpusetd health', 'cpusetd health nri'] },
 };
 
 let page = readPage('operations.md');
@@ -51,12 +43,18 @@ describe('options of run', () => {
     expect([...rows.keys()].filter((flag) => !known.includes(flag))).toEqual([]);
   });
 
-  test('no option is named anywhere on the page that does not exist', async () => {
-    const help = await Promise.all((await listCommands()).map((words) => cpusetd([...words, '--help'])));
-    const known = new Set(help.flatMap(({ stdout }) => [...stdout.matchAll(/--[a-z][a-z-]+/g)].map(([flag]) => flag)));
-    const named = [...page.matchAll(/(?<=`|cpusetd [^\n`]*)--[a-z][a-z-]+/g)].map(([flag]) => flag);
-    expect(named.filter((flag) => !known.has(flag))).toEqual([]);
-  });
+  test.each(['operations.md', 'monitoring.md'])(
+    'no option is named anywhere on %s that does not exist',
+    async (name) => {
+      const help = await Promise.all((await listCommands()).map((words) => cpusetd([...words, '--help'])));
+      const known = new Set(
+        help.flatMap(({ stdout }) => [...stdout.matchAll(/--[a-z][a-z-]+/g)].map(([flag]) => flag)),
+      );
+      const named = [...readPage(name).matchAll(/(?<=`|cpusetd [^\n`]*)--[a-z][a-z-]+/g)].map(([flag]) => flag);
+      expect(named).not.toEqual([]);
+      expect(named.filter((flag) => !known.has(flag))).toEqual([]);
+    },
+  );
 
   test('the example of a file is accepted, on the machine of the pictures too', async () => {
     const path = join(folder, 'config.yaml');
@@ -114,72 +112,4 @@ describe('commands', () => {
   test.each(Object.keys(SESSIONS))('%s prints what the page shows', async (name) => {
     expect(listExamples(page).get(name)).toBe(await showSession(SESSIONS[name]!));
   });
-
-  test('health lists the services that the page has', () => {
-    const told = readTable(page, '## Health').map(([service]) => service!);
-    expect(told).toEqual(HEALTH_SERVICES.map((service) => service || '""'));
-  });
-});
-
-describe('metrics', () => {
-  /** Name, type and labels of every figure, as a scrape after one event of each kind has them. */
-  async function exposeAll() {
-    const metrics = new Metrics({
-      status: () => sampleStatus,
-      node: { topology: MACHINES['two-sockets'].topology, exclusive: CpuSet.empty },
-    });
-    metrics.refused('RESOURCE_EXHAUSTED', { entitled: true });
-    metrics.drifted('unknown-writer');
-    metrics.repaired('ok');
-    metrics.allocationAligned('numa_node');
-    const exposition = await metrics.expose();
-    const rows = [...exposition.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => {
-      const [, labels = ''] = new RegExp(`^${name!}(?:_bucket)?\\{(.*)\\}`, 'm').exec(exposition) ?? [];
-      const names = [...labels.matchAll(/(\w+)="/g)].map(([, label]) => label!).filter((label) => label !== 'le');
-      return [name!, type!, names.join(', ')];
-    });
-    return { rows, exposition };
-  }
-  const rows = new Map(readTable(page, '## Metrics').map((cells) => [cells[0]!, cells]));
-
-  test('the table has each of them, with type and labels', async () => {
-    for (const row of (await exposeAll()).rows) {
-      expect(rows.get(row[0]!)?.slice(0, 3) ?? `no row for ${row[0]!}`).toEqual(row);
-    }
-  });
-
-  test('the table has no other', async () => {
-    const known = (await exposeAll()).rows.map(([name]) => name);
-    expect([...rows.keys()].filter((name) => !known.includes(name))).toEqual([]);
-  });
-
-  test('every verdict is explained', async () => {
-    const { exposition } = await exposeAll();
-    const verdicts = new Set([...exposition.matchAll(/verdict="([\w-]+)"/g)].map(([, verdict]) => verdict!));
-    const told = readTable(page, '### Verdicts').map(([verdict]) => verdict!);
-    expect(told.sort()).toEqual([...verdicts].sort());
-  });
-});
-
-test('every cause of a drift is explained', () => {
-  const told = readTable(page, '### Causes of a drift').map(([cause]) => cause!);
-  expect(told.sort()).toEqual([...DRIFT_CAUSES].sort());
-});
-
-test('every alarm is explained', () => {
-  const told = readTable(page, '### Alarms').map(([kind]) => kind!);
-  expect(told.sort()).toEqual([...ALARM_KINDS].sort());
-});
-
-test('every message of the log that the page names is in the code', () => {
-  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts'))
-    .map((path) => readFileSync(join(ROOT, 'src', path), 'utf8'));
-  const told = readTable(page, '## The log').map(([message]) => message!);
-  const unknown = told.filter((message) => !sources.some((source) => source.includes(`'${message}'`)));
-  expect(unknown).toEqual([]);
-});
-
-test('every link leads somewhere', () => {
-  expect([...listBrokenLinks(page), ...listBrokenAnchors(page)]).toEqual([]);
 });
