@@ -9,7 +9,7 @@ const testsAndGroups = `CallExpression:matches(${[
 ].join()})`;
 
 export default tseslint.config(
-  { ignores: ['dist/', 'gen/', 'node_modules/', 'test/fixtures/', '**/*.js', '**/*.mjs', '**/*.cjs'] },
+  { ignores: ['dist/', 'gen/', 'node_modules/', 'test/fixtures/'] },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
@@ -27,7 +27,11 @@ export default tseslint.config(
     },
   },
   {
-    files: ['test/**', 'bench/**', 'scripts/**'],
+    files: ['**/*.js', '**/*.mjs', '**/*.cjs'],
+    languageOptions: { parserOptions: { projectService: false, project: 'tsconfig.scripts.json' } },
+  },
+  {
+    files: ['test/**', 'bench/**', 'scripts/**', '*.js', '*.mjs'],
     rules: {
       'no-console': 'off',
       '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: true }],

@@ -12,6 +12,7 @@ const root = new URL('..', import.meta.url).pathname;
 const missing = findMissingPrerequisite('trixie');
 if (missing !== undefined) endNotRun('benches that need a real containerd', missing);
 
+/** @type {string[]} */
 const problems = [];
 const benches = [['nri', 'groups'], ['state'], ['sweep'], ['drift'], ['drift', 'sid']];
 for (const bench of benches) {

@@ -9,7 +9,10 @@ import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** By file: the exports that are replaced, where `real` is the module as it is. */
+/**
+ * The exports that are replaced, by file; `real` is the module as it is.
+ * @type {Record<string, string>}
+ */
 const PORTS = {
   'src/host/index.ts': `
     export const openCgroups = (options) => {
@@ -102,6 +105,7 @@ const SWITCH = `
 `;
 
 const namespace = 'port';
+/** @type {import('esbuild').Plugin} */
 const breakPorts = {
   name: 'break-ports',
   setup({ onResolve, onLoad, resolve }) {
@@ -134,7 +138,7 @@ await build({
   format: 'cjs',
   logLevel: 'error',
   stdin: { contents: `import 'fault-switch'; import './src/main';`, resolveDir: root, loader: 'ts' },
-  outfile: process.argv[2],
+  outfile: process.argv[2] ?? '',
   define: { __CPUSETD_VERSION__: JSON.stringify(version) },
   plugins: [breakPorts],
 });
