@@ -1,3 +1,4 @@
+import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
 /** Calls whose function is a test or a group of tests, made from a table or not. */
@@ -8,7 +9,7 @@ const testsAndGroups = `CallExpression:matches(${[
   '[callee.tag.object.name=/^(test|it|describe)$/]',
 ].join()})`;
 
-export default tseslint.config(
+export default defineConfig(
   { ignores: ['dist/', 'gen/', 'node_modules/', 'test/fixtures/'] },
   ...tseslint.configs.strictTypeChecked,
   {
@@ -30,6 +31,7 @@ export default tseslint.config(
     files: ['**/*.js', '**/*.mjs', '**/*.cjs'],
     languageOptions: { parserOptions: { projectService: false, project: 'tsconfig.scripts.json' } },
   },
+  { files: ['**/*.js', '**/*.cjs'], rules: { '@typescript-eslint/no-require-imports': 'off' } },
   {
     files: ['test/**', 'bench/**', 'scripts/**', '*.js', '*.mjs'],
     rules: {

@@ -12,8 +12,8 @@ import { nodeBundle } from './shared/bundle.mjs';
  */
 const siblingTtrpc = {
   name: 'sibling-ttrpc',
-  setup({ onResolve }) {
-    onResolve({ filter: /^\.\.\/wire$/ }, () => ({ path: './ttrpc.js', external: true }));
+  setup(builder) {
+    builder.onResolve({ filter: /^\.\.\/wire$/ }, () => ({ path: './ttrpc.js', external: true }));
   },
 };
 

@@ -45,15 +45,15 @@ const INSTEAD = {
 export function packLate(options) {
   return {
     name: 'pack-late',
-    setup({ onResolve, onLoad, resolve }) {
-      onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
+    setup(builder) {
+      builder.onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
         const name = LATE.find((late) => path === late) ?? LATE_MODULES.find((late) => path.endsWith(`/${late}`));
         if (name === undefined || pluginData === 'inside') return undefined;
-        const found = await resolve(path, { ...args, pluginData: 'inside' });
+        const found = await builder.resolve(path, { ...args, pluginData: 'inside' });
         // The bundle has the name, and not where on this machine the module lies: it is the same wherever it is built.
         return found.errors.length > 0 ? found : { path: name, namespace: 'late', pluginData: found.path };
       });
-      onLoad({ filter: /./, namespace: 'late' }, async ({ path: name, pluginData: path }) => {
+      builder.onLoad({ filter: /./, namespace: 'late' }, async ({ path: name, pluginData: path }) => {
         const bundle = await bundleInMemory({ ...options, entryPoints: [path], minify: true, plugins: [takeOnlyUsed] });
         const packed = brotliCompressSync(bundle).toString('base64');
         return {
@@ -69,14 +69,14 @@ export function packLate(options) {
 /** Takes of pure modules only the definitions that are used. @type {import('esbuild').Plugin} */
 const takeOnlyUsed = {
   name: 'take-only-used',
-  setup({ onResolve, onLoad, resolve }) {
-    onLoad({ filter: /./ }, ({ path }) => {
+  setup(builder) {
+    builder.onLoad({ filter: /./ }, ({ path }) => {
       const [, contents] = Object.entries(INSTEAD).find(([end]) => path.endsWith(`/node_modules/${end}`)) ?? [];
       return contents === undefined ? undefined : { contents, loader: 'js' };
     });
-    onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
+    builder.onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
       if (pluginData === 'inside') return undefined;
-      const found = await resolve(path, { ...args, pluginData: 'inside' });
+      const found = await builder.resolve(path, { ...args, pluginData: 'inside' });
       if (found.errors.length > 0 || !PURE.some((name) => found.path.includes(`/node_modules/${name}/`)))
         return undefined;
       return { path: found.path, sideEffects: false };

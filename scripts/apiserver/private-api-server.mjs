@@ -75,7 +75,7 @@ export async function startPrivateApiServer({ log = () => {} } = {}) {
     async function waitUntilReady() {
       const deadline = performance.now() + startDeadlineMs;
       for (;;) {
-        if (children.get('apiserver')?.exitCode != null || children.get('etcd')?.exitCode != null)
+        if (['apiserver', 'etcd'].some((name) => typeof children.get(name)?.exitCode === 'number'))
           throw new Error(`it ended by itself; its last words: ${readTail(join(work, 'apiserver.log'))}`);
         if (await answers(port, work)) return;
         if (performance.now() > deadline)

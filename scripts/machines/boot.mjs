@@ -86,7 +86,7 @@ export function removeAbandonedFolders() {
 async function run([command, ...args], limitMs, signal) {
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   let complaint = '';
-  child.stderr.on('data', (text) => (complaint += text));
+  child.stderr.on('data', (text) => (complaint += String(text)));
   let ended = '';
   let cpuMs = 0;
   /** @param {string} why */

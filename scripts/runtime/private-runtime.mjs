@@ -130,7 +130,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     await waitForCri(facts.criSocket, [], startDeadlineMs);
     const ctr = inside('ctr', ['-n', 'k8s.io', 'images', 'import', ...local, '-'], ['pipe', 'ignore', 'pipe']);
     let complaint = '';
-    ctr.stderr?.on('data', (text) => (complaint += text));
+    ctr.stderr?.on('data', (text) => (complaint += String(text)));
     ctr.stdin?.on('error', () => {}); // ctr ended early; its exit tells why
     ctr.stdin?.end(archive);
     const [status] = await once(ctr, 'close');
@@ -166,7 +166,7 @@ async function enterNamespace(root, work) {
     detached: true,
   });
   let complaint = '';
-  holder.stderr.on('data', (text) => (complaint += text));
+  holder.stderr.on('data', (text) => (complaint += String(text)));
   const ended = once(holder, 'close').then(([status]) => {
     throw new Error(`no mount namespace for the runtime (exit ${status}): ${complaint.trim()}`);
   });

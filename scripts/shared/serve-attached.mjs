@@ -35,7 +35,9 @@ export async function serveAttached(start, { attached, what, commands, stop }) {
     let last = Promise.resolve();
     lines?.on('line', (line) => {
       const carryOut = commands[line] ?? (async () => say('failed', { reason: `not a command: ${line}` }));
-      last = last.then(() => carryOut(server, say)).catch((error) => say('failed', { reason: messageOf(error) }));
+      last = last
+        .then(() => carryOut(server, say))
+        .catch((/** @type {unknown} */ error) => say('failed', { reason: messageOf(error) }));
     });
     await ended;
     await last;

@@ -85,7 +85,7 @@ export async function runSteps(steps, { root, folder, cpus, isCi, signal, print 
     });
     let output = '';
     for (const stream of [child.stdout, child.stderr])
-      stream?.setEncoding('utf8').on('data', (text) => (output += text));
+      stream?.setEncoding('utf8').on('data', (text) => (output += String(text)));
     const { status, trouble } = await end(child, { limitMinutes, graceSeconds, signal });
     const seconds = (performance.now() - from) / 1000;
     const results = readResults(file);

@@ -108,15 +108,15 @@ const namespace = 'port';
 /** @type {import('esbuild').Plugin} */
 const breakPorts = {
   name: 'break-ports',
-  setup({ onResolve, onLoad, resolve }) {
-    onResolve({ filter: /^fault-switch$/ }, () => ({ path: 'fault-switch', namespace }));
-    onResolve({ filter: /^[./]/ }, async ({ path, pluginData, kind, ...args }) => {
+  setup(builder) {
+    builder.onResolve({ filter: /^fault-switch$/ }, () => ({ path: 'fault-switch', namespace }));
+    builder.onResolve({ filter: /^[./]/ }, async ({ path, pluginData, kind, ...args }) => {
       if (pluginData === 'real' || kind === 'entry-point') return undefined;
-      const found = await resolve(path, { ...args, kind, pluginData: 'real' });
+      const found = await builder.resolve(path, { ...args, kind, pluginData: 'real' });
       const file = found.path.slice(root.length);
       return file in PORTS && args.namespace !== namespace ? { path: file, namespace } : undefined;
     });
-    onLoad({ filter: /./, namespace }, ({ path }) => ({
+    builder.onLoad({ filter: /./, namespace }, ({ path }) => ({
       resolveDir: root,
       contents:
         path === 'fault-switch'

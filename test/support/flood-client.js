@@ -36,7 +36,7 @@ function call(session) {
     /** @param {import('node:http2').IncomingHttpHeaders} headers */
     const note = ({ 'grpc-status': received }) => (status = received?.toString() ?? status);
     stream.on('response', note).on('trailers', note);
-    stream.on('data', (chunk) => (bytes += chunk.length));
+    stream.on('data', (/** @type {Buffer} */ chunk) => (bytes += chunk.length));
     stream.on('error', () => undefined);
     stream.on('close', () => resolve({ status: status ?? `reset ${stream.rstCode}`, bytes }));
     stream.end(EMPTY);
@@ -82,7 +82,7 @@ async function probe() {
   session.destroy();
 }
 
-(mode === 'flood' ? flood() : probe()).catch((error) => {
+(mode === 'flood' ? flood() : probe()).catch((/** @type {unknown} */ error) => {
   console.error(error);
   process.exit(1);
 });
