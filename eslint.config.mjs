@@ -20,7 +20,7 @@ export default defineConfig(
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/no-non-null-assertion': 'off',
       '@typescript-eslint/no-unnecessary-condition': 'off',
-      // `void` hides a rejection, which ends the process: whoever does not wait says what becomes of it.
+      // `void` hides a rejection, which ends the process: a caller that does not wait handles the rejection itself.
       '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: false }],
       eqeqeq: 'error',
       'no-console': 'error',

@@ -1,4 +1,4 @@
-// Runs a private API server for custom resources until it is told to end. For people, and for the end-to-end tests.
+// Runs a private API server for custom resources until it is ended. For people, and for the end-to-end tests.
 //
 //   node scripts/apiserver/run.mjs [--attached]
 //

@@ -53,7 +53,7 @@ export function formatTopologyArguments({ sockets, cores, threads, cachesPerSock
 
 /**
  * Everything but topology, kernel and disks. Software emulation always, whatever the host could do: one thread, since it
- * costs less in all and has no races; the "max" CPU as Intel, since only then caches and siblings are told in full.
+ * costs less in all and has no races; the "max" CPU as Intel, since only then the guest sees caches and siblings in full.
  */
 export const commonArguments = [
   ...['-accel', 'tcg,thread=single,tb-size=512', '-cpu', 'max,vendor=GenuineIntel', '-bios', 'qboot.rom'],

@@ -1,4 +1,4 @@
-// Runs a private containerd until it is told to end. For people, and for the end-to-end tests.
+// Runs a private containerd until it is ended. For people, and for the end-to-end tests.
 //
 //   node scripts/runtime/run.mjs [--suite trixie|sid|release] [--nri on|off] [--required-plugin NAME] [--attached]
 //

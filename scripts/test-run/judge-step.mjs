@@ -29,23 +29,23 @@ import { statusNotRun } from './results.mjs';
  * @returns {StepResult}
  */
 export function judgeStep({ name, counts }, { trouble, status, results, seconds, isCi, root }) {
-  const told = count(counts, results, root);
-  const isMissing = status === statusNotRun && told.failed === 0 && told.passed === 0 && told.notRun.length > 0;
-  if (isMissing && !isCi) return { name, outcome: 'not run', seconds, ...told };
+  const found = count(counts, results, root);
+  const isMissing = status === statusNotRun && found.failed === 0 && found.passed === 0 && found.notRun.length > 0;
+  if (isMissing && !isCi) return { name, outcome: 'not run', seconds, ...found };
 
-  const problems = [...told.problems];
-  let { failed, passed } = told;
+  const problems = [...found.problems];
+  let { failed, passed } = found;
   /** @param {string} problem */
   const fail = (problem) => {
     failed++;
     problems.push(problem);
   };
-  if (isMissing) for (const { what, why } of told.notRun) fail(`${what}: ${why}`);
+  if (isMissing) for (const { what, why } of found.notRun) fail(`${what}: ${why}`);
   else if (counts !== undefined && counts !== 'itself' && results === undefined)
     fail(['it wrote no results', trouble].filter(Boolean).join(': '));
   else if (trouble !== undefined && failed === 0) fail(trouble);
   if (counts === 'itself' && results === undefined && failed === 0) passed = 1;
-  const notRun = isMissing ? [] : told.notRun;
+  const notRun = isMissing ? [] : found.notRun;
   return { name, outcome: failed > 0 ? 'failed' : 'ok', seconds, passed, failed, problems, notRun };
 }
 
