@@ -149,7 +149,7 @@ async function search({ name, folder, seconds, launcher, work }) {
   if (existsSync(corpus)) cpSync(corpus, known, { recursive: true });
 
   const args = [
-    // A path with dots in an option is what the operator wants.
+    // A path with dots in an option is the operator's intention.
     ...[jazzer, bundle, '--disable_bug_detectors=path-traversal', '--', found, known],
     ...[
       `-max_total_time=${seconds}`,

@@ -58,7 +58,7 @@ function generate(opt, paths) {
   });
 }
 
-// Reflection tells clients the shape of our services: their descriptors, for the one file that runs, as text.
+// Writes the descriptors of our services as text, for the bundle: reflection sends them to clients.
 function writeDescriptors() {
   const services = ['cpusetd', 'grpc', 'podresources'].flatMap((folder) => ['--path', `proto/${folder}`]);
   const set = execFileSync(

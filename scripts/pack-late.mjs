@@ -9,7 +9,7 @@ const LATE = ['@grpc/grpc-js', 'pino-pretty', 'prom-client', 'xxhash-wasm', 'yam
 /** Modules of our own, by the end of the path that they are imported by. */
 const LATE_MODULES = ['gen/cri/v1/cri', 'client-library'];
 
-/** Packages of modules that do nothing but define: of these only what is used is taken. */
+/** Packages of modules that only define: the bundle takes of these only the definitions that are used. */
 const PURE = ['@kubernetes/client-node'];
 
 /**

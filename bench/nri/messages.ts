@@ -59,18 +59,22 @@ export function makeSubject(kind: Kind, number: number): Subject {
   return { pod, container };
 }
 
+/** The bytes of a CreateContainer request. */
 export function encodeCreate({ pod, container }: Subject): Uint8Array {
   return CreateContainerRequest.encode(CreateContainerRequest.create({ pod, container })).finish();
 }
 
+/** The bytes of a RunPodSandbox request. */
 export function encodeRunPod({ pod }: Subject): Uint8Array {
   return RunPodSandboxRequest.encode({ pod }).finish();
 }
 
+/** The bytes of a StopContainer request. */
 export function encodeStop({ pod, container }: Subject): Uint8Array {
   return StopContainerRequest.encode({ pod, container }).finish();
 }
 
+/** The bytes of a RemovePodSandbox request. */
 export function encodeRemovePod({ pod }: Subject): Uint8Array {
   return RemovePodSandboxRequest.encode({ pod }).finish();
 }

@@ -19,7 +19,7 @@ import { logToStderr } from '../shared/log.mjs';
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 /** @import { Log } from '../shared/log.mjs' */
 
-/** Raise it when what the folder contains changes: older folders are then left aside. */
+/** The number of the recipe. Raise it when the contents of the folder change: older folders are then left aside. */
 const recipe = 1;
 const suite = 'sid';
 const source = 'golang-k8s-apiextensions-apiserver-dev';

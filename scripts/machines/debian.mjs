@@ -45,7 +45,7 @@ export function installHostPackages(log) {
 }
 
 /**
- * Fills a new folder with packages and what they depend on.
+ * Fills a new folder with packages and their dependencies.
  * @param {object} options
  * @param {string} options.suite
  * @param {string[]} options.packages

@@ -1,5 +1,5 @@
 // The disk that machines boot from: a Debian root with containerd, runc, crun, node and systemd. It is kept in the cache and
-// used by any number of machines at once: what they write goes to a snapshot of their own.
+// used by any number of machines at once: the writes of each go to a snapshot of its own.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -78,7 +78,7 @@ function prepareRoot(root, kernels, containerdConfig) {
   writeFileSync(join(root, 'etc/resolv.conf'), '');
   writeFileSync(join(root, 'etc/containerd/config.toml'), containerdConfig);
 
-  // systemd: known machine, so that nothing of a first boot happens; only what is needed is started.
+  // systemd: known machine, so that nothing of a first boot happens; only needed units are started.
   writeFileSync(join(root, 'etc/machine-id'), '00000000000000000000000000000001\n');
   copyFileSync(join(guestScripts, 'machine.service'), join(root, 'etc/systemd/system/machine.service'));
   const masked = ['systemd-journal-flush', 'systemd-update-utmp', 'systemd-sysctl', 'systemd-tmpfiles-setup'];

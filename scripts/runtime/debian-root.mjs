@@ -22,7 +22,7 @@ import { logToStderr } from '../shared/log.mjs';
 /** @import { EnsureOptions } from '../shared/cache.mjs' */
 /** @import { Log } from '../shared/log.mjs' */
 
-/** Raise it when what a root contains changes: older roots are then left aside. */
+/** The number of the recipe. Raise it when the contents of a root change: older roots are then left aside. */
 const recipe = 1;
 const packages = ['containerd', 'runc', 'busybox-static', 'ca-certificates'];
 

@@ -1,4 +1,4 @@
-// Finds, ends and counts what belongs to one private runtime: processes, cgroups, mounts.
+// Finds, ends and counts the processes, cgroups and mounts of one private runtime.
 //
 // Processes of a runtime carry its folder in their environment (containerd hands it on to shims and runc); the
 // processes of containers do not, but they are in cgroups below the runtime's own.
@@ -11,7 +11,7 @@ import { readOrEmpty } from '../shared/files.mjs';
 
 /** The variable that names the runtime that a process belongs to. */
 export const runtimeVariable = 'CPUSETD_RUNTIME';
-/** Every folder of a runtime is called so, directly in the system's folder for temporary files. */
+/** The start of the name of every runtime's folder, directly in the system's folder for temporary files. */
 export const workPrefix = 'cpusetd-rt-';
 /** The file in that folder that names the owner of the runtime. */
 export const ownerFile = 'owner.json';

@@ -1,4 +1,4 @@
-// A real containerd with a root, a state and sockets of its own, beside whatever else the machine runs.
+// A real containerd with a root, a state and sockets of its own, beside the other processes of the machine.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ import { waitForCri } from './wait-for-cri.mjs';
 /** @typedef {import('node:child_process').ChildProcess} ChildProcess */
 
 const longestSocketPath = 107;
-/** A slow disk is no failure. */
+/** The limit for a start. It is long, since a slow disk is no failure. */
 const startDeadlineMs = 150_000;
 const enterScript = fileURLToPath(new URL('enter.sh', import.meta.url));
 

@@ -2,8 +2,8 @@
 //
 //   node scripts/runtime/run.mjs [--suite trixie|sid|release] [--nri on|off] [--required-plugin NAME] [--attached]
 //
-// Standard output carries one JSON line per event: `ready` (sockets, versions, cgroup root), then `stopped` with what
-// could not be removed. It ends on SIGINT or SIGTERM. With --attached it also ends when standard input closes, and takes
+// Standard output carries one JSON line per event: `ready` (sockets, versions, cgroup root), then `stopped` with the
+// things that could not be removed. It ends on SIGINT or SIGTERM. With --attached it also ends when standard input closes, and takes
 // the lines `kill` (crash containerd) and `start` (start it again), answered by `killed` and `started`.
 import { parseArgs } from 'node:util';
 import { logToStderr } from '../shared/log.mjs';

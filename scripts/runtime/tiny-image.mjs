@@ -1,4 +1,4 @@
-// An OCI image in a tar, made from one static busybox: what `ctr images import` takes, without a registry.
+// An OCI image in a tar, made from one static busybox, for `ctr images import`. It needs no registry.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
