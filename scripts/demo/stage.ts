@@ -6,7 +6,7 @@ export interface Actor {
   beginning(): Promise<Beginning>;
   /** `cpuset.cpus` of its cgroup, read now. */
   cpuset(): string;
-  /** Writes `cpuset.cpus` by hand, as a process that does not know cpusetd. */
+  /** Writes `cpuset.cpus` by hand, as someone does who knows nothing of cpusetd. */
   tamper(cpus: string): void;
 }
 
@@ -17,13 +17,13 @@ export interface Beginning {
   readonly neighbour?: string;
 }
 
-/** The daemon, seen from outside: its answers, its log and its signals. */
+/** The daemon, as those see it who ask it, read its log or kill it. */
 export interface Cpusetd {
-  /** The answer of gRPC health, or the reason why there is none. */
+  /** The answer of gRPC health, or why there is none. */
   health(service: string): Promise<string>;
   /** The reason in its log for pinning a container. */
   decision(container: string): Promise<{ readonly cpus: string; readonly because: string }>;
-  /** The line in its log about a cpuset that another process wrote. */
+  /** The line in its log about a cpuset that somebody else wrote. */
   drift(): Promise<string>;
   /** The output of `cpusetd topology`. */
   topology(): Promise<string>;

@@ -10,7 +10,7 @@ const collect = runInNewContext('gc');
 
 process.on('SIGUSR2', () => {
   collect();
-  collect(); // the memory that finalizers of the first have freed
+  collect(); // also frees memory that finalizers released
   const code = getHeapSpaceStatistics()
     .filter(({ space_name: name }) => /code|trusted/.test(name))
     .reduce((sum, { space_used_size: bytes }) => sum + bytes, 0);
