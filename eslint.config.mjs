@@ -1,3 +1,4 @@
+import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
 /** Calls whose function is a test or a group of tests, made from a table or not. */
@@ -8,8 +9,8 @@ const testsAndGroups = `CallExpression:matches(${[
   '[callee.tag.object.name=/^(test|it|describe)$/]',
 ].join()})`;
 
-export default tseslint.config(
-  { ignores: ['dist/', 'gen/', 'node_modules/', 'test/fixtures/', '**/*.js', '**/*.mjs', '**/*.cjs'] },
+export default defineConfig(
+  { ignores: ['dist/', 'gen/', 'node_modules/', 'test/fixtures/'] },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
@@ -19,7 +20,7 @@ export default tseslint.config(
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/no-non-null-assertion': 'off',
       '@typescript-eslint/no-unnecessary-condition': 'off',
-      // `void` hides a rejection, which ends the process: whoever does not wait says what becomes of it.
+      // `void` hides a rejection, which ends the process: a caller that does not wait handles the rejection itself.
       '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: false }],
       eqeqeq: 'error',
       'no-console': 'error',
@@ -27,7 +28,12 @@ export default tseslint.config(
     },
   },
   {
-    files: ['test/**', 'bench/**', 'scripts/**'],
+    files: ['**/*.js', '**/*.mjs', '**/*.cjs'],
+    languageOptions: { parserOptions: { projectService: false, project: 'tsconfig.scripts.json' } },
+  },
+  { files: ['**/*.js', '**/*.cjs'], rules: { '@typescript-eslint/no-require-imports': 'off' } },
+  {
+    files: ['test/**', 'bench/**', 'scripts/**', '*.js', '*.mjs'],
     rules: {
       'no-console': 'off',
       '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: true }],

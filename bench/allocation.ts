@@ -1,10 +1,12 @@
-// What one allocation costs beside the kubelet's routine in Go, on the cases of test/fixtures/vectors/bench.jsonl.
+// Measures one allocation beside the kubelet's routine in Go, on the cases of test/fixtures/vectors/bench.jsonl.
 // Run from the project's root: node bench/run.mjs allocation [repeats]. Median per case; each answer is checked as well.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { allocate, type AllocationRequest } from '../src/core/allocation';
 import { CpuSet, parseCpuList } from '../src/core/cpuset';
 import { buildTopology, type Topology } from '../src/core/topology';
+import { percentile } from '../test/support/percentile';
+import { median } from './nri/figures';
 
 const REPEATS = Number(process.argv[2] ?? 300);
 const WARM_UP = 100;
@@ -83,7 +85,7 @@ function medianNs(request: AllocationRequest): number {
     allocate(request);
     times.push(Number(process.hrtime.bigint() - start));
   }
-  return times.sort((a, b) => a - b)[Math.floor(times.length / 2)]!;
+  return median(times);
 }
 
 const machines = loadMachines();
@@ -142,8 +144,8 @@ for (let seed = 0; seed < 100; seed++) {
     worn.push({ us: user + system, ended: steps.some(({ because }) => because.includes('ended by its bound')) });
   }
 }
-worn.sort((a, b) => a.us - b.us);
-const at = (part: number) => worn[Math.floor((worn.length - 1) * part)]!.us;
+const wornUs = worn.map(({ us }) => us);
+const at = (share: number): number => percentile(wornUs, share);
 console.log(
   `distributed on 16 worn NUMA nodes, ${worn.length} requests, µs of CPU time: ` +
     `median ${at(0.5)}, p99 ${at(0.99)}, most ${at(1)}; ended by the bound: ${worn.filter(({ ended }) => ended).length}`,

@@ -26,9 +26,10 @@ import {
   startRuntime,
   waitUntil,
 } from '../test/e2e/rig';
+import { percentile } from '../test/support/percentile';
 import { readArguments } from './nri/arguments';
 import { takeBundle } from './nri/daemon';
-import { median, percentile, printMachine, printTable, timeMs } from './nri/figures';
+import { median, printMachine, printTable, timeMs } from './nri/figures';
 
 const { quick, bundle: bundleFile, before: beforeFile } = readArguments();
 const counts = quick ? [0, 3] : [0, 100];
@@ -142,7 +143,7 @@ async function measure({ runtime, shared, bundle, dir, pauseMs, tries }: Ground)
   }
 }
 
-/** Milliseconds, the median: nobody else is at work. Leaves them as they were. */
+/** Milliseconds, the median, without other load. Leaves them as they were. */
 async function timeBareWrites(shared: readonly RunningContainer[]): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < BARE_ROUNDS; round++)

@@ -3,6 +3,7 @@
 import { POLICIES } from '../src/core/policy';
 import { listDecisions } from '../test/core/policy/decision-grid';
 import { leastCpuMs } from '../test/support/cpu-time';
+import { percentile } from '../test/support/percentile';
 
 const only = process.argv[2]?.split(',').map(Number);
 const stride = Number(process.argv[3] ?? 1);
@@ -16,7 +17,8 @@ for (const nodes of only ?? [1, 2, 4, 8, 16]) {
     times.push({ ms: leastCpuMs(decide), name });
   }
   times.sort((a, b) => a.ms - b.ms);
-  const at = (share: number): string => times[Math.floor((times.length - 1) * share)]!.ms.toFixed(2);
+  const allMs = times.map(({ ms }) => ms);
+  const at = (share: number): string => percentile(allMs, share).toFixed(2);
   const over = times.filter(({ ms }) => ms > 20).length;
   console.log(
     `${nodes} nodes: ${times.length} decisions, median ${at(0.5)} ms, 99 % ${at(0.99)} ms, worst ${at(1)} ms; above 20 ms: ${over}`,

@@ -1,6 +1,6 @@
 /**
- * Prints how long a container runs where somebody else put it: a foreign write of its cpuset until the kernel has what was
- * promised again, on a real containerd. Beside it, in turns: a process that does nothing but watch one cgroup and write
+ * Prints how long a container runs on wrong CPUs: from a foreign write of its cpuset until the kernel has the promised value
+ * again, on a real containerd. Beside it, in turns: a process that does nothing but watch one cgroup and write
  * it back, which is what this machine allows at all; and a bare update through the runtime. Needs root.
  *
  * Arguments: --quick, and the Debian suite whose containerd is asked, `trixie` or `sid`.
@@ -68,7 +68,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Writes the file as a stranger, and gives the time until it says what was promised again. */
+/** Writes the file as a foreign process, and gives the time until it has the promised value again. */
 async function timeRepair(file: string, promised: string): Promise<number> {
   const start = performance.now();
   writeFileSync(file, '1');

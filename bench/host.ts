@@ -1,5 +1,5 @@
 /**
- * What host operations cost on this machine: cgroup reads and writes on 500 cgroups of the real kernel (made and
+ * Measures host operations on this machine: cgroup reads and writes on 500 cgroups of the real kernel (made and
  * removed here; needs root and CPUs 0 and 1), and the topology of a machine with 1024 CPUs.
  *
  * Alternatives are interleaved in each round: compare ratios, not runs. `BENCH_ROUNDS` sets the number of rounds.
@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseCpuList } from '../src/core/cpuset';
 import { openCgroups, readOnline, readTopology } from '../src/host';
+import { median } from './nri/figures';
 
 const CONTAINERS = 500;
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 15);
@@ -118,10 +119,7 @@ function measure(operations: number, cases: Readonly<Record<string, () => void>>
     }
   }
   for (const [name, rounds] of times) {
-    rounds.sort((a, b) => a - b);
-    const median = rounds[rounds.length >> 1]!;
-    console.log(
-      `${name.padEnd(42)} p50 ${median.toFixed(1).padStart(9)} µs   min ${rounds[0]!.toFixed(1).padStart(9)} µs`,
-    );
+    const [p50, min] = [median(rounds), Math.min(...rounds)].map((us) => us.toFixed(1).padStart(9));
+    console.log(`${name.padEnd(42)} p50 ${p50!} µs   min ${min!} µs`);
   }
 }

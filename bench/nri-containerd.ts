@@ -26,9 +26,10 @@ import {
   startRuntime,
   waitUntil,
 } from '../test/e2e/rig';
+import { percentile } from '../test/support/percentile';
 import { readArguments } from './nri/arguments';
 import { takeBundle } from './nri/daemon';
-import { median, percentile, printMachine, printTable, timeMs } from './nri/figures';
+import { median, printMachine, printTable, timeMs } from './nri/figures';
 
 const { quick, bundle: bundleFile, isWanted } = readArguments();
 const counts = quick ? [0, 3] : [0, 10, 100];
@@ -104,7 +105,7 @@ async function measureCreation(runtime: Runtime, shared: readonly RunningContain
   return ms;
 }
 
-/** Waits until all have all CPUs, and no update of the runtime is under way any more that could be seen. */
+/** Waits until all have all CPUs, and no update of the runtime is in flight any more, as far as can be seen. */
 async function settle(shared: readonly RunningContainer[]): Promise<void> {
   const isStable = async (): Promise<boolean> => {
     if (!(await haveAll(shared))) return false;

@@ -1,5 +1,5 @@
 /**
- * How soon the bundled daemon is registered with the runtime, and how much memory it holds.
+ * Measures the time until the bundled daemon is registered with the runtime, and its memory.
  *
  * Method: from before the spawn until RegisterPlugin has arrived at the runtime's side (this process), with nothing in
  * the environment but PATH and what the unit in deploy/ sets, state directory empty; in alternation with a plugin that does nothing else. The processor
@@ -20,9 +20,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { readOnline } from '../src/host';
 import { FakeApiServer } from '../test/support/kube/api-server';
+import { percentile } from '../test/support/percentile';
 import { readArguments } from './nri/arguments';
 import { startDaemon, takeBundle } from './nri/daemon';
-import { median, percentile, printMachine, printTable } from './nri/figures';
+import { median, printMachine, printTable } from './nri/figures';
 import { DEPLOYED_ENV, PluginProcess, residentMiB } from './nri/plugin-process';
 import { makeSharedContainers } from './nri/shared-cgroups';
 
@@ -139,7 +140,7 @@ async function measureOneLife(dir: string, bundle: string, withApi: boolean): Pr
   }
 }
 
-/** As large as the API server tells of a small pod: most of it says nothing about CPUs. */
+/** As large as the API server's object of a small pod: most of it says nothing about CPUs. */
 function makePod(metadata: { readonly uid: string; readonly name: string; readonly namespace: string }) {
   const labels = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`app.example.org/label-${i}`, `value-${i}`]));
   const container = {

@@ -1,5 +1,5 @@
 /**
- * What cpusetd adds to a CreateContainer over NRI, as the runtime sees it.
+ * Measures the time that cpusetd adds to a CreateContainer over NRI, as the runtime sees it.
  *
  * Method: the bundled daemon (state on disk, the machine's real cgroups, log to a file) and a plugin that only echoes
  * run as processes of their own; this process plays the runtime and calls both over mux and ttrpc, one call at a time,
@@ -24,9 +24,10 @@ import { buildTopology } from '../src/core/topology';
 import { readTopology } from '../src/host';
 import { readEvent, readSynchronize } from '../src/nri-events/read-event';
 import { toContainerInfo, toPodInfo } from '../src/nri-events/to-core';
+import { percentile } from '../test/support/percentile';
 import { readArguments } from './nri/arguments';
 import { startDaemon, takeBundle } from './nri/daemon';
-import { median, percentile, printMachine, printTable } from './nri/figures';
+import { median, printMachine, printTable } from './nri/figures';
 import { openInProcess, type Parts } from './nri/in-process';
 import { encodeCreate, encodeRemovePod, encodeRunPod, encodeStop, makeSubject } from './nri/messages';
 import { pinMainThread } from './nri/pin';
@@ -251,7 +252,7 @@ function measurePauses(dir: string, count: number): void {
 const TOGETHER = [1, 8, 32] as const;
 
 /**
- * Requests that arrive together are decided one by one and share one durable write: whoever asks waits as long as all of
+ * Requests that arrive together are decided one by one and share one durable write: each caller waits as long as all of
  * them take. Beside it, in turns before and after, the bare durable write of the very bytes that they leave on the same
  * disk. The log is written when the answers have left, and is timed by itself.
  */

@@ -38,7 +38,7 @@ export function openGrpcJs(socketPath: string): Caller {
   };
 }
 
-/** A client on the level of HTTP/2 frames: costs little, so that more of the machine is left to what is measured. */
+/** A client on the level of HTTP/2 frames: costs little, so that more of the machine is left to the proxy. */
 export function openFrames(socketPath: string): Promise<Caller> {
   const socket = connect(socketPath);
   const reader = new FrameReader({ expectPreface: false });

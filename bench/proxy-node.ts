@@ -17,7 +17,7 @@ export interface BenchNode {
 /** A containerd 1.7 of its own with 100 containers, and the built daemon before it as a CRI proxy. NRI is off, CPU 0 reserved. */
 export async function openNode(): Promise<BenchNode> {
   const runtime = await startRuntime({ suite: 'trixie', nri: false });
-  // Creations past the proxy are part of the bench; nobody is to look for them meanwhile.
+  // Creations past the proxy are part of the bench; reconciliation shall not look for them meanwhile.
   const args = ['--mode', 'cri-proxy', '--reserved-cpus', '0', '--reconcile-period', '1h'];
   const daemon = startDaemon({ runtime, args });
   const pods: RunningPod[] = [];

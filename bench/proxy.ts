@@ -1,4 +1,4 @@
-// Measures what the CRI proxy adds to a call, beside the direct socket, a relay that only passes bytes on, and a proxy on node:http2, in
+// Measures the time that the CRI proxy adds to a call, beside the direct socket, a relay that only passes bytes on, and a proxy on node:http2, in
 // alternation within one run.
 //   node bench/run.mjs proxy [--runtime containerd|frames|grpc-js] [--client frames|grpc-js] [--rounds N] [--scale N] [--memory CALLS] [--quick]
 // With containerd (the default; build and root needed) the built daemon stands before Debian's containerd 1.7 with 100 containers, as it
@@ -6,13 +6,15 @@
 // Times are of the whole call, as the client sees it.
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { percentile } from '../test/support/percentile';
 import { openFrames, openGrpcJs, type Caller } from './proxy-load';
 import { openNode } from './proxy-node';
-import { percentile } from './nri/figures';
+import { median } from './nri/figures';
+import { residentMiB } from './nri/plugin-process';
 
 const { values } = parseArgs({
   options: {
@@ -62,7 +64,7 @@ async function run(
   return { times, ms: performance.now() - begin };
 }
 
-/** What is measured: where the runtime and our proxy listen, and our process. */
+/** The sockets of the runtime and of our proxy, and our process. */
 interface Scene {
   readonly direct: string;
   readonly ours: string;
@@ -137,14 +139,10 @@ async function compare(targets: Readonly<Record<string, Caller>>, method: Method
 }
 
 function print(method: string, inFlight: number, all: Readonly<Record<string, Figures>>): void {
-  const rateOf = ({ rates }: Figures): number =>
-    percentile(
-      [...rates].sort((a, b) => a - b),
-      0.5,
-    );
-  const base = [...all['direct']!.times].sort((a, b) => a - b);
+  const rateOf = ({ rates }: Figures): number => median(rates);
+  const base = all['direct']!.times;
   for (const [name, figures] of Object.entries(all)) {
-    const times = [...figures.times].sort((a, b) => a - b);
+    const { times } = figures;
     const show = (part: number): string => {
       const added = percentile(times, part) - percentile(base, part);
       return `${percentile(times, part).toFixed(3)} ms (+${added.toFixed(3).padStart(7)})`;
@@ -159,10 +157,7 @@ function print(method: string, inFlight: number, all: Readonly<Record<string, Fi
 }
 
 async function measureMemory(pid: number, caller: Caller): Promise<void> {
-  const readRss = (): string => {
-    const [, kB] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-    return `${(Number(kB) / 1024).toFixed(0)} MiB`;
-  };
+  const readRss = (): string => `${residentMiB(pid).toFixed(0)} MiB`;
   const before = readRss();
   await run(caller, version, 32, memoryCalls);
   console.log(`memory of the proxy process: ${before}, after ${memoryCalls} more calls ${readRss()}`);

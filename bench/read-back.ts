@@ -21,6 +21,7 @@ import { buildTopology } from '../src/core/topology';
 import { openCgroups } from '../src/host';
 import { planChanges } from '../src/core/transition';
 import { contextOf, reconcilerOf } from '../test/support/daemon-context';
+import { percentile } from '../test/support/percentile';
 
 const sizes = process.argv
   .slice(2)
@@ -33,7 +34,7 @@ if (files !== undefined) {
   writeFileSync(`${files}/cgroup.controllers`, 'cpuset cpu\n');
   writeFileSync(`${files}/cpuset.cpus.effective`, '0-2\n');
 }
-/** The machine, and who comes and goes: a plain file keeps the end of a longer list. */
+/** The machine, and the CPUs that the pool loses and gets back: a plain file keeps the end of a longer list. */
 const [machine, own] = files === undefined ? ['0-1', '1'] : ['0-2', '2'];
 const cgroupRoot = files ?? '/sys/fs/cgroup';
 const cgroups = openCgroups({ cgroupRoot });
@@ -95,8 +96,7 @@ async function measure(dirs: readonly string[]): Promise<void> {
     turns.push(longest);
   }
   node.end();
-  const at = (of: number[], share: number) =>
-    of.sort((a, b) => a - b)[Math.min(of.length - 1, Math.floor(of.length * share))]!.toFixed(1);
+  const at = (of: number[], share: number): string => percentile(of, share).toFixed(1);
   console.log(
     `${dirs.length} shared containers, ${files ? 'plain files' : `cgroup version ${cgroups.version}`}: the change ${at(moves, 0.5)} ms; all rows kept ${at(kept, 0.5)} ms (worst ${at(kept, 1)}) after it, with ${at(cpu, 0.5)} ms of processor time; longest turn ${at(turns, 0.5)} ms (worst ${at(turns, 1)})`,
   );
@@ -155,7 +155,7 @@ function createNode(dirs: readonly string[]) {
         return planChanges(draft);
       }),
     countKept: () => shown.containers().filter(({ verdict }) => verdict.kind === 'kept').length,
-    /** Waits until all is read back, and until what the kernel tells of our writes has been compared; returns the processor time of the longest turn, ms. */
+    /** Waits until all is read back, and until the kernel's notices of our writes have been compared; returns the processor time of the longest turn, ms. */
     readBack: async (): Promise<number> => {
       isDone = false;
       begunAt = process.cpuUsage();

@@ -7,10 +7,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { packLate } from '../scripts/pack-late.mjs';
+import { nodeBundle } from '../scripts/shared/bundle.mjs';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const benches = readdirSync(folder).flatMap((name) => (name.endsWith('.ts') ? [name.slice(0, -3)] : []));
-const [name, ...rest] = process.argv.slice(2);
+const [name = '', ...rest] = process.argv.slice(2);
 if (!benches.includes(name)) {
   console.error(`usage: node bench/run.mjs NAME [arguments]; NAME is one of: ${benches.join(', ')}`);
   process.exit(2);
@@ -19,14 +20,7 @@ if (!benches.includes(name)) {
 mkdirSync(join(folder, '../dist'), { recursive: true });
 const scratch = mkdtempSync(join(folder, '../dist/bench-'));
 try {
-  const options = {
-    absWorkingDir: join(folder, '..'),
-    bundle: true,
-    platform: 'node',
-    target: 'node20',
-    format: 'cjs',
-    logLevel: 'warning',
-  };
+  const options = { ...nodeBundle, absWorkingDir: join(folder, '..') };
   await build({
     ...options,
     entryPoints: benches

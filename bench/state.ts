@@ -1,4 +1,4 @@
-// What a durable save costs beside the least that durability takes: 4 kB written, synced, renamed, directory synced.
+// Measures a durable save beside the least that durability takes: 4 kB written, synced, renamed, directory synced.
 // Both alternate on the same directory, so that noise of the machine hits them alike. Ratios carry over, times do not.
 import { closeSync, fsyncSync, mkdtempSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { CpuSet } from '../src/core/cpuset';
 import type { Assignment } from '../src/core/model/assignment';
 import { openStateStore, type StateStore } from '../src/state';
-import { percentile } from './nri/figures';
+import { percentile } from '../test/support/percentile';
 
 const ROUNDS = process.argv.includes('--quick') ? 20 : 1_000;
 const WARM_UP = 50;

@@ -1,5 +1,5 @@
 /**
- * What a sweep over 500 containers costs, beside the bare reading of the same files. Cgroups are those of the real
+ * Measures a sweep over 500 containers beside the bare reading of the same files. Cgroups are those of the real
  * kernel, made and removed here; needs root. A tenth of the containers are pinned, as their quotas are read too.
  *
  * Alternatives take turns: compare ratios, not runs. Argument: --quick.

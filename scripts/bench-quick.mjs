@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { findMissingPrerequisite } from './runtime/debian-root.mjs';
 import { endNotRun, writeResults } from './test-run/results.mjs';
 
-/** They take seconds; a machine that does a lot else makes no failure. */
+/** The limit for one bench. Benches take seconds, and a busy machine is no failure. */
 const HANGS_AFTER_MS = 600_000;
 
 const root = new URL('..', import.meta.url).pathname;
 const missing = findMissingPrerequisite('trixie');
 if (missing !== undefined) endNotRun('benches that need a real containerd', missing);
 
+/** @type {string[]} */
 const problems = [];
 const benches = [['nri', 'groups'], ['state'], ['sweep'], ['drift'], ['drift', 'sid']];
 for (const bench of benches) {

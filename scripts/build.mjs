@@ -1,23 +1,21 @@
-// Bundles src/main.ts into the one file that runs, dist/cpusetd.js, and builds what other packages import, dist/lib.
+// Bundles src/main.ts into the one file that runs, dist/cpusetd.js, and builds the modules that other packages import, dist/lib.
 import { build } from 'esbuild';
 import { chmodSync, readFileSync, renameSync } from 'node:fs';
 import { buildLibrary } from './build-library.mjs';
 import { packLate } from './pack-late.mjs';
+import { nodeBundle } from './shared/bundle.mjs';
 
 const root = new URL('..', import.meta.url);
 const { version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+/** @type {import('esbuild').BuildOptions} */
 const common = {
+  ...nodeBundle,
   absWorkingDir: root.pathname,
-  bundle: true,
-  platform: 'node',
-  target: 'node20',
-  format: 'cjs',
   legalComments: 'none',
   // V8 keeps the text of what it runs: shorter by a third. Names stay, and lines that say in a stack trace where it was.
   minifyWhitespace: true,
   minifySyntax: true,
   lineLimit: 160,
-  logLevel: 'warning',
 };
 
 const partial = `dist/.cpusetd-${process.pid}.js`;

@@ -2,10 +2,15 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { codeOf } from './shared/errors.mjs';
 
-/** @param {string} root the project's folder */
+/**
+ * Installs the dependencies, or ends the process with a message when that fails.
+ * @param {string} root the project's folder
+ * @returns {void}
+ */
 export function ensureDependencies(root) {
-  const [major] = process.versions.node.split('.').map(Number);
+  const [major = 0] = process.versions.node.split('.').map(Number);
   if (major < 20) {
     console.error(`Node ${process.versions.node} is too old: cpusetd needs Node 20 or later`);
     process.exit(1);
@@ -27,24 +32,32 @@ export function ensureDependencies(root) {
  * may be missing there: those of other platforms.
  *
  * @param {string} root the project's folder
+ * @returns {boolean}
  */
 export function isInstalled(root) {
   const wanted = readPackages(join(root, 'package-lock.json'));
   const installed = readPackages(join(root, 'node_modules/.package-lock.json'));
   if (!wanted || !installed) return false;
+  /** @param {string} path */
   const isSame = (path) => wanted[path]?.integrity === installed[path]?.integrity;
-  const mayBeMissing = (path) => path === '' || wanted[path].optional || wanted[path].devOptional;
+  /** @param {string} path */
+  const mayBeMissing = (path) => path === '' || wanted[path]?.optional || wanted[path]?.devOptional;
   return (
     Object.keys(installed).every((path) => path in wanted && isSame(path)) &&
     Object.keys(wanted).every((path) => isSame(path) || (mayBeMissing(path) && !(path in installed)))
   );
 }
 
+/**
+ * The packages of a lock, by path.
+ * @param {string} path
+ * @returns {Record<string, { integrity?: string, optional?: boolean, devOptional?: boolean }> | undefined}
+ */
 function readPackages(path) {
   try {
     return JSON.parse(readFileSync(path, 'utf8')).packages;
   } catch (error) {
-    if (error.code === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-// npm run e2e:faults: what is broken on purpose, what is expected of it and what is seen, as a table.
+// npm run e2e:faults: the faults that the tests inject, with the expected and the observed behaviour, as a table.
 import { spawnSync } from 'node:child_process';
 
 const root = new URL('..', import.meta.url).pathname;

@@ -1,9 +1,9 @@
-// Searches for inputs that break what reads others' bytes: coverage-guided, with jazzer.js. Targets are test/fuzz/targets.
+// Searches for inputs that break the readers of others' bytes: coverage-guided, with jazzer.js. Targets are test/fuzz/targets.
 //
 //   node scripts/fuzz.mjs [TARGET...] [--seconds 15] [--jobs 2] [--seed N] [--keep]
 //
-// The search begins with the seeds of the target and the kept corpus (test/fuzz/corpus). --keep adds to the corpus what
-// reached code that nothing before did. First a planted fault has to be found: else a search that finds nothing says
+// The search begins with the seeds of the target and the kept corpus (test/fuzz/corpus). --keep adds to the corpus the
+// inputs that reached new code. First a planted fault has to be found: else a search that finds nothing says
 // nothing. The same seed gives the same search; without one each search is another. Ends with 0 when no target was broken,
 // 1 when one was, 2 when jazzer.js can't run here.
 import { spawn, spawnSync } from 'node:child_process';
@@ -15,13 +15,27 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { logToStderr } from './shared/log.mjs';
 import { ensureRoot, findMissingPrerequisite } from './runtime/debian-root.mjs';
 import { endNotRun, writeResults } from './test-run/results.mjs';
+
+/** @typedef {[string, ...string[]]} Command */
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
 const fuzzDir = join(repository, 'test/fuzz');
 const require = createRequire(import.meta.url);
 const jazzer = join(require.resolve('@jazzer.js/core'), '../cli.js');
+
+/**
+ * @typedef {object} Outcome of one search
+ * @property {string} name
+ * @property {boolean} ok the target ended by itself and nothing threw
+ * @property {boolean} found the target threw
+ * @property {number} runs
+ * @property {number} coverage
+ * @property {Buffer | undefined} input that broke the target
+ * @property {string} text the output of the search
+ */
 
 /** Inputs that are kept of one target: enough to begin the next search with, few enough to be looked at. */
 const MAX_KEPT = 40;
@@ -59,6 +73,7 @@ async function main() {
 
     const names = positionals.length > 0 ? positionals : offered;
     const waiting = [...names];
+    /** @type {Outcome[]} */
     const outcomes = [];
     const searchNext = async () => {
       for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
@@ -83,29 +98,37 @@ async function main() {
 }
 
 /**
- * How Node is started so that it can load jazzer.js, which wants a newer libc than some systems have: then with that of
- * a Debian root that the tests have anyway. A text says why it can't be.
+ * The command that starts Node so that it can load jazzer.js, which wants a newer libc than some systems have: then with
+ * that of a Debian root that the tests have anyway.
+ * @returns {Command | string} a text is the reason why there is none
  */
 function findLauncher() {
+  /** @param {Command} command */
   const loads = ([command, ...args]) =>
     spawnSync(command, [...args, '-e', `require(${JSON.stringify(jazzer.replace(/cli\.js$/, 'core.js'))})`], {
       stdio: 'ignore',
     }).status === 0;
+  /** @type {Command} */
   const plain = [process.execPath];
   if (loads(plain)) return plain;
   const missing = findMissingPrerequisite('trixie');
   if (missing !== undefined) return missing;
   const libraries = join(
-    ensureRoot('trixie', { log: (line) => console.error(line) }),
+    ensureRoot('trixie', { log: logToStderr }),
     `usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu`,
   );
   const linker = readdirSync(libraries).find((name) => /^ld-linux.*\.so/.test(name));
   if (linker === undefined) return `no dynamic linker in ${libraries}`;
+  /** @type {Command} */
   const borrowed = [join(libraries, linker), '--library-path', libraries, process.execPath];
   return loads(borrowed) ? borrowed : 'neither with the libc of this system nor with that of Debian trixie';
 }
 
-/** One search. `found`: the target threw; `ok`: it ended by itself and nothing threw. */
+/**
+ * Runs one search.
+ * @param {{ name: string, folder: string, seconds: number, launcher: Command, work: string }} options
+ * @returns {Promise<Outcome>}
+ */
 async function search({ name, folder, seconds, launcher, work }) {
   const own = join(work, name);
   const found = join(own, 'found');
@@ -126,7 +149,7 @@ async function search({ name, folder, seconds, launcher, work }) {
   if (existsSync(corpus)) cpSync(corpus, known, { recursive: true });
 
   const args = [
-    // A path with dots in an option is what the operator wants.
+    // A path with dots in an option is the operator's intention.
     ...[jazzer, bundle, '--disable_bug_detectors=path-traversal', '--', found, known],
     ...[
       `-max_total_time=${seconds}`,
@@ -137,6 +160,7 @@ async function search({ name, folder, seconds, launcher, work }) {
     ],
     `-artifact_prefix=${own}/`,
   ];
+  /** @type {Buffer[]} */
   const log = [];
   const child = spawn(launcher[0], [...launcher.slice(1), ...args], { cwd: own, stdio: ['ignore', 'pipe', 'pipe'] });
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => log.push(chunk));
@@ -158,7 +182,11 @@ async function search({ name, folder, seconds, launcher, work }) {
   };
 }
 
-/** Adds what the search found to the kept corpus, of all lengths, as far as there is room. */
+/**
+ * Adds inputs of the search to the kept corpus, of all lengths, as far as there is room.
+ * @param {string} corpus
+ * @param {string} found the folder of the inputs
+ */
 function keep(corpus, found) {
   mkdirSync(corpus, { recursive: true });
   const room = Math.max(0, MAX_KEPT - readdirSync(corpus).length);
@@ -167,10 +195,11 @@ function keep(corpus, found) {
   const step = Math.max(1, inputs.length / room);
   for (let i = 0; i < inputs.length && i / step < room; i += step) {
     const input = inputs[Math.floor(i)];
-    writeFileSync(join(corpus, nameOf(input)), input);
+    if (input !== undefined) writeFileSync(join(corpus, nameOf(input)), input);
   }
 }
 
+/** @param {Outcome} outcome */
 function report({ name, ok, runs, coverage, input, text }) {
   console.log(`${ok ? 'ok    ' : 'BROKEN'} ${name.padEnd(14)} ${runs} runs, coverage ${coverage}`);
   if (ok) return;
@@ -184,6 +213,7 @@ function report({ name, ok, runs, coverage, input, text }) {
   );
 }
 
+/** @param {Uint8Array} input */
 function nameOf(input) {
   return createHash('sha256').update(input).digest('hex').slice(0, 16);
 }

@@ -23,7 +23,7 @@ const options = [
 ];
 // A message that is decoded, changed and encoded again loses nothing ...
 const lossless = [...options, 'unknownFields=true'];
-// ... but the views are what we read ourselves, or send: keeping what nobody reads is waste.
+// ... but the views are for messages that we read or send ourselves: unknown fields would be waste there.
 const views = ['proto/nri/view', 'proto/cri/view'];
 
 try {
@@ -47,6 +47,7 @@ try {
   rmSync(scratch, { recursive: true, force: true });
 }
 
+/** @param {string[]} opt @param {string[]} paths */
 function generate(opt, paths) {
   const template = join(scratch, 'buf.gen.yaml');
   const plugin = { local: join(root, 'node_modules/.bin/protoc-gen-ts_proto'), out, opt };
@@ -57,7 +58,7 @@ function generate(opt, paths) {
   });
 }
 
-// Reflection tells clients the shape of our services: their descriptors, for the one file that runs, as text.
+// Writes the descriptors of our services as text, for the bundle: reflection sends them to clients.
 function writeDescriptors() {
   const services = ['cpusetd', 'grpc', 'podresources'].flatMap((folder) => ['--path', `proto/${folder}`]);
   const set = execFileSync(

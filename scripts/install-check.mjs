@@ -31,7 +31,10 @@ for (const major of [10, 11]) checkReadme(major);
 checkDockerfile(10);
 console.error('install:check: the README installs with npm 10 and npm 11, and the Dockerfile with npm 10');
 
-/** The commands of "Use it", with `sudo` played by a stand-in that installs below a folder of ours. */
+/**
+ * Runs the commands of "Use it", with a stand-in for `sudo` that installs below a folder of ours.
+ * @param {number} major of npm
+ */
 function checkReadme(major) {
   const folder = copyTracked(`readme-${major}`, tracked);
   const stage = join(scratch, `stage-${major}`);
@@ -67,11 +70,14 @@ esac
 function readmeCommands() {
   const section = readFileSync(join(root, 'README.md'), 'utf8').split('\n## Use it\n')[1]?.split('\n## ')[0] ?? '';
   const block = /(?:^ {7}\S.*\n)+/m.exec(section)?.[0];
-  if (!block?.includes('npm ci')) fail('README.md has no block of commands with npm ci below "## Use it"');
+  if (!block?.includes('npm ci')) return fail('README.md has no block of commands with npm ci below "## Use it"');
   return block.replaceAll(/^ {7}/gm, '').trimEnd().split('\n');
 }
 
-/** The COPY and RUN lines up to the second FROM, and the existence of what the second stage takes from the first. */
+/**
+ * Runs the COPY and RUN lines up to the second FROM, and checks the files that the second stage takes from the first.
+ * @param {number} major of npm
+ */
 function checkDockerfile(major) {
   const instructions = readFileSync(join(root, 'Dockerfile'), 'utf8')
     .replaceAll(/\\\n\s*/g, ' ')
@@ -88,26 +94,30 @@ function checkDockerfile(major) {
   let folder = image;
   mkdirSync(folder);
   for (const [word, ...rest] of instructions.slice(0, second)) {
-    if (word === 'WORKDIR') mkdirSync((folder = join(image, rest[0])), { recursive: true });
+    if (word === 'WORKDIR') mkdirSync((folder = join(image, rest[0] ?? '')), { recursive: true });
     else if (word === 'COPY') {
-      const into = resolve(folder, rest.at(-1));
+      const into = resolve(folder, rest.at(-1) ?? '');
       for (const from of rest.slice(0, -1))
         cpSync(join(context, from), from === '.' ? into : join(into, from), { recursive: true });
     } else if (word === 'RUN') run(`the Dockerfile, npm ${major}`, [rest.join(' ')], folder, [npm(major)]);
     else if (word !== 'FROM') fail(`Dockerfile: install:check does not know how to do ${word} in the build stage`);
   }
-  for (const [word, from, path] of instructions.slice(second)) {
+  for (const [word, from, path = ''] of instructions.slice(second)) {
     if (word !== 'COPY' || from !== '--from=build' || path === '/usr/local/bin/node') continue;
     if (!existsSync(join(image, path))) fail(`Dockerfile: the build stage leaves no ${path}`);
   }
 }
 
+/** @param {string} name @param {string[]} files */
 function copyTracked(name, files) {
   for (const file of files) cpSync(join(root, file), join(scratch, name, file));
   return join(scratch, name);
 }
 
-/** A folder for PATH in which `npm` is this major version. */
+/**
+ * A folder for PATH in which `npm` is this major version.
+ * @param {number} major
+ */
 function npm(major) {
   const prefix = join(scratch, `npm-${major}`);
   if (!existsSync(prefix)) {
@@ -122,7 +132,11 @@ function npm(major) {
   return join(prefix, 'node_modules/.bin');
 }
 
-/** A folder for PATH with these scripts. */
+/**
+ * A folder for PATH with these scripts.
+ * @param {string} name
+ * @param {Record<string, string>} scripts
+ */
 function playing(name, scripts) {
   const folder = join(scratch, name);
   mkdirSync(folder);
@@ -133,7 +147,14 @@ function playing(name, scripts) {
   return folder;
 }
 
-/** Runs one line after the other up to the first that fails, without what an npm around us left in the environment. */
+/**
+ * Runs one line after the other up to the first that fails, without the variables that an npm around us left in the
+ * environment.
+ * @param {string} what
+ * @param {string[]} lines
+ * @param {string} cwd
+ * @param {string[]} paths first in PATH
+ */
 function run(what, lines, cwd, paths) {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^npm_(?!config_registry$)/i.test(name) && name !== 'INIT_CWD'),
@@ -147,6 +168,11 @@ function run(what, lines, cwd, paths) {
   }
 }
 
+/**
+ * Ends the check.
+ * @param {string} message
+ * @returns {never}
+ */
 function fail(message) {
   console.error(`install:check: ${message}`);
   process.exit(1);

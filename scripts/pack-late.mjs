@@ -1,21 +1,28 @@
-// What the daemon needs only when the runtime knows of it already, or never: large, and complete in itself. It lies in the
-// bundle compressed. Node reads through all code of a file before the first line runs, and for these that takes longer than
+// Packs libraries that the daemon needs only after its registration, or never: they are large and complete in themselves. They
+// lie in the bundle compressed. Node reads through all code of a file before the first line runs, and for these that takes longer than
 // registering with the runtime does.
-import { build } from 'esbuild';
 import { brotliCompressSync } from 'node:zlib';
+import { bundleInMemory } from './shared/bundle.mjs';
 
 const LATE = ['@grpc/grpc-js', 'pino-pretty', 'prom-client', 'xxhash-wasm', 'yaml', 'zod'];
 
 /** Modules of our own, by the end of the path that they are imported by. */
 const LATE_MODULES = ['gen/cri/v1/cri', 'client-library'];
 
-/** Packages of modules that do nothing but define: of these only what is used is taken. */
+/** Packages of modules that only define: the bundle takes of these only the definitions that are used. */
 const PURE = ['@kubernetes/client-node'];
 
-/** A way to authenticate that src/kube/api has withheld from the library before: a credential is had there, or refused. */
+/**
+ * A way to authenticate that src/kube/api keeps from the library: it gets a credential itself, or refuses.
+ * @param {string} name
+ */
 const withheld = (name) => `export class ${name} { isAuthProvider() { return false; } }`;
 
-/** Of these, only what is done with them here is taken: the whole of them would be most of each bundle, and 7 MiB resident. */
+/**
+ * Modules by the end of their path, and the code that stands for each: the whole of them would be most of each bundle, and
+ * 7 MiB resident.
+ * @type {Record<string, string>}
+ */
 const INSTEAD = {
   // Node has URL, by the same standard, without a table of all characters.
   'whatwg-url/lib/public-api.js': 'exports.URL = URL; exports.URLSearchParams = URLSearchParams;',
@@ -30,43 +37,46 @@ const INSTEAD = {
     exports.loadSync = () => { throw new Error('definitions are not read from files in this bundle'); };`,
 };
 
-/** An esbuild plugin: each of these becomes a bundle of its own, which is unpacked and run by the first `require` of it. */
+/**
+ * An esbuild plugin: each of these becomes a bundle of its own, which is unpacked and run by the first `require` of it.
+ * @param {import('esbuild').BuildOptions} options of the bundle that has the plugin
+ * @returns {import('esbuild').Plugin}
+ */
 export function packLate(options) {
   return {
     name: 'pack-late',
-    setup({ onResolve, onLoad, resolve }) {
-      onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
+    setup(builder) {
+      builder.onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
         const name = LATE.find((late) => path === late) ?? LATE_MODULES.find((late) => path.endsWith(`/${late}`));
         if (name === undefined || pluginData === 'inside') return undefined;
-        const found = await resolve(path, { ...args, pluginData: 'inside' });
+        const found = await builder.resolve(path, { ...args, pluginData: 'inside' });
         // The bundle has the name, and not where on this machine the module lies: it is the same wherever it is built.
         return found.errors.length > 0 ? found : { path: name, namespace: 'late', pluginData: found.path };
       });
-      onLoad({ filter: /./, namespace: 'late' }, async ({ path: name, pluginData: path }) => {
-        const { outputFiles } = await build({
-          ...options,
-          entryPoints: [path],
-          write: false,
-          minify: true,
-          plugins: [takeOnlyUsed],
-        });
-        const packed = brotliCompressSync(outputFiles[0].contents).toString('base64');
-        return { contents: unpack(packed, `cpusetd/${name}.js`), loader: 'js', resolveDir: options.absWorkingDir };
+      builder.onLoad({ filter: /./, namespace: 'late' }, async ({ path: name, pluginData: path }) => {
+        const bundle = await bundleInMemory({ ...options, entryPoints: [path], minify: true, plugins: [takeOnlyUsed] });
+        const packed = brotliCompressSync(bundle).toString('base64');
+        return {
+          contents: unpack(packed, `cpusetd/${name}.js`),
+          loader: 'js',
+          resolveDir: options.absWorkingDir ?? '',
+        };
       });
     },
   };
 }
 
+/** Takes of pure modules only the definitions that are used. @type {import('esbuild').Plugin} */
 const takeOnlyUsed = {
   name: 'take-only-used',
-  setup({ onResolve, onLoad, resolve }) {
-    onLoad({ filter: /./ }, ({ path }) => {
-      const name = Object.keys(INSTEAD).find((each) => path.endsWith(`/node_modules/${each}`));
-      return name && { contents: INSTEAD[name], loader: 'js' };
+  setup(builder) {
+    builder.onLoad({ filter: /./ }, ({ path }) => {
+      const [, contents] = Object.entries(INSTEAD).find(([end]) => path.endsWith(`/node_modules/${end}`)) ?? [];
+      return contents === undefined ? undefined : { contents, loader: 'js' };
     });
-    onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
+    builder.onResolve({ filter: /./ }, async ({ path, pluginData, ...args }) => {
       if (pluginData === 'inside') return undefined;
-      const found = await resolve(path, { ...args, pluginData: 'inside' });
+      const found = await builder.resolve(path, { ...args, pluginData: 'inside' });
       if (found.errors.length > 0 || !PURE.some((name) => found.path.includes(`/node_modules/${name}/`)))
         return undefined;
       return { path: found.path, sideEffects: false };
@@ -74,7 +84,11 @@ const takeOnlyUsed = {
   },
 };
 
-/** `fileName` is how stack traces name it. */
+/**
+ * The module that unpacks a bundle and runs it.
+ * @param {string} packed
+ * @param {string} fileName its name in stack traces
+ */
 function unpack(packed, fileName) {
   return `
 const text = require('node:zlib').brotliDecompressSync(Buffer.from(${JSON.stringify(packed)}, 'base64')).toString();

@@ -1,8 +1,6 @@
-// npm run soak -- --minutes N [--seed S] [--suite trixie|sid|release]: churn on a real containerd, watched by the kernel's own words.
-import { build } from 'esbuild';
-import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
+// npm run soak -- --minutes N [--seed S] [--suite trixie|sid|release]: churn on a real containerd, checked against the files of the kernel.
 import { findMissingPrerequisite } from './runtime/debian-root.mjs';
+import { bundleAndRun } from './shared/bundle.mjs';
 import { endNotRun } from './test-run/results.mjs';
 
 const missing = findMissingPrerequisite('trixie');
@@ -10,16 +8,6 @@ if (missing !== undefined) endNotRun('soak on a real containerd', missing);
 
 const root = new URL('..', import.meta.url).pathname;
 await import('./build.mjs');
-const outfile = join(root, 'dist/soak.js');
-await build({
-  absWorkingDir: root,
-  entryPoints: ['test/soak/main.ts'],
-  outfile,
-  bundle: true,
-  platform: 'node',
-  target: 'node20',
-  format: 'cjs',
-  logLevel: 'warning',
-});
-const { status } = spawnSync(process.execPath, [outfile, ...process.argv.slice(2)], { stdio: 'inherit', cwd: root });
+const args = process.argv.slice(2);
+const { status } = await bundleAndRun(root, { entry: 'test/soak/main.ts', name: 'soak', args });
 process.exitCode = status ?? 1;

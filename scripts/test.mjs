@@ -1,4 +1,4 @@
-// npm test: all set-up, then what a change should pass: generated code, format, lint, types, unit and conformance tests, and the
+// npm test: all set-up, then the tests that a change should pass: generated code, format, lint, types, unit and conformance tests, and the
 // core of the end-to-end tests on real containerds. npm run test:all: that, and then everything else there is.
 //
 //   node scripts/test.mjs [--all]
@@ -15,7 +15,7 @@ import { writeResults } from './test-run/results.mjs';
 import { runSteps } from './test-run/run-steps.mjs';
 import { listFurtherSteps, listSteps } from './test-run/steps.mjs';
 
-/** Whatever hangs, the totals are told before somebody else ends this. */
+/** The limit for all steps: the totals are printed before CI ends a run in which a step hangs. */
 const limitMinutes = 85;
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -25,6 +25,7 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => stop.
 const timer = setTimeout(() => stop.abort(`not done after ${limitMinutes} minutes`), limitMinutes * 60_000);
 const folder = mkdtempSync(join(tmpdir(), 'cpusetd-test-'));
 
+/** @type {import('./test-run/steps.mjs').Step} */
 const npmTest = { name: 'npm test', command: ['npm', 'test'], counts: 'results', limitMinutes: 40, graceSeconds: 60 };
 const steps = await runSteps(values.all ? [npmTest, ...listFurtherSteps(root)] : listSteps(), {
   root,

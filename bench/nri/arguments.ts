@@ -7,7 +7,7 @@ export interface BenchArguments {
   readonly bundle: string | undefined;
   /** A second bundle that is measured in turns with it. */
   readonly before: string | undefined;
-  /** Whether a part of the bench was named; all are when none was. */
+  /** True for a part of the bench that was named; for all parts when none was. */
   readonly isWanted: (part: string) => boolean;
 }
 

@@ -1,11 +1,7 @@
 import { cpus, loadavg, release } from 'node:os';
+import { percentile } from '../../test/support/percentile';
 
-/** The value that this share of all values is not above; 0.5 is the median. */
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
-}
-
+/** The middle value. */
 export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
@@ -17,7 +13,7 @@ export async function timeMs(act: () => unknown): Promise<number> {
   return performance.now() - startMs;
 }
 
-/** `12`, `1.20`: three digits are all that these measurements are good for. */
+/** Three digits, such as `12.3` or `1.20`: these measurements are not more exact. */
 function show(value: number): string {
   return Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
@@ -37,7 +33,7 @@ export function printTable(
   console.table(Object.fromEntries(texts));
 }
 
-/** What figures depend on, in one line; on a machine that is busy with other things only ratios say something. */
+/** Prints the facts that figures depend on, in one line. On a busy machine only ratios have a meaning. */
 export function printMachine(): void {
   const all = cpus();
   const load = loadavg()[0]!.toFixed(1);

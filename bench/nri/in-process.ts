@@ -27,7 +27,7 @@ export interface Parts extends Timing {
 /** The daemon's own path of a request, from bytes to bytes, in this process: real state file, real cgroups, real log. */
 export interface InProcess {
   readonly transactor: Transactor;
-  /** What the daemon does when the answers have left. */
+  /** The work of the daemon after the answers have left. */
   readonly writeLog: () => void;
   /** One request, and then its log. */
   carryOut(method: string, payload: Uint8Array): Parts;
@@ -47,7 +47,7 @@ export function openInProcess(dir: string, topology: Topology): InProcess {
   const memory = openAssignmentStore({ stateDir: `${dir}/in-process`, version: '0.0.0-bench', model, log });
   const last: { timing: Timing } = { timing: { decideMs: 0, saveMs: 0, moveMs: 0 } };
   const cgroups = openCgroups({ cgroupRoot: CGROUP_ROOT });
-  const untold: DomainEvent[] = [];
+  const unlogged: DomainEvent[] = [];
   const transactor = new Transactor({
     model,
     save: memory.save,
@@ -57,13 +57,13 @@ export function openInProcess(dir: string, topology: Topology): InProcess {
     observer: {
       onTransaction: ({ timing, reported }) => {
         if (timing) last.timing = timing;
-        untold.push(...reported);
+        unlogged.push(...reported);
       },
     },
   });
   return {
     transactor,
-    writeLog: () => logEvents(log, untold.splice(0)),
+    writeLog: () => logEvents(log, unlogged.splice(0)),
     carryOut(method, payload) {
       const startMs = performance.now();
       const event = readEvent(method, payload);

@@ -8,7 +8,7 @@ import {
 } from '../../gen/nri/v1alpha1/nri';
 import { makeContainer, makePod } from '../../test/support/nri-runtime-model';
 
-/** What a container of a cluster comes with, so that its request has the size and the many fields of a real one. */
+/** The usual fields of a container in a cluster: its request then has the size and the many fields of a real one. */
 const MOUNTS = [
   ...['/proc', '/dev', '/dev/pts', '/dev/shm', '/dev/mqueue', '/sys', '/sys/fs/cgroup', '/etc/hosts', '/etc/hostname'],
   ...['/etc/resolv.conf', '/dev/termination-log', '/data', '/cache', '/config', '/certs'],
@@ -41,7 +41,7 @@ export interface Subject {
   readonly container: Container;
 }
 
-/** A pod with one container, told apart from others by its number. */
+/** A pod with one container; its number makes it unique. */
 export function makeSubject(kind: Kind, number: number): Subject {
   const pod = makePod({ name: `${kind}-${number}`, qos: kind === 'exclusive' ? 'guaranteed' : 'burstable' });
   const size = kind === 'exclusive' ? { milliCpu: 1000, memoryBytes: 64 << 20 } : { milliCpu: 100 };
@@ -59,18 +59,22 @@ export function makeSubject(kind: Kind, number: number): Subject {
   return { pod, container };
 }
 
+/** The bytes of a CreateContainer request. */
 export function encodeCreate({ pod, container }: Subject): Uint8Array {
   return CreateContainerRequest.encode(CreateContainerRequest.create({ pod, container })).finish();
 }
 
+/** The bytes of a RunPodSandbox request. */
 export function encodeRunPod({ pod }: Subject): Uint8Array {
   return RunPodSandboxRequest.encode({ pod }).finish();
 }
 
+/** The bytes of a StopContainer request. */
 export function encodeStop({ pod, container }: Subject): Uint8Array {
   return StopContainerRequest.encode({ pod, container }).finish();
 }
 
+/** The bytes of a RemovePodSandbox request. */
 export function encodeRemovePod({ pod }: Subject): Uint8Array {
   return RemovePodSandboxRequest.encode({ pod }).finish();
 }

@@ -25,7 +25,7 @@ export const DEPLOYED_ENV = {
 };
 
 export interface PluginProcessOptions {
-  /** Where the runtime's side listens; the process is told by its arguments. */
+  /** The socket of the runtime's side; the arguments of the process name it. */
   readonly socketPath: string;
   /** Script and arguments for node. */
   readonly command: readonly string[];
@@ -42,7 +42,7 @@ export class PluginProcess {
     readonly registeredMs: Promise<number>,
   ) {}
 
-  /** Starts it with an environment of nothing but PATH and what deploy/cpusetd.service sets, and resolves when it has connected. */
+  /** Starts it with an environment of nothing but PATH and the variables of deploy/cpusetd.service, and resolves when it has connected. */
   static async start({ socketPath, command, logFile }: PluginProcessOptions): Promise<PluginProcess> {
     rmSync(socketPath, { force: true });
     const server = createServer().listen(socketPath);

@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'n
 import { ContainerState, type Container, type PodSandbox } from '../../gen/nri/v1alpha1/nri';
 import { makeSubject } from './messages';
 
-/** Where the real kernel has its cpusets. */
+/** The folder of the real kernel's cpusets. */
 export const CGROUP_ROOT = '/sys/fs/cgroup';
 
-/** Running shared containers: cgroups of the real kernel, without processes, and what a runtime tells of them. */
+/** Running shared containers: cgroups of the real kernel, without processes, and the runtime's messages about them. */
 export interface SharedContainers {
   readonly pods: readonly PodSandbox[];
   readonly containers: readonly Container[];

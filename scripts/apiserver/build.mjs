@@ -5,42 +5,54 @@
 // Debian ships no kube-apiserver, but the source of k8s.io/apiextensions-apiserver, whose main program is the part of it
 // that serves custom resources: real storage, validation, watches, patches and conflicts. Compiling takes some minutes.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { unpackPackages } from '../machines/debian.mjs';
-import {
-  cacheDir,
-  findMissingPrerequisite as findMissing,
-  installHostPackages,
-  installPackages,
-} from '../runtime/debian-root.mjs';
+import { findMissingPrerequisite as findMissing, installHostPackages } from '../runtime/debian-root.mjs';
+import { cacheDir } from '../shared/cache.mjs';
+import { installPackages, readPackageVersions } from '../shared/debian.mjs';
+import { messageOf } from '../shared/errors.mjs';
+import { isMain } from '../shared/is-main.mjs';
+import { logToStderr } from '../shared/log.mjs';
 
-/** Raise it when what the folder contains changes: older folders are then left aside. */
+/** @import { EnsureOptions } from '../shared/cache.mjs' */
+/** @import { Log } from '../shared/log.mjs' */
+
+/** The number of the recipe. Raise it when the contents of the folder change: older folders are then left aside. */
 const recipe = 1;
 const suite = 'sid';
 const source = 'golang-k8s-apiextensions-apiserver-dev';
 const packages = ['golang-go', source, 'etcd-server', 'ca-certificates'];
 const buildSeconds = 1_500;
 
-/** Why no API server can be had on this machine for certain, or undefined when building one is worth a try. */
+/**
+ * The reason why no API server can be had on this machine for certain.
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {string | undefined} undefined when building one is worth a try
+ */
 export function findMissingPrerequisite(env = process.env) {
   return findBuilt(env) === undefined ? findMissing(suite, env) : undefined;
 }
 
-/** The newest finished folder, or undefined. Its name ends with the version of Kubernetes' packages. */
+/**
+ * The newest finished folder. Its name ends with the version of Kubernetes' packages.
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {string | undefined}
+ */
 export function findBuilt(env = process.env) {
   if (!existsSync(cacheDir(env))) return undefined;
   const prefix = `apiserver-${recipe}-`;
   const names = readdirSync(cacheDir(env)).filter((name) => name.startsWith(prefix) && !name.includes('.building-'));
   names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
-  return names.length === 0 ? undefined : join(cacheDir(env), names.at(-1));
+  const newest = names.at(-1);
+  return newest === undefined ? undefined : join(cacheDir(env), newest);
 }
 
 /**
- * Gives the folder with `apiserver`, `etcd` and `versions.json`, building it when the cache has none. Who comes while
- * another process builds waits for it.
- * @param {(line: string) => void} log takes progress, a line at a time
+ * Gives the folder with `apiserver`, `etcd` and `versions.json`, building it when the cache has none. While another
+ * process builds, it waits for that one.
+ * @param {EnsureOptions} options
  * @returns {string} the folder
  * @throws {Error} with the reason for the operator when it can't be had
  */
@@ -63,7 +75,10 @@ export function ensureApiServer({ env = process.env, log = () => {} } = {}) {
   return now;
 }
 
-/** Its certificates are made with it. */
+/**
+ * Installs openssl, which makes the certificates of a server.
+ * @param {Log} log
+ */
 function installOpenssl(log) {
   if (spawnSync('openssl', ['version']).status === 0) return;
   installPackages(['openssl'], log);
@@ -72,8 +87,7 @@ function installOpenssl(log) {
 /** The build itself, by one process at a time. */
 function build() {
   if (findBuilt() !== undefined) return;
-  const log = (line) => console.error(line);
-  installHostPackages(log);
+  installHostPackages(logToStderr);
   const dir = cacheDir();
   for (const name of readdirSync(dir))
     if (/^apiserver-.*\.building-\d+$/.test(name)) rmSync(join(dir, name), { recursive: true, force: true });
@@ -81,11 +95,11 @@ function build() {
   const root = join(building, 'root');
   try {
     mkdirSync(building);
-    log(`unpacking ${packages.join(', ')} of Debian ${suite}`);
+    logToStderr(`unpacking ${packages.join(', ')} of Debian ${suite}`);
     unpackPackages({ suite, packages, target: root, variant: 'minbase' });
-    log('compiling k8s.io/apiextensions-apiserver');
+    logToStderr('compiling k8s.io/apiextensions-apiserver');
     compile(root);
-    const versions = readVersions(root);
+    const versions = readPackageVersions(root, ['golang-go', source, 'etcd-server']);
     mkdirSync(join(building, 'made'));
     renameSync(join(root, 'apiserver'), join(building, 'made/apiserver'));
     cpSync(join(root, 'usr/bin/etcd'), join(building, 'made/etcd'));
@@ -96,7 +110,10 @@ function build() {
   }
 }
 
-/** Compiles inside the root, in a mount namespace of its own: nothing stays mounted, whatever happens. */
+/**
+ * Compiles inside the root, in a mount namespace of its own: nothing stays mounted, whatever happens.
+ * @param {string} root
+ */
 function compile(root) {
   const script = `
     mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" /usr/bin/env -i \\
@@ -109,23 +126,16 @@ function compile(root) {
     timeout: buildSeconds * 1000,
   });
   if (done.status === 0) return;
-  const told = (done.stderr ?? '').trim().split('\n').slice(-5).join(' / ');
-  throw new Error(`the API server does not compile: ${told || done.error || done.signal}`);
+  const complaint = (done.stderr ?? '').trim().split('\n').slice(-5).join(' / ');
+  throw new Error(`the API server does not compile: ${complaint || String(done.error ?? done.signal)}`);
 }
 
-function readVersions(root) {
-  const stanzas = readFileSync(join(root, 'var/lib/dpkg/status'), 'utf8').split('\n\n');
-  const versionOf = (name) =>
-    stanzas.find((stanza) => stanza.startsWith(`Package: ${name}\n`))?.match(/^Version: (.*)$/m)?.[1];
-  return Object.fromEntries(['golang-go', source, 'etcd-server'].map((name) => [name, versionOf(name)]));
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+if (isMain(import.meta.url)) {
   try {
     if (process.argv[2] === '--locked') build();
-    else console.log(ensureApiServer({ log: (line) => console.error(line) }));
+    else console.log(ensureApiServer({ log: logToStderr }));
   } catch (error) {
-    console.error(`no API server: ${error.message}`);
+    console.error(`no API server: ${messageOf(error)}`);
     process.exitCode = 1;
   }
 }

@@ -3,7 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Makes the authority in the folder: `ca.crt`, `ca.key`. */
+/**
+ * Makes the authority in the folder: `ca.crt`, `ca.key`.
+ * @param {string} dir
+ * @returns {void}
+ */
 export function makeAuthority(dir) {
   openssl(dir, [
     'req',
@@ -20,7 +24,12 @@ export function makeAuthority(dir) {
   ]);
 }
 
-/** Makes a certificate for a client of this name and group, or for the server itself: `<name>.crt`, `<name>.key`. */
+/**
+ * Makes a certificate for a client of this name and group, or for the server itself: `<name>.crt`, `<name>.key`.
+ * @param {string} dir
+ * @param {{ name: string, group?: string, isServer?: boolean }} owner
+ * @returns {void}
+ */
 export function makeCertificate(dir, { name, group, isServer = false }) {
   const subject = `/CN=${name}${group === undefined ? '' : `/O=${group}`}`;
   const usage = isServer ? 'serverAuth' : 'clientAuth';
@@ -33,8 +42,14 @@ export function makeCertificate(dir, { name, group, isServer = false }) {
   openssl(dir, ['x509', '-req', '-in', `${name}.csr`, '-out', `${name}.crt`, ...sign]);
 }
 
-/** A kubeconfig for the client of this name, in JSON, which is YAML too. */
+/**
+ * A kubeconfig for the client of this name, in JSON, which is YAML too.
+ * @param {string} dir
+ * @param {{ name: string, server: string }} client
+ * @returns {string}
+ */
 export function formatKubeconfig(dir, { name, server }) {
+  /** @param {string} file */
   const read = (file) => readFileSync(join(dir, file)).toString('base64');
   return JSON.stringify({
     apiVersion: 'v1',
@@ -48,6 +63,7 @@ export function formatKubeconfig(dir, { name, server }) {
 
 const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
 
+/** @param {string} dir @param {string[]} args */
 function openssl(dir, args) {
   execFileSync('openssl', args, { cwd: dir, stdio: ['ignore', 'ignore', 'pipe'] });
 }

@@ -16,11 +16,13 @@ const startDeadlineMs = 150_000;
 
 /**
  * Starts both and waits until the server takes definitions.
- * @param {(line: string) => void} log takes progress
+ * @param {{ log?: import('../shared/log.mjs').Log }} options
+ * @returns the facts about it (JSON), and `kill`, `start` and `stop`
  */
 export async function startPrivateApiServer({ log = () => {} } = {}) {
   const programs = ensureApiServer({ log });
   const work = mkdtempSync(join(tmpdir(), 'cpusetd-api-'));
+  /** @type {Map<string, import('node:child_process').ChildProcess>} */
   const children = new Map();
   const reviewer = await startReviewer();
   try {
@@ -37,7 +39,7 @@ export async function startPrivateApiServer({ log = () => {} } = {}) {
         return [name, path];
       }),
     );
-    const reviewerUrl = `http://127.0.0.1:${reviewer.address().port}`;
+    const reviewerUrl = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (reviewer.address()).port}`;
     writeFileSync(join(work, 'reviewer.kubeconfig'), formatKubeconfig(work, { name: 'admin', server: reviewerUrl }));
     const etcdUrl = `http://127.0.0.1:${etcdPort}`;
     const peerUrl = `http://127.0.0.1:${peerPort}`;
@@ -73,7 +75,7 @@ export async function startPrivateApiServer({ log = () => {} } = {}) {
     async function waitUntilReady() {
       const deadline = performance.now() + startDeadlineMs;
       for (;;) {
-        if (children.get('apiserver')?.exitCode != null || children.get('etcd')?.exitCode != null)
+        if (['apiserver', 'etcd'].some((name) => typeof children.get(name)?.exitCode === 'number'))
           throw new Error(`it ended by itself; its last words: ${readTail(join(work, 'apiserver.log'))}`);
         if (await answers(port, work)) return;
         if (performance.now() > deadline)
@@ -90,6 +92,7 @@ export async function startPrivateApiServer({ log = () => {} } = {}) {
     throw error;
   }
 
+  /** @param {string} name @param {string[]} args */
   function run(name, args) {
     const child = spawn(join(programs, name), args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: work });
     const file = createWriteStream(join(work, `${name}.log`), { flags: 'a' });
@@ -99,6 +102,7 @@ export async function startPrivateApiServer({ log = () => {} } = {}) {
     children.set(name, child);
   }
 
+  /** @param {string} name @param {NodeJS.Signals} signal */
   async function end(name, signal) {
     const child = children.get(name);
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
@@ -116,7 +120,7 @@ export async function startPrivateApiServer({ log = () => {} } = {}) {
   }
 }
 
-/** The server asks another one whether somebody may do something. This one says no; who is of system:masters is not asked about. */
+/** Starts the server that the API server asks for permissions. It refuses all; members of system:masters need none. */
 async function startReviewer() {
   const reviewer = createHttpServer((call, answer) => {
     call.resume();
@@ -128,11 +132,11 @@ async function startReviewer() {
   return reviewer;
 }
 
-/** Where the kernel takes ports from for whoever asks for any. */
+/** The file with the range of ports that the kernel gives to a process that names none. */
 const ephemeral = '/proc/sys/net/ipv4/ip_local_port_range';
 const lowestPort = 10_000;
 
-/** A port that is free now, also between a crash and the next start: the kernel gives it to nobody who does not name it. */
+/** A port that is free now, also between a crash and the next start: the kernel gives it only to a process that names it. */
 async function findPort() {
   const end = Math.max(Number(readFileSync(ephemeral, 'utf8').split('\t')[0]), lowestPort + 1_000);
   for (;;) {
@@ -143,12 +147,18 @@ async function findPort() {
       server.listen(port, '127.0.0.1', () => resolve(true));
     });
     if (!isFree) continue;
-    await new Promise((resolve) => server.close(resolve));
+    server.close();
+    await once(server, 'close');
     return port;
   }
 }
 
-/** Whether definitions are served; the readiness endpoint also waits for things that this server never has. */
+/**
+ * True when definitions are served; the readiness endpoint also waits for things that this server never has.
+ * @param {number} port
+ * @param {string} work
+ * @returns {Promise<boolean>}
+ */
 function answers(port, work) {
   return new Promise((resolve) => {
     const call = request(
@@ -172,6 +182,7 @@ function answers(port, work) {
   });
 }
 
+/** @param {string} path */
 function readTail(path) {
   try {
     return readFileSync(path, 'utf8').trim().split('\n').slice(-3).join(' / ');

@@ -53,4 +53,5 @@ export async function endDaemon(daemon: Daemon | undefined): Promise<string[]> {
   return [...(daemon.outcome === undefined ? [`process ${daemon.pid}`] : []), ...listThere(daemon.dir)];
 }
 
+/** The paths that exist. */
 export const listThere = (...paths: readonly string[]): string[] => paths.filter((path) => existsSync(path));

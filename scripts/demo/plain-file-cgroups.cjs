@@ -3,6 +3,7 @@
 const fs = require('node:fs');
 
 const { writeSync } = fs;
+/** @type {(fd: number, data: any, ...where: any[]) => number} */
 fs.writeSync = (fd, data, ...where) => {
   const count = writeSync(fd, data, ...where);
   if (typeof data === 'string' && where.length === 0) fs.ftruncateSync(fd, count);

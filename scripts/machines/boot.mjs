@@ -4,25 +4,27 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readOrEmpty } from '../shared/files.mjs';
 import { commonArguments, formatKernelArguments, formatTopologyArguments } from './qemu-arguments.mjs';
 import { packSiblingOrder } from './sibling-order.mjs';
 
 const workPrefix = 'cpusetd-machine-';
-/** Where others work too a machine is slow, which is no fault of its own. */
+/** The clock allows this many times the processor time: beside other work a machine is slow, which is no fault of its own. */
 const patience = 4;
 
 /**
+ * Boots a machine and waits until it ends.
  * @param {object} options
  * @param {string[]} options.qemu see ensureQemu
  * @param {{ vmlinux: string }} options.kernel see ensureKernel
  * @param {{ path: string, keep?: boolean }} options.disk with keep, what the machine writes stays
- * @param {object} options.machine see machine.mjs
- * @param {Record<string, string | Buffer>} options.handIn files by name; `run.sh` is what the machine runs
+ * @param {import('./qemu-arguments.mjs').BootMachine} options.machine see machine.mjs
+ * @param {Record<string, string | Uint8Array>} options.handIn files by name; `run.sh` is what the machine runs
  * @param {number} options.limitMs of processor time: after that, or four times as long by the clock, it is ended
  * @param {AbortSignal} [options.signal] ends it too
  * @returns {Promise<{ status?: number, why: string, died: boolean, results: string, console: string, wallMs: number, cpuMs: number }>}
- *   status: how run.sh ended; absent when it did not come to that. died: QEMU ended by a fault of its own. cpuMs: what the
- *   emulation took of the host's processors, which says more than the wall clock where others work too
+ *   status: that of run.sh; absent when it did not come to that. died: QEMU ended by a fault of its own. cpuMs: the time of
+ *   the host's processors, which says more than the wall clock beside other work
  */
 export async function boot({ qemu, kernel, disk, machine, handIn, limitMs, signal }) {
   const work = mkdtempSync(join(tmpdir(), `${workPrefix}${process.pid}-`));
@@ -49,6 +51,7 @@ export async function boot({ qemu, kernel, disk, machine, handIn, limitMs, signa
       ...['-serial', `file:${consoleFile}`],
     ];
     // It must not outlive us, and should not slow down others.
+    /** @type {[string, ...string[]]} */
     const command = ['setpriv', '--pdeathsig', 'KILL', 'nice', '-n', '5', ...qemu, ...args];
     const { ended, died, complaint, cpuMs } = await run(command, limitMs, signal);
     const console = readOrEmpty(consoleFile);
@@ -67,7 +70,10 @@ export async function boot({ qemu, kernel, disk, machine, handIn, limitMs, signa
   }
 }
 
-/** Removes the folders of runs that were killed: machines themselves end with who started them. */
+/**
+ * Removes the folders of runs that were killed: machines themselves end with the process that started them.
+ * @returns {void}
+ */
 export function removeAbandonedFolders() {
   for (const name of readdirSync(tmpdir())) {
     const pid = name.startsWith(workPrefix) ? name.slice(workPrefix.length).split('-')[0] : undefined;
@@ -76,12 +82,14 @@ export function removeAbandonedFolders() {
   }
 }
 
+/** @param {[string, ...string[]]} command @param {number} limitMs @param {AbortSignal | undefined} signal */
 async function run([command, ...args], limitMs, signal) {
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   let complaint = '';
-  child.stderr.on('data', (text) => (complaint += text));
+  child.stderr.on('data', (text) => (complaint += String(text)));
   let ended = '';
   let cpuMs = 0;
+  /** @param {string} why */
   const end = (why) => () => {
     ended ||= why;
     child.kill('SIGKILL');
@@ -106,10 +114,13 @@ async function run([command, ...args], limitMs, signal) {
   }
 }
 
-/** User and system time of a process; see proc_pid_stat(5), where the unit is a hundredth of a second. */
+/**
+ * User and system time of a process; see proc_pid_stat(5), where the unit is a hundredth of a second.
+ * @param {number | undefined} pid
+ */
 function readCpuMs(pid) {
   try {
-    const [, after] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+    const [, after = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
     const fields = after.split(' ');
     return (Number(fields[11]) + Number(fields[12])) * 10;
   } catch {
@@ -117,12 +128,17 @@ function readCpuMs(pid) {
   }
 }
 
+/** @param {{ path: string, keep?: boolean }} disk */
 const formatDisk = ({ path, keep = false }) => [
   ...['-drive', `if=none,id=root,file=${path},format=raw,cache=unsafe,snapshot=${keep ? 'off' : 'on'}`],
   ...['-device', 'nvme,serial=root,drive=root'],
 ];
 
-/** A bare tar is the whole second disk. */
+/**
+ * Packs the second disk, which is a bare tar.
+ * @param {string} work
+ * @param {Record<string, string | Uint8Array>} files
+ */
 function packHandIn(work, files) {
   const dir = join(work, 'in');
   mkdirSync(dir);
@@ -132,10 +148,9 @@ function packHandIn(work, files) {
   return archive;
 }
 
+/** @param {string} dir @param {string} name @param {Buffer} content */
 function writeFile(dir, name, content) {
   const path = join(dir, name);
   writeFileSync(path, content);
   return path;
 }
-
-const readOrEmpty = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : '');

@@ -1,9 +1,13 @@
-// What is built once and kept, outside the repository: each thing appears under its name only when it is complete.
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+// The cache of machines: each thing is built once, and appears under its name only when it is complete.
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheDir } from '../runtime/debian-root.mjs';
+import { cacheDir, removeAbandonedBuilds } from '../shared/cache.mjs';
 
-/** The folder for everything that machines need. */
+/**
+ * The folder for everything that machines need.
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {string}
+ */
 export const machinesCache = (env = process.env) => join(cacheDir(env), 'machines');
 
 /**
@@ -17,7 +21,7 @@ export async function buildOnce(name, build) {
   const path = join(dir, name);
   if (existsSync(path)) return path;
   mkdirSync(dir, { recursive: true });
-  removeAbandoned(dir);
+  removeAbandonedBuilds(dir);
   const building = `${path}.building-${process.pid}`;
   try {
     await build(building);
@@ -26,12 +30,4 @@ export async function buildOnce(name, build) {
     rmSync(building, { recursive: true, force: true });
   }
   return path;
-}
-
-/** A build that was killed leaves its folder behind; the name tells whose it was. */
-function removeAbandoned(dir) {
-  for (const name of readdirSync(dir)) {
-    const pid = /\.building-(\d+)$/.exec(name)?.[1];
-    if (pid !== undefined && !existsSync(`/proc/${pid}`)) rmSync(join(dir, name), { recursive: true, force: true });
-  }
 }

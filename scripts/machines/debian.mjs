@@ -2,7 +2,13 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { installPackages, updatePackageLists } from '../runtime/debian-root.mjs';
+import {
+  debianKeyring,
+  describeMmdebstrapFailure,
+  findDebianMirror,
+  hasCommand,
+  installPackages,
+} from '../shared/debian.mjs';
 
 /** Commands of the host that are needed, and the Debian or Ubuntu package that brings each. */
 const hostCommands = {
@@ -13,29 +19,39 @@ const hostCommands = {
   lz4: 'lz4',
   xz: 'xz-utils',
 };
-const debianKeyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
-/** Why no machine can be had here, or undefined. Quick and silent. */
+/**
+ * The reason why no machine can be had here. Quick and silent.
+ * @returns {string | undefined}
+ */
 export function findMissingPrerequisite() {
   if (process.platform !== 'linux' || process.arch !== 'x64') return 'machines are emulated on x86-64 Linux only';
-  if (process.getuid() !== 0) return 'building a machine needs root: run this as root (sudo)';
-  if (missingCommands().length > 0 && !hasCommand('apt-get'))
+  if (process.getuid?.() !== 0) return 'building a machine needs root: run this as root (sudo)';
+  if (missingCommands().length > 0 && isMissing('apt-get'))
     return `${missingCommands().join(', ')} not found, and no apt-get to install it`;
   return undefined;
 }
 
-/** Installs the host's missing commands with apt. */
+/**
+ * Installs the host's missing commands with apt.
+ * @param {import('../shared/log.mjs').Log} log
+ * @returns {void}
+ */
 export function installHostPackages(log) {
-  const packages = missingCommands().map((command) => hostCommands[command]);
+  const packages = Object.entries(hostCommands).flatMap(([command, name]) => (isMissing(command) ? [name] : []));
   if (!existsSync(debianKeyring)) packages.push('debian-archive-keyring'); // Ubuntu does not trust Debian by itself
   if (packages.length === 0) return;
   installPackages(packages, log);
 }
 
 /**
- * Fills a new folder with packages and what they depend on.
+ * Fills a new folder with packages and their dependencies.
  * @param {object} options
+ * @param {string} options.suite
+ * @param {string[]} options.packages
+ * @param {string} options.target the folder
  * @param {'extract' | 'minbase'} options.variant `extract` only unpacks; `minbase` makes a configured system
+ * @returns {void}
  * @throws {Error} with apt's complaint
  */
 export function unpackPackages({ suite, packages, target, variant }) {
@@ -56,36 +72,12 @@ export function unpackPackages({ suite, packages, target, variant }) {
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: 900_000,
   });
-  if (done.status !== 0) {
-    const errors = (done.stderr ?? '').split('\n').filter((line) => /^E: /.test(line));
-    throw new Error(
-      `Debian ${suite} packages can't be had: ${errors.slice(-5).join(' / ') || done.error || done.signal}`,
-    );
-  }
+  if (done.status !== 0) throw new Error(`Debian ${suite} packages can't be had: ${describeMmdebstrapFailure(done)}`);
   for (const name of ['bin', 'sbin', 'lib', 'lib64'])
     if (!existsSync(join(target, name)) && existsSync(join(target, 'usr', name)))
       symlinkSync(`usr/${name}`, join(target, name));
 }
 
-const hasCommand = (command) =>
-  [...(process.env.PATH ?? '').split(':'), '/sbin', '/usr/sbin'].some(
-    (dir) => dir !== '' && existsSync(join(dir, command)),
-  );
-const missingCommands = () => Object.keys(hostCommands).filter((command) => !hasCommand(command));
-
-/** The place this host itself takes Debian packages from, as apt sees it; undefined: mmdebstrap's own default. */
-function findDebianMirror() {
-  const format = '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)';
-  const list = () =>
-    (
-      spawnSync('apt-get', ['indextargets', '--format', format, 'Created-By: Packages'], { encoding: 'utf8' }).stdout ??
-      ''
-    )
-      .split('\n')
-      .map((line) => line.split('|'))
-      .find(([origin, label, component]) => origin === 'Debian' && label === 'Debian' && component === 'main')?.[3];
-  const known = list();
-  if (known !== undefined) return known;
-  updatePackageLists();
-  return list();
-}
+/** @param {string} command */
+const isMissing = (command) => !hasCommand(command, ['/sbin', '/usr/sbin']);
+const missingCommands = () => Object.keys(hostCommands).filter(isMissing);

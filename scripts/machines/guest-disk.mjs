@@ -1,5 +1,5 @@
 // The disk that machines boot from: a Debian root with containerd, runc, crun, node and systemd. It is kept in the cache and
-// used by any number of machines at once: what they write goes to a snapshot of their own.
+// used by any number of machines at once: the writes of each go to a snapshot of its own.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatContainerdConfig } from '../runtime/containerd-config.mjs';
 import { packTinyImage } from '../runtime/tiny-image.mjs';
+import { readPackageVersions } from '../shared/debian.mjs';
 import { boot } from './boot.mjs';
 import { buildOnce } from './cache.mjs';
 import { unpackPackages } from './debian.mjs';
@@ -25,13 +26,20 @@ const packages = ['containerd', 'runc', 'crun', 'busybox-static', 'libstdc++6', 
 const guestScripts = fileURLToPath(new URL('guest', import.meta.url));
 const diskMib = 1536;
 
+/** @import { Kernel } from './kernel.mjs' */
+
 /**
+ * Builds the disk of a suite.
  * @param {object} options
- * @param {string} options.suite where containerd and all else is from: `trixie` (1.7) or `sid` (2.x)
- * @param {object[]} options.kernels see ensureKernel; the disk carries the modules of each
+ * @param {string} options.suite the source of containerd and all else: `trixie` (1.7) or `sid` (2.x)
+ * @param {Kernel[]} options.kernels see ensureKernel; the disk carries the modules of each
+ * @param {string[]} options.qemu see ensureQemu
+ * @param {import('../shared/log.mjs').Log} options.log
  * @returns {Promise<{ disk: string, versions: Record<string, string>, major: number }>} versions by package
  */
 export async function ensureGuestDisk({ suite, kernels, qemu, log }) {
+  const [first] = kernels;
+  if (first === undefined) throw new Error('a disk needs a kernel');
   const releases = kernels.map(({ release }) => release).join('-');
   const dir = await buildOnce(`disk-${suite}-${recipe}-${releases}`, async (building) => {
     log(`building the disk of Debian ${suite} machines`);
@@ -39,20 +47,20 @@ export async function ensureGuestDisk({ suite, kernels, qemu, log }) {
     try {
       mkdirSync(building);
       unpackPackages({ suite, packages, target: root, variant: 'minbase' });
-      const versions = readVersions(root);
-      const major = Number.parseInt(versions.containerd, 10);
-      prepareRoot(root, kernels, formatContainerdConfig({ major, nri: true }));
+      const versions = readPackageVersions(root, packages);
+      prepareRoot(root, kernels, formatContainerdConfig({ major: majorOf(versions), nri: true }));
       writeFileSync(join(building, 'versions.json'), JSON.stringify(versions));
       makeFileSystem(root, join(building, 'root.img'));
-      await importImage({ root, disk: join(building, 'root.img'), kernel: kernels[0], qemu });
+      await importImage({ root, disk: join(building, 'root.img'), kernel: first, qemu });
     } finally {
       rmSync(root, { recursive: true, force: true });
     }
   });
   const versions = JSON.parse(readFileSync(join(dir, 'versions.json'), 'utf8'));
-  return { disk: join(dir, 'root.img'), versions, major: Number.parseInt(versions.containerd, 10) };
+  return { disk: join(dir, 'root.img'), versions, major: majorOf(versions) };
 }
 
+/** @param {string} root @param {Kernel[]} kernels @param {string} containerdConfig */
 function prepareRoot(root, kernels, containerdConfig) {
   const machine = join(root, 'machine');
   for (const dir of [machine, join(root, 'in'), join(root, 'usr/local/bin'), join(root, 'etc/containerd')])
@@ -70,7 +78,7 @@ function prepareRoot(root, kernels, containerdConfig) {
   writeFileSync(join(root, 'etc/resolv.conf'), '');
   writeFileSync(join(root, 'etc/containerd/config.toml'), containerdConfig);
 
-  // systemd: known machine, so that nothing of a first boot happens; only what is needed is started.
+  // systemd: known machine, so that nothing of a first boot happens; only needed units are started.
   writeFileSync(join(root, 'etc/machine-id'), '00000000000000000000000000000001\n');
   copyFileSync(join(guestScripts, 'machine.service'), join(root, 'etc/systemd/system/machine.service'));
   const masked = ['systemd-journal-flush', 'systemd-update-utmp', 'systemd-sysctl', 'systemd-tmpfiles-setup'];
@@ -80,6 +88,7 @@ function prepareRoot(root, kernels, containerdConfig) {
   }
 }
 
+/** @param {string} root @param {string} image */
 function makeFileSystem(root, image) {
   const options = ['-O', '^has_journal,^metadata_csum', '-E', 'lazy_itable_init=1,nodiscard,root_owner=0:0', '-m', '0'];
   execFileSync('mke2fs', ['-q', '-t', 'ext4', ...options, '-d', root, image, `${diskMib}M`], {
@@ -88,7 +97,10 @@ function makeFileSystem(root, image) {
   });
 }
 
-/** In a machine whose disk is written for once, since the image has to be where containerd keeps its own. */
+/**
+ * Imports the image in a machine whose disk is written for once: the image has to be in containerd's own store.
+ * @param {{ root: string, disk: string, kernel: Kernel, qemu: string[] }} options
+ */
 async function importImage({ root, disk, kernel, qemu }) {
   const { status, console } = await boot({
     qemu,
@@ -105,8 +117,5 @@ async function importImage({ root, disk, kernel, qemu }) {
     throw new Error(`the image could not be imported; the machine's console ends with:\n${console.slice(-3000)}`);
 }
 
-function readVersions(root) {
-  const stanzas = readFileSync(join(root, 'var/lib/dpkg/status'), 'utf8').split('\n\n');
-  const all = stanzas.map((text) => [/^Package: (.*)$/m.exec(text)?.[1], /^Version: (.*)$/m.exec(text)?.[1]]);
-  return Object.fromEntries(all.filter(([name]) => packages.includes(name)).map(([name, version]) => [name, version]));
-}
+/** @param {Record<string, string>} versions */
+const majorOf = ({ containerd = '' }) => Number.parseInt(containerd, 10);

@@ -2,7 +2,7 @@
 // modules that are not built in, in the order they are loaded.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { buildOnce } from './cache.mjs';
 import { unpackPackages } from './debian.mjs';
 
@@ -16,14 +16,21 @@ const modules = [
   ...['drivers/block/virtio_blk', 'fs/overlayfs/overlay'],
 ];
 
-/** @returns {Promise<{ vmlinux: string, release: string, modules: string }>} modules: a folder with files in loading order */
+/** @typedef {{ vmlinux: string, release: string, modules: string }} Kernel modules: a folder with files in loading order */
+
+/**
+ * Unpacks a kernel.
+ * @param {string} suite
+ * @param {import('../shared/log.mjs').Log} log
+ * @returns {Promise<Kernel>}
+ */
 export async function ensureKernel(suite, log) {
   const dir = await buildOnce(`kernel-${suite}-1`, (building) => {
     log(`unpacking the kernel of Debian ${suite}`);
     const unpacked = `${building}-packages`;
     try {
       unpackPackages({ suite, packages: ['linux-image-cloud-amd64'], target: unpacked, variant: 'extract' });
-      keepWhatBoots(unpacked, building);
+      keepNeededFiles(unpacked, building);
     } finally {
       rmSync(unpacked, { recursive: true, force: true });
     }
@@ -35,8 +42,14 @@ export async function ensureKernel(suite, log) {
   };
 }
 
-function keepWhatBoots(unpacked, target) {
+/**
+ * Keeps the ELF and the modules of a kernel.
+ * @param {string} unpacked
+ * @param {string} target
+ */
+function keepNeededFiles(unpacked, target) {
   const image = readdirSync(join(unpacked, 'boot')).find((name) => name.startsWith('vmlinuz-'));
+  if (image === undefined) throw new Error('the package has no kernel image');
   const release = image.slice('vmlinuz-'.length);
   mkdirSync(join(target, 'modules'), { recursive: true });
   writeFileSync(join(target, 'release'), release);
@@ -46,13 +59,16 @@ function keepWhatBoots(unpacked, target) {
     const content = existsSync(`${file}.xz`)
       ? execFileSync('xz', ['-dc', `${file}.xz`], { maxBuffer: 1 << 28 })
       : existsSync(file) && readFileSync(file);
-    if (content) writeFileSync(join(target, 'modules', `${index}-${module.split('/').pop()}.ko`), content);
+    if (content) writeFileSync(join(target, 'modules', `${index}-${basename(module)}.ko`), content);
   });
 }
 
-/** The compressed kernel inside a bzImage; see "The Linux/x86 Boot Protocol", fields setup_sects and payload_offset/_length. */
+/**
+ * The compressed kernel inside a bzImage; see "The Linux/x86 Boot Protocol", fields setup_sects and payload_offset/_length.
+ * @param {Buffer} image
+ */
 function extractElf(image) {
-  const start = (image[0x1f1] + 1) * 512 + image.readUInt32LE(0x248);
+  const start = (image.readUInt8(0x1f1) + 1) * 512 + image.readUInt32LE(0x248);
   const payload = image.subarray(start, start + image.readUInt32LE(0x24c) - 4); // its last word is the size unpacked
   const command = payload.readUInt32LE(0) === 0xfd2fb528 ? 'zstd' : 'lz4';
   const elf = execFileSync(command, ['-dc'], { input: payload, maxBuffer: 1 << 29 });

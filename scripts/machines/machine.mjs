@@ -18,7 +18,7 @@ const node = z.strictObject({
 });
 
 const description = z.strictObject({
-  /** One sentence: what this machine is there to show. */
+  /** The purpose of this machine, in one sentence. */
   about: z.string(),
   sockets: count,
   /** Of one socket. */
@@ -29,7 +29,7 @@ const description = z.strictObject({
   cachesPerSocket: count.default(1),
   /** A number: so many, over equal groups of cores in their order. */
   nodes: z.union([count, z.array(node).min(1)]).default(1),
-  /** How the kernel numbers the threads of a core: 0,1 (as in most virtual machines) or 0,N/2 (as on most real ones). */
+  /** The kernel's numbers for the threads of a core: 0,1 (as in most virtual machines) or 0,N/2 (as on most real ones). */
   siblings: z.enum(['adjacent', 'apart']).default('adjacent'),
   memoryMib: count.default(2048),
   /** Taken offline before anything starts; kernel list format. */
@@ -41,7 +41,7 @@ const description = z.strictObject({
   suite: z.enum(['trixie', 'sid']).default('trixie'),
   runtime: z.enum(['runc', 'crun']).default('runc'),
   init: z.enum(['plain', 'systemd']).default('plain'),
-  /** How cpusetd stands to the runtime; as a CRI proxy, the runtime has NRI switched off. */
+  /** The mode of cpusetd. With the CRI proxy, the runtime has NRI switched off. */
   mode: z.enum(['nri', 'cri-proxy']).default('nri'),
   /** Too slow for every change: runs when asked for by name, or with --all. */
   slow: z.boolean().default(false),
@@ -49,7 +49,12 @@ const description = z.strictObject({
   limitSeconds: count.default(900),
 });
 
-/** @returns {object[]} all machines, by name */
+/** @typedef {ReturnType<typeof resolveMachine>} Machine */
+
+/**
+ * Reads the descriptions of all machines.
+ * @returns {Machine[]} by name
+ */
 export function readMachines() {
   return readdirSync(folder)
     .filter((file) => file.endsWith('.yaml'))
@@ -57,19 +62,24 @@ export function readMachines() {
     .map((file) => readMachine(file.replace(/\.yaml$/, '')));
 }
 
+/** @param {string} name */
 function readMachine(name) {
   const parsed = description.safeParse(parse(readFileSync(join(folder, `${name}.yaml`), 'utf8')));
   if (!parsed.success) throw new Error(`machine ${name}: ${z.prettifyError(parsed.error)}`);
   return resolveMachine({ name, ...parsed.data });
 }
 
-/** Fills in what follows from the rest: each node with its cores and its memory. */
+/**
+ * Fills in the cores and the memory of each node.
+ * @param {z.infer<typeof description> & { name: string }} machine
+ */
 export function resolveMachine(machine) {
   const total = machine.sockets * machine.cores;
+  /** @type {z.infer<typeof node>[]} */
   const listed =
     typeof machine.nodes === 'number'
       ? Array.from({ length: machine.nodes }, (_, index) => {
-          const share = total / machine.nodes;
+          const share = total / Number(machine.nodes);
           return { cores: `${index * share}-${(index + 1) * share - 1}` };
         })
       : machine.nodes;
@@ -85,12 +95,19 @@ export function resolveMachine(machine) {
   return { ...machine, nodes };
 }
 
-/** The CPU that the kernel makes of a thread. */
+/**
+ * The kernel's number for a thread.
+ * @param {Pick<Machine, 'sockets' | 'cores' | 'threads'> & Partial<Pick<Machine, 'siblings'>>} machine
+ * @param {number} core
+ * @param {number} thread
+ * @returns {number}
+ */
 export function cpuNumber({ sockets, cores, threads, siblings }, core, thread) {
   return siblings === 'apart' ? thread * sockets * cores + core : core * threads + thread;
 }
 
+/** @param {string} text */
 function expandRange(text) {
-  const [first, last = first] = text.split('-').map(Number);
+  const [first = 0, last = first] = text.split('-').map(Number);
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }

@@ -1,7 +1,20 @@
 // A machine's description as arguments for QEMU.
 
-/** Sockets, cores, threads, caches, memory nodes. */
-export function formatTopologyArguments({ sockets, cores, threads, cachesPerSocket, nodes }) {
+/** @import { Machine } from './machine.mjs' */
+
+/** @typedef {{ cores?: number[], memoryMib: number }} MemoryNode of a machine with one node, cores may be absent */
+/**
+ * The parts of a description that a machine needs to boot.
+ * @typedef {Pick<Machine, 'sockets' | 'cores' | 'threads' | 'cgroup' | 'kernelArguments'> &
+ *   Partial<Pick<Machine, 'cachesPerSocket' | 'init' | 'siblings'>> & { nodes: MemoryNode[] }} BootMachine
+ */
+
+/**
+ * Sockets, cores, threads, caches, memory nodes.
+ * @param {BootMachine} machine
+ * @returns {string[]}
+ */
+export function formatTopologyArguments({ sockets, cores, threads, cachesPerSocket = 1, nodes }) {
   const modules = cachesPerSocket > 1 ? cachesPerSocket : undefined;
   const perModule = cores / (modules ?? 1);
   const smp = [
@@ -16,7 +29,8 @@ export function formatTopologyArguments({ sockets, cores, threads, cachesPerSock
     ...(nodes.length === 1 ? [] : [...nodes.flatMap(formatNode), ...nodes.flatMap(formatDistances)]),
   ];
 
-  function formatNode({ cores: held, memoryMib }, id) {
+  /** @param {MemoryNode} node @param {number} id */
+  function formatNode({ cores: held = [], memoryMib }, id) {
     const memory = memoryMib === 0 ? [] : ['-object', `memory-backend-ram,id=m${id},size=${memoryMib}M`];
     return [
       ...memory,
@@ -24,10 +38,12 @@ export function formatTopologyArguments({ sockets, cores, threads, cachesPerSock
       ...held.flatMap((core) => ['-numa', `cpu,node-id=${id},${placeOf(core)}`]),
     ];
   }
+  /** @param {MemoryNode} _node @param {number} id */
   function formatDistances(_node, id) {
     const others = nodes.map((_other, other) => other).filter((other) => other !== id);
     return others.flatMap((other) => ['-numa', `dist,src=${id},dst=${other},val=21`]);
   }
+  /** @param {number} core */
   function placeOf(core) {
     const inSocket = core % cores;
     const module = modules === undefined ? '' : `module-id=${Math.floor(inSocket / perModule)},`;
@@ -37,7 +53,7 @@ export function formatTopologyArguments({ sockets, cores, threads, cachesPerSock
 
 /**
  * Everything but topology, kernel and disks. Software emulation always, whatever the host could do: one thread, since it
- * costs less in all and has no races; the "max" CPU as Intel, since only then caches and siblings are told in full.
+ * costs less in all and has no races; the "max" CPU as Intel, since only then the guest sees caches and siblings in full.
  */
 export const commonArguments = [
   ...['-accel', 'tcg,thread=single,tb-size=512', '-cpu', 'max,vendor=GenuineIntel', '-bios', 'qboot.rom'],
@@ -47,7 +63,9 @@ export const commonArguments = [
 /**
  * The kernel's command line.
  * `lpj` saves calibrating each CPU, which under emulation takes minutes. The TSC is measured wrongly on a busy host (time then
- * runs several times too fast), so the HPET gives the time. The rest is what a short life does not need.
+ * runs several times too fast), so the HPET gives the time. The rest switches off things that a short life does not need.
+ * @param {BootMachine & { limitSeconds: number }} machine
+ * @returns {string}
  */
 export function formatKernelArguments({ cgroup, init, kernelArguments, limitSeconds }) {
   return [

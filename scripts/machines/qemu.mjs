@@ -3,7 +3,11 @@ import { join } from 'node:path';
 import { buildOnce } from './cache.mjs';
 import { unpackPackages } from './debian.mjs';
 
-/** @returns {Promise<string[]>} the command and its first arguments: it runs with libraries and firmware of its own */
+/**
+ * Unpacks QEMU.
+ * @param {import('../shared/log.mjs').Log} log
+ * @returns {Promise<string[]>} the command and its first arguments: it runs with libraries and firmware of its own
+ */
 export async function ensureQemu(log) {
   const root = await buildOnce('qemu-1', (target) => {
     log('unpacking QEMU');

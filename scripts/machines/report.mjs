@@ -1,8 +1,28 @@
-// What was seen in the machines, as text.
+// The results of the machines, as text.
+
+/** @import { Results } from '../test-run/results.mjs' */
+/** @typedef {{ claim: string, outcome: keyof typeof signs, saw: string[], error?: string, durationMs: number }} Claim */
+/**
+ * @typedef {object} MachineRun
+ * @property {import('./machine.mjs').Machine} machine
+ * @property {Record<string, string>} versions by package
+ * @property {{ kernel: string, runtime: string, seconds: number } | undefined} booted
+ * @property {Claim[]} claims
+ * @property {boolean} died QEMU ended by a fault of its own
+ * @property {string | undefined} error
+ * @property {string | undefined} [retried] the error of the first try
+ * @property {number} wallMs
+ * @property {number} cpuMs
+ */
+/** @typedef {{ runs: MachineRun[], wallMs: number, version: string }} WholeRun */
 
 const signs = { holds: 'ok', broken: 'BROKEN', later: 'later', 'holds-already': 'ok (sooner)' };
 
-/** One machine's claims, a line each. */
+/**
+ * One machine's claims, a line each.
+ * @param {MachineRun} run
+ * @returns {string}
+ */
 export function formatOutcome({ machine, versions, booted, claims, error, retried, wallMs, cpuMs }) {
   const boot =
     booted === undefined
@@ -20,7 +40,11 @@ export function formatOutcome({ machine, versions, booted, claims, error, retrie
   ].join('\n');
 }
 
-/** Counts for the run of all tests: each claim on each machine is one; so is a machine that failed. */
+/**
+ * Counts for the run of all tests: each claim on each machine is one; so is a machine that failed.
+ * @param {MachineRun[]} runs
+ * @returns {Results}
+ */
 export function countClaims(runs) {
   const all = runs.flatMap(({ machine, claims }) => claims.map((claim) => ({ ...claim, on: machine.name })));
   const problems = [
@@ -38,9 +62,14 @@ export function countClaims(runs) {
   };
 }
 
-/** Machines by claims: a Markdown table with one sign in each place. */
+/**
+ * Machines by claims: a Markdown table with one sign in each place.
+ * @param {MachineRun[]} runs
+ * @returns {string}
+ */
 export function formatTable(runs) {
   const names = [...new Set(runs.flatMap(({ claims }) => claims.map(({ claim }) => claim)))];
+  /** @param {MachineRun} run */
   const row = ({ machine, claims, error }) => [
     machine.name,
     ...names.map((name) => {
@@ -51,10 +80,12 @@ export function formatTable(runs) {
   return formatGrid([['machine', ...names], ...runs.map(row)]);
 }
 
-function formatGrid([head, ...rows]) {
-  const widths = head.map((_title, column) => Math.max(3, ...[head, ...rows].map((row) => row[column].length)));
+/** @param {string[][]} rows the first one is the head */
+function formatGrid([head = [], ...rows]) {
+  const widths = head.map((_title, column) => Math.max(3, ...[head, ...rows].map((row) => row[column]?.length ?? 0)));
+  /** @param {string[]} cells @param {string} fill */
   const line = (cells, fill = ' ') =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column], fill)).join(' | ')} |`;
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0, fill)).join(' | ')} |`;
   return [
     line(head),
     line(
@@ -65,13 +96,20 @@ function formatGrid([head, ...rows]) {
   ].join('\n');
 }
 
+/** @param {string} text */
 function firstLines(text) {
   return text.split('\n').slice(0, 12).join('\n            ');
 }
 
+/** The places of the tables in the page. @type {[string, string]} */
 const marks = ['<!-- tables -->', '<!-- end of tables -->'];
 
-/** Puts the tables of a run between the marks of the page. */
+/**
+ * Puts the tables of a run between the marks of the page.
+ * @param {string} page
+ * @param {WholeRun} run
+ * @returns {string}
+ */
 export function updateDocument(page, run) {
   const [before, rest] = page.split(marks[0]);
   const after = rest?.split(marks[1])[1];
@@ -80,7 +118,11 @@ export function updateDocument(page, run) {
   return [before, [marks[0], ...tables, marks[1]].join('\n\n'), after].join('');
 }
 
-/** The record of a run: each line of each machine, as a page. */
+/**
+ * The record of a run: each line of each machine, as a page.
+ * @param {WholeRun} run
+ * @returns {string}
+ */
 export function formatRecord(run) {
   const machines = run.runs.map(
     (one) => `## ${one.machine.name}\n\n${one.machine.about}\n\n\`\`\`text\n${formatOutcome(one)}\n\`\`\``,
@@ -89,6 +131,7 @@ export function formatRecord(run) {
   return `${[title, describeRun(run), ...machines].join('\n\n')}\n`;
 }
 
+/** @param {WholeRun} run */
 function describeRun({ runs, wallMs, version }) {
   const date = new Date().toISOString().slice(0, 10);
   const cpuMs = runs.reduce((sum, run) => sum + run.cpuMs, 0);
@@ -96,11 +139,15 @@ function describeRun({ runs, wallMs, version }) {
   return `${date}, cpusetd ${version}: ${runs.length} machines in ${times}.`;
 }
 
+/** @param {MachineRun[]} runs */
 function formatMachines(runs) {
   return formatGrid([['machine', 'description'], ...runs.map(({ machine: { name, about } }) => [name, about])]);
 }
 
-/** Claims by what came out: the names of machines, or `all`. */
+/**
+ * The machines of each claim by outcome: their names, or `all`.
+ * @param {MachineRun[]} runs
+ */
 function formatClaims(runs) {
   const all = runs.flatMap(({ machine, claims }) => claims.map((claim) => ({ ...claim, on: machine.name })));
   const rows = [...new Set(all.map(({ claim }) => claim))].map((name) => {

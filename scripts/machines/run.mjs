@@ -4,21 +4,26 @@
 //
 // Prints a line per claim as machines finish, then a table. Ends with 0 when every claim held, 1 when one did not, 2 when no
 // machine can be had here. --all takes in the slow machines; --docs writes the tables of docs/machines.md and
-// test/machines/last-run.md; --prepare only builds what machines are made of, where the cache has it not.
+// test/machines/last-run.md; --prepare only builds the parts of machines that the cache does not have.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { build } from 'esbuild';
 import { boot, removeAbandonedFolders } from './boot.mjs';
 import { findMissingPrerequisite, installHostPackages } from './debian.mjs';
 import { ensureGuestDisk } from './guest-disk.mjs';
 import { ensureKernel } from './kernel.mjs';
 import { readMachines } from './machine.mjs';
+import { bundleInMemory, nodeBundle } from '../shared/bundle.mjs';
+import { logToStderr as log } from '../shared/log.mjs';
 import { endNotRun, writeResults } from '../test-run/results.mjs';
 import { ensureQemu } from './qemu.mjs';
 import { countClaims, formatOutcome, formatRecord, formatTable, updateDocument } from './report.mjs';
+
+/** @import { Machine } from './machine.mjs' */
+/** @import { MachineRun } from './report.mjs' */
+/** @typedef {Awaited<ReturnType<typeof prepare>>} Parts */
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const { values } = parseArgs({
@@ -33,8 +38,8 @@ const { values } = parseArgs({
     prepare: { type: 'boolean', default: false },
   },
 });
+/** @param {string[]} lists */
 const split = (lists) => lists.flatMap((list) => list.split(',')).filter((name) => name !== '');
-const log = (line) => console.error(line);
 
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => stop.abort());
@@ -55,6 +60,7 @@ async function main() {
   log(`ready after ${seconds(Date.now() - startedAt)}: ${machines.length} machines`);
   if (values.prepare) return 0;
 
+  /** @type {MachineRun[]} */
   const runs = [];
   const waiting = [...machines];
   const work = async () => {
@@ -89,11 +95,13 @@ async function main() {
   return counts.failed === 0 ? 0 : 1;
 }
 
+/** @param {Machine[]} machines */
 function listLeftOut(machines) {
   const leftOut = readMachines().filter(({ name }) => !machines.some((machine) => machine.name === name));
   return leftOut.map(({ name }) => ({ what: `machine ${name}`, tests: 1, why: '--only or --all would choose it' }));
 }
 
+/** @param {string[]} only */
 function chooseMachines(only) {
   const all = readMachines();
   const unknown = only.filter((name) => !all.some((machine) => machine.name === name));
@@ -104,11 +112,15 @@ function chooseMachines(only) {
   return chosen.sort((a, b) => b.sockets * b.cores * b.threads - a.sockets * a.cores * a.threads);
 }
 
-/** Everything a run needs, built where the cache has it not. */
+/**
+ * Everything a run needs; parts that the cache does not have are built.
+ * @param {Machine[]} machines
+ */
 async function prepare(machines) {
   installHostPackages(log);
   const qemu = await ensureQemu(log);
   const kernels = { v2: await ensureKernel('trixie', log), v1: await ensureKernel('bookworm', log) };
+  /** @type {Record<string, Awaited<ReturnType<typeof ensureGuestDisk>>>} */
   const disks = {};
   for (const suite of new Set(machines.map((machine) => machine.suite)))
     disks[suite] = await ensureGuestDisk({ suite, kernels: Object.values(kernels), qemu, log });
@@ -124,22 +136,21 @@ function readBundle() {
   }
 }
 
-async function bundleGuest() {
-  const { outputFiles } = await build({
+function bundleGuest() {
+  return bundleInMemory({
+    ...nodeBundle,
     absWorkingDir: repository,
     entryPoints: ['test/machines/guest/main.ts'],
-    write: false,
-    bundle: true,
-    platform: 'node',
-    target: 'node20',
-    format: 'cjs',
     legalComments: 'none',
-    logLevel: 'warning',
   });
-  return outputFiles[0].contents;
 }
 
-/** One retry, and only when QEMU itself died: whatever else goes wrong is ours, and is told. */
+/**
+ * Proves the claims in a machine, with one retry, and only when QEMU itself died: any other failure is ours and is reported.
+ * @param {Machine} machine
+ * @param {Parts} parts
+ * @returns {Promise<MachineRun>}
+ */
 async function proveIn(machine, parts) {
   const first = await tryIn(machine, parts, 1);
   if (!first.died || stop.signal.aborted) return first;
@@ -147,8 +158,17 @@ async function proveIn(machine, parts) {
   return { ...(await tryIn(machine, parts, 2)), retried: first.error };
 }
 
+/**
+ * Boots a machine once.
+ * @param {Machine} machine
+ * @param {Parts} parts
+ * @param {number} attempt
+ * @returns {Promise<MachineRun>}
+ */
 async function tryIn(machine, { qemu, kernels, disks, bundle, guest }, attempt) {
-  const { disk, versions } = disks[machine.suite];
+  const built = disks[machine.suite];
+  if (built === undefined) throw new Error(`no disk of ${machine.suite} was prepared`);
+  const { disk, versions } = built;
   const { status, why, died, results, console, wallMs, cpuMs } = await boot({
     qemu,
     kernel: kernels[machine.cgroup],
@@ -183,6 +203,11 @@ async function tryIn(machine, { qemu, kernels, disks, bundle, guest }, attempt) 
   };
 }
 
+/**
+ * The event in a line that the machine printed.
+ * @param {string} line
+ * @returns {any[]} none for a line that is no JSON
+ */
 function parseEvent(line) {
   try {
     return [JSON.parse(line)];
@@ -191,13 +216,18 @@ function parseEvent(line) {
   }
 }
 
-/** What the machine printed, for who looks into a broken claim; replaced by the next run. */
+/**
+ * Keeps the output of the machine for the analysis of a broken claim. The next run replaces it.
+ * @param {string} name
+ * @param {string} text
+ */
 function keepConsole(name, text) {
   const file = join(tmpdir(), `cpusetd-console-${name}.log`);
   writeFileSync(file, text);
   log(`${name}: its console is in ${file}`);
 }
 
+/** @param {number} ms */
 function seconds(ms) {
   return `${Math.round(ms / 1000)} s`;
 }

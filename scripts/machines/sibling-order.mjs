@@ -5,16 +5,28 @@
 // revision is higher than that of the firmware's).
 import { cpuNumber } from './machine.mjs';
 
-/** @returns {Buffer} an initrd with nothing else in it */
+/** @import { BootMachine } from './qemu-arguments.mjs' */
+/** @typedef {{ number: number, uid: number, apicId: number }} Thread */
+
+/**
+ * The initrd with the MADT of a machine.
+ * @param {BootMachine} machine
+ * @returns {Buffer} an initrd with nothing else in it
+ */
 export function packSiblingOrder(machine) {
   return packCpio('kernel/firmware/acpi/apic.aml', formatMadt(listThreads(machine)));
 }
 
-/** All threads in the order the kernel shall number them, each with QEMU's number and its APIC id. */
+/**
+ * All threads in the order the kernel shall number them, each with QEMU's number and its APIC id.
+ * @param {BootMachine} machine
+ */
 function listThreads(machine) {
   const { sockets, cores, threads, cachesPerSocket = 1 } = machine;
+  /** @param {number} values */
   const bits = (values) => Math.ceil(Math.log2(values));
   const perModule = cores / cachesPerSocket;
+  /** @type {Thread[]} */
   const all = [];
   for (let core = 0; core < sockets * cores; core++) {
     for (let thread = 0; thread < threads; thread++) {
@@ -29,8 +41,12 @@ function listThreads(machine) {
   return all.sort((a, b) => a.number - b.number);
 }
 
-/** ACPI specification, 5.2.12 "Multiple APIC Description Table"; what is not a CPU is as QEMU's q35 has it. */
+/**
+ * ACPI specification, 5.2.12 "Multiple APIC Description Table". Everything but the CPUs is as QEMU's q35 has it.
+ * @param {Thread[]} threads
+ */
 function formatMadt(threads) {
+  /** @param {number} value */
   const u32 = (value) => [value & 255, (value >> 8) & 255, (value >> 16) & 255, (value >>> 24) & 255];
   const body = [
     ...u32(0xfee00000), // address of the local APICs
@@ -55,9 +71,15 @@ function formatMadt(threads) {
   return table;
 }
 
-/** cpio in the "newc" format: header of hexadecimal fields, name and content each padded to 4, then the trailer. */
+/**
+ * cpio in the "newc" format: header of hexadecimal fields, name and content each padded to 4, then the trailer.
+ * @param {string} path
+ * @param {Buffer} content
+ */
 function packCpio(path, content) {
+  /** @param {Buffer} buffer */
   const pad = (buffer) => Buffer.concat([buffer, Buffer.alloc((4 - (buffer.length % 4)) % 4)]);
+  /** @param {string} name @param {Buffer} data @param {number} mode */
   const entry = (name, data, mode) => {
     const fields = [1, mode, 0, 0, 1, 0, data.length, 0, 0, 0, 0, name.length + 1, 0];
     const header = `070701${fields.map((field) => field.toString(16).padStart(8, '0')).join('')}${name}\0`;

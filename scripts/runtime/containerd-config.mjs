@@ -2,10 +2,11 @@
 import { pauseImage } from './tiny-image.mjs';
 
 /**
+ * The text of the configuration file.
  * @param {object} options
  * @param {number} options.major containerd's major version: 1 (format 2) or 2 (format 3)
- * @param {boolean} options.nri whether plugins can connect
- * @param {string} [options.requiredPlugin] the plugin without which no container is created; from containerd 2.2
+ * @param {boolean} options.nri true when plugins can connect
+ * @param {string | undefined} [options.requiredPlugin] the plugin without which no container is created; from containerd 2.2
  * @returns {string} TOML
  */
 export function formatContainerdConfig({ major, nri, requiredPlugin }) {
@@ -38,6 +39,7 @@ ${shared}
 `;
 }
 
+/** @param {string} requiredPlugin */
 const formatValidator = (requiredPlugin) => `[plugins.'io.containerd.nri.v1.nri'.default_validator]
   enable = true
   required_plugins = ['${requiredPlugin}']

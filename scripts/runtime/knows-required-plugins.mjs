@@ -1,4 +1,5 @@
-// Whether the containerd of a Debian suite can be told to create nothing without a certain NRI plugin. It takes the setting either way.
+// Tells if the containerd of a Debian suite knows required NRI plugins, without which it creates no container. It accepts the
+// setting either way.
 //
 //   node scripts/runtime/knows-required-plugins.mjs sid     prints yes or no
 import { execFileSync } from 'node:child_process';

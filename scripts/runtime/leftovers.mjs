@@ -1,4 +1,4 @@
-// Finds, ends and counts what belongs to one private runtime: processes, cgroups, mounts.
+// Finds, ends and counts the processes, cgroups and mounts of one private runtime.
 //
 // Processes of a runtime carry its folder in their environment (containerd hands it on to shims and runc); the
 // processes of containers do not, but they are in cgroups below the runtime's own.
@@ -6,24 +6,38 @@ import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { codeOf } from '../shared/errors.mjs';
+import { readOrEmpty } from '../shared/files.mjs';
 
-/** Names the runtime that a process belongs to. */
+/** The variable that names the runtime that a process belongs to. */
 export const runtimeVariable = 'CPUSETD_RUNTIME';
-/** Every folder of a runtime is called so, directly in the system's folder for temporary files. */
+/** The start of the name of every runtime's folder, directly in the system's folder for temporary files. */
 export const workPrefix = 'cpusetd-rt-';
-/** In that folder: whose runtime it is. */
+/** The file in that folder that names the owner of the runtime. */
 export const ownerFile = 'owner.json';
 
-/** The cgroup that all pods of a runtime are below, in every hierarchy. */
+/**
+ * The cgroup that all pods of a runtime are below, in every hierarchy.
+ * @param {string} work
+ * @returns {string}
+ */
 export const cgroupRootOf = (work) => `/${basename(work)}`;
 
-/** Start of a process in ticks since boot: with the pid it names one process for certain. Undefined when there is none. */
+/**
+ * Start of a process in ticks since boot: with the pid it names one process for certain.
+ * @param {number} pid
+ * @returns {string | undefined} undefined when there is no such process
+ */
 export function readStartTime(pid) {
   const stat = readOrEmpty(`/proc/${pid}/stat`);
   return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
 }
 
-/** Pids of containerd, shims and runc of one runtime. */
+/**
+ * Pids of containerd, shims and runc of one runtime.
+ * @param {string} work
+ * @returns {number[]}
+ */
 export function findRuntimePids(work) {
   const mark = `${runtimeVariable}=${work}`;
   return readdirSync('/proc')
@@ -32,14 +46,23 @@ export function findRuntimePids(work) {
     .map(Number);
 }
 
-/** Pids of all processes in a runtime's containers. */
+/**
+ * Pids of all processes in a runtime's containers.
+ * @param {string} work
+ * @returns {number[]}
+ */
 export function findContainerPids(work) {
   const pids = findCgroups(work).flatMap((dir) => readOrEmpty(join(dir, 'cgroup.procs')).split('\n'));
   return [...new Set(pids)].filter((pid) => pid !== '' && pid !== '0').map(Number);
 }
 
-/** Cgroup folders of a runtime in every mounted hierarchy, children before parents. */
+/**
+ * Cgroup folders of a runtime in every mounted hierarchy, children before parents.
+ * @param {string} work
+ * @returns {string[]}
+ */
 export function findCgroups(work) {
+  /** @type {(dir: string) => string[]} */
   const listBelow = (dir) => [
     ...readDirsOrNone(dir).flatMap((name) => listBelow(join(dir, name))),
     ...(existsSync(dir) ? [dir] : []),
@@ -49,7 +72,11 @@ export function findCgroups(work) {
     .flatMap(({ point }) => listBelow(join(point, cgroupRootOf(work))));
 }
 
-/** What of a runtime still exists, a line each; empty when it is gone without a trace. */
+/**
+ * Everything of a runtime that still exists.
+ * @param {string} work
+ * @returns {string[]} a line each; empty when it is gone without a trace
+ */
 export function listLeftovers(work) {
   return [
     ...[...findRuntimePids(work), ...findContainerPids(work)].map((pid) => `process ${pid} (${readCommand(pid)})`),
@@ -61,7 +88,12 @@ export function listLeftovers(work) {
   ];
 }
 
-/** Ends containers, then shims and containerd, then removes cgroups and folder. Harmless when nothing is left. */
+/**
+ * Ends containers, then shims and containerd, then removes cgroups and folder. Harmless when nothing is left.
+ * @param {string} work
+ * @param {number} deadlineMs
+ * @returns {Promise<void>}
+ */
 export async function removeRuntime(work, deadlineMs = 60_000) {
   const end = Date.now() + deadlineMs;
   await killUntilGone(() => findContainerPids(work), end); // while shims live, they reap what they started
@@ -72,7 +104,11 @@ export async function removeRuntime(work, deadlineMs = 60_000) {
   if (listLeftovers(work).every((line) => line.startsWith('folder'))) rmSync(work, { recursive: true, force: true });
 }
 
-/** Removes runtimes whose owner died without doing so. @returns {Promise<string[]>} their folders */
+/**
+ * Removes runtimes whose owner died without doing so.
+ * @param {string} dir
+ * @returns {Promise<string[]>} their folders
+ */
 export async function removeAbandonedRuntimes(dir = tmpdir()) {
   const abandoned = readdirSync(dir)
     .filter((name) => name.startsWith(workPrefix))
@@ -82,6 +118,7 @@ export async function removeAbandonedRuntimes(dir = tmpdir()) {
   return abandoned;
 }
 
+/** @param {string} work */
 function isOwnerAlive(work) {
   try {
     const { pid, startTime } = JSON.parse(readFileSync(join(work, ownerFile), 'utf8'));
@@ -91,6 +128,7 @@ function isOwnerAlive(work) {
   }
 }
 
+/** @param {() => number[]} findPids @param {number} end */
 async function killUntilGone(findPids, end) {
   await waitFor(() => {
     const pids = findPids();
@@ -105,16 +143,21 @@ async function killUntilGone(findPids, end) {
   }, end);
 }
 
-/** The kernel refuses for some milliseconds after the last process has ended. */
+/**
+ * Removes a cgroup. The kernel refuses for some milliseconds after the last process has ended.
+ * @param {string} dir
+ * @returns {boolean} true when it is gone
+ */
 function removeCgroup(dir) {
   try {
     rmdirSync(dir);
   } catch (error) {
-    return error.code === 'ENOENT';
+    return codeOf(error) === 'ENOENT';
   }
   return true;
 }
 
+/** @param {() => boolean} condition @param {number} end */
 async function waitFor(condition, end) {
   while (!condition() && Date.now() < end) await delay(10);
 }
@@ -125,22 +168,16 @@ function readMounts() {
     .trimEnd()
     .split('\n')
     .map((line) => {
-      const [before, after] = line.split(' - ');
-      const fields = before.split(' ');
-      return { root: fields[3], point: fields[4], type: after.split(' ')[0] };
+      const [before = '', after = ''] = line.split(' - ');
+      const [, , , root = '', point = ''] = before.split(' ');
+      return { root, point, type: after.split(' ')[0] };
     });
 }
 
+/** @param {number} pid */
 const readCommand = (pid) => readOrEmpty(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
 
-function readOrEmpty(path) {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return ''; // processes and cgroups come and go while they are looked at
-  }
-}
-
+/** @param {string} dir */
 function readDirsOrNone(dir) {
   try {
     return readdirSync(dir, { withFileTypes: true })

@@ -1,10 +1,11 @@
-// A real containerd with a root, a state and sockets of its own, beside whatever else the machine runs.
+// A real containerd with a root, a state and sockets of its own, beside the other processes of the machine.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { messageOf } from '../shared/errors.mjs';
 import { formatContainerdConfig } from './containerd-config.mjs';
 import {
   cgroupRootOf,
@@ -20,8 +21,10 @@ import { copyPrograms, ensureSuite } from './suite.mjs';
 import { busyboxImage, packTinyImage, pauseImage } from './tiny-image.mjs';
 import { waitForCri } from './wait-for-cri.mjs';
 
+/** @typedef {import('node:child_process').ChildProcess} ChildProcess */
+
 const longestSocketPath = 107;
-/** A slow disk is no failure. */
+/** The limit for a start. It is long, since a slow disk is no failure. */
 const startDeadlineMs = 150_000;
 const enterScript = fileURLToPath(new URL('enter.sh', import.meta.url));
 
@@ -30,9 +33,9 @@ const enterScript = fileURLToPath(new URL('enter.sh', import.meta.url));
  *
  * @param {object} options
  * @param {string} options.suite see suite.mjs
- * @param {boolean} options.nri whether NRI plugins can connect
- * @param {string} [options.requiredPlugin] the NRI plugin without which no container is created
- * @param {(line: string) => void} options.log progress for a person
+ * @param {boolean} options.nri true when NRI plugins can connect
+ * @param {string | undefined} [options.requiredPlugin] the NRI plugin without which no container is created
+ * @param {import('../shared/log.mjs').Log} [options.log]
  * @returns the facts about it (JSON), and `kill`, `start` and `stop`
  * @throws {Error} with the reason for the operator; nothing is left behind then
  */
@@ -54,17 +57,26 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     cgroupRoot: cgroupRootOf(work),
     containerdLog: join(work, 'containerd.log'),
     image: busyboxImage,
+    containerdPid: 0,
+    startedInMs: 0,
   };
   for (const path of [facts.criSocket, facts.nriSocket]) {
     if (Buffer.byteLength(path) > longestSocketPath)
       throw new Error(`too long for a unix socket: ${path} (set TMPDIR to a shorter one)`);
   }
-  const major = Number.parseInt(facts.packages.containerd, 10);
+  const major = Number.parseInt(facts.packages.containerd ?? '', 10);
   if (programsDir !== undefined) copyPrograms(programsDir, join(work, 'run/bin'));
   writeFileSync(join(work, 'run/containerd.toml'), formatContainerdConfig({ major, nri, requiredPlugin }));
 
+  /** @type {ChildProcess} */
   let containerd;
   const holder = await enterNamespace(root, work);
+  /**
+   * Starts a program in the runtime's mount namespace.
+   * @param {string} command
+   * @param {string[]} args
+   * @param {import('node:child_process').StdioOptions} stdio
+   */
   const inside = (command, args, stdio) =>
     spawn('nsenter', [`--mount=/proc/${holder.pid}/ns/mnt`, '--', command, ...args], {
       stdio,
@@ -80,7 +92,10 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
       containerd.kill('SIGKILL');
       await once(containerd, 'exit');
     },
-    /** Starts containerd (again) on the state it has. @returns {Promise<number>} its pid */
+    /**
+     * Starts containerd (again) on the state it has.
+     * @returns {Promise<number>} its pid
+     */
     async start() {
       const logFile = openSync(facts.containerdLog, 'a');
       containerd = inside('containerd', ['--config', '/run/containerd.toml'], ['ignore', logFile, logFile]);
@@ -91,9 +106,12 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
       failed.catch(() => {}); // also after the start, when nobody waits any more
       const images = [pauseImage, busyboxImage];
       await Promise.race([failed, importedOnce().then(() => waitForCri(facts.criSocket, images, startDeadlineMs))]);
-      return containerd.pid;
+      return containerd.pid ?? 0;
     },
-    /** Ends everything. @returns {Promise<string[]>} what could not be removed, a line each */
+    /**
+     * Ends everything.
+     * @returns {Promise<string[]>} a line for each thing that could not be removed
+     */
     async stop() {
       await removeRuntime(work);
       holder.stdin.end();
@@ -102,6 +120,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     },
   };
 
+  /** @type {Promise<void> | undefined} */
   let imported;
   const importedOnce = () => (imported ??= importImage());
   /** containerd takes the import as soon as its socket is there, before its CRI part is up. */
@@ -111,9 +130,9 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
     await waitForCri(facts.criSocket, [], startDeadlineMs);
     const ctr = inside('ctr', ['-n', 'k8s.io', 'images', 'import', ...local, '-'], ['pipe', 'ignore', 'pipe']);
     let complaint = '';
-    ctr.stderr.on('data', (text) => (complaint += text));
-    ctr.stdin.on('error', () => {}); // ctr ended early; its exit tells why
-    ctr.stdin.end(archive);
+    ctr.stderr?.on('data', (text) => (complaint += String(text)));
+    ctr.stdin?.on('error', () => {}); // ctr ended early; its exit tells why
+    ctr.stdin?.end(archive);
     const [status] = await once(ctr, 'close');
     if (status !== 0) throw new Error(`importing the image failed: ${complaint.trim()}`);
   }
@@ -125,7 +144,7 @@ export async function startPrivateRuntime({ suite, nri, requiredPlugin, log = ()
   } catch (error) {
     const complaints = findComplaints(facts.containerdLog);
     await runtime.stop();
-    throw new Error(`${error.message}${complaints === '' ? '' : `; its log has: ${complaints}`}`, { cause: error });
+    throw new Error(`${messageOf(error)}${complaints === '' ? '' : `; its log has: ${complaints}`}`, { cause: error });
   }
 }
 
@@ -136,14 +155,18 @@ function makeWorkFolder() {
   return work;
 }
 
-/** Starts the process whose mount namespace the runtime lives in. It ends when its standard input does, so also when we die. */
+/**
+ * Starts the process whose mount namespace the runtime lives in. It ends when its standard input does, so also when we die.
+ * @param {string} root
+ * @param {string} work
+ */
 async function enterNamespace(root, work) {
   const holder = spawn('unshare', ['--mount', '--propagation', 'private', 'sh', enterScript, root, work], {
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,
   });
   let complaint = '';
-  holder.stderr.on('data', (text) => (complaint += text));
+  holder.stderr.on('data', (text) => (complaint += String(text)));
   const ended = once(holder, 'close').then(([status]) => {
     throw new Error(`no mount namespace for the runtime (exit ${status}): ${complaint.trim()}`);
   });
@@ -152,7 +175,10 @@ async function enterNamespace(root, work) {
   return holder;
 }
 
-/** What containerd itself complained of last; a part that fails to load does not make it end. */
+/**
+ * The last complaints in containerd's log; a part that fails to load does not make it end.
+ * @param {string} logFile
+ */
 function findComplaints(logFile) {
   const lines = readFileSync(logFile, 'utf8').split('\n');
   return lines

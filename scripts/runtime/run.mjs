@@ -1,12 +1,13 @@
-// Runs a private containerd until it is told to end. For people, and for the end-to-end tests.
+// Runs a private containerd until it is ended. For people, and for the end-to-end tests.
 //
 //   node scripts/runtime/run.mjs [--suite trixie|sid|release] [--nri on|off] [--required-plugin NAME] [--attached]
 //
-// Standard output carries one JSON line per event: `ready` (sockets, versions, cgroup root), then `stopped` with what
-// could not be removed. It ends on SIGINT or SIGTERM. With --attached it also ends when standard input closes, and takes
+// Standard output carries one JSON line per event: `ready` (sockets, versions, cgroup root), then `stopped` with the
+// things that could not be removed. It ends on SIGINT or SIGTERM. With --attached it also ends when standard input closes, and takes
 // the lines `kill` (crash containerd) and `start` (start it again), answered by `killed` and `started`.
-import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
+import { logToStderr } from '../shared/log.mjs';
+import { serveAttached } from '../shared/serve-attached.mjs';
 import { startPrivateRuntime } from './private-runtime.mjs';
 
 const { values } = parseArgs({
@@ -17,47 +18,24 @@ const { values } = parseArgs({
     attached: { type: 'boolean', default: false },
   },
 });
-const say = (event, more = {}) => process.stdout.write(`${JSON.stringify({ event, ...more })}\n`);
-process.stdout.on('error', () => {}); // whoever read it is gone; ending in order matters more
-
-let end;
-const ended = new Promise((resolve) => (end = resolve));
-for (const name of ['SIGINT', 'SIGTERM']) process.on(name, end);
-const lines = values.attached ? createInterface({ input: process.stdin }) : undefined;
-lines?.on('close', end);
-
-try {
-  const runtime = await startPrivateRuntime({
-    suite: values.suite,
-    nri: values.nri === 'on',
-    requiredPlugin: values['required-plugin'],
-    log: (line) => console.error(line),
-  });
-  say('ready', runtime.facts);
-  let last = Promise.resolve();
-  lines?.on('line', (line) => {
-    last = last.then(() => carryOut(runtime, line)).catch((error) => say('failed', { reason: error.message }));
-  });
-  await ended;
-  await last;
-  const leftovers = await runtime.stop();
-  say('stopped', { leftovers });
-  process.exitCode = leftovers.length === 0 ? 0 : 1;
-} catch (error) {
-  say('failed', { reason: error.message });
-  console.error(`no runtime: ${error.message}`);
-  process.exitCode = 1;
-} finally {
-  lines?.close();
-}
-
-async function carryOut(runtime, line) {
-  if (line === 'kill') {
-    await runtime.kill();
-    say('killed');
-  } else if (line === 'start') {
-    say('started', { containerdPid: await runtime.start() });
-  } else {
-    say('failed', { reason: `not a command: ${line}` });
-  }
-}
+const { suite, attached } = values;
+const nri = values.nri === 'on';
+const requiredPlugin = values['required-plugin'];
+await serveAttached(() => startPrivateRuntime({ suite, nri, requiredPlugin, log: logToStderr }), {
+  attached,
+  what: 'runtime',
+  commands: {
+    async kill(runtime, say) {
+      await runtime.kill();
+      say('killed');
+    },
+    async start(runtime, say) {
+      say('started', { containerdPid: await runtime.start() });
+    },
+  },
+  async stop(runtime, say) {
+    const leftovers = await runtime.stop();
+    say('stopped', { leftovers });
+    process.exitCode = leftovers.length === 0 ? 0 : 1;
+  },
+});

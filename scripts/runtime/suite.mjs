@@ -5,42 +5,57 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { messageOf } from '../shared/errors.mjs';
+import { isMain } from '../shared/is-main.mjs';
+import { logToStderr } from '../shared/log.mjs';
 import { ensureContainerdRelease, findMissingForRelease } from './containerd-release/build.mjs';
-import { ensureRoot, readPackageVersions } from './debian-root.mjs';
+import { ensureRoot, readRootVersions } from './debian-root.mjs';
 
-/** Names a folder with the programs of a containerd 2.x, which `release` then is. */
+/** @import { EnsureOptions } from '../shared/cache.mjs' */
+
+/** The variable that names a folder with the programs of a containerd 2.x, which `release` then is. */
 const variable = 'CPUSETD_CONTAINERD';
 const programs = ['containerd', 'containerd-shim-runc-v2', 'ctr'];
 const statusNoGo = 3;
 
 /**
- * Gives what a runtime of the suite is made of, building what the cache does not have.
+ * Gives the parts of a runtime of the suite, and builds those that the cache does not have.
  * @param {string} suite
- * @param {(line: string) => void} log takes progress, a line at a time
+ * @param {EnsureOptions} options
  * @returns {{ root: string, versions: Record<string, string>, programsDir?: string }} root: a Debian root folder; versions: by
  *   package; programsDir: where containerd's programs are when they are not Debian's
  * @throws {Error} with the reason for the operator when it can't be had
  */
 export function ensureSuite(suite, { env = process.env, log = () => {} } = {}) {
   const root = ensureRoot(suite === 'release' ? 'sid' : suite, { env, log });
-  const versions = readPackageVersions(root);
+  const versions = readRootVersions(root);
   if (suite !== 'release') return { root, versions };
   const programsDir = findOwnContainerd(env) ?? ensureContainerdRelease({ env, log });
   return { root, versions: { ...versions, containerd: readVersion(programsDir) }, programsDir };
 }
 
-/** Why the suite's containerd would have to be built and can't be for want of Go; undefined for all that is not built. */
+/**
+ * The reason why the suite's containerd can't be built for want of Go.
+ * @param {string} suite
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {string | undefined} undefined when there is Go, or nothing to build
+ */
 export function findWhyNoGo(suite, env = process.env) {
   return suite === 'release' && !env[variable] ? findMissingForRelease(env) : undefined;
 }
 
-/** Copies containerd's programs to a new folder, where a runtime can see them. */
+/**
+ * Copies containerd's programs to a new folder, where a runtime can see them.
+ * @param {string} from
+ * @param {string} to
+ * @returns {void}
+ */
 export function copyPrograms(from, to) {
   mkdirSync(to);
   for (const name of programs) cpSync(join(from, name), join(to, name), { dereference: true });
 }
 
+/** @param {NodeJS.ProcessEnv} env */
 function findOwnContainerd(env) {
   const dir = env[variable];
   if (!dir) return undefined;
@@ -49,21 +64,24 @@ function findOwnContainerd(env) {
   return dir;
 }
 
-/** It prints its name, module, version and revision. */
+/**
+ * Reads the version that containerd prints after its name and module.
+ * @param {string} programsDir
+ */
 function readVersion(programsDir) {
   const printed = execFileSync(join(programsDir, 'containerd'), ['--version'], { encoding: 'utf8' });
   return printed.trim().split(' ')[2]?.replace(/^v/, '') ?? 'unknown';
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+if (isMain(import.meta.url)) {
   const [suite = 'trixie'] = process.argv.slice(2);
   const noGo = findWhyNoGo(suite);
   try {
     if (noGo !== undefined) throw new Error(noGo);
-    const { containerd, runc } = ensureSuite(suite, { log: (line) => console.error(line) }).versions;
+    const { containerd, runc } = ensureSuite(suite, { log: logToStderr }).versions;
     console.log(`containerd ${containerd}, runc ${runc}`);
   } catch (error) {
-    console.error(error.message);
+    console.error(messageOf(error));
     process.exitCode = noGo === undefined ? 1 : statusNoGo;
   }
 }

@@ -1,13 +1,26 @@
-// An OCI image in a tar, made from one static busybox: what `ctr images import` takes, without a registry.
+// An OCI image in a tar, made from one static busybox, for `ctr images import`. It needs no registry.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-/** What containerd is told to use for pod sandboxes. */
+/** The image that containerd uses for pod sandboxes. */
 export const pauseImage = 'localhost/pause:1';
 /** The same content under the name that workloads use. */
 export const busyboxImage = 'localhost/busybox:1';
 
+/**
+ * @typedef {object} Entry of a tar
+ * @property {string} name
+ * @property {number} [mode]
+ * @property {string} [type]
+ * @property {string} [linkTo]
+ * @property {Buffer} [content]
+ */
+
+/** The names that images have for the architectures of Node. @type {Partial<Record<NodeJS.Architecture, string>>} */
+const architectures = { x64: 'amd64', arm64: 'arm64' };
+
+/** @param {string} kind */
 const mediaType = (kind) => `application/vnd.oci.image.${kind}`;
 
 /**
@@ -25,7 +38,7 @@ export function packTinyImage(busybox) {
       .map((applet) => ({ name: `bin/${applet}`, mode: 0o777, type: '2', linkTo: 'busybox' })),
   ]);
   const config = toJson({
-    architecture: { x64: 'amd64', arm64: 'arm64' }[process.arch] ?? process.arch,
+    architecture: architectures[process.arch] ?? process.arch,
     os: 'linux',
     config: { Entrypoint: ['/bin/sleep', '2147483647'], Env: ['PATH=/bin'] },
     rootfs: { type: 'layers', diff_ids: [digestOf(layer)] },
@@ -50,11 +63,17 @@ export function packTinyImage(busybox) {
   ]);
 }
 
+/** @param {unknown} value */
 const toJson = (value) => Buffer.from(JSON.stringify(value));
+/** @param {Buffer} content */
 const digestOf = (content) => `sha256:${createHash('sha256').update(content).digest('hex')}`;
+/** @param {Buffer} content @param {string} kind */
 const describe = (content, kind) => ({ mediaType: mediaType(kind), digest: digestOf(content), size: content.length });
 
-/** A POSIX ustar archive: a header block of 512 bytes for each entry, contents padded to 512, two empty blocks at the end. */
+/**
+ * A POSIX ustar archive: a header block of 512 bytes for each entry, contents padded to 512, two empty blocks at the end.
+ * @param {Entry[]} entries
+ */
 function packTar(entries) {
   const blocks = entries.flatMap((entry) => {
     const content = entry.content ?? Buffer.alloc(0);
@@ -63,8 +82,10 @@ function packTar(entries) {
   return Buffer.concat([...blocks, Buffer.alloc(1024)]);
 }
 
+/** @param {Entry} entry @param {number} size */
 function packHeader({ name, mode = 0o644, type = '0', linkTo = '' }, size) {
   const header = Buffer.alloc(512);
+  /** @param {number} value @param {number} width */
   const octal = (value, width) => value.toString(8).padStart(width - 1, '0');
   header.write(name, 0, 100);
   header.write(octal(mode, 8), 100);

@@ -1,19 +1,28 @@
 // Counts of one run of jest, from what it writes with --json.
 import { relative } from 'node:path';
 
+/** @import { NotRun, Results } from './results.mjs' */
+/** @typedef {{ ancestorTitles: string[], title: string, status: string }} Assertion */
+/** @typedef {{ name: string, status: string, message?: string, assertionResults: Assertion[] }} Suite */
+/** @typedef {{ file: string, why: string, tests: string[][] }} Group */
+
 /** The group that test/support/not-run.ts puts around tests. */
 const notRunTitle = /^\[not run: (.*)\]$/s;
 
 /**
- * @param {object} results jest's JSON results
- * @param {string} root what file names are told relative to
- * @returns {{ passed: number, failed: number, problems: string[], notRun: { what: string, tests: number, why: string }[] }}
+ * Counts the tests of a run.
+ * @param {{ testResults: Suite[], wasInterrupted?: boolean }} results jest's JSON results
+ * @param {string} root the folder that names of files are relative to
+ * @returns {Results}
  *   A suite that failed without a failed test, such as one that could not start, counts as one failed test. So does a test that is
  *   skipped without a reason.
  */
 export function countJest({ testResults, wasInterrupted = false }, root) {
+  /** @type {Omit<Results, 'notRun'>} */
   const counts = { passed: 0, failed: 0, problems: [] };
+  /** @type {Map<string, Group>} */
   const groups = new Map();
+  /** @param {string} problem */
   const fail = (problem) => {
     counts.failed++;
     counts.problems.push(problem);
@@ -34,7 +43,13 @@ export function countJest({ testResults, wasInterrupted = false }, root) {
   return { ...counts, notRun: [...groups.values()].map(describeGroup) };
 }
 
-/** Tests of one file that are not run for one reason belong together. @returns {boolean} whether a reason is given */
+/**
+ * Adds a test that is not run to the group of its file and reason.
+ * @param {Map<string, Group>} groups
+ * @param {string} file
+ * @param {Assertion} test
+ * @returns {boolean} false when no reason is given
+ */
 function addNotRun(groups, file, { ancestorTitles, title }) {
   const why = ancestorTitles.map((each) => notRunTitle.exec(each)?.[1]).find((each) => each !== undefined);
   if (why === undefined) return false;
@@ -44,16 +59,25 @@ function addNotRun(groups, file, { ancestorTitles, title }) {
   return true;
 }
 
+/**
+ * Describes a group by the titles that its tests share.
+ * @param {Group} group
+ * @returns {NotRun}
+ */
 function describeGroup({ file, why, tests }) {
-  const [first] = tests;
+  const [first = []] = tests;
   const differs = first.findIndex((title, depth) => tests.some((titles) => titles[depth] !== title));
   const shared = differs < 0 ? first : first.slice(0, differs);
   return { what: [file, ...shared].join(' › '), tests: tests.length, why };
 }
 
+/** @param {Assertion} test */
 const nameTest = ({ ancestorTitles, title }) => [...ancestorTitles, title].join(' › ');
 
-/** The first line of jest's message that says something. */
+/**
+ * The first line of jest's message that says something.
+ * @param {string | undefined} message
+ */
 function firstWords(message) {
   const lines = (message ?? '').split('\n').map((line) => line.trim());
   return lines.find((line) => line !== '' && !line.startsWith('●')) ?? 'it says nothing';

@@ -1,7 +1,13 @@
-// What is printed at the end of all tests.
+// The report at the end of all tests.
 
-/** @param {import('./judge-step.mjs').StepResult[]} steps */
+/** @import { StepResult } from './judge-step.mjs' */
+
+/**
+ * The counts of all steps.
+ * @param {StepResult[]} steps
+ */
 export function sumSteps(steps) {
+  /** @param {(step: StepResult) => number} of */
   const sum = (of) => steps.reduce((total, step) => total + of(step), 0);
   return {
     passed: sum(({ passed }) => passed),
@@ -10,14 +16,19 @@ export function sumSteps(steps) {
   };
 }
 
-/** The last line of the output. Others read it: its form is fixed. */
+/**
+ * The last line of the output. Others read it: its form is fixed.
+ * @param {ReturnType<typeof sumSteps>} totals
+ * @returns {string}
+ */
 export const formatTotals = ({ passed, failed, skipped }) =>
   `tests: ${passed} passed, ${failed} failed, ${skipped} skipped`;
 
 /**
  * The table of steps, what failed, what was not run and why, and the totals.
- * @param {import('./judge-step.mjs').StepResult[]} steps
+ * @param {StepResult[]} steps
  * @param {number} seconds of all, by the clock: steps run side by side
+ * @returns {string}
  */
 export function formatReport(steps, seconds) {
   const totals = sumSteps(steps);
@@ -33,6 +44,7 @@ export function formatReport(steps, seconds) {
   ].join('\n');
 }
 
+/** @param {StepResult[]} steps @param {number} seconds */
 function formatSteps(steps, seconds) {
   const head = ['', 'seconds', 'passed', 'failed', 'skipped', 'step'];
   const rows = steps.map((step) => {
@@ -52,18 +64,29 @@ function formatSteps(steps, seconds) {
   );
 }
 
+/** @param {StepResult['notRun']} notRun */
 const formatNotRun = (notRun) =>
   formatGrid(
     [['tests', 'why', 'what'], ...notRun.map(({ tests, what, why }) => [tests, oneLine(why), oneLine(what)])],
     [0],
   );
 
-/** @param {number[]} right columns that are set to the right */
+/**
+ * Aligns the columns of a table.
+ * @param {(string | number)[][]} rows
+ * @param {number[]} right columns that are set to the right
+ */
 function formatGrid(rows, right) {
   const cells = rows.map((row) => row.map(String));
-  const widths = cells[0].map((_cell, column) => Math.max(...cells.map((row) => row[column].length)));
-  const pad = (text, column) => (right.includes(column) ? text.padStart(widths[column]) : text.padEnd(widths[column]));
+  const [head = []] = cells;
+  const widths = head.map((_cell, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  /** @param {string} text @param {number} column */
+  const pad = (text, column) => {
+    const width = widths[column] ?? 0;
+    return right.includes(column) ? text.padStart(width) : text.padEnd(width);
+  };
   return cells.map((row) => `  ${row.map(pad).join('  ')}`.trimEnd());
 }
 
+/** @param {string} text */
 const oneLine = (text) => text.trim().replace(/\s*\n\s*/g, ' / ');

@@ -4,36 +4,44 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '../shared/errors.mjs';
 import { judgeBlocked, judgeStep, judgeStopped } from './judge-step.mjs';
 import { readResults, resultsVariable } from './results.mjs';
 
-/** Output of somebody who outlived the step is not waited for any longer. */
+/** @import { StepResult } from './judge-step.mjs' */
+/** @import { Step } from './steps.mjs' */
+
+/** The time to wait for output of a process that outlived the step. */
 const lateOutputMs = 5_000;
 
 /**
- * @param {object[]} steps see steps.mjs. A step starts when all that it needs succeeded and enough CPUs are free; one that waits for
+ * Runs steps.
+ * @param {Step[]} steps see steps.mjs. A step starts when all that it needs succeeded and enough CPUs are free; one that waits for
  *   CPUs is not overtaken
  * @param {object} options
  * @param {string} options.root where commands run
- * @param {string} options.folder for results; it is somebody else's to remove
+ * @param {string} options.folder for results; the caller removes it
  * @param {number} options.cpus
  * @param {boolean} options.isCi
  * @param {AbortSignal} options.signal ends everything; what has not run then counts as failed
  * @param {(text: string) => void} options.print
- * @returns {Promise<import('./judge-step.mjs').StepResult[]>} in the order of the steps; a step that runs others gives theirs
+ * @returns {Promise<StepResult[]>} in the order of the steps; a step that runs others gives theirs
  */
 export async function runSteps(steps, { root, folder, cpus, isCi, signal, print }) {
+  /** @type {Map<string, StepResult[]>} */
   const done = new Map();
+  /** @type {Map<Step, Promise<void>>} */
   const running = new Map();
   let waiting = [...steps];
 
   while (waiting.length > 0 || running.size > 0) {
-    startWhatCan();
+    startReadySteps();
     if (running.size > 0) await Promise.race(running.values());
   }
-  return steps.flatMap(({ name }) => done.get(name));
+  return steps.flatMap(({ name }) => done.get(name) ?? []);
 
-  function startWhatCan() {
+  /** Starts the steps that have all they need and a free CPU. */
+  function startReadySteps() {
     for (const step of waiting) {
       const needs = (step.needs ?? []).map((name) => done.get(name)?.at(-1));
       const failed = needs.find((need) => need !== undefined && need.outcome !== 'ok');
@@ -42,7 +50,8 @@ export async function runSteps(steps, { root, folder, cpus, isCi, signal, print 
         const result = failed === undefined ? judgeStopped(step, signal.reason) : judgeBlocked(step, failed);
         print(`\n=== ${result.outcome}: ${step.name}\n`);
         done.set(step.name, [result]);
-        return startWhatCan(); // who needs this one
+        startReadySteps(); // for the steps that need this one
+        return;
       }
       if (needs.includes(undefined)) continue;
       const free = cpus - [...running.keys()].reduce((sum, each) => sum + cpusOf(each), 0);
@@ -56,10 +65,12 @@ export async function runSteps(steps, { root, folder, cpus, isCi, signal, print 
     }
   }
 
+  /** @param {Step} step */
   function cpusOf({ light = false }) {
     return light ? 1 : cpus;
   }
 
+  /** @param {Step} step */
   async function runOne(step) {
     const { name, counts, limitMinutes = 15, graceSeconds = 20, light = false } = step;
     const from = performance.now();
@@ -74,7 +85,7 @@ export async function runSteps(steps, { root, folder, cpus, isCi, signal, print 
     });
     let output = '';
     for (const stream of [child.stdout, child.stderr])
-      stream?.setEncoding('utf8').on('data', (text) => (output += text));
+      stream?.setEncoding('utf8').on('data', (text) => (output += String(text)));
     const { status, trouble } = await end(child, { limitMinutes, graceSeconds, signal });
     const seconds = (performance.now() - from) / 1000;
     const results = readResults(file);
@@ -86,7 +97,12 @@ export async function runSteps(steps, { root, folder, cpus, isCi, signal, print 
   }
 }
 
-/** The steps of a step, and what is wrong with itself beyond theirs. */
+/**
+ * The steps of a step, and its own failures beyond theirs.
+ * @param {StepResult[]} steps
+ * @param {StepResult} result
+ * @returns {StepResult[]}
+ */
 function includeSteps(steps, result) {
   const failed = result.failed - steps.reduce((sum, step) => sum + step.failed, 0);
   if (result.outcome === 'ok' || failed === 0) return [...steps, { ...result, ...nothing, outcome: result.outcome }];
@@ -94,18 +110,29 @@ function includeSteps(steps, result) {
 }
 const nothing = { passed: 0, failed: 0, problems: [], notRun: [] };
 
-/** @returns {Promise<{ status?: number, trouble?: string }>} trouble: what ended it, but for a status of 0 */
+/**
+ * Waits for the end of a step, and ends it at its limit of time.
+ * @param {import('node:child_process').ChildProcess} child
+ * @param {{ limitMinutes: number, graceSeconds: number, signal: AbortSignal }} options
+ * @returns {Promise<{ status?: number, trouble?: string }>} trouble: why it ended, absent for a status of 0
+ */
 async function end(child, { limitMinutes, graceSeconds, signal }) {
+  /** @type {string | undefined} */
   let why;
+  /** @type {NodeJS.Timeout | undefined} */
   let killTimer;
-  /** @returns {boolean} whether there was anybody left */
+  /**
+   * @param {NodeJS.Signals | 0} signalName
+   * @returns {boolean} true when a process of the group was left
+   */
   const kill = (signalName) => {
     try {
-      return process.kill(-child.pid, signalName);
+      return process.kill(-Number(child.pid), signalName);
     } catch {
       return false;
     }
   };
+  /** @param {string} reason */
   const stop = (reason) => {
     if (why !== undefined) return;
     why = reason;
@@ -122,7 +149,7 @@ async function end(child, { limitMinutes, graceSeconds, signal }) {
     const [status, signalName] = await once(child, 'exit');
     await Promise.race([closed, delay(lateOutputMs, undefined, { ref: false })]);
     if (why !== undefined) {
-      // The first process of npm does not wait for what it started.
+      // The first process of npm does not wait for the others.
       const deadline = performance.now() + graceSeconds * 1000 + lateOutputMs;
       while (kill(0) && performance.now() < deadline) await delay(20);
       return { trouble: why };
@@ -130,7 +157,7 @@ async function end(child, { limitMinutes, graceSeconds, signal }) {
     if (status === null) return { trouble: `ended by ${signalName}` };
     return { status, ...(status !== 0 && { trouble: `exit status ${status}` }) };
   } catch (error) {
-    return { trouble: error.message };
+    return { trouble: messageOf(error) };
   } finally {
     clearTimeout(timer);
     clearTimeout(killTimer);

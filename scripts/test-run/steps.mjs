@@ -1,30 +1,47 @@
 // The steps of `npm test`, and those that `npm run test:all` adds.
-//
-// A step: `name`, and `command` to run, a list, or a function that gives one for the file where results go. `counts` says where
-// its counts come from: `jest`, `results` (a script of ours, see results.mjs), `itself` (it is one test) or nowhere (it is none,
-// until it fails). `light`: it takes one CPU and runs beside others. `needs` names steps that must have succeeded. `env` is added to
-// the environment.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What of test/e2e is quick and says most: the daemon as plugin and as proxy, its state, and that drift is repaired. */
+/** @typedef {[string, ...string[]]} Command */
+/**
+ * @typedef {object} Step
+ * @property {string} name
+ * @property {Command | ((file: string) => Command)} command a function gives the command for the file of the results
+ * @property {'jest' | 'results' | 'itself'} [counts] the source of its counts: jest, a script of ours (see results.mjs), or the
+ *   step, which then is one test; a step without it is no test until it fails
+ * @property {boolean} [light] it takes one CPU and runs beside others
+ * @property {string[]} [needs] the steps that must have succeeded
+ * @property {NodeJS.ProcessEnv} [env] added to the environment
+ * @property {number} [limitMinutes] the step is ended after that
+ * @property {number} [graceSeconds] between SIGTERM and SIGKILL
+ */
+
+/** The files of test/e2e that are quick and cover most: the daemon as plugin and as proxy, its state, and the repair of drift. */
 const core = ['rig', 'rig-parts', 'nri', 'proxy', 'required-plugin', 'state', 'drift'].map(toE2eFile);
 /** It needs an API server, which takes minutes to compile. */
 const withApiServer = [toE2eFile('kube-api')];
-/** What also runs on a release of containerd that no suite of Debian has: all files that have tests for one. */
+/** The files that also run on a release of containerd that no suite of Debian has: all that have tests for one. */
 const onRelease = [
   ...['admin', 'drift', 'examples', 'faults/faults', 'hotplug', 'kube', 'nri', 'refusals', 'required-plugin', 'state'],
 ].map(toE2eFile);
 
+/** @param {string} name */
 function toE2eFile(name) {
   return `test/e2e/${name}.test.ts`;
 }
 
+/** @type {(name: string) => Command} */
 const script = (name) => ['npm', 'run', '--silent', name];
+/** @type {(...args: string[]) => (file: string) => Command} */
 const jest =
   (...args) =>
   (file) => [process.execPath, 'node_modules/jest/bin/jest.js', '--silent', '--json', '--outputFile', file, ...args];
-/** They wait more than they work: two files at once take little longer than one. */
+/**
+ * A step of end-to-end tests. They wait more than they work: two files at once take little longer than one.
+ * @param {string[]} files
+ * @param {string} suites
+ * @returns {Omit<Step, 'name'>}
+ */
 const e2e = (files, suites = 'trixie,sid') => ({
   command: jest('--selectProjects', 'e2e', '--maxWorkers', '2', '--runTestsByPath', ...files),
   counts: 'jest',
@@ -33,7 +50,10 @@ const e2e = (files, suites = 'trixie,sid') => ({
 const install =
   "import { ensureDependencies } from './scripts/ensure-dependencies.mjs'; ensureDependencies(process.cwd());";
 
-/** Takes minutes at most, set-up included. */
+/**
+ * The steps of `npm test`: minutes at most, set-up included.
+ * @returns {Step[]}
+ */
 export function listSteps() {
   const needs = ['dependencies'];
   return [
@@ -58,8 +78,13 @@ export function listSteps() {
   ];
 }
 
-/** What comes after `npm test`. It leaves the build and everything else that was set up there. */
+/**
+ * The steps after `npm test`. They use its build and everything else that it set up.
+ * @param {string} root
+ * @returns {Step[]}
+ */
 export function listFurtherSteps(root) {
+  /** @type {Command} */
   const machines = [process.execPath, 'scripts/machines/run.mjs', '--all'];
   return [
     {
@@ -88,27 +113,36 @@ export function listFurtherSteps(root) {
     },
     { name: 'claims in emulated machines', command: machines, counts: 'results', limitMinutes: 45 },
     { name: 'benches of the promise, quick: do they work', command: script('bench:quick'), counts: 'results' },
-    ...['trixie', 'sid'].map((suite) => ({
-      name: `soak, containerd of Debian ${suite}`,
-      command: [process.execPath, 'scripts/soak.mjs', '--suite', suite, '--minutes', '2'],
-      counts: 'itself',
-      light: true, // it is about memory and about what holds, not about time
-    })),
+    ...['trixie', 'sid'].map(
+      (suite) =>
+        /** @type {Step} */ ({
+          name: `soak, containerd of Debian ${suite}`,
+          command: [process.execPath, 'scripts/soak.mjs', '--suite', suite, '--minutes', '2'],
+          counts: 'itself',
+          light: true, // it is about memory and about what holds, not about time
+        }),
+    ),
   ];
 }
 
-/** Every end-to-end test file is in one of these groups, for the containerds of Debian: what is in no other is in `rest`. */
+/**
+ * The groups of end-to-end test files for the containerds of Debian. Each file is in one group, `rest` if in no other.
+ * @param {string} root
+ */
 export const e2eGroups = (root) => ({ core, withApiServer, faults: listFaults(root), rest: listRest(root) });
 
+/** @param {string} root */
 const listFaults = (root) => listE2e(root).filter((file) => file.startsWith('test/e2e/faults/'));
 
+/** @param {string} root */
 function listRest(root) {
   const elsewhere = new Set([...core, ...withApiServer, ...listFaults(root)]);
   return listE2e(root).filter((file) => !elsewhere.has(file));
 }
 
+/** @param {string} root */
 function listE2e(root) {
-  const names = readdirSync(join(root, 'test/e2e'), { recursive: true });
+  const names = readdirSync(join(root, 'test/e2e'), { recursive: true, encoding: 'utf8' });
   return names
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => `test/e2e/${name}`)

@@ -9,7 +9,10 @@ import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** By file: the exports that are replaced, where `real` is the module as it is. */
+/**
+ * The exports that are replaced, by file; `real` is the module as it is.
+ * @type {Record<string, string>}
+ */
 const PORTS = {
   'src/host/index.ts': `
     export const openCgroups = (options) => {
@@ -102,17 +105,18 @@ const SWITCH = `
 `;
 
 const namespace = 'port';
+/** @type {import('esbuild').Plugin} */
 const breakPorts = {
   name: 'break-ports',
-  setup({ onResolve, onLoad, resolve }) {
-    onResolve({ filter: /^fault-switch$/ }, () => ({ path: 'fault-switch', namespace }));
-    onResolve({ filter: /^[./]/ }, async ({ path, pluginData, kind, ...args }) => {
+  setup(builder) {
+    builder.onResolve({ filter: /^fault-switch$/ }, () => ({ path: 'fault-switch', namespace }));
+    builder.onResolve({ filter: /^[./]/ }, async ({ path, pluginData, kind, ...args }) => {
       if (pluginData === 'real' || kind === 'entry-point') return undefined;
-      const found = await resolve(path, { ...args, kind, pluginData: 'real' });
+      const found = await builder.resolve(path, { ...args, kind, pluginData: 'real' });
       const file = found.path.slice(root.length);
       return file in PORTS && args.namespace !== namespace ? { path: file, namespace } : undefined;
     });
-    onLoad({ filter: /./, namespace }, ({ path }) => ({
+    builder.onLoad({ filter: /./, namespace }, ({ path }) => ({
       resolveDir: root,
       contents:
         path === 'fault-switch'
@@ -134,7 +138,7 @@ await build({
   format: 'cjs',
   logLevel: 'error',
   stdin: { contents: `import 'fault-switch'; import './src/main';`, resolveDir: root, loader: 'ts' },
-  outfile: process.argv[2],
+  outfile: process.argv[2] ?? '',
   define: { __CPUSETD_VERSION__: JSON.stringify(version) },
   plugins: [breakPorts],
 });

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 
 import { HEALTH_SERVICES } from '../../src/admin/health-state';
+import { CLOSE_MS } from '../../src/app/lifecycle/closers';
 import { DRAIN_TIMEOUT_MS } from '../../src/app/runtime/proxy-attachment';
 import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, type Config } from '../../src/app/config';
 import { readPage, ROOT } from './markdown';
@@ -214,6 +215,9 @@ function readUnit(name: string): Map<string, string[]> {
   return directives;
 }
 
+/** DefaultTimeoutStopSec of systemd, for a unit that sets no TimeoutStopSec. */
+const SYSTEMD_DEFAULT_STOP_SECONDS = 90;
+
 describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => {
   const unit = readUnit(name);
   const isProxy = name === 'cpusetd-cri-proxy.service';
@@ -264,6 +268,15 @@ describe.each(['cpusetd.service', 'cpusetd-cri-proxy.service'])('%s', (name) => 
   test('it starts after the runtime, and is away for a second at most between two lives', () => {
     expect(one('Unit.After').split(' ')).toContain('containerd.service');
     expect(one('Service.RestartSec')).toBe(isProxy ? '100ms' : '1');
+  });
+
+  test('systemd kills it later than all its parts together may take to close, and after the time that the page names', () => {
+    const stopSeconds = Number(unit.get('Service.TimeoutStopSec')?.[0] ?? SYSTEMD_DEFAULT_STOP_SECONDS);
+    const closeSeconds = CLOSE_MS / 1_000;
+    expect(stopSeconds).toBeGreaterThanOrEqual(closeSeconds + 10);
+    const page = readPage('operations.md').replaceAll(/\s+/g, ' ');
+    expect(page).toContain(`SIGTERM and SIGINT stop it within ${closeSeconds} s`);
+    expect(page).toContain(`${isProxy ? "the proxy's service" : `systemd kills \`${name}\``} after ${stopSeconds} s`);
   });
 });
 

@@ -4,13 +4,13 @@ const { renameSync, writeFileSync } = require('node:fs');
 const { getHeapSpaceStatistics, setFlagsFromString } = require('node:v8');
 const { runInNewContext } = require('node:vm');
 
-const file = process.env.SOAK_MEMORY_FILE;
+const file = process.env.SOAK_MEMORY_FILE ?? '';
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc');
 
 process.on('SIGUSR2', () => {
   collect();
-  collect(); // what finalizers of the first have freed
+  collect(); // also frees memory that finalizers released
   const code = getHeapSpaceStatistics()
     .filter(({ space_name: name }) => /code|trusted/.test(name))
     .reduce((sum, { space_used_size: bytes }) => sum + bytes, 0);

@@ -3,7 +3,9 @@ const { createHash } = require('node:crypto');
 const { buildSync, version } = require('esbuild');
 
 module.exports = {
+  /** @type {(source: string, path: string) => string} */
   getCacheKey: (source, path) => createHash('sha256').update(`${version}\0${path}\0${source}`).digest('hex'),
+  /** @type {(source: string, path: string) => { code: string }} */
   process: (_source, path) => {
     const { outputFiles } = buildSync({
       entryPoints: [path],
@@ -15,6 +17,6 @@ module.exports = {
       write: false,
       logLevel: 'error',
     });
-    return { code: outputFiles[0].text };
+    return { code: outputFiles.map(({ text }) => text).join('') };
   },
 };

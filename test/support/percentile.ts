@@ -1,5 +1,5 @@
-/** The value that `p` percent of them do not exceed. */
-export function percentile(values: readonly number[], p: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.ceil((p / 100) * sorted.length) - 1]!;
+/** The value that this share of all values does not exceed; 0.5 gives the median. NaN when there is no value. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? NaN;
 }

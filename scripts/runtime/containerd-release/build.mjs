@@ -6,18 +6,27 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { cacheDir } from '../debian-root.mjs';
+import { fileURLToPath } from 'node:url';
+import { cacheDir } from '../../shared/cache.mjs';
+import { codeOf, messageOf } from '../../shared/errors.mjs';
+import { isMain } from '../../shared/is-main.mjs';
+import { logToStderr } from '../../shared/log.mjs';
+
+/** @import { EnsureOptions } from '../../shared/cache.mjs' */
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const buildSeconds = 900;
 
 /** The programs' Go packages, as go.mod lists them. */
-const packages = [...readFileSync(join(here, 'go.mod'), 'utf8').matchAll(/^\t(\S+\/cmd\/\S+)$/gm)].map(
-  ([, name]) => name,
+const packages = [...readFileSync(join(here, 'go.mod'), 'utf8').matchAll(/^\t(\S+\/cmd\/\S+)$/gm)].flatMap(
+  ([, name]) => name ?? [],
 );
 
-/** Where the finished programs are or would be. Another version, or other sums, have another folder. */
+/**
+ * The folder of the finished programs; it may not exist yet. Another version, or other sums, have another folder.
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {string}
+ */
 export function releaseDirOf(env = process.env) {
   const pins = createHash('sha256')
     .update(readFileSync(join(here, 'go.sum')))
@@ -26,25 +35,34 @@ export function releaseDirOf(env = process.env) {
   return join(cacheDir(env), `containerd-release-${pins}`);
 }
 
-/** The workspace and flags of whoever calls do not count. */
+/**
+ * The environment of go, without the workspace and the flags of the caller.
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {NodeJS.ProcessEnv}
+ */
 const goEnv = (env) => ({ ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' });
 
-/** Why there is no Go that can build it, or undefined when there is one or the cache has the programs. */
+/**
+ * The reason why there is no Go that can build it.
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {string | undefined} undefined when there is one or the cache has the programs
+ */
 export function findMissingForRelease(env = process.env) {
   if (existsSync(releaseDirOf(env))) return undefined;
   // It needs no network, but fails when this Go is older than go.mod asks for and can't fetch a newer one.
   const go = spawnSync('go', ['list', '-m'], { cwd: here, env: goEnv(env), encoding: 'utf8' });
   if (go.status === 0) return undefined;
-  const why = go.error?.code === 'ENOENT' ? 'there is no go command' : lastLine(go.stderr) || go.error?.message;
+  const why = codeOf(go.error) === 'ENOENT' ? 'there is no go command' : lastLine(go.stderr) || go.error?.message;
   return `building containerd needs Go: ${why}`;
 }
 
+/** @param {string | null} text null when the program could not be started */
 const lastLine = (text) => (text ?? '').trim().split('\n').at(-1);
 
 /**
  * Gives the folder with `containerd`, `containerd-shim-runc-v2` and `ctr`, building them when the cache has none (about
- * three minutes). Who comes while another process builds waits for it.
- * @param {(line: string) => void} log takes progress, a line at a time
+ * three minutes). While another process builds, it waits for that one.
+ * @param {EnsureOptions} options
  * @returns {string} the folder
  * @throws {Error} with the reason for the operator when it can't be had
  */
@@ -66,6 +84,7 @@ export function ensureContainerdRelease({ env = process.env, log = () => {} } = 
   return dir;
 }
 
+/** @param {string} dir @param {NodeJS.ProcessEnv} env */
 function build(dir, env) {
   if (existsSync(dir)) return;
   const building = `${dir}.building-${process.pid}`;
@@ -90,12 +109,12 @@ function build(dir, env) {
   }
 }
 
-if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+if (isMain(import.meta.url)) {
   try {
     if (process.argv.includes('--locked')) build(releaseDirOf(), process.env);
-    else console.log(ensureContainerdRelease({ log: (line) => console.error(line) }));
+    else console.log(ensureContainerdRelease({ log: logToStderr }));
   } catch (error) {
-    console.error(error.message);
+    console.error(messageOf(error));
     process.exitCode = 1;
   }
 }

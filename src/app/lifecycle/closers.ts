@@ -5,8 +5,8 @@ type Closer = () => void | Promise<void>;
 /** Has the closer called at the end. */
 export type OnClose = (closer: Closer) => void;
 
-/** Time for all closers together; calls in flight get 20 s of it, and systemd kills after 90 s. */
-const CLOSE_MS = 60_000;
+/** Time for all closers together; calls in flight get 20 s of it. The units in deploy/ let systemd wait longer. */
+export const CLOSE_MS = 60_000;
 
 /**
  * Runs `work`, then closes what it opened, last opened first, also when it threw. A closer that fails does not keep

@@ -6,7 +6,7 @@ import { EventBatcher } from '../transaction/event-batcher';
 import type { Attachment, AttachmentFacts, AttachmentParts } from './attachment';
 import { RuntimeSynchronizer } from './runtime-synchronizer';
 
-/** Maximum time for calls in flight to end when we stop; systemd's own limit is 90 s. */
+/** Maximum time for calls in flight to end when we stop; see CLOSE_MS for the time of everything. */
 export const DRAIN_TIMEOUT_MS = 20_000;
 
 /**

@@ -4,9 +4,12 @@
 'use strict';
 const http2 = require('node:http2');
 
-const [mode, socketPath, path, calls, connections] = process.argv.slice(2);
+/** @typedef {import('node:http2').ClientHttp2Session} Session */
+
+const [mode, socketPath = '', path = '', calls, connections] = process.argv.slice(2);
 const EMPTY = Buffer.from([0, 0, 0, 0, 0]);
 
+/** @returns {Promise<Session>} */
 function connect() {
   return new Promise((resolve, reject) => {
     const session = http2.connect('http://localhost', { path: socketPath, settings: { initialWindowSize: 4 << 20 } });
@@ -18,16 +21,22 @@ function connect() {
   });
 }
 
-/** gRPC's status, and how many bytes were answered. */
+/**
+ * Makes a call.
+ * @param {Session} session
+ * @returns {Promise<{ status: string, bytes: number }>} gRPC's status, and the size of the answer
+ */
 function call(session) {
   return new Promise((resolve) => {
+    /** @type {string | undefined} */
     let status;
     let bytes = 0;
     const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' };
     const stream = session.request(headers);
-    const note = (told) => (status = told['grpc-status'] ?? status);
+    /** @param {import('node:http2').IncomingHttpHeaders} headers */
+    const note = ({ 'grpc-status': received }) => (status = received?.toString() ?? status);
     stream.on('response', note).on('trailers', note);
-    stream.on('data', (chunk) => (bytes += chunk.length));
+    stream.on('data', (/** @type {Buffer} */ chunk) => (bytes += chunk.length));
     stream.on('error', () => undefined);
     stream.on('close', () => resolve({ status: status ?? `reset ${stream.rstCode}`, bytes }));
     stream.end(EMPTY);
@@ -39,8 +48,9 @@ async function flood() {
   console.log('connected');
   const startMs = performance.now();
   const answers = await Promise.all(
-    Array.from({ length: Number(calls) }, (_, i) => call(sessions[i % sessions.length])),
+    Array.from({ length: Number(calls) }, (_, i) => call(/** @type {Session} */ (sessions[i % sessions.length]))),
   );
+  /** @type {Record<string, number>} */
   const statuses = {};
   for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
   const bytes = answers.reduce((sum, answer) => sum + answer.bytes, 0);
@@ -52,7 +62,9 @@ async function probe() {
   const session = await connect();
   let ended = false;
   process.stdin.on('end', () => (ended = true)).resume();
+  /** @type {number[]} */
   const waits = [];
+  /** @type {Record<string, number>} */
   const statuses = {};
   await call(session);
   console.log('connected');
@@ -64,12 +76,13 @@ async function probe() {
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   waits.sort((a, b) => a - b);
+  /** @param {number} share */
   const at = (share) => waits[Math.min(waits.length - 1, Math.floor(waits.length * share))];
   console.log(JSON.stringify({ statuses, asked: waits.length, p50: at(0.5), p99: at(0.99), max: waits.at(-1) }));
   session.destroy();
 }
 
-(mode === 'flood' ? flood() : probe()).catch((error) => {
+(mode === 'flood' ? flood() : probe()).catch((/** @type {unknown} */ error) => {
   console.error(error);
   process.exit(1);
 });

@@ -4,14 +4,18 @@ const RealDate = Date;
 const DAY_MS = 86_400_000;
 let offsetMs = 0;
 
-globalThis.Date = class extends RealDate {
+/** @type {any} */
+const SteppedDate = class extends RealDate {
+  /** @param {any} args */
   constructor(...args) {
-    super(...(args.length === 0 ? [RealDate.now() + offsetMs] : args));
+    super(.../** @type {[any]} */ (args.length === 0 ? [RealDate.now() + offsetMs] : args));
   }
+  /** @override */
   static now() {
     return RealDate.now() + offsetMs;
   }
 };
+globalThis.Date = SteppedDate;
 process.on('SIGUSR2', () => {
   offsetMs = offsetMs < 0 ? DAY_MS : -DAY_MS;
 });

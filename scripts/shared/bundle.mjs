@@ -1,0 +1,38 @@
+// Bundles for Node, made with esbuild.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+
+/** The options that all bundles share. @satisfies {import('esbuild').BuildOptions} */
+export const nodeBundle = /** @type {const} */ ({
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'cjs',
+  logLevel: 'warning',
+});
+
+/**
+ * Bundles one file without writing it.
+ * @param {import('esbuild').BuildOptions} options
+ * @returns {Promise<Uint8Array>} the bundle
+ */
+export async function bundleInMemory(options) {
+  const { outputFiles } = await build({ ...options, write: false });
+  const [bundle] = outputFiles;
+  if (bundle === undefined) throw new Error('esbuild made no bundle');
+  return bundle.contents;
+}
+
+/**
+ * Bundles a TypeScript file of the project to dist/NAME.js and runs it with the terminal of this process.
+ * @param {string} root the project's folder
+ * @param {{ entry: string, name: string, args?: string[] }} program
+ * @returns the status it ended with, or the signal
+ */
+export async function bundleAndRun(root, { entry, name, args = [] }) {
+  const outfile = join(root, 'dist', `${name}.js`);
+  await build({ ...nodeBundle, absWorkingDir: root, entryPoints: [entry], outfile });
+  const { status, signal } = spawnSync(process.execPath, [outfile, ...args], { stdio: 'inherit', cwd: root });
+  return { status, signal };
+}
