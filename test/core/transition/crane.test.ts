@@ -178,7 +178,7 @@ describe('given a choice of the scheduler', () => {
       .run('ask e/a 2')
       .reported.find(({ kind }) => kind === 'annotation-ignored');
     expect(ignored).toMatchObject({
-      who: { container: 'a' },
+      subject: { container: 'a' },
       annotation: 'topology.crane.io/topology-result',
       because: expect.stringContaining('names 7 in all, but the pod asks for 2') as string,
     });

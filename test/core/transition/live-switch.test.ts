@@ -79,7 +79,7 @@ class Node extends NodeDriver {
   get told(): string[] {
     return this.reported.flatMap((event) =>
       event.kind === 'switched' || event.kind === 'not-switched' || event.kind === 'annotation-ignored'
-        ? [`${event.kind} ${event.who.container}: ${event.because}`]
+        ? [`${event.kind} ${event.subject.container}: ${event.because}`]
         : [],
     );
   }
