@@ -9,7 +9,7 @@ import { readEvent, readSynchronize } from '../../src/nri-events/read-event';
 import { toContainerInfo, toPodInfo } from '../../src/nri-events/to-core';
 import { readNriCapture, type CapturedRequest } from '../support/read-nri-capture';
 
-/** As the other decoder wrote it down: 64-bit numbers as texts, absent fields left out. */
+/** The message in the form of the other decoder: 64-bit numbers as texts, absent fields left out. */
 interface Decoded {
   readonly dir: string;
   readonly type: string;

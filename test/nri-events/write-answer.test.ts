@@ -24,7 +24,7 @@ const about = {
 const event = (kind: string) => ({ ...about, kind }) as unknown as RuntimeEvent;
 const write = (kind: string, answer: Omit<OkAnswer, 'kind'>) => writeAnswer(event(kind), { kind: 'ok', ...answer });
 
-/** What a runtime would read in it, without what is not set. */
+/** The decoded answer, without fields that are not set. */
 function updatesIn(
   update: readonly {
     containerId: string;

@@ -1,6 +1,6 @@
 import { createRetryDelays } from '../../src/nri/serve-nri';
 
-/** The waits between connections that lasted so long each. */
+/** The delays between connections of these durations. */
 function waitsAfter(lastedMs: readonly number[]): number[] {
   return lastedMs.map(createRetryDelays());
 }

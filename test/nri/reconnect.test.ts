@@ -23,7 +23,7 @@ describe('waiting for another try', () => {
   beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'retry-'))));
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** A wait that ended early ended before this, on however busy a machine. */
+  /** A wait that ends early takes less than this, also on a busy machine. */
   const LONG_MS = 60_000;
 
   /** Waits in the folder for at most delayMs; resolves with the time it took. */

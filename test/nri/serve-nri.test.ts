@@ -14,7 +14,7 @@ import { waitUntil } from '../support/wait-until';
 type Answer = (event: RuntimeEvent) => RuntimeAnswer | Promise<RuntimeAnswer>;
 const ok: Answer = () => ({ kind: 'ok' });
 
-/** One plugin that writes down what it is told, and the folder it finds its runtime in. */
+/** One plugin that records its events, and the folder of its runtime's socket. */
 class Fixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'nri-'));
   readonly socketPath = join(this.folder, 'nri.sock');
@@ -67,7 +67,7 @@ class Fixture {
     return runtime;
   }
 
-  /** Resolves as soon as the condition holds; it can only change with an event or a state. */
+  /** Resolves as soon as the condition holds; it is checked at each event and each state. */
   async until(condition: () => boolean): Promise<void> {
     await new Promise<void>((resolve) => {
       const check = () => {
@@ -264,7 +264,7 @@ describe('Synchronize', () => {
     };
     fixture.start();
     await fixture.until(() => fixture.events.length === 1);
-    runtime.grant(60_000); // the next one has time enough, also on a busy machine
+    runtime.grant(60_000); // the next one has enough time, also on a busy machine
     await waitMs(700);
     resolve({ kind: 'ok' });
     await fixture.untilReason(/Synchronize came too late/);
@@ -525,7 +525,7 @@ function withResolvers<T>() {
   return { promise, resolve };
 }
 
-/** Time itself is the subject where this is used: a deadline that has to pass. */
+/** Waits for real time: for tests of a deadline. */
 function waitMs(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -2,7 +2,7 @@ import { FrameDecoder, FrameError } from '../../src/wire/frame';
 import { MessageDecoder } from '../../src/wire/message';
 import { cut, frame, message } from './support/bytes';
 
-/** What a decoder said, one line per event. */
+/** The events of a decoder, one line each. */
 function decodeFrames(bytes: Buffer, pieceSize: number, limit = 1000): string[] {
   const said: string[] = [];
   let payload = '';

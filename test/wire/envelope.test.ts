@@ -28,7 +28,7 @@ const request = fc.record({
   metadata: fc.array(fc.record({ key: text, value: text }), { maxLength: 5 }),
 });
 
-/** The data of an encoded message, and that its header and headroom are what they should be. */
+/** The data of an encoded message; checks its header and headroom. */
 function dataOf(packet: Buffer, headroom: number, streamId: number, type: number): Buffer {
   const header = packet.subarray(headroom, headroom + MESSAGE_HEADER_BYTES);
   const data = packet.subarray(headroom + MESSAGE_HEADER_BYTES);
@@ -149,7 +149,7 @@ test.each`
 `('$name is no request', ({ data }: Record<string, string>) => {
   const input = hex(data!);
   expect(() => decodeRequest(input, 0, input.length)).toThrow(DecodeError);
-  // Bytes behind the message must not be taken for its own.
+  // Bytes behind the message don't belong to it.
   const longer = Buffer.concat([input, Buffer.alloc(200, 1)]);
   expect(() => decodeRequest(longer, 0, input.length)).toThrow(DecodeError);
 });

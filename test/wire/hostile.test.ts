@@ -10,8 +10,8 @@ import { cut, frame, message } from './support/bytes';
 import { readBytes, useSockets } from './support/sockets';
 import { waitUntil } from '../support/wait-until';
 
-// What a broken or hostile peer may send: whatever it is, nothing crashes, nothing waits for ever, nothing grows beyond
-// its bounds, and what is not broken goes on.
+// A broken or hostile peer can't crash the process, block a call for good, or exceed a limit of memory; valid calls are still
+// served.
 
 const { openPair, openMux } = useSockets();
 const seed = 20261121;
@@ -32,7 +32,7 @@ const u32 = fc.oneof(
   fc.constantFrom(0, 4096, 4097, 1 << 26, 0xffffffff),
 );
 const bytes = fc.uint8Array({ maxLength: 60 }).map((array) => Buffer.from(array));
-/** Protobuf that is nearly right: the tags of the envelope with lengths that need not fit. */
+/** Nearly valid protobuf: the tags of the envelope with arbitrary lengths. */
 const nearlyProtobuf = fc
   .array(fc.tuple(fc.constantFrom(8, 10, 18, 26, 32, 42), fc.nat(8), fc.uint8Array({ maxLength: 6 })), { maxLength: 5 })
   .map((fields) =>
@@ -65,7 +65,7 @@ test('any bytes, in any pieces, leave a mux that works or has ended with a reaso
         .client.call('s', 'm', nothing)
         .catch(() => undefined);
       for (const [start, end] of cut(stream, pieceSize)) socket.emit('data', stream.subarray(start, end));
-      // It answers no more than it was asked, and nothing larger than it was sent and a sentence for each.
+      // At most one answer for each request, no larger than the request and an error message.
       expect(socket.sent).toBeLessThan(1000 + 30 * stream.length);
       mux.close('the run is over');
     }),

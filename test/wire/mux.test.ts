@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait-until';
 
 const { openPair, openMux } = useSockets();
 
-/** Attaches a receiver that remembers. */
+/** Attaches a receiver that records its events. */
 function remember(channel: ByteChannel): { text: string; reason: CloseReason | undefined } {
   const seen: { text: string; reason: CloseReason | undefined } = { text: '', reason: undefined };
   channel.receive({
@@ -169,7 +169,7 @@ test('a frame above the limit ends the connection, for nothing behind it can be 
 
 test('what was sent before close() still goes out', async () => {
   const [near, far] = await openPair();
-  const mux = openMux(near, { lingerMs: 60_000 }); // on a busy machine the reader takes long
+  const mux = openMux(near, { lingerMs: 60_000 }); // on a busy machine the reader is slow
   const channel = mux.open(1);
   const message = Buffer.alloc(3 << 20, 'x');
   channel.send(packet(channel, message));

@@ -7,7 +7,7 @@ import { readBytes, useSockets } from './support/sockets';
 
 const { openPair, openChannel } = useSockets();
 
-/** A client, and a peer that answers it whatever the test likes. */
+/** A client, and a peer whose answers the test chooses. */
 async function connect(): Promise<{ readonly client: TtrpcClient; readonly peer: Socket }> {
   const [near, far] = await openPair();
   return { client: new TtrpcClient(openChannel(near), { maxMessageBytes: 1000 }), peer: far };

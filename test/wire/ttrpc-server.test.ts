@@ -11,7 +11,7 @@ const { openPair, openChannel } = useSockets();
 const request = (fields: Partial<Request> = {}): Uint8Array =>
   Request.encode(Request.create({ service: 'test', method: 'echo', ...fields })).finish();
 
-/** A server, and a peer that writes to it whatever the test likes. */
+/** A server, and a peer that writes bytes that the test chooses. */
 async function serve(handlers: Record<string, TtrpcHandler> = {}): Promise<Socket> {
   const [near, far] = await openPair();
   const echo: TtrpcHandler = ({ payload }) => payload;

@@ -17,12 +17,12 @@ type Methods = Readonly<Record<string, TtrpcHandler>>;
 
 interface Ends {
   readonly client: TtrpcClient;
-  /** What the ends run over, to be closed. */
+  /** The channels and sockets to close after the test. */
   readonly near: { close(because: string): void };
   readonly far: { close(because: string): void };
 }
 
-/** The two ways of having a channel; everything below holds for both. */
+/** The two kinds of channel; all tests below run with both. */
 const transports: Record<string, (methods: Methods, options?: TtrpcServerOptions) => Promise<Ends>> = {
   'a connection of a mux': async (methods, options) => {
     const sockets = await openPair();

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { chooseNodes, type ChosenNodes, type NodeChoice } from '../../../src/core/allocation/choose-nodes';
 import { makeRandom } from '../topology/arbitrary-machine';
 
-/** How many CPUs each node gives in the end. */
+/** The number of CPUs that each node gives in the end. */
 function givenBy({ free, count, groupSize }: NodeChoice, { nodes, share, extra }: ChosenNodes): number[] {
   const given = free.map((_, node) => (nodes.includes(node) ? share : 0));
   let left = count - share * nodes.length;
@@ -18,7 +18,7 @@ function givenBy({ free, count, groupSize }: NodeChoice, { nodes, share, extra }
   return given;
 }
 
-/** The rule as it is written down, every combination and every set scored: what the search has to agree with. */
+/** A slow reference that scores every combination and every set; the search has to agree with it. */
 function chooseByBruteForce(choice: NodeChoice): ChosenNodes | undefined {
   const { free, count, groupSize } = choice;
   for (let size = choice.minNodes; size <= choice.maxNodes; size++) {
@@ -111,7 +111,7 @@ test.each([
   expect(got && givenBy(full, got)).toEqual(want);
 });
 
-/** Nodes filled at random, as after months of coming and going. */
+/** Nodes filled at random, as after months of creations and exits. */
 function wornMachine(nodes: number, seed: number): NodeChoice {
   const random = makeRandom(seed);
   const groupSize = seed % 3 === 0 ? 2 : 1;

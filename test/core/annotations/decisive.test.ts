@@ -53,7 +53,7 @@ const anyAnnotations: fc.Arbitrary<Annotations> = fc
     Object.fromEntries([...entries, ...(result === undefined ? [] : [[RESULT, result] as const])]),
   );
 
-/** Everything that is ever made of annotations for a container. */
+/** All that is derived from the annotations for a container. */
 function meaningOf(annotations: Annotations, container: string) {
   const { remarks, ...chosen } = choosePolicy(
     { cpuManagerPolicy: 'static', podPolicies: ['exclusive', 'none'] },

@@ -5,7 +5,7 @@ import type { MergeInput, ProviderHints, TopologyHint } from './one-by-one';
 
 const POLICIES = ['best-effort', 'restricted', 'single-numa-node'] as const;
 
-/** The rule as it is written down: every combination, one after the other, keeping the better one. */
+/** A slow reference: it goes through every combination and keeps the better one. */
 function mergeByBruteForce({ policy, nodeCount, providers, distances }: MergeInput): TopologyHint {
   const all = 2 ** nodeCount - 1;
   const lists = providers.flatMap((provider): TopologyHint[][] => {

@@ -57,7 +57,7 @@ test('the common form is read as every other, whatever the UID', () => {
   fc.assert(
     fc.property(anyUid, fc.array(anyPart, { maxLength: 5 }), fc.boolean(), (uid, parts, isAbsolute) => {
       const parent = [...(isAbsolute ? [''] : []), ...parts, `pod${uid}`].join('/');
-      // Nobody looks at a slash at the end, but it is no common form any more.
+      // A slash at the end is ignored, but the path is not in the common form any more.
       expect(parseCgroupParent(parent, uid)).toEqual(parseCgroupParent(`${parent}/`, uid));
     }),
     { seed: 1, numRuns: 2000 },

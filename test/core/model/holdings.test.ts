@@ -42,7 +42,7 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
   containers.map(({ id }): Change => ({ kind: 'drop-container', id })),
 );
 
-/** All sums of a model, and everything that is asked of a pod beside each of its own. */
+/** All sums of a model, and the sums of a pod without each of its own entries. */
 function sumsOf(model: NodeModel) {
   const { holdings } = model;
   const planned = [...holdings.planned].map(keyOf).sort();

@@ -116,7 +116,7 @@ function sorted<T>(all: Iterable<T>): T[] {
   return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }
 
-/** All that was written. */
+/** The tables that are written. */
 function valuesOf(model: NodeModel) {
   const { assignments, pods, allContainers, podSpecs, keptSpecs, unplanned, synchronized, topology, settings } = model;
   const { hasReported, awaited } = model.specSource;
@@ -124,7 +124,7 @@ function valuesOf(model: NodeModel) {
   return JSON.stringify([maps, hasReported, [...awaited], synchronized, topology.online, settings]);
 }
 
-/** All that is derived, as the model has it. */
+/** The derived sets and indexes of the model. */
 function derivedOf(model: NodeView) {
   const { holdings } = model;
   return {
@@ -146,7 +146,7 @@ function derivedOf(model: NodeView) {
   };
 }
 
-/** The same, computed from what was written without any index. */
+/** The same, computed from the written tables without any index. */
 function derivedAnew(model: NodeModel): ReturnType<typeof derivedOf> {
   const all = [...model.assignments.values()];
   const { topology, settings } = model;

@@ -187,9 +187,9 @@ describe('what crane-scheduler does not know', () => {
     const withheld = (annotations: Record<string, string>) =>
       count([], { minSharedCpus: 4 }, annotations).zones.map((zone) => zone.withheld);
     expect(withheld({})).toEqual([2, 0]);
-    // all of zone 0 is on its way to a pod, so nothing can be kept there
+    // all of zone 0 is planned for a pod, so nothing can be kept there
     expect(withheld(resultOn('node0', '6'))).toEqual([0, 2]);
-    // what nobody can have blocks no other zone
+    // CPUs that nobody can have block no other zone
     expect(withheld(resultOn('node0', '600'))).toEqual([0, 2]);
   });
 

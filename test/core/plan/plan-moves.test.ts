@@ -5,11 +5,11 @@ import { machineOf, NodeDriver, without } from '../transition/node-driver';
 describe('order', () => {
   test('those that leave CPUs go first, those that only gain some last', () => {
     const node = new NodeDriver().run('make q/s 0; make q/t 0; make p/a 2');
-    // The container grows by two CPUs, and what the pool loses is left before.
+    // The container grows by two CPUs, and shared containers leave them first.
     expect(node.run('resize p/a 4').movesMade).toBe(
       'q/s#1 0,2-4,6-7>0,3-4,7; q/t#1 0,2-4,6-7>0,3-4,7; p/a#1 1,5>1-2,5-6',
     );
-    // And the other way round.
+    // The container shrinks by two CPUs, and leaves them before the pool gets them.
     expect(node.run('resize p/a 2').movesMade).toBe(
       'p/a#1 1-2,5-6>1,5; q/s#1 0,3-4,7>0,2-4,6-7; q/t#1 0,3-4,7>0,2-4,6-7',
     );

@@ -77,7 +77,7 @@ test('who never had memory nodes is not given any', () => {
 
 test('what a container has counts once, also when it comes back', () => {
   const node = new NodeDriver(MACHINE, { memoryNodes: 'follow', reserved: '0,8-9' });
-  // 64 MiB each; all of node 0 but 100 MiB is promised to someone else.
+  // 64 MiB each; all of node 0 but 100 MiB is promised to another container.
   node.run('make q/x 1');
   const holder = node.container('q/x')!;
   const resources = { ...holder.resources, memoryLimitBytes: 8 * GiB - 100 * 2 ** 20 };

@@ -12,7 +12,7 @@ import { bareSnapshot } from './bare-snapshot';
 const ROOT = join(__dirname, '../../..');
 const TABLE = 'src/core/model/policies.ts';
 
-/** `none` is left out: it grants nothing, so everyone may compare with it, and no policy to come is like it. */
+/** `none` is left out: it grants nothing, so any file may compare with it. */
 const NAMES: ReadonlySet<string> = new Set(POLICY_NAMES.filter((name) => name !== 'none'));
 
 /** Words of other vocabularies that are spelled like a policy, by the field or type that has them. */

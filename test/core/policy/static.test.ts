@@ -38,7 +38,7 @@ function decide(situation: Situation, count: number): Decision {
   return POLICIES.static(snapshotOf(situation), { count, podCount: count, memoryBytes: 0 });
 }
 
-/** The CPUs, or why not. */
+/** The CPUs, or the reason for the refusal. */
 function show(decision: Decision): string {
   if (decision.kind === 'pin') return decision.cpus.toString();
   return decision.kind === 'refuse' ? decision.code : decision.kind;

@@ -9,7 +9,7 @@ import { leastCpuMsOf } from '../../support/cpu-time';
 import { costlyAnnotations } from '../../support/hostile-annotations';
 import { machineOf, settingsWith } from './node-driver';
 
-/** Maximum time of an event, whatever the tenants of the node write. */
+/** Maximum time of an event, for any text that tenants of the node write. */
 const BUDGET_MS = 20;
 
 const PODS = 110;

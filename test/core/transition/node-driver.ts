@@ -110,7 +110,7 @@ export class NodeDriver {
     });
   }
 
-  /** Sets other rules of the operator, as a start of cpusetd does. */
+  /** Sets other settings of the operator, as a start of cpusetd does. */
   setRules(rules: Rules): void {
     this.model.apply({ kind: 'set-settings', settings: settingsWith(rules) });
   }

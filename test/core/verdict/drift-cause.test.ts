@@ -11,7 +11,7 @@ interface Row extends Partial<Omit<DriftClues, 'promise' | 'seen' | 'online' | '
 
 const parse = (list: string) => parseCpuList(list);
 
-/** Promised are CPUs 2-3 of a machine with eight. */
+/** The promise is CPUs 2-3 of a machine with eight. */
 function explain({ found, effective, online = '0-7', parent, recorded, ...rest }: Row) {
   return explainDrift({
     promise: { cpus: parse('2-3'), mems: CpuSet.empty },

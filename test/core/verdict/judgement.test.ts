@@ -5,7 +5,7 @@ import type { Seen } from '../../../src/core/verdict/observation';
 import { buildTopology } from '../../../src/core/topology';
 import { cpus, NodeDriver, settingsWith, without } from '../transition/node-driver';
 
-/** The judgement of a container that was looked at just now; `has` is the kernel's cpuset, as promised without it. */
+/** The judgement of a container that was observed just now; `has` is the kernel's cpuset, the promised one by default. */
 function lookAt(node: NodeDriver, target: string, has = node.container(target)!.promise!.cpus.toString()): Judgement {
   const container = node.container(target)!;
   const observation = { kind: 'seen', cpus: cpus(has), effective: cpus(has), mems: CpuSet.empty } as const;
@@ -26,7 +26,7 @@ test('as long as nothing has changed the last verdict stands', () => {
   const node = new NodeDriver().run('make q/s 0');
   const last = lookAt(node, 'q/s');
   expect(tell(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
-  node.run('make r/t 0'); // moves nobody
+  node.run('make r/t 0'); // moves no container
   expect(tell(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
 });
 
@@ -194,7 +194,7 @@ test('one that is left alone has nothing that could be outdated, until it is pro
 describe('a judgement that is made of the objects of the last one', () => {
   const quota = { quotaUs: 20_000, periodUs: 100_000 };
 
-  /** Two looks at one container: all objects of the second are its own, unless it was given the first one's. */
+  /** Two observations of one container: the second has new objects, unless it reused those of the first. */
   function lookTwice(second: Partial<Seen> = {}, history = ''): { readonly last: Judgement; readonly now: Judgement } {
     const node = new NodeDriver().run('make q/s 0');
     const last = lookAt(node, 'q/s');

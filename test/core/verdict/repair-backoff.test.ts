@@ -12,7 +12,7 @@ import {
 
 const promiseOf = (cpus: string) => ({ cpus: parseCpuList(cpus), mems: CpuSet.empty });
 
-/** One container whose drifts are met one after the other. */
+/** One container, whose drifts are repaired one after the other. */
 class Story {
   nowMs = 1_000_000;
   history: RepairRecord | undefined;
@@ -24,7 +24,7 @@ class Story {
     return decision.action;
   }
 
-  /** Somebody writes every `everyMs` for `forMs`. Returns the times of our repairs since the beginning. */
+  /** Another program writes every `everyMs` for `forMs`. Returns the times of the repairs since the beginning. */
   fight({ everyMs, forMs }: { everyMs: number; forMs: number }): number[] {
     const repairs: number[] = [];
     for (let t = 0; t <= forMs; t += everyMs, this.nowMs += everyMs) if (this.meet() === 'repair') repairs.push(t);

@@ -409,7 +409,7 @@ describe('ends', () => {
       await failing.fail();
       expect(stage.promises).toHaveProperty('p/db');
       await stage.end(method, 'p/db');
-      expect(stage.promises).toEqual({ pool: '0,2-4,6-7' }); // idle, with its pod
+      expect(stage.promises).toEqual({ pool: '0,2-4,6-7' }); // idle, and kept by its pod
     },
   );
 

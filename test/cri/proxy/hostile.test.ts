@@ -32,7 +32,7 @@ let bench: Bench;
 beforeEach(() => (bench = new Bench()));
 afterEach(() => bench.close());
 
-/** A connection to the proxy that sends bytes as it likes. */
+/** A connection to the proxy that sends arbitrary bytes. */
 function openRaw(): { socket: Socket; frames: Frame[]; closed: Promise<void> } {
   const frames: Frame[] = [];
   const reader = new FrameReader({ expectPreface: false });
@@ -43,7 +43,7 @@ function openRaw(): { socket: Socket; frames: Frame[]; closed: Promise<void> } {
   return { socket, frames, closed: new Promise((resolve) => socket.once('close', () => resolve())) };
 }
 
-/** A runtime that takes everything and says nothing but SETTINGS. */
+/** A runtime that accepts everything and sends only SETTINGS. */
 function startSilentRuntime(): Socket[] {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {

@@ -34,7 +34,7 @@ let bench: Bench;
 beforeEach(() => (bench = new Bench()));
 afterEach(() => bench.close());
 
-/** The runtime of another implementation. */
+/** A runtime with another HTTP/2 implementation. */
 async function startNghttp2(initialWindowSize: number): Promise<string[]> {
   const runtime = http2.createServer({ settings: { initialWindowSize } });
   runtime.on('session', (session) => bench.onClose(() => session.destroy()));

@@ -8,7 +8,7 @@ import { Credentials } from '../../../src/kube/api/credentials';
 import { KubeClient } from '../../../src/kube/api/kube-client';
 import { waitUntil } from '../../support/wait-until';
 
-// Whatever a kubeconfig points to, a call of ours ends in time with a sentence that names it, and the daemon's thread goes on.
+// With any file or program in the kubeconfig a call ends in time with an error that names it, and the daemon's thread is not blocked.
 
 let dir: string;
 let end: AbortController;
@@ -29,7 +29,7 @@ afterEach(() => {
 
 const at = (name: string): string => join(dir, name);
 
-/** A program of this text for the shell. */
+/** Writes a shell script with this text. */
 function script(text: string, name = 'plugin'): string {
   writeFileSync(at(name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   return at(name);
@@ -37,7 +37,7 @@ function script(text: string, name = 'plugin'): string {
 
 const credential = (status: object): string => JSON.stringify({ kind: 'ExecCredential', status });
 
-/** A client of a server that notes who asks, and gives 401 to tokens that are not good. */
+/** A client of a server that records the credentials of each call, and answers 401 to invalid tokens. */
 async function clientFor(
   user: object,
   { cluster = {}, isGood = () => true }: { cluster?: object; isGood?: (token?: string) => boolean } = {},
@@ -102,7 +102,7 @@ describe('a credential plugin that hangs', () => {
   });
 });
 
-/** A zombie of the container's init is as dead as can be. */
+/** True while the process runs; a zombie counts as ended. */
 function isAlive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -147,7 +147,7 @@ test('a plugin gets our ExecCredential and no input, and its credential is used 
   const plugin = exec('./plugin', { args: ['arg'], env: [{ name: 'EXTRA', value: 'extra' }] });
   const client = await clientFor(plugin, { isGood: (token = '') => seen.length < 3 || token === 'Bearer t2' });
   expect(command).toBe(at('plugin'));
-  await Promise.all([get(client), get(client)]); // asked for once
+  await Promise.all([get(client), get(client)]); // one token was requested
   await expect(get(client)).rejects.toMatchObject({ status: 401 });
   await get(client);
   expect(seen).toEqual(['Bearer t1', 'Bearer t1', 'Bearer t1', 'Bearer t2']);

@@ -146,7 +146,7 @@ test('a renewed token file is read again when the server refuses the old token',
   writeFileSync(tokenFile, 'old');
   await expect(get(client)).resolves.toEqual({});
   writeFileSync(tokenFile, 'new');
-  await expect(get(client)).resolves.toEqual({}); // the old one is good as long as the server says so
+  await expect(get(client)).resolves.toEqual({}); // the old token is used as long as the server accepts it
   valid = 'new';
   await expect(get(client)).rejects.toMatchObject({ status: 401 });
   await expect(get(client)).resolves.toEqual({});

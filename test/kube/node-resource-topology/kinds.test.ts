@@ -17,7 +17,7 @@ function reportOf(more: Partial<NodeResources> = {}, rest: Partial<Report> = {})
     distances: new Map([
       [0, id === 0 ? 10 : 21],
       [1, id === 1 ? 10 : 21],
-      [2, 40], // a node of memory alone
+      [2, 40], // a node without CPUs
     ]),
   });
   return {
@@ -35,7 +35,7 @@ function reportOf(more: Partial<NodeResources> = {}, rest: Partial<Report> = {})
   };
 }
 
-/** The rules by which scheduler-plugins' NodeResourceTopologyMatch takes the object apart. */
+/** The rules by which scheduler-plugins' NodeResourceTopologyMatch reads the object. */
 function readAsScheduler(fields: Readonly<Record<string, unknown>>) {
   const { zones, attributes, topologyPolicies } = fields as {
     zones: {

@@ -59,7 +59,7 @@ function publish(model: NodeModel) {
   return { resources, community: communityTopology.build(report), crane: craneTopology.build(report) };
 }
 
-/** Amounts of the whole node that the kubelet tells the scheduler. */
+/** Amounts of the whole node that the kubelet reports to the scheduler. */
 function allocatableOf({ zones }: NodeResources) {
   const sum = (of: (zone: NodeResources['zones'][number]) => number) => zones.reduce((all, zone) => all + of(zone), 0);
   return {
@@ -184,7 +184,7 @@ function situationOf(random: Random, machines: ReadonlyMap<string, Topology>): S
   };
 }
 
-/** The runtime has told of everything it has. */
+/** The first Synchronize is complete. */
 function synchronized(model: NodeModel): NodeModel {
   model.apply({ kind: 'set-synchronized', synchronized: true });
   return model;
@@ -197,7 +197,7 @@ function exclusivePod(random: Random, name: string, threads: number): PodModel {
   return podOf(name, ...containers);
 }
 
-/** It shares the CPUs of a NUMA node, and has to keep one there. */
+/** A pod that shares the CPUs of a NUMA node; one CPU has to stay there for it. */
 function followerPod(name: string): PodModel {
   const container = { name: 'c0', requests: { cpu: 1000, memory: 16 * MIB }, limits: { cpu: 1000 } };
   return { ...podOf(name, container), annotations: { 'cpusetd.io/policy': 'numa' } };
@@ -235,7 +235,7 @@ function removePod(model: NodeModel, { name, containers }: PodModel): void {
   ]);
 }
 
-/** The plugin does not count what pods share that are not Guaranteed, so one that follows a node may find nothing there. */
+/** The plugin does not count the shared CPUs of pods that are not Guaranteed, so a node may have none left for a numa pod. */
 function hasNothingToShare(pod: PodModel, refused: string): boolean {
   return qosOf(pod) !== 'Guaranteed' && /all nodes together share \d+/.test(refused);
 }
@@ -273,7 +273,7 @@ describe('scheduler-plugins, over random histories', () => {
         counts.refused++;
         const given = isExclusive && tryAll(model, creationsOf(pod)) === undefined;
         if (given) counts.falselyRefused++;
-        // Only where the floor is taken off a zone that the node would have filled; a single container is never held back.
+        // Only where the floor is subtracted from a zone that the node would have filled; a pod with one container always runs.
         if (given)
           expect({ seed, step, hasFloor, containers: pod.containers.length > 1 }).toEqual({
             seed,

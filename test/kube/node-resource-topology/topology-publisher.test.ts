@@ -10,9 +10,9 @@ import { TopologyPublisher } from '../../../src/kube/node-resource-topology/topo
 import { mergePatch } from '../../support/kube/merge-patch';
 import { createRandom } from '../../support/random';
 
-// Its times, on a clock of ours. What it writes is tested on the real API server: test/e2e/kube-api.test.ts.
+// The times of the publisher, with fake timers. Its objects are tested on a real API server: test/e2e/kube-api.test.ts.
 
-// A timer of Node may fire 1 ms early; ours are set 1 ms later for it, so that they never do.
+// A timer of Node may fire 1 ms early; the publisher sets its timers 1 ms later for that reason.
 const DEBOUNCE_MS = 30 + 1;
 const REFRESH_MS = 5 * 60_000 + 1;
 
@@ -28,7 +28,7 @@ afterEach(() => {
 
 interface Options {
   readonly kind?: TopologyKind;
-  /** As somebody else left it. */
+  /** The object as another writer left it. */
   readonly found?: JsonObject;
   /** The part of an object that the server keeps when it is written. */
   readonly prune?: (object: JsonObject) => JsonObject;
@@ -117,7 +117,7 @@ function metaOf(object: JsonObject): JsonObject {
   return object['metadata'] as JsonObject;
 }
 
-/** So many touches, each of which has the time to be published. */
+/** Makes so many changes, each with the time to be published. */
 async function touchOften({ touch }: { touch: () => void }, times = 20): Promise<void> {
   for (let i = 0; i < times; i++) {
     touch();
@@ -233,7 +233,7 @@ describe('when the API server refuses every call', () => {
   });
 });
 
-/** As crane-agent leaves it: its owner, its own words and amounts. */
+/** The object that crane-agent leaves: with its owner, its own attributes and amounts. */
 const LEFT_BY_CRANE: JsonObject = {
   metadata: {
     ownerReferences: [
@@ -257,7 +257,7 @@ const LEFT_BY_CRANE: JsonObject = {
   ],
 };
 
-/** As node-feature-discovery or resource-topology-exporter leave it. */
+/** The object that node-feature-discovery or resource-topology-exporter leaves. */
 const LEFT_BY_EXPORTER: JsonObject = {
   metadata: {
     annotations: { 'topology.node.k8s.io/fingerprint': 'pfp0v001old', 'example.com/note': 'kept' },

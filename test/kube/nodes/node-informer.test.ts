@@ -58,7 +58,7 @@ test('the Node is known, and the watch reports a changed label once', async () =
   const { server, informer, changes } = await follow();
   expect(informer.node).toEqual({ name: 'n1', uid: 'u1', labels: { a: '1' } });
   await waitUntil('the watch', () => server.openWatches === 1);
-  server.put(NODES, { ...node({ a: '1' }), status: { heartbeat: 1 } }); // no news for us
+  server.put(NODES, { ...node({ a: '1' }), status: { heartbeat: 1 } }); // irrelevant
   server.put(NODES, node({ [LABEL]: 'false' }, 'u2', 'n2')); // another Node
   const begunMs = performance.now();
   server.put(NODES, node({ a: '1', [LABEL]: 'false' }));

@@ -43,7 +43,7 @@ test('given a server that is away for an hour, pauses stay short, memory does no
     informer.start();
     await waitUntil('ready', () => states.at(-1) === 'ready ');
 
-    // Timers and the date are ours from now on; sockets are real.
+    // Timers and the date are fake from now on; sockets are real.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'hrtime'] });
     let heard = states.length;
     const nextState = async (): Promise<void> => {
@@ -67,7 +67,7 @@ test('given a server that is away for an hour, pauses stay short, memory does no
     expect(Math.max(...waitsMs)).toBeLessThanOrEqual(37_500);
     expect(waitsMs.length).toBeGreaterThan(HOUR_MS / 37_500 - 1);
     expect(waitsMs.length).toBeLessThan(200);
-    expect([...timers]).toEqual([1]); // the one that asks again
+    expect([...timers]).toEqual([1]); // the timer of the next request
     expect(new Set(states.slice(-50)).size).toBe(1);
     expect(states.at(-1)).toMatch(/^connecting .*ECONNREFUSED/);
     expect(told).toEqual(['list a,b']);

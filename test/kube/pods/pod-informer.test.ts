@@ -158,11 +158,11 @@ test.each([
     const { told } = await follow({ server });
     await waitUntil('ready', isReady(told));
     server.put(PODS, stamped('b'));
-    server.put(PODS, stamped('a', { deletionTimestamp: at })); // perhaps long past, perhaps to come
+    server.put(PODS, stamped('a', { deletionTimestamp: at })); // may be in the past or in the future
     server.endWatches();
     server.put(PODS, stamped('c'));
     await waitUntil('all are told', () => told.pods.length === 3);
-    expect(told.gone).toEqual([]); // only its end is an end
+    expect(told.gone).toEqual([]); // it is gone only when it is deleted
     return [told.lists, told.pods];
   };
   expect(await tell(hours * 3_600_000)).toEqual(await tell(0));
@@ -192,7 +192,7 @@ test.each<[string, (server: FakeApiServer) => void]>([
 test('a bookmark moves the point from which a watch is resumed', async () => {
   const { server, told } = await follow();
   await waitUntil('ready', isReady(told));
-  server.put('/api/v1/nodes', { metadata: { name: 'n1' } }); // the version grows without news for us
+  server.put('/api/v1/nodes', { metadata: { name: 'n1' } }); // the resource version grows without a change of pods
   server.bookmark();
   const before = server.requests.length;
   server.endWatches();
