@@ -76,7 +76,7 @@ function timeMs(read: () => unknown): number {
   return performance.now() - start;
 }
 
-test('any bytes are an event, ignored, or refused: no crash, no hang, bounded memory', () => {
+test('given any bytes, then they are an event, ignored, or refused, in bounded time and memory', () => {
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   fc.assert(
@@ -89,7 +89,7 @@ test('any bytes are an event, ignored, or refused: no crash, no hang, bounded me
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(MAX_KEPT_BYTES);
 });
 
-test('any bytes are a piece of Synchronize, or refused', () => {
+test('given any bytes, then they are a piece of Synchronize, or refused', () => {
   fc.assert(
     fc.property(anyPayload, (payload) => expectAnswerOrRefusal(() => readSynchronize(payload))),
     { seed: SEED, numRuns: RUNS },
@@ -103,7 +103,7 @@ test('the longest announced length allocates nothing', () => {
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(MAX_KEPT_BYTES);
 });
 
-test('groups in groups, as deep as a message is long, are refused', () => {
+test('deeply nested groups are refused', () => {
   expectAnswerOrRefusal(() => readEvent('CreateContainer', new Uint8Array(1_000_000).fill(0x0b)));
   expectAnswerOrRefusal(() => readSynchronize(new Uint8Array(1_000_000).fill(0x7b)));
 });

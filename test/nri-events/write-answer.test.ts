@@ -129,7 +129,7 @@ test('a container with two updates is updated once; in each field the last one w
   ]);
 });
 
-test.each(['create-container', 'container-stopped'])('%s never updates the very container it is about', (kind) => {
+test.each(['create-container', 'container-stopped'])('%s does not update its own container', (kind) => {
   expect(write(kind, { updates: [{ containerId: 'own', cpus }] })).toHaveLength(0);
 });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { explainConnectError, waitForRetry } from '../../src/nri/reconnect';
 
-describe('why the socket cannot be reached', () => {
+describe('the reason why the socket can not be reached', () => {
   test.each`
     code         | says
     ${'EACCES'}  | ${/permission denied at \/run\/x\.sock.*root/}
@@ -18,7 +18,7 @@ describe('why the socket cannot be reached', () => {
   });
 });
 
-describe('waiting for another try', () => {
+describe('the wait for the next attempt', () => {
   let folder: string;
   beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'retry-'))));
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
@@ -40,29 +40,29 @@ describe('waiting for another try', () => {
     return performance.now() - startMs;
   }
 
-  test('ends early when the socket is made anew', async () => {
+  test('ends early when the socket is created', async () => {
     expect(await measure(LONG_MS, () => writeFileSync(join(folder, 'nri.sock'), ''))).toBeLessThan(LONG_MS / 2);
   });
 
-  test('takes its time when something else happens beside the socket', async () => {
+  test('lasts when another file in the directory changes', async () => {
     expect(await measure(150, () => writeFileSync(join(folder, 'other.sock'), ''))).toBeGreaterThan(140);
   });
 
-  test('takes its time where there is no directory to watch', async () => {
+  test('lasts when there is no directory to watch', async () => {
     expect(await measure(60, () => undefined, undefined, 'missing/nri.sock')).toBeGreaterThan(50);
   });
 
-  test('outlives the removal of the directory', async () => {
+  test('goes on when the directory is removed', async () => {
     expect(await measure(100, () => rmSync(folder, { recursive: true }))).toBeLessThan(LONG_MS / 2);
   });
 
-  test('is not put off by a socket that is touched again and again', async () => {
+  test('ends early when the socket is touched again and again', async () => {
     const timer = setInterval(() => writeFileSync(join(folder, 'nri.sock'), ''), 2);
     expect(await measure(LONG_MS, () => undefined)).toBeLessThan(LONG_MS / 2);
     clearInterval(timer);
   });
 
-  test('ends at once when all is to end', async () => {
+  test('ends at once when the signal aborts', async () => {
     const stopping = new AbortController();
     expect(await measure(LONG_MS, () => stopping.abort(), stopping.signal)).toBeLessThan(LONG_MS / 2);
     expect(await measure(LONG_MS, () => undefined, stopping.signal)).toBeLessThan(LONG_MS / 2);

@@ -55,7 +55,7 @@ test.each`
   ${'2.2.7'}  | ${4096}    | ${'2.2.7'}
   ${'2.3.4'}  | ${7}       | ${'2.3.4'}
 `(
-  'what containerd $version sent, in pieces of $pieceBytes bytes, is a whole session',
+  'a recording of containerd $version, in pieces of $pieceBytes bytes, is a complete session',
   async ({ version, pieceBytes, told }) => {
     const { events, progress } = await replay(version as string, pieceBytes as number);
     expect(events).toHaveLength(21);

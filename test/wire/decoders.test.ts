@@ -46,7 +46,7 @@ describe.each([1, 2, 7, 8, 9, 1000])('frames in pieces of %i bytes', (pieceSize)
   });
 });
 
-test('a frame nobody wants now is offered again from where it stopped', () => {
+test('a frame that the receiver pauses is continued at the same byte', () => {
   const bytes = Buffer.concat([frame(1, Buffer.from('abc')), frame(2, Buffer.from('def'))]);
   const taken: string[] = [];
   let wanted = false;
@@ -96,13 +96,13 @@ describe.each([1, 3, 9, 10, 11, 5000])('messages in pieces of %i bytes', (pieceS
     ${'too long twice'}                         | ${Buffer.concat([message(1, 1, Buffer.alloc(2000)), message(3, 2, Buffer.alloc(1001))])} | ${['1 1 has 2000', '2 3 has 1001']}
     ${'cut off in the header'}                  | ${hello.subarray(0, 9)}                                                                  | ${[]}
     ${'cut off in the data'}                    | ${hello.subarray(0, 14)}                                                                 | ${[]}
-    ${'announced longer than any memory'}       | ${message(1, 1, Buffer.alloc(100), 0xffffffff)}                                          | ${['1 1 has 4294967295']}
+    ${'announced with 4 GiB'}                   | ${message(1, 1, Buffer.alloc(100), 0xffffffff)}                                          | ${['1 1 has 4294967295']}
   `('$name', ({ bytes, said }: { bytes: Buffer; said: string[] }) => {
     expect(decodeMessages(bytes, pieceSize)).toEqual(said);
   });
 });
 
-test('a long message grows to its whole', () => {
+test('a long message in pieces is joined', () => {
   const data = Buffer.alloc(3_000_001, 'abcdefg');
   const received: Buffer[] = [];
   const decoder = new MessageDecoder(
@@ -115,7 +115,7 @@ test('a long message grows to its whole', () => {
   expect(received[0]!.equals(data)).toBe(true);
 });
 
-test('memory follows the bytes that come, not those that are announced', () => {
+test('memory is used for received bytes, not for announced ones', () => {
   const before = process.memoryUsage().arrayBuffers;
   const decoders = Array.from(
     { length: 500 },

@@ -56,7 +56,7 @@ const anyStream = fc
   .array(fc.oneof({ weight: 9, arbitrary: anyFrame }, bytes), { maxLength: 6 })
   .map((parts) => Buffer.concat(parts));
 
-test('any bytes, in any pieces, leave a mux that works or has ended with a reason', () => {
+test('given any bytes in any pieces, then the mux works, or has ended with a reason', () => {
   fc.assert(
     fc.property(anyStream, fc.integer({ min: 1, max: 50 }), (stream, pieceSize) => {
       const socket = new FakeSocket();
@@ -73,7 +73,7 @@ test('any bytes, in any pieces, leave a mux that works or has ended with a reaso
   );
 });
 
-test('any data are a message or a DecodeError', () => {
+test('given any data, then the result is a message or a DecodeError', () => {
   fc.assert(
     fc.property(data, (content) => {
       for (const decode of [decodeRequest, decodeResponse]) {
@@ -88,7 +88,7 @@ test('any data are a message or a DecodeError', () => {
   );
 });
 
-test('a good call gets through between bad ones', async () => {
+test('a valid call between invalid ones is answered', async () => {
   const [near, peer] = await openPair();
   const mux = openMux(near);
   serve(mux);
@@ -107,7 +107,7 @@ test('a good call gets through between bad ones', async () => {
   expect(mux.droppedFrames).toBe(1);
 });
 
-test('a message of which every byte is a frame of its own', async () => {
+test('a message in frames of one byte is read', async () => {
   const [near, peer] = await openPair();
   serve(openMux(near));
   const payload = Buffer.alloc(100_000, 'ping');
@@ -116,7 +116,7 @@ test('a message of which every byte is a frame of its own', async () => {
   expect(await readBytes(peer, payload.length)).not.toHaveLength(0);
 });
 
-test('a session that is cut off anywhere ends, and says so', async () => {
+test('a session that is cut off at any byte ends with a reason', async () => {
   const parts = [frame(1, request(1)), frame(2, message(1, 2, nothing)), frame(1, request(3))];
   const stream = Buffer.concat(parts);
   const answeredAt = parts[0]!.length + parts[1]!.length;
@@ -132,7 +132,7 @@ test('a session that is cut off anywhere ends, and says so', async () => {
   }
 });
 
-test('long messages that are announced and never sent cost no more than what was sent', async () => {
+test('long messages that are announced and not sent take no more memory than the sent bytes', async () => {
   const before = process.memoryUsage().arrayBuffers;
   const muxes = Array.from({ length: 100 }, () => {
     const socket = new FakeSocket();

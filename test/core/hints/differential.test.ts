@@ -47,7 +47,7 @@ const arbitraryRequest = fc.record({
   seed: fc.integer(),
 });
 
-test('tables give the decision, the hints and the words that going through lists of hints gives', () => {
+test('tables give the same decisions, hints and messages as lists of hints', () => {
   let kinds = '';
   fc.assert(
     fc.property(arbitraryRequest, (given) => {

@@ -9,8 +9,8 @@ const show = (request: CpuRequest): string => (request.kind === 'exclusive' ? `$
 test.each`
   name                                           | container            | pod                                        | static                                                                 | cranes
   ${'whole CPUs in a Guaranteed pod'}            | ${'a 2'}             | ${{}}                                      | ${'2'}                                                                 | ${'2'}
-  ${'beyond what shares can tell'}               | ${'a 300'}           | ${{}}                                      | ${'300'}                                                               | ${'300'}
-  ${'exactly as many as shares can tell'}        | ${'a 256'}           | ${{}}                                      | ${'256'}                                                               | ${'256'}
+  ${'more than shares can express'}               | ${'a 300'}           | ${{}}                                      | ${'300'}                                                               | ${'300'}
+  ${'exactly as many as shares can express'}        | ${'a 256'}           | ${{}}                                      | ${'256'}                                                               | ${'256'}
   ${'an init container'}                         | ${'a init 2'}        | ${{}}                                      | ${'2'}                                                                 | ${/^it is an init container, and Crane's policies are for app containers$/}
   ${'a sidecar'}                                 | ${'a sidecar 2'}     | ${{}}                                      | ${'2'}                                                                 | ${/^it is an init container/}
   ${'a fraction'}                                | ${'a 1.5'}           | ${{}}                                      | ${'1500m CPU is not a whole number of CPUs'}                           | ${'1500m CPU is not a whole number of CPUs'}
@@ -37,11 +37,11 @@ test.each`
   ${'no request: the least shares'}                    | ${'a 0'}     | ${{ shares: 2 }}                                       | ${true}
   ${'no request, and a message without shares'}        | ${'a 0'}     | ${{}}                                                  | ${true}
   ${'the quota of the pod, without a limit of its own'} | ${'a 1/-'}  | ${{ shares: 1024, ...LIMIT }}                          | ${true}
-  ${'more than shares can tell'}                       | ${'a 300'}   | ${{ shares: 262_144, quotaUs: 30_000_000 }}            | ${true}
+  ${'more than shares can express in the message'}                       | ${'a 300'}   | ${{ shares: 262_144, quotaUs: 30_000_000 }}            | ${true}
   ${'another period'}                                  | ${'a 2'}     | ${{ shares: 2048, quotaUs: 20_000, periodUs: 10_000 }} | ${true}
   ${'not: a resize that was not carried out yet'}      | ${'a 4'}     | ${{ shares: 2048, ...LIMIT }}                          | ${false}
-  ${'not: one that only the quota tells'}              | ${'a 300'}   | ${{ shares: 262_144, quotaUs: 26_000_000 }}            | ${false}
-  ${'not: a request that somebody took away'}          | ${'a 2'}     | ${{ shares: 2, ...LIMIT }}                             | ${false}
+  ${'not: a resize that shows only in the quota'}              | ${'a 300'}   | ${{ shares: 262_144, quotaUs: 26_000_000 }}            | ${false}
+  ${'not: a message without the request'}          | ${'a 2'}     | ${{ shares: 2, ...LIMIT }}                             | ${false}
 `('the message is that of the spec: $name', ({ container, message, want }: { container: string; message: CpuResources; want: boolean }) => {
   expect(explainsMessage(specOf('p', container).containers[0]!, message)).toBe(want);
 }); // prettier-ignore

@@ -199,7 +199,7 @@ function modelWith(changes: readonly Change[]): NodeModel {
 
 const options = { seed: 20_261_123, numRuns: 500 };
 
-test('after any changes, single values are those written last, and every index is what the written values say', () => {
+test('after any changes, values are those written last, and every index fits them', () => {
   fc.assert(
     fc.property(fc.array(changes, { maxLength: 20 }), (all) => {
       const model = modelWith(all);
@@ -214,7 +214,7 @@ test('after any changes, single values are those written last, and every index i
   );
 });
 
-test('attempts within attempts leave the changes of those that succeeded, and a rollback leaves none', () => {
+test('nested attempts keep the changes of those that succeeded, and a rollback keeps none', () => {
   fc.assert(
     fc.property(fc.array(changes, { maxLength: 12 }), steps, (before, during) => {
       const model = modelWith(before);

@@ -27,7 +27,7 @@ function passesOf(decide: () => unknown): number {
   return passes;
 }
 
-test('a decision on 16 NUMA nodes costs so many looks at each of their combinations, whatever the options and the wear', () => {
+test('a decision on 16 NUMA nodes costs a bounded number of passes over their combinations, for any options and occupied CPUs', () => {
   const above: string[] = [];
   let place = 0;
   let measured = 0;

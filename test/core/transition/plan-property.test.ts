@@ -105,7 +105,7 @@ function runPod(node: NodeDriver, pod: RandomPod, between: () => void = () => un
   return refused;
 }
 
-test(`a pod that was planned is never refused a container, whatever comes in between: ${SEEDS} seeds`, () => {
+test(`a planned pod is never refused a container, for any events in between: ${SEEDS} seeds`, () => {
   let planned = 0;
   let withInit = 0;
   for (let seed = 1; seed <= SEEDS; seed++) {
@@ -143,7 +143,7 @@ test(`a pod that was planned is never refused a container, whatever comes in bet
   expect(withInit).toBeGreaterThan(SEEDS / 8);
 });
 
-test(`what is planned is what the containers would get one after the other on an idle node: ${SEEDS} seeds`, () => {
+test(`given an idle node, then a plan has the CPUs that single decisions would give: ${SEEDS} seeds`, () => {
   let compared = 0;
   const differing: number[] = [];
   for (let seed = 1; seed <= SEEDS; seed++) {
@@ -173,7 +173,7 @@ test(`what is planned is what the containers would get one after the other on an
 });
 
 /** Creates pods whose specs come before, after or between their creations, and tries again until nothing changes. */
-test(`pods that ask for more than there is never block each other: ${SEEDS} seeds`, () => {
+test(`given pods that ask for too many CPUs together, then they never block each other: ${SEEDS} seeds`, () => {
   let crowded = 0;
   for (let seed = 1; seed <= SEEDS; seed++) {
     const random = createRandom(seed);

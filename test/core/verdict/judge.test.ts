@@ -28,10 +28,10 @@ test.each`
   ${'a CPU is going offline, on version 1'}           | ${'make p/a 2'}                 | ${'p/a'} | ${'1 of 0-4,6-7'}        | ${'violated'} | ${/promised 1,5, but.* run on 1: no cgroup has CPUs 5: they are going offline/}
   ${'narrowed, while others go offline'}              | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on 1 of 0-5'}     | ${'violated'} | ${/a parent cgroup is narrower, it lacks CPUs 5/}
   ${'someone wrote, while others go offline'}         | ${'make p/a 2'}                 | ${'p/a'} | ${'1 of 0-5'}            | ${'drifted'}  | ${/promised 1,5.* 1$/}
-  ${'as written, and nowhere to run'}                 | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on '}             | ${'violated'} | ${/run on no CPU/}
+  ${'as written, and without a CPU to run on'}        | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on '}             | ${'violated'} | ${/run on no CPU/}
   ${'not started'}                                    | ${'create p/a 2'}               | ${'p/a'} | ${'0-7'}                 | ${'pending'}  | ${/not started/}
-  ${'nobody has looked yet'}                          | ${'make p/a 2'}                 | ${'p/a'} | ${'never'}               | ${'pending'}  | ${/not been looked at/}
-  ${'not started, and nobody has looked'}             | ${'create p/a 2'}               | ${'p/a'} | ${'never'}               | ${'pending'}  | ${/not started/}
+  ${'not observed yet'}                               | ${'make p/a 2'}                 | ${'p/a'} | ${'never'}               | ${'pending'}  | ${/not been looked at/}
+  ${'not started, and not observed yet'}              | ${'create p/a 2'}               | ${'p/a'} | ${'never'}               | ${'pending'}  | ${/not started/}
   ${'its cgroup is gone'}                             | ${'make p/a 2'}                 | ${'p/a'} | ${'gone'}                | ${'pending'}  | ${/exiting/}
   ${'its cgroup cannot be read'}                      | ${'make p/a 2'}                 | ${'p/a'} | ${'unreadable'}          | ${'unknown'}  | ${/EACCES/}
   ${'its cgroup is there and its process is not yet'} | ${'create p/a 2; starting p/a'} | ${'p/a'} | ${'1,5'}                 | ${'kept'}     | ${/./}
@@ -41,7 +41,7 @@ test.each`
   expect(verdict).toEqual({ kind, because: expect.stringMatching(because) });
 });
 
-test('where nothing was promised nothing can be broken', () => {
+test('a container without a promise keeps its verdict', () => {
   const node = new NodeDriver(undefined, { cpuManagerPolicy: 'none' }).run('make p/a 2');
   for (const seen of ['0', '0-7', 'gone', 'unreadable', 'never']) {
     expect(judge(node.model, node.container('p/a')!, observationOf(seen)).kind).toBe('kept');
@@ -69,7 +69,7 @@ describe('CPUs went offline', () => {
 
   test.each`
     name                                           | gone       | who      | seen       | kind
-    ${'one of the container: what is left'}        | ${'2'}     | ${'p/a'} | ${'1'}     | ${'violated'}
+    ${'one of the container: it has the others'}   | ${'2'}     | ${'p/a'} | ${'1'}     | ${'violated'}
     ${'all of the container: it runs in the pool'} | ${'1-2'}   | ${'p/a'} | ${'0,3-7'} | ${'violated'}
     ${'one of the pool'}                           | ${'7'}     | ${'q/s'} | ${'0,3-6'} | ${'kept'}
     ${'all of the pool: it is on exclusive ones'}  | ${'0,3-7'} | ${'q/s'} | ${'1-2'}   | ${'violated'}
@@ -82,14 +82,14 @@ describe('CPUs went offline', () => {
 
 describe('held under old rules', () => {
   test.each`
-    name                                      | before                                  | now                                                                     | because
-    ${'nothing changed'}                      | ${{}}                                   | ${{}}                                                                   | ${undefined}
-    ${'its CPUs are reserved now'}            | ${{}}                                   | ${{ reserved: '0-1' }}                                                  | ${'CPUs 1 are reserved now'}
-    ${'other CPUs are reserved now'}          | ${{}}                                   | ${{ reserved: '0,4' }}                                                  | ${undefined}
-    ${'an option was switched on'}            | ${{}}                                   | ${{ options: { fullPcpusOnly: true } }}                                 | ${'given with the policy options none, which are full-pcpus-only now'}
-    ${'an option was switched off'}           | ${{ options: { fullPcpusOnly: true } }} | ${{}}                                                                   | ${'given with the policy options full-pcpus-only, which are none now'}
-    ${'nobody gets CPUs of its own any more'} | ${{}}                                   | ${{ cpuManagerPolicy: 'none' }}                                         | ${'given under cpu-manager-policy static, which is none now'}
-    ${'what is no rule for this one changed'} | ${{}}                                   | ${{ minSharedCpus: 3, onInsufficientCpu: 'share', liftCpuQuota: true }} | ${undefined}
+    name                                     | before                                  | now                                                                     | because
+    ${'nothing changed'}                     | ${{}}                                   | ${{}}                                                                   | ${undefined}
+    ${'its CPUs are reserved now'}           | ${{}}                                   | ${{ reserved: '0-1' }}                                                  | ${'CPUs 1 are reserved now'}
+    ${'other CPUs are reserved now'}         | ${{}}                                   | ${{ reserved: '0,4' }}                                                  | ${undefined}
+    ${'an option was switched on'}           | ${{}}                                   | ${{ options: { fullPcpusOnly: true } }}                                 | ${'given with the policy options none, which are full-pcpus-only now'}
+    ${'an option was switched off'}          | ${{ options: { fullPcpusOnly: true } }} | ${{}}                                                                   | ${'given with the policy options full-pcpus-only, which are none now'}
+    ${'the policy is none now'}              | ${{}}                                   | ${{ cpuManagerPolicy: 'none' }}                                         | ${'given under cpu-manager-policy static, which is none now'}
+    ${'a rule for other containers changed'} | ${{}}                                   | ${{ minSharedCpus: 3, onInsufficientCpu: 'share', liftCpuQuota: true }} | ${undefined}
   `('$name', ({ before, now, because }: { before: Rules; now: Rules; because: string | undefined }) => {
     const node = new NodeDriver(undefined, before).run('make p/a 2');
     const [assignment] = node.model.assignments.values();

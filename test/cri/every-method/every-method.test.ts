@@ -92,34 +92,37 @@ test('the table has every method of both services, and each is in the session', 
   expect(new Set(methods.map(({ path }) => path)).size).toBe(45);
 });
 
-test.each(['ok', 'fail'])('every method, known or not, passes as it came, when it ends with: %s', async (outcome) => {
-  const direct = await runSession(bench.client(bench.runtimePath), outcome);
-  const sent = arrived.splice(0);
-  const proxied = await runSession(bench.client(), outcome);
-  const passed = arrived.splice(0);
+test.each(['ok', 'fail'])(
+  'every method, known or not, is forwarded unchanged, when it ends with: %s',
+  async (outcome) => {
+    const direct = await runSession(bench.client(bench.runtimePath), outcome);
+    const sent = arrived.splice(0);
+    const proxied = await runSession(bench.client(), outcome);
+    const passed = arrived.splice(0);
 
-  expect(sent.map(({ path }) => path)).toEqual(methods.map(({ path }) => path));
-  const added = new Map<string, object>();
-  const asSent = passed.map((request, n) => {
-    const whole = request.messages[0]!;
-    const own = sent[n]!.messages[0]!;
-    if (whole.length > own.length) added.set(request.path, addedTo(request, whole.subarray(own.length)));
-    return { ...request, messages: [whole.subarray(0, own.length)] };
-  });
-  expect(asSent).toEqual(sent);
-  expect(proxied).toEqual(direct);
-  expect([...direct.values()].every(({ code }) => code === (outcome === 'ok' ? 0 : 9))).toBe(true);
+    expect(sent.map(({ path }) => path)).toEqual(methods.map(({ path }) => path));
+    const added = new Map<string, object>();
+    const asSent = passed.map((request, n) => {
+      const whole = request.messages[0]!;
+      const own = sent[n]!.messages[0]!;
+      if (whole.length > own.length) added.set(request.path, addedTo(request, whole.subarray(own.length)));
+      return { ...request, messages: [whole.subarray(0, own.length)] };
+    });
+    expect(asSent).toEqual(sent);
+    expect(proxied).toEqual(direct);
+    expect([...direct.values()].every(({ code }) => code === (outcome === 'ok' ? 0 : 9))).toBe(true);
 
-  const resources = { cpusetCpus: '0-7' };
-  const create = CreateContainerRequest.fromPartial({ config: { linux: { resources } } });
-  const update = UpdateContainerResourcesRequest.fromPartial({ linux: resources });
-  const isMade = outcome === 'ok'; // a container that the runtime refused can't be updated
-  expect(Object.fromEntries(added)).toEqual({
-    '/runtime.v1.RuntimeService/CreateContainer': create,
-    ...(isMade && { '/runtime.v1.RuntimeService/UpdateContainerResources': update }),
-  });
-  expect(bench.faults).toEqual([]);
-});
+    const resources = { cpusetCpus: '0-7' };
+    const create = CreateContainerRequest.fromPartial({ config: { linux: { resources } } });
+    const update = UpdateContainerResourcesRequest.fromPartial({ linux: resources });
+    const isMade = outcome === 'ok'; // a container that the runtime refused can't be updated
+    expect(Object.fromEntries(added)).toEqual({
+      '/runtime.v1.RuntimeService/CreateContainer': create,
+      ...(isMade && { '/runtime.v1.RuntimeService/UpdateContainerResources': update }),
+    });
+    expect(bench.faults).toEqual([]);
+  },
+);
 
 test('a method that the runtime does not know is answered by the runtime', async () => {
   const path = '/runtime.v1.RuntimeService/NobodyKnows';

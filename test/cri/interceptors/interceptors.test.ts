@@ -398,9 +398,9 @@ describe('UpdateContainerResources', () => {
   });
 });
 
-describe('ends', () => {
+describe('the end of containers and pods', () => {
   test.each(['StopContainer', 'RemoveContainer'])(
-    '%s counts when the runtime has done it, not before',
+    '%s takes effect when the runtime has answered, not before',
     async (method) => {
       const stage = new Stage();
       await stage.run('p/db', 2);
@@ -511,7 +511,7 @@ describe('an inventory that was read during calls', () => {
   });
 });
 
-describe('the runtime is making something', () => {
+describe('a creation in progress', () => {
   test.each`
     method               | message
     ${'RunPodSandbox'}   | ${() => new Uint8Array()}

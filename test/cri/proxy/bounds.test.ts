@@ -77,7 +77,7 @@ test('a header block that unfolds to megabytes ends the connection', async () =>
   expect(errorOf(client)).toBe(11);
 });
 
-test('calls beyond the memory for open calls are refused, over all connections, and the others go on', async () => {
+test('calls beyond the memory for open calls are refused, over all connections, and open calls go on', async () => {
   startSilentRuntime();
   const proxy = await bench.startProxy({ [seen]: {} }, { maxOpenCallBytes: 100 * 512 });
   const clients = [connect(), connect(), connect()];
@@ -96,7 +96,7 @@ test('calls beyond the memory for open calls are refused, over all connections, 
   await waitUntil(() => refusedOf(clients[1]!) > before[1]!);
 });
 
-test('10,000 calls that are opened and reset at once leave nothing behind', async () => {
+test('10,000 calls that are opened and reset at once leave no memory in use', async () => {
   const { server, violations } = startStrictRuntime(bench.runtimePath, 65_535);
   bench.onClose(() => server.close());
   const proxy = await bench.startProxy({ [seen]: { onRequest: (message) => message } }, { maxOpenCallBytes: 8_192 });

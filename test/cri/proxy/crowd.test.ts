@@ -99,8 +99,8 @@ test('given 1,000 open connections, the longest idle are closed on both sides, a
 });
 
 test.each([
-  ['say nothing', undefined],
-  ['say one byte at a time', 20],
+  ['send nothing', undefined],
+  ['send one byte at a time', 20],
 ])(
   '1,000 connections that %s cost the runtime none, and are closed; a working client loses no call',
   async (_name, intervalMs) => {
@@ -130,7 +130,7 @@ test.each([
   },
 );
 
-test('a connection with a call in flight stays, however many idle ones come and go', async () => {
+test('a connection with a call in flight stays, for any number of idle ones', async () => {
   const calls: grpc.ServerDuplexStream<Buffer, Buffer>[] = [];
   await openRuntime({ [quick]: echo, [events]: (call) => void calls.push(call) });
   const proxy = await bench.startProxy({}, { maxIdleConnections: 5, minIdleMs: 100 });

@@ -90,7 +90,7 @@ test('with 100 descriptors 25 connections are held at a time, and a working clie
   expect(faults).toEqual([expect.stringMatching(/^25 connections are open, for each new one/)]);
 });
 
-test('while no descriptor is left nothing spins, the runtime does not count as away, and calls under way go on', async () => {
+test('while no descriptor is left, the CPU is idle, the runtime does not count as away, and calls in flight go on', async () => {
   const worker = bench.client();
   expect(await callOnce(worker)).toBe(0);
   const before = await ask('hoard');

@@ -77,7 +77,11 @@ test.each<[string, Buffer, number]>([
     Buffer.concat([CLIENT_PREFACE, settings, formatFrame(FrameType.headers, 0, 1, Buffer.from([0x82])), request(3)]),
     1,
   ],
-  ['a continuation of nothing', Buffer.concat([CLIENT_PREFACE, settings, continuation(1, Buffer.alloc(1))]), 1],
+  [
+    'a continuation without a header block',
+    Buffer.concat([CLIENT_PREFACE, settings, continuation(1, Buffer.alloc(1))]),
+    1,
+  ],
   [
     'header fields without an end',
     Buffer.concat([

@@ -72,7 +72,7 @@ test.each([0, 1, 70_000, 16 * 1_048_576])(
 test.each([
   ['at once', (verdict: { refuse: never }) => verdict],
   ['later', (verdict: { refuse: never }) => Promise.resolve(verdict)],
-])('a refusal %s is told from an error of the runtime, and the runtime sees no request', async (_name, give) => {
+])('a refusal %s is marked as one of cpusetd, and the runtime gets no request', async (_name, give) => {
   let handled = 0;
   const ends: CallEnd[] = [];
   await bench.startRuntime({
@@ -227,7 +227,7 @@ test('an answer of many frames passes while it is put together for the hook', as
   expect([messages[0]!.length, lengths]).toEqual([7_000_000, [7_000_000]]);
 });
 
-test('an answer longer than the limit passes unread', async () => {
+test('an answer longer than the limit is forwarded unread', async () => {
   await bench.startRuntime({ [path]: unary(() => Buffer.alloc(50_000)) });
   await bench.startProxy(
     { [path]: { onResponse: () => bench.faults.push('seen') as never } },
@@ -268,7 +268,7 @@ test('the memory of all held requests together is bounded', async () => {
   expect(proxy.stats.heldBytes).toBe(0);
 });
 
-test('calls that pass go on while others wait for a decision, however much the latter hold', async () => {
+test('calls without interceptor go on while others wait for a decision with much data', async () => {
   await bench.startRuntime({ [path]: echo, [other]: echo });
   const release: (() => void)[] = [];
   await bench.startProxy({
@@ -364,7 +364,7 @@ test('a compressed request is inflated for the hook; unchanged it passes as it c
   expect(gzipSync(plain).length).toBeLessThan(100); // compression has an effect
 });
 
-test('a fault in passing a decided request on ends that call, and no other of the connection', async () => {
+test('a fault in forwarding a decided request ends only that call of the connection', async () => {
   await bench.startRuntime({ [path]: echo, [other]: echo });
   const broken = Promise.resolve(undefined as unknown as Buffer); // no verdict: a fault of the interceptor
   const proxy = await bench.startProxy({ [path]: { onRequest: () => broken } });

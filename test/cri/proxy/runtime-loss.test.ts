@@ -213,7 +213,7 @@ test.each([
     (id: number) => formatFrame(FrameType.headers, Flag.endHeaders | Flag.padded, id, Buffer.from([9])),
   ],
   ['DATA', (id: number) => formatFrame(FrameType.data, Flag.padded, id, Buffer.from([9]))],
-])('of %s with more padding than bytes nothing passes: the runtime is given up', async (_name, broken) => {
+])('%s with more padding than bytes are not forwarded, and the runtime is disconnected', async (_name, broken) => {
   const server = createServer((socket) => {
     const reader = new FrameReader({ expectPreface: true });
     socket.on('error', () => undefined);

@@ -162,7 +162,7 @@ test.each<[string, string, Buffer[], grpc.Metadata | undefined, (outcome: Outcom
       expect(details).toContain('/made.up.Service/Missing');
     },
   ],
-])('passes %s as the runtime sends it', async (_name, method, requests, sent, check) => {
+])('%s: the client gets the same as without a proxy', async (_name, method, requests, sent, check) => {
   const expected = await direct.run(`/made.up.Service/${method}`, requests, sent);
   const seen = await proxied.run(`/made.up.Service/${method}`, requests, sent);
   check(expected);

@@ -74,7 +74,7 @@ function podOf(name: string, ...containers: ContainerModel[]): PodModel {
   return { name, containers };
 }
 
-describe('with the options that the documents name, without --memory-nodes', () => {
+describe('with the documented options, without --memory-nodes', () => {
   const model = (topology = machineNamed('2x4x2-2numa')) =>
     new NodeModel(topology, settingsWith({ ...strict('container'), reserved: '0,4' }));
   const burstable = { name: 'a', requests: { cpu: 500, memory: 64 * MIB }, limits: {} };
@@ -243,7 +243,7 @@ function hasNothingToShare(pod: PodModel, refused: string): boolean {
 describe('scheduler-plugins, over random histories', () => {
   const machines = new Map(MACHINES.map((name) => [name as string, machineNamed(name)]));
 
-  test('pods that it admits get their CPUs, and pods that it rejects would be refused', () => {
+  test('pods that it admits get their CPUs, and pods that it rejects do not fit', () => {
     const counts = { accepted: 0, refused: 0, falselyRefused: 0 };
     for (let seed = 1; seed <= 60; seed++) {
       const random = createRandom(seed);
@@ -330,7 +330,7 @@ describe('crane-scheduler, over random histories', () => {
     return { ...podOf(name, guaranteed('c0', threads * random.int(1, 3))), annotations };
   }
 
-  test('it never counts more free CPUs than can be given, whatever was announced', () => {
+  test('it never counts more free CPUs than can be given, for any announced results', () => {
     const counts = { placed: 0, strangers: 0, refused: 0, tried: 0 };
     for (let seed = 1; seed <= 40; seed++) {
       const random = createRandom(seed);

@@ -154,7 +154,7 @@ test('the object is read again every five minutes, and written when it was delet
   expect(takeCalls()).toEqual(['GET', 'POST']);
 });
 
-test('an object that is deleted under a patch is made again at once', async () => {
+test('an object that is deleted before a patch is created again at once', async () => {
   const { become, forget, takeCalls } = publish();
   become(4);
   await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
@@ -179,7 +179,7 @@ describe('when the API server refuses every call', () => {
     ${'a missing right, for an administrator'}   | ${failWith(403)}                          | ${30_000}
     ${'a missing kind, for an administrator'}    | ${failWith(404)}                          | ${30_000}
     ${'an invalid object, for an administrator'} | ${failWith(422)}                          | ${30_000}
-  `('$name: the next try is after $waitMs ms, and touches do not hasten it', async ({ error, waitMs }) => {
+  `('$name: the next attempt is after $waitMs ms, and changes do not make it earlier', async ({ error, waitMs }) => {
     const { touch, fail, takeCalls } = publish();
     fail(error as KubeError);
     touch();
@@ -277,13 +277,13 @@ describe('an object of another writer', () => {
   test.each([
     ['crane', craneTopology, LEFT_BY_CRANE],
     ['community', communityTopology, LEFT_BY_EXPORTER],
-  ] as const)('%s: one patch takes it over, and then none for any number of touches', async (_name, kind, found) => {
+  ] as const)('%s: one patch takes it over, and no equal report sends another', async (_name, kind, found) => {
     const publisher = publish({ kind, found });
     await touchOften(publisher);
     expect(publisher.takeCalls()).toEqual(['GET', 'PATCH']);
   });
 
-  test('crane: our keys that are gone are removed, others stay', async () => {
+  test('crane: removed keys of cpusetd are deleted, others stay', async () => {
     const publisher = publish({ kind: craneTopology, found: LEFT_BY_CRANE });
     await touchOften(publisher, 1);
     expect(publisher.takeBodies()).toEqual([
@@ -301,7 +301,7 @@ describe('an object of another writer', () => {
     });
   });
 
-  test('community: our attributes keep their positions, those of others stay, and the older fingerprint is removed', async () => {
+  test('community: attributes of cpusetd keep their positions, those of others stay, and the older fingerprint is removed', async () => {
     const publisher = publish({ found: LEFT_BY_EXPORTER, report: { fingerprint: 'pfp0v001new' } });
     await touchOften(publisher, 1);
     expect(publisher.stored()['attributes']).toEqual([
@@ -347,7 +347,7 @@ describe('an object of another writer', () => {
   });
 
   test.each([craneTopology, communityTopology])(
-    '$name: what the server drops is not sent again, and is told of once',
+    '$name: fields that the server drops are not sent again, and are logged once',
     async (kind) => {
       // A definition that knows fewer fields.
       const publisher = publish({ kind, prune: ({ attributes: _a, reserved: _r, ...rest }) => rest });
@@ -362,7 +362,7 @@ describe('an object of another writer', () => {
   );
 });
 
-test('changes and touches in any order: never more patches than changes', async () => {
+test('changes and equal reports in any order: never more patches than changes', async () => {
   const publisher = publish();
   const random = createRandom(3);
   let [changes, last] = [1, 4]; // creating is one

@@ -87,7 +87,7 @@ test('the pods of the node are reported as a list, then each change', async () =
   expect(told.lists).toHaveLength(1);
 });
 
-test('it asks for its own node only, for bookmarks, and for an end of the watch', async () => {
+test('the requests name the node, bookmarks and a timeout of the watch', async () => {
   const { server, told } = await follow();
   await waitUntil('ready', isReady(told));
   const [list, watch] = server.requests;
@@ -97,7 +97,7 @@ test('it asks for its own node only, for bookmarks, and for an end of the watch'
   expect(Number(watch?.query['timeoutSeconds'])).toBeGreaterThanOrEqual(300);
 });
 
-test('an event without an end is given up, and the pods are followed again', async () => {
+test('an event without an end ends the watch, and the next watch reports the pods', async () => {
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));
   const { told } = await follow({ server });
@@ -144,7 +144,7 @@ test('when the server goes away no pod is dropped, and changes meanwhile are rep
 test.each([
   ['behind', -8],
   ['ahead', 8],
-])('a server whose clock is eight hours %s tells the same', async (_name, hours) => {
+])('given a server whose clock is eight hours %s, the same pods are reported', async (_name, hours) => {
   const tell = async (clockOffsetMs: number) => {
     const server = new FakeApiServer();
     server.clockOffsetMs = clockOffsetMs;
@@ -171,7 +171,7 @@ test.each([
 test.each<[string, (server: FakeApiServer) => void]>([
   ['410 in answer to the watch', (server) => server.endWatches()],
   ['410 within the watch', (server) => server.expireWatches()],
-])('history that is lost (%s) leads to a list anew, told as a whole', async (_name, end) => {
+])('given a lost history (%s), a new list is read and reported as a whole', async (_name, end) => {
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));
   server.put(PODS, pod('b'));
@@ -202,8 +202,8 @@ test('a bookmark moves the point from which a watch is resumed', async () => {
 });
 
 test.each<[string, number, string]>([
-  ['429 is waited for as long as the server says', 429, 'slow down'],
-  ['403 says what rights are missing', 403, 'deploy/rbac.yaml'],
+  ['429 is retried after the time that the server asks for', 429, 'slow down'],
+  ['403 is explained by the missing rights', 403, 'deploy/rbac.yaml'],
   ['500 is tried again', 500, 'status 500'],
 ])('%s', async (_name, status, because) => {
   const server = new FakeApiServer();
@@ -220,7 +220,7 @@ test.each<[string, number, string]>([
   expect(at[1]! - at[0]!).toBeGreaterThan(status === 429 ? 990 : 300);
 });
 
-test('a watch that is never answered is given up and tried again', async () => {
+test('a watch that is never answered ends at its timeout, and is tried again', async () => {
   const server = new FakeApiServer();
   let hung = 0;
   server.trouble = (request) => (isWatch(request) && hung++ < 1 ? { hang: true } : undefined);

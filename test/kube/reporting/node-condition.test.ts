@@ -70,7 +70,7 @@ test('only a change is written, and the transition is when ready changed', async
   expect(third!['lastTransitionTime']).not.toBe(first!['lastTransitionTime']);
 });
 
-test('a condition that could not be written is written later, with the state of then', async () => {
+test('a condition that could not be written is written later, with the state at that time', async () => {
   let failures = 1;
   const { condition, told, become } = watch(() => {
     if (failures-- > 0) throw new KubeError('away', 0);
