@@ -441,7 +441,7 @@ describe('the connection', () => {
     expect(fixture.states.at(-1)).toMatchObject({ phase: 'synchronized' });
   });
 
-  test('reports the begin of an outage over all attempts, and warns once', async () => {
+  test('reports the start of an outage over all attempts, and warns once', async () => {
     fixture.start();
     await fixture.until(() => fixture.countPhase('connecting') >= 3);
     const outage = fixture.states.map(({ sinceMs }) => sinceMs);

@@ -96,7 +96,7 @@ describe.each([1, 3, 9, 10, 11, 5000])('messages in pieces of %i bytes', (pieceS
     ${'too long twice'}                         | ${Buffer.concat([message(1, 1, Buffer.alloc(2000)), message(3, 2, Buffer.alloc(1001))])} | ${['1 1 has 2000', '2 3 has 1001']}
     ${'cut off in the header'}                  | ${hello.subarray(0, 9)}                                                                  | ${[]}
     ${'cut off in the data'}                    | ${hello.subarray(0, 14)}                                                                 | ${[]}
-    ${'announced with 4 GiB'}                   | ${message(1, 1, Buffer.alloc(100), 0xffffffff)}                                          | ${['1 1 has 4294967295']}
+    ${'a message announced with 4 GiB'}         | ${message(1, 1, Buffer.alloc(100), 0xffffffff)}                                          | ${['1 1 has 4294967295']}
   `('$name', ({ bytes, said }: { bytes: Buffer; said: string[] }) => {
     expect(decodeMessages(bytes, pieceSize)).toEqual(said);
   });

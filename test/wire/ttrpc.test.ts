@@ -282,7 +282,7 @@ test('a call to a server that does not read is refused at the limit of the queue
   expect(new Set(codes)).toEqual(new Set([StatusCode.RESOURCE_EXHAUSTED, StatusCode.UNAVAILABLE]));
 });
 
-test('a peer that sends and never reads is disconnected at the limit of unread bytes', async () => {
+test('given a peer that sends and never reads, then the server stops at the limit of unread bytes', async () => {
   const [near, far] = await openPair();
   const options = { maxQueuedBytes: 4 << 20 };
   const [a, b] = [openMux(near), openMux(far, options)];

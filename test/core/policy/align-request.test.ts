@@ -16,14 +16,14 @@ function nodeWith(policy: TopologyManagerPolicy, scope: TopologyManagerSettings[
 }
 
 test.each`
-  name                                                             | policy           | history                                                                                              | reply
-  ${'one node, though the CPUs with the fewest free are in two'}   | ${'best-effort'} | ${'make q/x 1; ask p/app 3'}                                                                        | ${'cpus 2-3,6'}
-  ${'idle CPUs in one node name the node'}                         | ${'restricted'}  | ${'make q/x 2; make p/i 2; end p/i; end q/x; stop q; remove q; ask p/app 3'}                        | ${'cpus 2-3,6'}
-  ${'idle CPUs in two nodes do not force it into both'}            | ${'best-effort'} | ${'make q/x 2; make p/i 1; make p/j 2; end p/i; end p/j; end q/x; stop q; remove q; ask p/app 3'}   | ${'cpus 1,4-5'}
-  ${'idle CPUs in two nodes do not make restricted refuse it'}                               | ${'restricted'}  | ${'make q/x 2; make p/i 1; make p/j 2; end p/i; end p/j; end q/x; stop q; remove q; ask p/app 3'}   | ${'cpus 1,4-5'}
-  ${'restricted refuses a request that needs one node and fits only into both'}  | ${'restricted'}  | ${'make q/x 2; make q/y 2; ask p/app 3'}                                                            | ${'refused RESOURCE_EXHAUSTED'}
-  ${'a request above one node gets as many nodes as on an idle machine'}     | ${'restricted'}  | ${'ask p/app 5'}                                                                                    | ${'cpus 2-4,6-7'}
-  ${'single-numa-node refuses a request above one node'}                                 | ${'single-numa-node'} | ${'ask p/app 5'}                                                                               | ${'refused RESOURCE_EXHAUSTED'}
+  name                                                                          | policy           | history                                                                                              | reply
+  ${'one node, though the CPUs with the fewest free are in two'}                | ${'best-effort'} | ${'make q/x 1; ask p/app 3'}                                                                        | ${'cpus 2-3,6'}
+  ${'idle CPUs in one node name the node'}                                      | ${'restricted'}  | ${'make q/x 2; make p/i 2; end p/i; end q/x; stop q; remove q; ask p/app 3'}                        | ${'cpus 2-3,6'}
+  ${'idle CPUs in two nodes do not force it into both'}                         | ${'best-effort'} | ${'make q/x 2; make p/i 1; make p/j 2; end p/i; end p/j; end q/x; stop q; remove q; ask p/app 3'}   | ${'cpus 1,4-5'}
+  ${'idle CPUs in two nodes do not make restricted refuse it'}                  | ${'restricted'}  | ${'make q/x 2; make p/i 1; make p/j 2; end p/i; end p/j; end q/x; stop q; remove q; ask p/app 3'}   | ${'cpus 1,4-5'}
+  ${'restricted refuses a request that needs one node and fits only into both'} | ${'restricted'}  | ${'make q/x 2; make q/y 2; ask p/app 3'}                                                            | ${'refused RESOURCE_EXHAUSTED'}
+  ${'a request above one node gets as many nodes as on an idle machine'}        | ${'restricted'}  | ${'ask p/app 5'}                                                                                    | ${'cpus 2-4,6-7'}
+  ${'single-numa-node refuses a request above one node'}                        | ${'single-numa-node'} | ${'ask p/app 5'}                                                                               | ${'refused RESOURCE_EXHAUSTED'}
 `('$name', ({ policy, history, reply }: { policy: TopologyManagerPolicy; history: string; reply: string }) => {
   expect(nodeWith(policy).run(history).reply).toBe(reply);
 }); // prettier-ignore

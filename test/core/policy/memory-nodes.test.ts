@@ -41,17 +41,17 @@ function choose(
 }
 
 test.each`
-  name                                                    | situation                                                                | mems       | because
-  ${'the node of its CPUs'}                               | ${{ on: '1-2', bytes: GiB }}                                             | ${'0'}     | ${/^memory nodes 0$/}
-  ${'no memory limit: the node of its CPUs'}                | ${{ on: '1-2', bytes: 0, promised: [[0, 8 * GiB]] }}                     | ${'0'}     | ${/^memory nodes 0$/}
-  ${'all nodes of its CPUs'}                              | ${{ on: '3-4', bytes: GiB }}                                             | ${'0-1'}   | ${/^memory nodes 0-1$/}
-  ${'exactly what is free'}                               | ${{ on: '1', bytes: 3 * GiB, promised: [[0, 5 * GiB]] }}                 | ${'0'}     | ${/^memory nodes 0$/}
-  ${'one byte more than is free: the nearest node joins'}              | ${{ on: '1', bytes: 3 * GiB + 1, promised: [[0, 5 * GiB]] }}             | ${'0,2'}   | ${/widened: its own nodes have less free than its limit/}
-  ${'the nearest node by another distance table'}                   | ${{ on: '5', bytes: 9 * GiB }}                                           | ${'1-2'}   | ${/widened/}
-  ${'when the nearest does not suffice, the next joins too'}           | ${{ on: '1', bytes: 17 * GiB }}                                          | ${'0-2'}   | ${/widened/}
-  ${'too little memory on all nodes: all of them'}                     | ${{ on: '1', bytes: 99 * GiB }}                                          | ${'0-2'}   | ${/widened/}
-  ${'a node that is promised twice over has 0 bytes free'} | ${{ on: '3-4', bytes: 8 * GiB, promised: [[0, 12 * GiB]] }}          | ${'0-1'}   | ${/^memory nodes 0-1$/}
-  ${'a node without memory: the nearest node with memory'}       | ${{ on: '8', bytes: GiB }}                                               | ${'1'}     | ${/its own nodes have no memory; these are the nearest/}
+  name                                                       | situation                                                                | mems       | because
+  ${'the node of its CPUs'}                                  | ${{ on: '1-2', bytes: GiB }}                                             | ${'0'}     | ${/^memory nodes 0$/}
+  ${'no memory limit: the node of its CPUs'}                 | ${{ on: '1-2', bytes: 0, promised: [[0, 8 * GiB]] }}                     | ${'0'}     | ${/^memory nodes 0$/}
+  ${'all nodes of its CPUs'}                                 | ${{ on: '3-4', bytes: GiB }}                                             | ${'0-1'}   | ${/^memory nodes 0-1$/}
+  ${'exactly what is free'}                                  | ${{ on: '1', bytes: 3 * GiB, promised: [[0, 5 * GiB]] }}                 | ${'0'}     | ${/^memory nodes 0$/}
+  ${'one byte more than is free: the nearest node joins'}    | ${{ on: '1', bytes: 3 * GiB + 1, promised: [[0, 5 * GiB]] }}             | ${'0,2'}   | ${/widened: its own nodes have less free than its limit/}
+  ${'too little on node 1: node 2 is its nearest'}           | ${{ on: '5', bytes: 9 * GiB }}                                           | ${'1-2'}   | ${/widened/}
+  ${'when the nearest does not suffice, the next joins too'} | ${{ on: '1', bytes: 17 * GiB }}                                          | ${'0-2'}   | ${/widened/}
+  ${'too little memory on all nodes: all of them'}           | ${{ on: '1', bytes: 99 * GiB }}                                          | ${'0-2'}   | ${/widened/}
+  ${'a node that is promised twice over has 0 bytes free'}   | ${{ on: '3-4', bytes: 8 * GiB, promised: [[0, 12 * GiB]] }}          | ${'0-1'}   | ${/^memory nodes 0-1$/}
+  ${'a node without memory: the nearest node with memory'}   | ${{ on: '8', bytes: GiB }}                                               | ${'1'}     | ${/its own nodes have no memory; these are the nearest/}
 `('$name', ({ situation, mems, because }: { situation: Situation; mems: string; because: RegExp }) => {
   expect(choose(situation)).toEqual({ mems, because: expect.stringMatching(because) });
 }); // prettier-ignore

@@ -41,7 +41,7 @@ test.each`
   expect(verdict).toEqual({ kind, because: expect.stringMatching(because) });
 });
 
-test('a container without a promise keeps its verdict', () => {
+test('a container without a promise has the verdict kept', () => {
   const node = new NodeDriver(undefined, { cpuManagerPolicy: 'none' }).run('make p/a 2');
   for (const seen of ['0', '0-7', 'gone', 'unreadable', 'never']) {
     expect(judge(node.model, node.container('p/a')!, observationOf(seen)).kind).toBe('kept');
