@@ -6,15 +6,15 @@ import { explainConnectError, waitForRetry } from '../../src/nri/reconnect';
 
 describe('the reason why the socket can not be reached', () => {
   test.each`
-    code         | says
+    code         | message
     ${'EACCES'}  | ${/permission denied at \/run\/x\.sock.*root/}
     ${'EPERM'}   | ${/permission denied at \/run\/x\.sock.*root/}
     ${'ENOENT'}  | ${/no socket at \/run\/x\.sock.*enable it.*--nri-socket/}
     ${'ENOTDIR'} | ${/no socket at \/run\/x\.sock.*enable it.*--nri-socket/}
     ${'EMFILE'}  | ${/connecting to \/run\/x\.sock failed: connect EMFILE/}
-  `('$code names path, rule and remedy', ({ code, says }) => {
+  `('$code names path, rule and remedy', ({ code, message }) => {
     const error = Object.assign(new Error(`connect ${String(code)}`), { code: code as string });
-    expect(explainConnectError(error, '/run/x.sock', '--nri-socket')).toMatch(says);
+    expect(explainConnectError(error, '/run/x.sock', '--nri-socket')).toMatch(message);
   });
 });
 

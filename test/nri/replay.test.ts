@@ -49,19 +49,19 @@ async function replay(version: string, pieceBytes: number): Promise<{ events: Ru
 }
 
 test.each`
-  version     | pieceBytes | told
+  version     | pieceBytes | reported
   ${'1.7.24'} | ${100_000} | ${'1.7.24~ds1'}
   ${'2.1.9'}  | ${100_000} | ${'2.1.9+unknown'}
   ${'2.2.7'}  | ${4096}    | ${'2.2.7'}
   ${'2.3.4'}  | ${7}       | ${'2.3.4'}
 `(
   'a recording of containerd $version, in pieces of $pieceBytes bytes, is a complete session',
-  async ({ version, pieceBytes, told }) => {
+  async ({ version, pieceBytes, reported }) => {
     const { events, progress } = await replay(version as string, pieceBytes as number);
     expect(events).toHaveLength(21);
     const { containers } = events[0] as Extract<RuntimeEvent, { kind: 'synchronize' }>;
     expect(containers.map(({ phase }) => phase).sort()).toEqual(['created', 'running']);
     expect(events.at(-1)!.kind).toBe('pod-removed');
-    expect(progress).toContain(`synchronized ${String(told)}`);
+    expect(progress).toContain(`synchronized ${String(reported)}`);
   },
 );

@@ -115,7 +115,7 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
   `(
     '$name gives a status, and the connection stays open',
     async ({ method, code, text }: { method: string; code: number; text: string | RegExp }) => {
-      const told: unknown[] = [];
+      const reported: unknown[] = [];
       const secret = new Error('/etc/secret');
       const { client } = await connect(
         {
@@ -142,12 +142,12 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
             throw new TtrpcError(StatusCode.ABORTED, 'x'.repeat(5_000_000));
           },
         },
-        { onHandlerError: (error) => told.push(error) },
+        { onHandlerError: (error) => reported.push(error) },
       );
       const [service, name] = method.split('/') as [string, string];
       const error = await errorOf(client.call(service, name, nothing));
       expect(error).toMatchObject({ code, message: text instanceof RegExp ? expect.stringMatching(text) : text });
-      expect(told).toHaveLength(code === StatusCode.INTERNAL ? 1 : 0);
+      expect(reported).toHaveLength(code === StatusCode.INTERNAL ? 1 : 0);
       expect(await client.call('test', 'echo', Buffer.from('still here'))).toHaveLength(10);
     },
   );
@@ -190,27 +190,27 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
     expect((await errorOf(client.call('test', 'hold', nothing, { signal: stop.signal }))).code).toBe(
       StatusCode.CANCELLED,
     );
-    calls[0]!.answer(Buffer.from('nobody waits'));
+    calls[0]!.answer(Buffer.from('late answer'));
     expect(await client.call('test', 'echo', nothing)).toHaveLength(0);
     expect(calls).toHaveLength(1);
   });
 
   test.each(['near', 'far'] as const)(
     'when the %s end closes during a call, both sides get the reason',
-    async (who) => {
+    async (end) => {
       const { calls, handler } = holdCalls();
       const ends = await connect({ hold: handler });
       const running = [1, 2].map(() => errorOf(ends.client.call('test', 'hold', nothing, { timeoutMs: 60_000 })));
       await waitUntil(() => calls.length === 2);
       const signals = calls.map(({ request }) => request.signal);
-      ends[who].close('enough');
-      const because = who === 'near' ? 'enough' : 'the peer closed the connection';
+      ends[end].close('enough');
+      const because = end === 'near' ? 'enough' : 'the peer closed the connection';
       for (const error of [...(await Promise.all(running)), await errorOf(ends.client.call('test', 'hold', nothing))]) {
         expect(error).toMatchObject({ code: StatusCode.UNAVAILABLE, message: `the connection is closed: ${because}` });
       }
       await waitUntil(() => signals.every(({ aborted }) => aborted));
       expect(signals[0]!.reason).toMatchObject({ code: StatusCode.UNAVAILABLE });
-      for (const { answer } of calls) answer(Buffer.from('nobody is there'));
+      for (const { answer } of calls) answer(Buffer.from('late answer'));
       await expect(ends.client.closed).resolves.toMatchObject({ because });
     },
   );

@@ -63,7 +63,7 @@ function meaningOf(annotations: Annotations, container: string) {
   return {
     chosen,
     ignored: remarks.map(({ annotation }) => annotation),
-    saying: digestAnnotations(annotations, container),
+    digest: digestAnnotations(annotations, container),
     avoids: excludesReserved(annotations),
   };
 }

@@ -72,7 +72,7 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
   specs.map(({ uid }): Change => ({ kind: 'unkeep-spec', uid })),
   fc
     .boolean()
-    .map((told): Change => ({ kind: 'set-spec-source', source: { hasReported: told, awaited: new Set(['p']) } })),
+    .map((hasReported): Change => ({ kind: 'set-spec-source', source: { hasReported, awaited: new Set(['p']) } })),
   podUids.map((uid): Change => ({ kind: 'put-unplanned', uid, since: 'then' })),
   podUids.map((uid): Change => ({ kind: 'drop-unplanned', uid })),
   fc.boolean().map((synchronized): Change => ({ kind: 'set-synchronized', synchronized })),

@@ -182,7 +182,7 @@ test(`given pods that ask for too many CPUs together, then they never block each
     const waiting = Array.from({ length: random.int(2, 4) }, (_, i) => randomPod(random, `p${i}`)).filter(
       ({ containers }) => fitsAlone(node, containers),
     );
-    const told = new Set<string>();
+    const announced = new Set<string>();
     /** Containers of each pod that are still to be made, in order; init containers end at once. */
     const rest = new Map(waiting.map((pod) => [pod.uid, [...pod.containers]]));
     const tryNext = ({ uid }: RandomPod): boolean => {
@@ -203,16 +203,16 @@ test(`given pods that ask for too many CPUs together, then they never block each
     for (let i = 0; i < 40; i++) {
       const pod = waiting.length > 0 ? random.pick(waiting) : undefined;
       if (!pod) break;
-      if (!told.has(pod.uid)) {
-        told.add(pod.uid);
+      if (!announced.has(pod.uid)) {
+        announced.add(pod.uid);
         node.send({ kind: 'pod-spec', spec: specFor(pod) });
       } else tryNext(pod);
     }
     // Creates all that can still be created; complete pods go, one at a time.
     while (waiting.length > 0) {
       for (const pod of waiting) {
-        if (!told.has(pod.uid)) node.send({ kind: 'pod-spec', spec: specFor(pod) });
-        told.add(pod.uid);
+        if (!announced.has(pod.uid)) node.send({ kind: 'pod-spec', spec: specFor(pod) });
+        announced.add(pod.uid);
       }
       for (let moved = true; moved;) moved = waiting.map(tryNext).includes(true);
       const complete = waiting.findIndex(({ uid }) => rest.get(uid)!.length === 0);

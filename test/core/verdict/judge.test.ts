@@ -16,7 +16,7 @@ function observationOf(text: string): Observation | undefined {
 }
 
 test.each`
-  name                                                | history                         | who      | seen                     | kind          | because
+  name                                                | history                         | target   | seen                     | kind          | because
   ${'equal'}                                          | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5'}                 | ${'kept'}     | ${/^2 exclusive CPUs/}
   ${'equal, in the pool'}                             | ${'make p/a 2; make q/s 0'}     | ${'q/s'} | ${'0,2-4,6-7'}           | ${'kept'}     | ${/in the shared pool/}
   ${'someone wrote another list'}                     | ${'make p/a 2'}                 | ${'p/a'} | ${'0-7'}                 | ${'drifted'}  | ${/promised 1,5, the kernel has cpuset.cpus 0-7/}
@@ -35,9 +35,9 @@ test.each`
   ${'its cgroup is gone'}                             | ${'make p/a 2'}                 | ${'p/a'} | ${'gone'}                | ${'pending'}  | ${/exiting/}
   ${'its cgroup cannot be read'}                      | ${'make p/a 2'}                 | ${'p/a'} | ${'unreadable'}          | ${'unknown'}  | ${/EACCES/}
   ${'its cgroup is there and its process is not yet'} | ${'create p/a 2; starting p/a'} | ${'p/a'} | ${'1,5'}                 | ${'kept'}     | ${/./}
-`('$name: $kind', ({ history, who, seen, kind, because }: Record<string, string> & { because: RegExp }) => {
+`('$name: $kind', ({ history, target, seen, kind, because }: Record<string, string> & { because: RegExp }) => {
   const node = new NodeDriver().run(history!);
-  const verdict = judge(node.model, node.container(who!)!, observationOf(seen!));
+  const verdict = judge(node.model, node.container(target!)!, observationOf(seen!));
   expect(verdict).toEqual({ kind, because: expect.stringMatching(because) });
 });
 
@@ -68,15 +68,15 @@ describe('CPUs went offline', () => {
   const node = new NodeDriver(machine).run('make p/a 2; make q/s 0');
 
   test.each`
-    name                                           | gone       | who      | seen       | kind
+    name                                           | gone       | target   | seen       | kind
     ${'one of the container: it has the others'}   | ${'2'}     | ${'p/a'} | ${'1'}     | ${'violated'}
     ${'all of the container: it runs in the pool'} | ${'1-2'}   | ${'p/a'} | ${'0,3-7'} | ${'violated'}
     ${'one of the pool'}                           | ${'7'}     | ${'q/s'} | ${'0,3-6'} | ${'kept'}
     ${'all of the pool: it is on exclusive ones'}  | ${'0,3-7'} | ${'q/s'} | ${'1-2'}   | ${'violated'}
     ${'all of the pool, seen by the container'}    | ${'0,3-7'} | ${'p/a'} | ${'1-2'}   | ${'kept'}
-  `('$name: $kind', ({ gone, who, seen, kind }: Record<'gone' | 'who' | 'seen' | 'kind', string>) => {
+  `('$name: $kind', ({ gone, target, seen, kind }: Record<'gone' | 'target' | 'seen' | 'kind', string>) => {
     node.setTopology(without(machine, gone));
-    expect(judge(node.model, node.container(who)!, observationOf(seen)).kind).toBe(kind);
+    expect(judge(node.model, node.container(target)!, observationOf(seen)).kind).toBe(kind);
   });
 });
 
@@ -107,8 +107,8 @@ describe("containers of Crane's policies", () => {
     node.podsSay.set('p', { annotations: { 'cpusetd.io/policy': policy } });
     return node.run('make p/a 2; make q/s 1');
   };
-  const judged = (node: NodeDriver, who = 'p/a') =>
-    judge(node.model, node.container(who)!, observationOf(node.container(who)!.promise!.cpus.toString()));
+  const judged = (node: NodeDriver, target = 'p/a') =>
+    judge(node.model, node.container(target)!, observationOf(node.container(target)!.promise!.cpus.toString()));
 
   test.each`
     name                                       | policy         | change                                                                                    | kind                      | because

@@ -16,7 +16,7 @@ function lookAt(node: NodeDriver, target: string, has = node.container(target)!.
   };
 }
 
-function tell(node: NodeDriver, target: string, last: Judgement | undefined) {
+function judgeAgain(node: NodeDriver, target: string, last: Judgement | undefined) {
   const container = node.container(target)!;
   const isStale = isOutdated(node.model, container, last);
   return { ...judgeNow(node.model, container, last), isOutdated: isStale };
@@ -25,21 +25,21 @@ function tell(node: NodeDriver, target: string, last: Judgement | undefined) {
 test('without a change the last verdict stands', () => {
   const node = new NodeDriver().run('make q/s 0');
   const last = lookAt(node, 'q/s');
-  expect(tell(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
+  expect(judgeAgain(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
   node.run('make r/t 0'); // moves no container
-  expect(tell(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
+  expect(judgeAgain(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
 });
 
 test('a promise after the last observation is pending until it is read back', () => {
   const node = new NodeDriver().run('make q/s 0');
   const before = lookAt(node, 'q/s');
   node.run('make p/a 2');
-  expect(tell(node, 'q/s', before)).toEqual({
+  expect(judgeAgain(node, 'q/s', before)).toEqual({
     kind: 'pending',
     because: 'promised 0,2-4,6-7 since it was last read: not read back yet',
     isOutdated: true,
   });
-  expect(tell(node, 'q/s', lookAt(node, 'q/s'))).toMatchObject({ kind: 'kept', isOutdated: false });
+  expect(judgeAgain(node, 'q/s', lookAt(node, 'q/s'))).toMatchObject({ kind: 'kept', isOutdated: false });
 });
 
 test('a new promise of the same CPUs is pending until it is read back', () => {
@@ -47,7 +47,7 @@ test('a new promise of the same CPUs is pending until it is read back', () => {
   const before = lookAt(node, 'q/s');
   node.run('make p/a 2; end p/a; stop p; remove p');
   expect(node.container('q/s')!.promise!.cpus).toEqual(before.basis.promise!.cpus);
-  expect(tell(node, 'q/s', before)).toMatchObject({ kind: 'pending', isOutdated: true });
+  expect(judgeAgain(node, 'q/s', before)).toMatchObject({ kind: 'pending', isOutdated: true });
 });
 
 test('a promise has the time of the event that made it', () => {
@@ -68,7 +68,7 @@ test('an equal promise does not replace the earlier one', () => {
   const { pod, container } = node.infoOf('p/a');
   node.send({ kind: 'update-container', pod, container, resources: { cpus: '0-7' } });
   expect(node.container('p/a')).toMatchObject({ promise, promisedAt });
-  expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'kept', isOutdated: false });
+  expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'kept', isOutdated: false });
 });
 
 test('the verdict names a move that was not made', () => {
@@ -77,7 +77,9 @@ test('the verdict names a move that was not made', () => {
   node.run('make p/a 2');
   const { applied: _none, ...container } = node.container('q/s')!;
   node.model.apply({ kind: 'put-container', container });
-  expect(tell(node, 'q/s', before).because).toBe('promised 0,2-4,6-7 since it was last read: not carried out yet');
+  expect(judgeAgain(node, 'q/s', before).because).toBe(
+    'promised 0,2-4,6-7 since it was last read: not carried out yet',
+  );
 });
 
 test('a promise that was rolled back does not change the last verdict', () => {
@@ -94,7 +96,7 @@ test('a promise that was rolled back does not change the last verdict', () => {
       throw new Error('not saved');
     }),
   ).toThrow('not saved');
-  expect(tell(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
+  expect(judgeAgain(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
 });
 
 describe('the verdict follows a change of', () => {
@@ -102,9 +104,9 @@ describe('the verdict follows a change of', () => {
     const node = new NodeDriver().run('make p/a 2');
     const last = lookAt(node, 'p/a');
     node.setRules({ options: { fullPcpusOnly: true } });
-    expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'held-under-old-rules', isOutdated: true });
+    expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'held-under-old-rules', isOutdated: true });
     node.model.apply({ kind: 'set-settings', settings: settingsWith({ reserved: '0-1' }) });
-    expect(tell(node, 'p/a', last).because).toBe('CPUs 1 are reserved now');
+    expect(judgeAgain(node, 'p/a', last).because).toBe('CPUs 1 are reserved now');
   });
 
   test('the isolated CPUs', () => {
@@ -112,7 +114,7 @@ describe('the verdict follows a change of', () => {
     const last = lookAt(node, 'p/a');
     const { cpus: all } = node.model.topology;
     node.model.apply({ kind: 'set-topology', topology: buildTopology({ cpus: all, isolated: cpus('1,5') }) });
-    expect(tell(node, 'p/a', last)).toMatchObject({
+    expect(judgeAgain(node, 'p/a', last)).toMatchObject({
       kind: 'kept',
       because: expect.stringContaining('the kernel isolates CPUs 1,5'),
       isOutdated: true,
@@ -124,9 +126,9 @@ describe('the verdict follows a change of', () => {
     const last = lookAt(node, 'p/a');
     const assignment = [...node.model.assignments.values()][0]!;
     node.model.apply({ kind: 'put-assignment', assignment: { ...assignment, because: 'another reason' } });
-    expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'kept', because: 'another reason', isOutdated: true });
+    expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'kept', because: 'another reason', isOutdated: true });
     node.model.apply({ kind: 'drop-assignment', key: 'p/a' });
-    expect(tell(node, 'p/a', last).kind).toBe('unknown');
+    expect(judgeAgain(node, 'p/a', last).kind).toBe('unknown');
   });
 
   test('the wait for exclusive CPUs', () => {
@@ -137,14 +139,14 @@ describe('the verdict follows a change of', () => {
     const last = lookAt(node, 'q/s');
     expect(last.verdict).toEqual({ kind: 'pending', because: 'it waits' });
     node.model.apply({ kind: 'put-container', container });
-    expect(tell(node, 'q/s', last)).toMatchObject({ kind: 'kept', isOutdated: true });
+    expect(judgeAgain(node, 'q/s', last)).toMatchObject({ kind: 'kept', isOutdated: true });
   });
 
   test('the shared pool, when it overlaps exclusive CPUs', () => {
     const node = new NodeDriver().run('make p/a 7; make q/s 0');
     const last = lookAt(node, 'q/s', '0');
     node.model.apply({ kind: 'set-topology', topology: without(node.model.topology, '0') });
-    expect(tell(node, 'q/s', last)).toMatchObject({ kind: 'violated', isOutdated: true });
+    expect(judgeAgain(node, 'q/s', last)).toMatchObject({ kind: 'violated', isOutdated: true });
   });
 
   test('the settings, and keeps the likely cause of a drift', () => {
@@ -152,7 +154,7 @@ describe('the verdict follows a change of', () => {
     const last = lookAt(node, 'p/a', '0-7');
     const verdict = { ...last.verdict, because: 'promised 1,5; likely cause: somebody' };
     node.setRules({ options: { fullPcpusOnly: true } });
-    expect(tell(node, 'p/a', { ...last, verdict })).toEqual({ ...verdict, isOutdated: true });
+    expect(judgeAgain(node, 'p/a', { ...last, verdict })).toEqual({ ...verdict, isOutdated: true });
   });
 });
 
@@ -185,10 +187,10 @@ test('the verdict of a container that is left alone is outdated only after a pro
     observation,
     basis: basisOf(node.model, container),
   };
-  expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'kept', isOutdated: false });
+  expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'kept', isOutdated: false });
   const promise = { cpus: cpus('0-7'), mems: CpuSet.empty };
   node.model.apply({ kind: 'put-container', container: { ...container, placement: 'shared', promise } });
-  expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'pending', isOutdated: true });
+  expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'pending', isOutdated: true });
 });
 
 describe('a judgement that reuses the objects of the last one', () => {

@@ -248,7 +248,7 @@ describe('StartContainer', () => {
 
   test('a container that the model does not have is read from the runtime before its start', async () => {
     const stage = new Stage();
-    const stranger = {
+    const unknown = {
       id: 'x',
       sandboxId: 's',
       name: 'x',
@@ -256,7 +256,7 @@ describe('StartContainer', () => {
       cgroupsPath: '/a/x',
       resources: {},
     } as const;
-    stage.readContainer = () => Promise.resolve(stranger);
+    stage.readContainer = () => Promise.resolve(unknown);
     let asked = 0;
     stage.synchronize = () => (asked++, Promise.resolve());
     const message = idOf('x');

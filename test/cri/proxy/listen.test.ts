@@ -81,8 +81,8 @@ test('an inherited listening socket is served, and its file stays', async () => 
   await new Promise((resolve) => successor.once('message', resolve));
   await new Promise((resolve) => owner.close(resolve));
   const socket = connect(path);
-  const said = await new Promise((resolve) => socket.once('data', (chunk) => resolve(String(chunk))));
-  expect([said, await exited, existsSync(path)]).toEqual(['from the successor', 0, true]);
+  const received = await new Promise((resolve) => socket.once('data', (chunk) => resolve(String(chunk))));
+  expect([received, await exited, existsSync(path)]).toEqual(['from the successor', 0, true]);
 });
 
 test('a descriptor that is no socket is refused with the rule and a remedy', async () => {

@@ -321,7 +321,7 @@ describe('crane-scheduler, over random histories', () => {
   const machines = new Map(MACHINES.map((name) => [name as string, machineNamed(name)]));
 
   /** Pods that another scheduler or nobody placed, with a result that is not theirs or without one. */
-  function strangerOf(random: Random, name: string, threads: number): PodModel {
+  function unplacedPod(random: Random, name: string, threads: number): PodModel {
     const zone = random.int(0, 1);
     const forged = JSON.stringify([
       { name: `node${zone}`, type: 'Node', resources: { capacity: { cpu: String(random.int(1, 9)) } } },
@@ -359,12 +359,12 @@ describe('crane-scheduler, over random histories', () => {
           removePod(model, gone!);
         }
         if (random.chance(0.3) && pending.length === 0) {
-          const stranger = random.chance(0.3) ? followerPod(`s${step}`) : strangerOf(random, `s${step}`, threads);
-          bind(model, stranger);
-          if (sendAll(model, creationsOf(stranger)) === undefined) {
-            assigned.push(stranger);
+          const unplaced = random.chance(0.3) ? followerPod(`s${step}`) : unplacedPod(random, `s${step}`, threads);
+          bind(model, unplaced);
+          if (sendAll(model, creationsOf(unplaced)) === undefined) {
+            assigned.push(unplaced);
             counts.strangers++;
-          } else removePod(model, stranger);
+          } else removePod(model, unplaced);
         }
         const { crane, resources } = publish(model);
         const zones = countCraneZones(crane, assigned);
