@@ -13,7 +13,7 @@ const claimsOf = ({ model }: NodeDriver) =>
 
 test('without an API server the annotations of the sandbox count', () => {
   const node = new NodeDriver();
-  node.podsSay.set('p', { annotations: resultFor(2) });
+  node.podFields.set('p', { annotations: resultFor(2) });
   expect(claimsOf(node.run('make p/a 2; make q/b 1'))).toEqual(['1,5: 2', '4: 0']);
 });
 

@@ -71,9 +71,9 @@ describe('scope pod', () => {
 
   test('the sum of the pod decides for its first container', () => {
     const node = nodeWith('single-numa-node', 'pod');
-    node.podsSay.set('p', { podResources: { shares: 5 * 1024 } });
+    node.podFields.set('p', { podResources: { shares: 5 * 1024 } });
     expect(node.run('ask p/a 2').reply).toBe('refused RESOURCE_EXHAUSTED');
-    node.podsSay.set('p', { podResources: { shares: 4 * 1024 } });
+    node.podFields.set('p', { podResources: { shares: 4 * 1024 } });
     expect(node.run('ask p/a 2').reply).toBe('cpus 2,6');
     expect(node.run('ask p/b 2').reply).toBe('cpus 3,7');
   });

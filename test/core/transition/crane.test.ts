@@ -30,7 +30,7 @@ function nodeOf(rules: Rules = {}, annotated: Readonly<Record<string, Annotated>
       type: 'Node',
       resources: { capacity: { cpu: `${cpu}` } },
     }));
-    node.podsSay.set(uid, {
+    node.podFields.set(uid, {
       annotations: {
         ...(policy && { 'cpusetd.io/policy': policy }),
         ...(zones && { 'topology.crane.io/topology-result': JSON.stringify(zones) }),
@@ -122,12 +122,12 @@ describe('given a container that is created again', () => {
   test('when its pod has another policy, then that decides, and CPUs of the old policy are free for it', () => {
     const node = nodeOf().run('make i/a 7; end i/a; stop i');
     node.run('pod i sandbox-2; make i/a 7; end i/a');
-    node.podsSay.set('i', {
+    node.podFields.set('i', {
       annotations: { 'cpusetd.io/policy': 'exclusive' },
       cgroupParent: '/kubepods/burstable/podi',
     });
     expect(show(node.run('make i/a 7; make w/a 0'))).toBe('i/a 1-7; w/a 0');
-    node.podsSay.set('i', { annotations: { 'cpusetd.io/policy': 'numa' }, cgroupParent: '/kubepods/burstable/podi' });
+    node.podFields.set('i', { annotations: { 'cpusetd.io/policy': 'numa' }, cgroupParent: '/kubepods/burstable/podi' });
     expect(show(node.run('end i/a; make i/a 2'))).toBe('w/a 0-7; i/a 1-3');
   });
 });
@@ -186,15 +186,15 @@ describe('given a choice of the scheduler', () => {
 
   test('when a new sandbox has another choice, then the container gets the new one', () => {
     const node = chosen('e', [0, 3]).run('make e/a 2; end e/a');
-    const { annotations } = chosen('e', [2, 0]).podsSay.get('e')!;
-    node.podsSay.set('e', { ...node.podsSay.get('e'), annotations: annotations! });
+    const { annotations } = chosen('e', [2, 0]).podFields.get('e')!;
+    node.podFields.set('e', { ...node.podFields.get('e'), annotations: annotations! });
     expect(show(node.run('pod e sandbox-2; make e/a 2'))).toBe('e/a 1-2');
   });
 
   test('when another container of the pod still runs on the CPUs, then they are not free for a container of another policy', () => {
     const node = chosen('e', [0, 3]).run('make e/a 2; make e/b 1; end e/a');
     const annotations = { 'cpusetd.io/policy': 'exclusive', 'policy.cpusetd.io/container.a': 'immovable' };
-    node.podsSay.set('e', { ...node.podsSay.get('e'), annotations });
+    node.podFields.set('e', { ...node.podFields.get('e'), annotations });
     expect(show(node.run('make e/a 4'))).toBe('e/b 4-6; e/a 1-3,7');
   });
 
@@ -257,7 +257,7 @@ describe('the policy of the node', () => {
 
   test('given pods that may not choose, then the annotation is ignored and reported', () => {
     const node = new NodeDriver(TWO_NODES);
-    node.podsSay.set('e', {
+    node.podFields.set('e', {
       annotations: { 'cpusetd.io/policy': 'exclusive' },
       cgroupParent: '/kubepods/burstable/pode',
     });

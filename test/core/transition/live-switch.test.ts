@@ -49,7 +49,7 @@ class Node extends NodeDriver {
 
   /** A pod that the API server does not have: it is gone as soon as its sandbox is. */
   foundWithoutSpec(uid: string, asked: string): this {
-    this.podsSay.set(uid, { annotations: annotationsOf(asked), cgroupParent: `/kubepods/burstable/pod${uid}` });
+    this.podFields.set(uid, { annotations: annotationsOf(asked), cgroupParent: `/kubepods/burstable/pod${uid}` });
     return this;
   }
 
@@ -167,7 +167,7 @@ describe('given a switch that does not fit', () => {
     '$name: then the container keeps its CPUs, and is switched when CPUs are released',
     ({ rules }: { rules: Rules }) => {
       const node = full(rules).run('make p/a 2');
-      node.podsSay.set('s', {});
+      node.podFields.set('s', {});
       node.run('make s/x 3');
       const where = 'p/a 7; q/a 1-3; s/x 4-6; w/a 0,7';
       expect(node.where).toBe(where);
@@ -198,7 +198,7 @@ describe('given a switch that does not fit', () => {
     ['its pod no longer asks for CPUs of its own', (node) => void node.annotate('q', 'none')],
   ])('then it is made as soon as %s', (_name, release) => {
     const node = full().run('make p/a 2');
-    node.podsSay.set('s', {});
+    node.podFields.set('s', {});
     node.run('make s/x 3').annotate('p', 'exclusive');
     expect(node.container('p/a')).toMatchObject({ placement: 'numa', blockedSwitch: {} });
     release(node);
@@ -210,7 +210,7 @@ describe('given a switch that does not fit', () => {
 
   test('then the longest unmet switch is made first', () => {
     const node = nodeWith().foundWithoutSpec('q', 'exclusive').run('make q/a 3');
-    node.podsSay.set('s', {});
+    node.podFields.set('s', {});
     node.run('make s/x 3').found('p', 'none').found('a', 'none').run('make p/a 3; make a/a 3');
     node.annotate('p', 'exclusive').annotate('a', 'exclusive'); // in the order of uids `a` would be first
     node.annotate('p', 'exclusive').run('end q/a; stop q');
@@ -220,7 +220,7 @@ describe('given a switch that does not fit', () => {
 
   test('then it is dropped when the annotation is taken back', () => {
     const node = full().run('make p/a 2');
-    node.podsSay.set('s', {});
+    node.podFields.set('s', {});
     node.run('make s/x 3').annotate('p', 'exclusive').annotate('p', 'numa');
     expect(node.container('p/a')?.blockedSwitch).toBeUndefined();
     expect(node.run('end q/a; stop q').where).toBe('p/a 7; s/x 4-6; w/a 0-3,7');
@@ -228,7 +228,7 @@ describe('given a switch that does not fit', () => {
 
   test('then a container of the pod that fits is switched alone', () => {
     const node = nodeWith().foundWithoutSpec('q', 'exclusive').run('make q/a 3').found('p', 'none');
-    node.podsSay.set('s', {});
+    node.podFields.set('s', {});
     node.run('make s/x 2; make p/a 2; make p/b 1').annotate('p', 'exclusive');
     expect(node.where).toBe('p/a 6-7; p/b 0; q/a 1-3; s/x 4-5; w/a 0');
     expect(node.switches).toEqual([
@@ -282,13 +282,13 @@ describe('given a start of cpusetd', () => {
     for (const assignment of node.model.assignments.values()) next.model.apply({ kind: 'put-assignment', assignment });
     const containers = [...node.model.containers.values()];
     for (const { podUid } of containers)
-      next.podsSay.set(podUid, { ...node.podsSay.get(podUid), annotations: annotationsOf(asked[podUid] ?? '') });
+      next.podFields.set(podUid, { ...node.podFields.get(podUid), annotations: annotationsOf(asked[podUid] ?? '') });
     next.send(
       {
         kind: 'synchronize',
         pods: [...new Set(containers.map(({ podUid }) => podUid))].map((uid) => ({
           ...node.infoOf(`${uid}/a`).pod,
-          ...next.podsSay.get(uid),
+          ...next.podFields.get(uid),
         })),
         containers: containers.map(({ id }) => ({ ...node.infoOf(id).container, phase: 'running' })),
       },
@@ -355,7 +355,7 @@ describe('given a switch of a container with a CFS quota', () => {
 
 test('given an unmet switch, when a resize releases CPUs, then the switch gets them, and the answer does not have them', () => {
   const node = nodeWith().foundWithoutSpec('q', 'exclusive').run('make q/a 3').found('p', 'none');
-  node.podsSay.set('s', {});
+  node.podFields.set('s', {});
   node.run('make s/x 3; make p/a 2').annotate('p', 'exclusive');
   expect(node.where).toBe('p/a 0,7; q/a 1-3; s/x 4-6; w/a 0,7');
   node.run('resize q/a 0.5');

@@ -17,7 +17,7 @@ function emptyNode(topology = NINE_CPUS, rules: Rules = {}): NodeDriver {
 
 function sendSpecs(node: NodeDriver, ...specs: readonly PodSpec[]): NodeDriver {
   for (const spec of specs) {
-    node.podsSay.set(spec.uid, { annotations: spec.annotations });
+    node.podFields.set(spec.uid, { annotations: spec.annotations });
     node.send({ kind: 'pod-spec', spec });
   }
   return node;
@@ -267,7 +267,7 @@ describe('given a forged mirror that comes before the pod whose uid it names', (
   /** A node with a forged mirror that names the uid `H` of pod `v`. */
   function withForger(containers: string): NodeDriver {
     const node = new NodeDriver();
-    node.podsSay.set('H', { name: 'v' });
+    node.podFields.set('H', { name: 'v' });
     node.send({ kind: 'synchronize', pods: [], containers: [] });
     node.send({ kind: 'pod-spec', spec: mirror('evil', 'H', containers) });
     expect(node.state).toContain('idle');
@@ -281,7 +281,7 @@ describe('given a forged mirror that comes before the pod whose uid it names', (
   `('when the runtime has the static pod, then it gets its CPUs: containers of $whose', ({ containers }) => {
     const node = withForger(containers as string);
     node.send({ kind: 'pod-spec', spec: mirror('mirror-of-v', 'H', 'a 2, b 2') });
-    Object.assign(node.podsSay.get('H')!, { name: 'mirror-of-v' });
+    Object.assign(node.podFields.get('H')!, { name: 'mirror-of-v' });
     node.run('pod H; make H/a 2; make H/b 2');
     expect(node.state).toBe('H/a 1,5; H/b 2,6; pool 0,3-4,7');
     node.send({ kind: 'pod-spec-gone', uid: 'evil' });

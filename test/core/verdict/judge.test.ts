@@ -104,7 +104,7 @@ describe("containers of Crane's policies", () => {
   const ONE_NODE: Rules = { podPolicies: ['immovable', 'numa'] };
   const nodeWith = (policy: string, rules: Rules = ONE_NODE): NodeDriver => {
     const node = new NodeDriver(machineOf(4, 1), rules);
-    node.podsSay.set('p', { annotations: { 'cpusetd.io/policy': policy } });
+    node.podFields.set('p', { annotations: { 'cpusetd.io/policy': policy } });
     return node.run('make p/a 2; make q/s 1');
   };
   const judged = (node: NodeDriver, target = 'p/a') =>
