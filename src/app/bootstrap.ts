@@ -10,7 +10,6 @@ import { ContainerCgroups } from './cgroups/container-cgroups';
 import type { Config, PlaceOf } from './config';
 import { toSettings } from './config/settings';
 import type { DaemonContext } from './context';
-import { demand } from './demand';
 import type { OnClose } from './lifecycle/closers';
 import { readHeartbeat } from './lifecycle/heartbeat';
 import { takeLocks } from './lifecycle/take-locks';
@@ -41,7 +40,7 @@ export interface BootstrapOptions {
   readonly onClose: OnClose;
 }
 
-/** Takes the locks and reads everything that a start needs. Throws CpusetdError when the daemon can't start. */
+/** Takes the locks and reads everything that a start needs. Throws CpusetdError or HostError when the daemon can't start. */
 export async function bootstrap(options: BootstrapOptions): Promise<Bootstrap> {
   const { config, log, onClose } = options;
   const lockPath = `${config.stateDir}/lock`;
@@ -56,7 +55,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<Bootstrap> {
 async function readNode({ config: given, placeOf, version, log }: BootstrapOptions) {
   const kubeletConfig = given.kubeletConfig && (await loadKubeletConfig(given, { log, placeOf }));
   const config = withReservation(given, kubeletConfig);
-  const topology = demand(() => readTopology({ sysfsRoot: config.sysfsRoot }));
+  const topology = readTopology({ sysfsRoot: config.sysfsRoot });
   const model = new NodeModel(topology, toSettings(config, topology, placeOf));
   const isolated = topology.isolated.minus(model.settings.reserved);
   if (!isolated.isEmpty)
@@ -69,7 +68,7 @@ async function readNode({ config: given, placeOf, version, log }: BootstrapOptio
     const awaited = new Set([...model.assignments.values()].map(({ podUid }) => podUid));
     model.apply({ kind: 'set-spec-source', source: { hasReported: false, awaited } });
   }
-  const cgroups = demand(() => openCgroups({ cgroupRoot: config.cgroupRoot }));
+  const cgroups = openCgroups({ cgroupRoot: config.cgroupRoot });
   const writable = config.cgroupWrites
     ? cgroups.probeWritable()
     : { writable: false as const, because: 'cgroup-writes is off' };

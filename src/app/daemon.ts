@@ -35,7 +35,7 @@ export interface DaemonOptions {
 /** Maximum time the admin socket waits for a runtime that accepts us and then is silent. */
 const FIRST_CONTACT_MS = 1_000;
 
-/** Runs until the signal is aborted. Throws CpusetdError when it can't start. */
+/** Runs until the signal is aborted. Throws CpusetdError or HostError when it can't start. */
 export async function runDaemon(options: DaemonOptions): Promise<void> {
   const { config: given, inForce, version, log, notifySocket } = options;
   const tasks = new TaskGroup(options.signal);

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 
 import { CpusetdError } from '../core/errors';
 import { showLines } from '../core/show-text';
+import { HostError } from '../host/host-error';
 import { addAllocateCommand } from './commands/allocate';
 import { addExplainCommand } from './commands/explain';
 import { addHealthCommand } from './commands/health';
@@ -23,6 +24,10 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
     if (error instanceof UsageError || error instanceof CpusetdError) {
       complain(context.stderr, ...(error instanceof UsageError ? error.faults : [error.message]));
       return error instanceof UsageError || error.code === 'INVALID_ARGUMENT' ? 2 : 1;
+    }
+    if (error instanceof HostError) {
+      complain(context.stderr, error.message);
+      return 1;
     }
     throw error;
   }

@@ -147,7 +147,7 @@ export class NriSession {
       return;
     }
     const timer = setTimeout(() => this.mux.close(because), this.requestTimeoutMs);
-    this.mux.closed.finally(() => clearTimeout(timer)).catch(() => undefined); // `closed` tells why
+    this.mux.closed.finally(() => clearTimeout(timer)).catch(() => undefined); // `closed` has the reason
   }
 
   private methods(): Record<string, Record<string, TtrpcHandler>> {

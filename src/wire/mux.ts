@@ -61,7 +61,7 @@ export class Mux {
 
   /**
    * Opens one of the connections that both sides know by their id. An id can be opened once: bytes for the first opening could
-   * not be told from those for a second.
+   * not be distinguished from those for a second.
    *
    * Throws RangeError for an id that is no unsigned 32-bit number or is 0, and Error for one that was opened before.
    */

@@ -1,4 +1,5 @@
 import type { KeyValue, RequestEnvelope } from './envelope';
+import { startTimer } from './start-timer';
 import { StatusCode, TtrpcError } from './status';
 
 /** The request that a handler gets. */
@@ -14,8 +15,6 @@ export interface TtrpcRequest {
   /** Aborts, with a {@link TtrpcError} as its reason, when the answer is no longer awaited. */
   readonly signal: AbortSignal;
 }
-
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** One call on the server's side, from its request to its answer. */
 export class ServerCall implements TtrpcRequest {
@@ -51,14 +50,12 @@ export class ServerCall implements TtrpcRequest {
 
   /** Starts the deadline of a call that is not answered at once. */
   startDeadline(onExpired: (error: TtrpcError) => void): void {
-    const { timeoutMs } = this;
-    if (timeoutMs === undefined || timeoutMs > MAX_TIMER_MS) return;
-    this.timer = setTimeout(() => {
+    this.timer = startTimer(this.timeoutMs, () => {
       const error = new TtrpcError(StatusCode.DEADLINE_EXCEEDED, 'the deadline of the call has passed');
       if (!this.settle()) return;
       this.controller.abort(error);
       onExpired(error);
-    }, timeoutMs);
+    });
   }
 
   /** Ends the call. Returns true the first time: only the first caller answers. */

@@ -64,13 +64,13 @@ export class SocketChannel implements ByteChannel {
   }
 
   send(packet: Buffer): void {
-    if (this.reason || !this.makeRoom(packet.length)) return;
+    if (this.reason || !this.enforceQueueLimit(packet.length)) return;
     this.socket.write(packet);
   }
 
   /** Sends the parts of one message back to back, in one system call where the kernel takes them. */
   sendParts(parts: readonly Buffer[]): void {
-    if (this.reason || !this.makeRoom(parts.reduce((sum, part) => sum + part.length, 0))) return;
+    if (this.reason || !this.enforceQueueLimit(parts.reduce((sum, part) => sum + part.length, 0))) return;
     this.socket.cork();
     for (const part of parts) this.socket.write(part);
     this.socket.uncork();
@@ -93,7 +93,8 @@ export class SocketChannel implements ByteChannel {
     this.end({ by: 'fault', because });
   }
 
-  private makeRoom(bytes: number): boolean {
+  /** Returns false, and ends the connection, when the peer has left too much unread. */
+  private enforceQueueLimit(bytes: number): boolean {
     const queued = this.socket.writableLength;
     if (queued === 0 || queued + bytes <= this.maxQueuedBytes) return true;
     this.fail(`the peer has left ${queued} bytes unread`);

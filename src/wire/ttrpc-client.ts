@@ -1,6 +1,7 @@
 import type { ByteChannel, CloseReason } from './channel';
 import { decodeResponse, encodeRequest, type KeyValue, type ResponseEnvelope } from './envelope';
 import { MessageDecoder, MessageType } from './message';
+import { startTimer } from './start-timer';
 import { StatusCode, TtrpcError } from './status';
 
 /** Limits of a client. */
@@ -26,7 +27,6 @@ interface PendingCall {
 }
 
 const MAX_STREAM_ID = 0xffffffff;
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Calls a ttrpc server over a channel; any number of unary calls at a time. */
 export class TtrpcClient {
@@ -94,7 +94,7 @@ export class TtrpcClient {
       };
       const expire = (): void => giveUp(StatusCode.DEADLINE_EXCEEDED, `no answer within ${timeoutMs ?? 0} ms`);
       const cancel = (): void => giveUp(StatusCode.CANCELLED, 'the caller cancelled the call');
-      const timer = timeoutMs === undefined || timeoutMs > MAX_TIMER_MS ? undefined : setTimeout(expire, timeoutMs);
+      const timer = startTimer(timeoutMs, expire);
       signal?.addEventListener('abort', cancel, { once: true });
       const release = (): void => {
         clearTimeout(timer);

@@ -35,8 +35,7 @@ export const APP_ROOMS: Readonly<Record<string, readonly string[]>> = {
   config: [],
   alarms: [],
   log: [],
-  demand: [],
-  lifecycle: ['alarms', 'config', 'demand'],
+  lifecycle: ['alarms', 'config'],
   transaction: ['alarms'],
   cgroups: ['alarms', 'transaction'],
   context: ['alarms', 'cgroups', 'config', 'transaction'],
@@ -45,7 +44,7 @@ export const APP_ROOMS: Readonly<Record<string, readonly string[]>> = {
   runtime: ['alarms', 'cgroups', 'context', 'status', 'transaction'],
   node: ['alarms', 'config', 'context', 'transaction'],
   apiserver: ['alarms', 'config', 'context', 'lifecycle', 'status', 'transaction'],
-  bootstrap: ['alarms', 'cgroups', 'config', 'context', 'demand', 'lifecycle', 'node', 'transaction'],
+  bootstrap: ['alarms', 'cgroups', 'config', 'context', 'lifecycle', 'node', 'transaction'],
   'periodic-tasks': ['context', 'lifecycle', 'node', 'reconcile'],
 };
 

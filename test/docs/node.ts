@@ -36,8 +36,8 @@ const HISTORY = [
 async function playNode() {
   const { topology } = MACHINES['two-sockets'];
   const node = new NodeDriver(topology, { reserved: '0,8', options: { fullPcpusOnly: true } });
-  for (const uid of ['db', 'job']) node.podsSay.set(uid, { namespace: 'default' });
-  node.podsSay.set('web', { namespace: 'default', cgroupParent: '/kubepods/burstable/podweb' });
+  for (const uid of ['db', 'job']) node.podFields.set(uid, { namespace: 'default' });
+  node.podFields.set('web', { namespace: 'default', cgroupParent: '/kubepods/burstable/podweb' });
   const faults = silentFaults();
   const allocations = new AllocationTrace(node.model, faults);
   const verdicts = new VerdictStore();

@@ -73,7 +73,7 @@ test('the socket of a process that is gone is replaced', async () => {
   expect(await probeSocket(path)).toBe('live');
 });
 
-test('a socket that appeared while ours was being bound stays', async () => {
+test('a socket that appeared during the claim stays', async () => {
   const path = join(folder, 'a.sock');
   let reached = 0;
   const other = createServer((socket) => {
@@ -93,7 +93,7 @@ test('a socket that appeared while ours was being bound stays', async () => {
 });
 
 test.each(['nothing', 'a stale socket'])(
-  'of many that claim one path at a time one gets it: %s was there',
+  'given %s at the path, only one of many concurrent claims gets it',
   async (was) => {
     const path = join(folder, 'new/a.sock');
     if (was !== 'nothing') {
@@ -130,15 +130,18 @@ test.each`
   ${'a link is in the way'}    | ${(path: string) => symlinkSync('/nowhere', path)}       | ${'a.sock'}                  | ${'FAILED_PRECONDITION'} | ${'a file that is no socket is there'}
   ${'the folder is a file'}    | ${(path: string) => writeFileSync(join(path, '..'), '')} | ${'file/a.sock'}             | ${'FAILED_PRECONDITION'} | ${'not a folder'}
   ${'the path is too long'}    | ${() => undefined}                                       | ${`${'x'.repeat(100)}.sock`} | ${'INVALID_ARGUMENT'}    | ${'too long for a socket'}
-`('refuses clearly and leaves all as it was: $what', async ({ prepare, path: name, code, message }) => {
-  const path = join(folder, name);
-  await prepare(path);
-  const before = readdirSync(folder);
-  await expect(claimSocket(path, listen)).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
-  expect(readdirSync(folder)).toEqual(before);
-});
+`(
+  'given $what, the claim is refused with a reason, and all files stay',
+  async ({ prepare, path: name, code, message }) => {
+    const path = join(folder, name);
+    await prepare(path);
+    const before = readdirSync(folder);
+    await expect(claimSocket(path, listen)).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
+    expect(readdirSync(folder)).toEqual(before);
+  },
+);
 
-test('a folder that the file system never makes is refused, not tried for ever', async () => {
+test('a folder that can never be created is refused after a bounded number of attempts', async () => {
   await expect(claimSocket('/proc/nowhere/a.sock', listen)).rejects.toMatchObject({
     code: 'FAILED_PRECONDITION',
     message: expect.stringContaining('/proc/nowhere/a.sock'),

@@ -8,7 +8,7 @@ const SEED = 20261121;
 const RUNS = 20_000;
 /** A message of a few hundred bytes takes microseconds. */
 const MAX_MS = 500;
-/** What all messages together may leave behind: far less than their bytes, and than a length that one announces. */
+/** Maximum memory that all messages together may leave behind: far less than their bytes, and than the length that one announces. */
 const MAX_KEPT_BYTES = 16 * 1024 * 1024;
 
 const pod = { id: 'sandbox', uid: 'uid', name: 'pod', namespace: 'ns', annotations: { a: 'b' }, labels: { c: 'd' } };
@@ -24,7 +24,7 @@ const good = [
   new Uint8Array(),
 ];
 
-/** A good message with bytes changed, cut out and put in; or bytes of nobody. */
+/** A valid message with bytes changed, removed and inserted; or random bytes. */
 const anyPayload = fc.oneof(
   {
     weight: 6,
@@ -37,7 +37,7 @@ const anyPayload = fc.oneof(
             drop: fc.nat(6),
             insert: fc.oneof(
               fc.uint8Array({ maxLength: 6 }),
-              // Lengths and numbers that promise what is not there.
+              // Lengths and numbers that are too large.
               fc.constantFrom(
                 Uint8Array.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f),
                 Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
@@ -58,9 +58,9 @@ const anyPayload = fc.oneof(
   fc.uint8Array({ maxLength: 200 }),
 );
 
-/** Runs it, and fails for whatever is neither an answer nor a refusal. */
+/** Runs it, and fails for any result that is neither an answer nor a refusal. */
 function expectAnswerOrRefusal(read: () => unknown): void {
-  // A pause of the machine is no slowness of ours: what seems slow gets two more chances.
+  // A busy machine may pause the test: a slow run is repeated up to two times.
   let ms = timeMs(read);
   for (let again = 0; again < 2 && ms > MAX_MS; again++) ms = Math.min(ms, timeMs(read));
   if (ms > MAX_MS) throw new Error(`took ${ms} ms`);
@@ -76,7 +76,7 @@ function timeMs(read: () => unknown): number {
   return performance.now() - start;
 }
 
-test('any bytes are an event, ignored, or refused: no crash, no hang, bounded memory', () => {
+test('given any bytes, then they are an event, ignored, or refused, in bounded time and memory', () => {
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   fc.assert(
@@ -89,7 +89,7 @@ test('any bytes are an event, ignored, or refused: no crash, no hang, bounded me
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(MAX_KEPT_BYTES);
 });
 
-test('any bytes are a piece of Synchronize, or refused', () => {
+test('given any bytes, then they are a piece of Synchronize, or refused', () => {
   fc.assert(
     fc.property(anyPayload, (payload) => expectAnswerOrRefusal(() => readSynchronize(payload))),
     { seed: SEED, numRuns: RUNS },
@@ -103,7 +103,7 @@ test('the longest announced length allocates nothing', () => {
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(MAX_KEPT_BYTES);
 });
 
-test('groups in groups, as deep as a message is long, are refused', () => {
+test('deeply nested groups are refused', () => {
   expectAnswerOrRefusal(() => readEvent('CreateContainer', new Uint8Array(1_000_000).fill(0x0b)));
   expectAnswerOrRefusal(() => readSynchronize(new Uint8Array(1_000_000).fill(0x7b)));
 });

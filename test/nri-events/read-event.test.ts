@@ -9,7 +9,7 @@ import { readEvent, readSynchronize } from '../../src/nri-events/read-event';
 import { toContainerInfo, toPodInfo } from '../../src/nri-events/to-core';
 import { readNriCapture, type CapturedRequest } from '../support/read-nri-capture';
 
-/** As the other decoder wrote it down: 64-bit numbers as texts, absent fields left out. */
+/** The message in the form of the other decoder: 64-bit numbers as texts, absent fields left out. */
 interface Decoded {
   readonly dir: string;
   readonly type: string;
@@ -239,17 +239,17 @@ test.each`
 });
 
 test.each`
-  what                                | method               | payload
-  ${'a creation without a container'} | ${'CreateContainer'} | ${encodeEventRequest({ pod })}
-  ${'a creation without a pod'}       | ${'CreateContainer'} | ${encodeEventRequest({ container })}
-  ${'a container without an id'}      | ${'StopContainer'}   | ${encodeEventRequest({ container: { id: '' } })}
-  ${'a pod without an id'}            | ${'StopPodSandbox'}  | ${encodeEventRequest({ pod: { id: '' } })}
-  ${'an empty message'}               | ${'RemoveContainer'} | ${new Uint8Array(0)}
-  ${'a field that ends too early'}    | ${'CreateContainer'} | ${Uint8Array.of(0x0a, 0x05, 0x0a)}
-  ${'a length beyond all bounds'}     | ${'CreateContainer'} | ${Uint8Array.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f)}
-  ${'a varint without an end'}        | ${'StateChange'}     | ${new Uint8Array(16).fill(0xff)}
-  ${'a group, which proto3 has not'}  | ${'StateChange'}     | ${Uint8Array.of(0x1b)}
-  ${'text instead of a message'}      | ${'CreateContainer'} | ${Buffer.from('GET / HTTP/1.1')}
+  what                                     | method               | payload
+  ${'a creation without a container'}      | ${'CreateContainer'} | ${encodeEventRequest({ pod })}
+  ${'a creation without a pod'}            | ${'CreateContainer'} | ${encodeEventRequest({ container })}
+  ${'a container without an id'}           | ${'StopContainer'}   | ${encodeEventRequest({ container: { id: '' } })}
+  ${'a pod without an id'}                 | ${'StopPodSandbox'}  | ${encodeEventRequest({ pod: { id: '' } })}
+  ${'an empty message'}                    | ${'RemoveContainer'} | ${new Uint8Array(0)}
+  ${'a field that ends too early'}         | ${'CreateContainer'} | ${Uint8Array.of(0x0a, 0x05, 0x0a)}
+  ${'a length beyond the message'}         | ${'CreateContainer'} | ${Uint8Array.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f)}
+  ${'a varint without an end'}             | ${'StateChange'}     | ${new Uint8Array(16).fill(0xff)}
+  ${'a group, which proto3 does not have'} | ${'StateChange'}     | ${Uint8Array.of(0x1b)}
+  ${'text instead of a message'}           | ${'CreateContainer'} | ${Buffer.from('GET / HTTP/1.1')}
 `('$what is refused as INVALID_ARGUMENT', ({ method, payload }) => {
   const error = catchError(() => readEvent(method, payload));
   expect(error).toBeInstanceOf(CpusetdError);

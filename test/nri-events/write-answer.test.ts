@@ -24,7 +24,7 @@ const about = {
 const event = (kind: string) => ({ ...about, kind }) as unknown as RuntimeEvent;
 const write = (kind: string, answer: Omit<OkAnswer, 'kind'>) => writeAnswer(event(kind), { kind: 'ok', ...answer });
 
-/** What a runtime would read in it, without what is not set. */
+/** The decoded answer, without fields that are not set. */
 function updatesIn(
   update: readonly {
     containerId: string;
@@ -129,7 +129,7 @@ test('a container with two updates is updated once; in each field the last one w
   ]);
 });
 
-test.each(['create-container', 'container-stopped'])('%s never updates the very container it is about', (kind) => {
+test.each(['create-container', 'container-stopped'])('%s does not update its own container', (kind) => {
   expect(write(kind, { updates: [{ containerId: 'own', cpus }] })).toHaveLength(0);
 });
 

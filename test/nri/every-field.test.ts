@@ -76,7 +76,7 @@ const requestOf = (method: string, payload: Uint8Array): TtrpcRequest => ({
   signal: new AbortController().signal,
 });
 
-test('given the methods of a plugin in the table, then each that tells an event has a typed handler', () => {
+test('given the methods of a plugin in the table, then each event has a typed handler', () => {
   const others = ['Configure', 'Synchronize', 'Shutdown', 'StateChange'];
   const expected = pluginMethods.map(({ name }) => name).filter((name) => !others.includes(name));
   expect(Object.keys(EVENT_OF_METHOD).sort()).toEqual(expected.sort());

@@ -11,7 +11,7 @@ test.each`
   ${'registered'}   | ${'registered'}   | ${1000}
   ${'synchronized'} | ${'disconnected'} | ${2000}
   ${'registered'}   | ${'disconnected'} | ${2000}
-`('from $from to $to, it is so since $since', ({ from, to, since }: Record<string, never>) => {
+`('from $from to $to: the state began at $since', ({ from, to, since }: Record<string, never>) => {
   expect(nextState(at(from!), { phase: to!, reason: 'now' }, 2000)).toEqual({
     phase: to,
     reason: 'now',
@@ -19,7 +19,7 @@ test.each`
   });
 });
 
-test('nothing new is the very same state', () => {
+test('given the same phase and reason, then the state is the same object', () => {
   const state = at('synchronized');
   expect(nextState(state, { phase: 'synchronized', reason: 'before' }, 2000)).toBe(state);
 });

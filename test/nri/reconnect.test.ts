@@ -4,26 +4,26 @@ import { join } from 'node:path';
 
 import { explainConnectError, waitForRetry } from '../../src/nri/reconnect';
 
-describe('why the socket cannot be reached', () => {
+describe('the reason why the socket can not be reached', () => {
   test.each`
-    code         | says
+    code         | message
     ${'EACCES'}  | ${/permission denied at \/run\/x\.sock.*root/}
     ${'EPERM'}   | ${/permission denied at \/run\/x\.sock.*root/}
     ${'ENOENT'}  | ${/no socket at \/run\/x\.sock.*enable it.*--nri-socket/}
     ${'ENOTDIR'} | ${/no socket at \/run\/x\.sock.*enable it.*--nri-socket/}
     ${'EMFILE'}  | ${/connecting to \/run\/x\.sock failed: connect EMFILE/}
-  `('$code names path, rule and remedy', ({ code, says }) => {
+  `('$code names path, rule and remedy', ({ code, message }) => {
     const error = Object.assign(new Error(`connect ${String(code)}`), { code: code as string });
-    expect(explainConnectError(error, '/run/x.sock', '--nri-socket')).toMatch(says);
+    expect(explainConnectError(error, '/run/x.sock', '--nri-socket')).toMatch(message);
   });
 });
 
-describe('waiting for another try', () => {
+describe('the wait for the next attempt', () => {
   let folder: string;
   beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'retry-'))));
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** A wait that ended early ended before this, on however busy a machine. */
+  /** A wait that ends early takes less than this, also on a busy machine. */
   const LONG_MS = 60_000;
 
   /** Waits in the folder for at most delayMs; resolves with the time it took. */
@@ -40,29 +40,29 @@ describe('waiting for another try', () => {
     return performance.now() - startMs;
   }
 
-  test('ends early when the socket is made anew', async () => {
+  test('ends early when the socket is created', async () => {
     expect(await measure(LONG_MS, () => writeFileSync(join(folder, 'nri.sock'), ''))).toBeLessThan(LONG_MS / 2);
   });
 
-  test('takes its time when something else happens beside the socket', async () => {
+  test('lasts when another file in the directory changes', async () => {
     expect(await measure(150, () => writeFileSync(join(folder, 'other.sock'), ''))).toBeGreaterThan(140);
   });
 
-  test('takes its time where there is no directory to watch', async () => {
+  test('lasts when there is no directory to watch', async () => {
     expect(await measure(60, () => undefined, undefined, 'missing/nri.sock')).toBeGreaterThan(50);
   });
 
-  test('outlives the removal of the directory', async () => {
+  test('goes on when the directory is removed', async () => {
     expect(await measure(100, () => rmSync(folder, { recursive: true }))).toBeLessThan(LONG_MS / 2);
   });
 
-  test('is not put off by a socket that is touched again and again', async () => {
+  test('ends early when the socket is touched again and again', async () => {
     const timer = setInterval(() => writeFileSync(join(folder, 'nri.sock'), ''), 2);
     expect(await measure(LONG_MS, () => undefined)).toBeLessThan(LONG_MS / 2);
     clearInterval(timer);
   });
 
-  test('ends at once when all is to end', async () => {
+  test('ends at once when the signal aborts', async () => {
     const stopping = new AbortController();
     expect(await measure(LONG_MS, () => stopping.abort(), stopping.signal)).toBeLessThan(LONG_MS / 2);
     expect(await measure(LONG_MS, () => undefined, stopping.signal)).toBeLessThan(LONG_MS / 2);

@@ -13,7 +13,7 @@ const log = pino({ level: 'silent' });
 const folder = mkdtempSync(join(tmpdir(), 'replay-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Plays what a runtime sent, in pieces of the given size, to a session over a socket; resolves with what it was told. */
+/** Sends a recording of a runtime, in pieces of the given size, to a session over a socket; resolves with the events. */
 async function replay(version: string, pieceBytes: number): Promise<{ events: RuntimeEvent[]; progress: string[] }> {
   const recorded = readFileSync(join(__dirname, `../fixtures/captures/containerd-${version}-life.r2p.bin`));
   const path = join(folder, `${version}-${pieceBytes}.sock`);
@@ -49,19 +49,19 @@ async function replay(version: string, pieceBytes: number): Promise<{ events: Ru
 }
 
 test.each`
-  version     | pieceBytes | told
+  version     | pieceBytes | reported
   ${'1.7.24'} | ${100_000} | ${'1.7.24~ds1'}
   ${'2.1.9'}  | ${100_000} | ${'2.1.9+unknown'}
   ${'2.2.7'}  | ${4096}    | ${'2.2.7'}
   ${'2.3.4'}  | ${7}       | ${'2.3.4'}
 `(
-  'what containerd $version sent, in pieces of $pieceBytes bytes, is a whole session',
-  async ({ version, pieceBytes, told }) => {
+  'a recording of containerd $version, in pieces of $pieceBytes bytes, is a complete session',
+  async ({ version, pieceBytes, reported }) => {
     const { events, progress } = await replay(version as string, pieceBytes as number);
     expect(events).toHaveLength(21);
     const { containers } = events[0] as Extract<RuntimeEvent, { kind: 'synchronize' }>;
     expect(containers.map(({ phase }) => phase).sort()).toEqual(['created', 'running']);
     expect(events.at(-1)!.kind).toBe('pod-removed');
-    expect(progress).toContain(`synchronized ${String(told)}`);
+    expect(progress).toContain(`synchronized ${String(reported)}`);
   },
 );

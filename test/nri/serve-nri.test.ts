@@ -14,7 +14,7 @@ import { waitUntil } from '../support/wait-until';
 type Answer = (event: RuntimeEvent) => RuntimeAnswer | Promise<RuntimeAnswer>;
 const ok: Answer = () => ({ kind: 'ok' });
 
-/** One plugin that writes down what it is told, and the folder it finds its runtime in. */
+/** One plugin that records its events, and the folder of its runtime's socket. */
 class Fixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'nri-'));
   readonly socketPath = join(this.folder, 'nri.sock');
@@ -67,7 +67,7 @@ class Fixture {
     return runtime;
   }
 
-  /** Resolves as soon as the condition holds; it can only change with an event or a state. */
+  /** Resolves as soon as the condition holds; it is checked at each event and each state. */
   async until(condition: () => boolean): Promise<void> {
     await new Promise<void>((resolve) => {
       const check = () => {
@@ -121,7 +121,7 @@ const isAbout =
 describe('a session', () => {
   test.each`
     release                           | hasDedicatedMethods | request
-    ${'tells events by StateChange'}  | ${false}            | ${'StateChange POST_START_CONTAINER'}
+    ${'sends events as StateChange'}  | ${false}            | ${'StateChange POST_START_CONTAINER'}
     ${'has a method for every event'} | ${true}             | ${'PostStartContainer'}
   `('reads the life of a pod alike from a runtime that $release', async ({ hasDedicatedMethods, request }) => {
     const runtime = await fixture.startWith({ hasDedicatedMethods });
@@ -152,7 +152,7 @@ describe('a session', () => {
     expect((await runtime.plugin()).events).toBe(0x7ff);
   });
 
-  test('says how far it is, why, and with whom', async () => {
+  test('reports its phase, the reason and the runtime', async () => {
     await fixture.startWith({ version: '2.2.7', nriVersion: 'v0.11.0', requestTimeoutMs: 1500 });
     expect(fixture.states.map(({ phase }) => phase).filter((phase, i, all) => phase !== all[i - 1])).toEqual([
       'connecting',
@@ -166,12 +166,12 @@ describe('a session', () => {
     });
   });
 
-  test('takes the usual timeout of a runtime that announces none', async () => {
+  test('has the default timeout when the runtime announces none', async () => {
     await fixture.startWith({ version: '1.7.24', nriVersion: undefined });
     expect(fixture.states.at(-1)!.runtime).toEqual({ name: 'containerd', version: '1.7.24', requestTimeoutMs: 2000 });
   });
 
-  test('is configured and served though the answer to its registration is still on its way', async () => {
+  test('works when the runtime configures it before it answers the registration', async () => {
     const runtime = await fixture.startWith({ configuresFirst: true });
     await runtime.runPod({ name: 'web' });
     expect(fixture.kinds()).toEqual(['synchronize', 'pod-started']);
@@ -183,14 +183,14 @@ describe('a session', () => {
     ${'method'} | ${'UpdatePodSandbox'} | ${'Plugin'}
     ${'method'} | ${'configure'}        | ${'Plugin'}
     ${'method'} | ${'constructor'}      | ${'Plugin'}
-  `('leaves the $what $method to those who know it', async ({ method }) => {
+  `('answers the unknown $what $method with UNIMPLEMENTED', async ({ method }) => {
     const runtime = await fixture.startWith();
     const call = (await runtime.plugin()).request(method, new Uint8Array(0));
     await expect(call).rejects.toMatchObject({ code: 12 });
     await runtime.runPod({ name: 'still served' });
   });
 
-  test('answers a message it cannot read with INVALID_ARGUMENT, and goes on', async () => {
+  test('answers an invalid message with INVALID_ARGUMENT, and stays open', async () => {
     const runtime = await fixture.startWith();
     const call = (await runtime.plugin()).request('CreateContainer', Uint8Array.of(0x0a, 0x09));
     await expect(call).rejects.toMatchObject({ code: 3 });
@@ -198,7 +198,7 @@ describe('a session', () => {
     expect(fixture.kinds()).toContain('pod-started');
   });
 
-  test('takes Shutdown for what it is, and waits for the end', async () => {
+  test('answers Shutdown, and stays until the connection ends', async () => {
     const runtime = await fixture.startWith();
     await expect((await runtime.plugin()).request('Shutdown', new Uint8Array(0))).resolves.toHaveLength(0);
     expect(fixture.logged.map(({ msg }) => msg)).toContain('the runtime announced its shutdown');
@@ -206,7 +206,7 @@ describe('a session', () => {
 });
 
 describe('Synchronize', () => {
-  test.each([1, 2, 3, 1000])('in pieces of at most %d is handed over once, as a whole', async (maxListed) => {
+  test.each([1, 2, 3, 1000])('in pieces of at most %d is one event with all containers', async (maxListed) => {
     const first = await fixture.listen();
     for (const name of ['a', 'b']) {
       const pod = await first.runPod({ name });
@@ -237,7 +237,7 @@ describe('Synchronize', () => {
     expect(runtime.cpusOf(app)).toBe('2-3');
   });
 
-  test('that the runtime never sends, since it is too long, is asked for again until it is sent, and the log says why', async () => {
+  test('that is missing, since it is too long for the runtime, is requested again until it comes, and the log says why', async () => {
     let annotationsAreLong = true;
     const runtime = await fixture.listen({
       keepsLatePlugins: true,
@@ -253,7 +253,7 @@ describe('Synchronize', () => {
     expect(fixture.kinds()).toEqual(['synchronize', 'pod-started']);
   });
 
-  test('that was answered too late is done again on a new connection, though the runtime keeps the old one', async () => {
+  test('that was answered too late is repeated on a new connection, although the runtime keeps the old one', async () => {
     const runtime = await fixture.listen({ keepsLatePlugins: true, requestTimeoutMs: 500, nriVersion: undefined });
     let isLate = true;
     const { promise, resolve } = withResolvers<RuntimeAnswer>();
@@ -264,7 +264,7 @@ describe('Synchronize', () => {
     };
     fixture.start();
     await fixture.until(() => fixture.events.length === 1);
-    runtime.grant(60_000); // the next one has time enough, also on a busy machine
+    runtime.grant(60_000); // the next one has enough time, also on a busy machine
     await waitMs(700);
     resolve({ kind: 'ok' });
     await fixture.untilReason(/Synchronize came too late/);
@@ -280,7 +280,7 @@ describe('Synchronize', () => {
       throw new Error('a bug');
     }}
     ${'rejected'} | ${() => Promise.reject(new Error('a bug'))}
-  `('that we $how ends the connection, and is tried again', async ({ failing }) => {
+  `('that cpusetd $how ends the connection, and is tried again', async ({ failing }) => {
     await fixture.listen();
     fixture.answer = () => (fixture.events.length === 1 ? failing() : { kind: 'ok' });
     fixture.start();
@@ -316,7 +316,7 @@ describe('an answer', () => {
     expect(runtime.cpusOf(await runtime.createContainer(pod, { name: 'b' }))).toBe('2');
   });
 
-  test('holds against what the kubelet asks for later', async () => {
+  test('replaces the cpuset of a later update by the kubelet', async () => {
     const runtime = await fixture.startWith();
     const app = await runtime.createContainer(await runtime.runPod({ name: 'web' }), { name: 'app' });
     fixture.answer = () => ({ kind: 'ok', adjust: { cpus: parseCpuList('1') } });
@@ -324,7 +324,7 @@ describe('an answer', () => {
     expect(app.linux!.resources!.cpu).toMatchObject({ cpus: '1', shares: { value: 512n } });
   });
 
-  test('lets others grow when a container has ended', async () => {
+  test('gives CPUs to others when a container has ended', async () => {
     const runtime = await fixture.startWith();
     const pod = await runtime.runPod({ name: 'web' });
     const [a, b] = [
@@ -343,7 +343,7 @@ describe('an answer', () => {
     ${'UNAVAILABLE'}         | ${14}
     ${'INVALID_ARGUMENT'}    | ${3}
     ${'INTERNAL'}            | ${13}
-  `('of $code fails the creation with its words, and the container is seen to end', async ({ code, number }) => {
+  `('of $code fails the creation with its message, and the container ends', async ({ code, number }) => {
     const runtime = await fixture.startWith();
     const pod = await runtime.runPod({ name: 'web' });
     fixture.answer = (event) =>
@@ -360,7 +360,7 @@ describe('an answer', () => {
     }}
     ${'rejects'}            | ${() => Promise.reject(new Error('secret path'))}
     ${'names an empty set'} | ${() => ({ kind: 'ok', adjust: { cpus: parseCpuList('') } })}
-  `('of a handler that $how fails the creation, and says nothing of why', async ({ failing }) => {
+  `('of a handler that $how fails the creation without the reason', async ({ failing }) => {
     const runtime = await fixture.startWith();
     const pod = await runtime.runPod({ name: 'web' });
     fixture.answer = (event) => (isAbout('create-container')(event) ? failing() : { kind: 'ok' });
@@ -371,7 +371,7 @@ describe('an answer', () => {
     );
   });
 
-  test('that has no place for its changes is sent without them, and the log says so', async () => {
+  test('to an event without fields for its changes is sent without them, with a warning', async () => {
     const runtime = await fixture.startWith();
     fixture.answer = () => ({ kind: 'ok', adjust: { cpus: parseCpuList('1') } });
     await runtime.runPod({ name: 'web' });
@@ -396,7 +396,7 @@ describe('an answer', () => {
     });
   });
 
-  test('that comes too late costs the connection, and the next one is synchronized', async () => {
+  test('that is too late ends the connection, and the next one is synchronized', async () => {
     const runtime = await fixture.startWith();
     const pod = await runtime.runPod({ name: 'web' });
     const dropped = new Promise<void>((resolve) =>
@@ -418,14 +418,14 @@ describe('an answer', () => {
 });
 
 describe('the connection', () => {
-  test('is made as soon as the socket is there', async () => {
+  test('is made as soon as the socket exists', async () => {
     fixture.start();
     await fixture.untilReason(/no socket at .*nri\.sock.*enable it/);
     const runtime = await fixture.listen();
     await runtime.plugin();
   });
 
-  test('is made again after a restart of the runtime, which is told of by what is left', async () => {
+  test('is made again after a restart of the runtime, and the remaining containers are synchronized', async () => {
     const first = await fixture.startWith();
     const pod = await first.runPod({ name: 'web' });
     await first.createContainer(pod, { name: 'app' });
@@ -441,7 +441,7 @@ describe('the connection', () => {
     expect(fixture.states.at(-1)).toMatchObject({ phase: 'synchronized' });
   });
 
-  test('tells since when it is down, over all attempts', async () => {
+  test('reports the start of an outage over all attempts, and warns once', async () => {
     fixture.start();
     await fixture.until(() => fixture.countPhase('connecting') >= 3);
     const outage = fixture.states.map(({ sinceMs }) => sinceMs);
@@ -450,7 +450,7 @@ describe('the connection', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  test('to a socket that a dead runtime left behind is tried until one listens', async () => {
+  test('to a stale socket is tried until a runtime listens', async () => {
     const server = createServer();
     const other = join(fixture.folder, 'other.sock');
     await new Promise<void>((resolve) => server.listen(other, resolve));
@@ -478,7 +478,7 @@ describe('the connection', () => {
     what       | options                 | rule
     ${'index'} | ${{ index: '7' }}       | ${/refused the plugin "cpusetd" with index "7".*two digits.*--nri-plugin-index/}
     ${'name'}  | ${{ name: 'a plugin' }} | ${/refused the plugin "a plugin".*letters.*--nri-plugin-name/}
-  `('is ended by us when the runtime refuses the $what', async ({ options, rule }) => {
+  `('is closed when the runtime refuses the $what', async ({ options, rule }) => {
     const runtime = await fixture.listen();
     const dropped = new Promise((resolve) => runtime.once('dropped', resolve));
     fixture.start(options);
@@ -487,7 +487,7 @@ describe('the connection', () => {
     expect(fixture.countPhase('registered')).toBe(0);
   });
 
-  test('is the first thing to go when cpusetd stops', async () => {
+  test('is closed when cpusetd stops', async () => {
     const runtime = await fixture.startWith();
     const dropped = new Promise((resolve) => runtime.once('dropped', resolve));
     await fixture.stop();
@@ -495,7 +495,7 @@ describe('the connection', () => {
     expect(fixture.states.at(-1)).toMatchObject({ phase: 'disconnected', reason: 'cpusetd is stopping' });
   });
 
-  test('stays for the answer that is being worked out when cpusetd stops', async () => {
+  test('stays open for a pending answer when cpusetd stops', async () => {
     const runtime = await fixture.startWith();
     const pod = await runtime.runPod({ name: 'web' });
     const { promise, resolve } = withResolvers<RuntimeAnswer>();
@@ -508,7 +508,7 @@ describe('the connection', () => {
     expect(runtime.cpusOf(await creation)).toBe('1');
   });
 
-  test('does not wait for ever for an answer when cpusetd stops', async () => {
+  test('is closed at the timeout of a pending answer when cpusetd stops', async () => {
     const runtime = await fixture.startWith({ requestTimeoutMs: 500 });
     fixture.answer = () => new Promise(() => undefined);
     await Promise.all([
@@ -525,7 +525,7 @@ function withResolvers<T>() {
   return { promise, resolve };
 }
 
-/** Time itself is the subject where this is used: a deadline that has to pass. */
+/** Waits for real time: for tests of a deadline. */
 function waitMs(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -26,7 +26,7 @@ test('all fourteen events of NRI 0.12 have a handler, and a mask of one bit each
 });
 
 test.each(EVENTS)(
-  '%s is subscribed to by its handler alone, which gets the pod by either way of telling it',
+  '%s is subscribed to by its handler alone, which gets the pod from its method and from StateChange',
   async (method) => {
     const seen: unknown[] = [];
     const plugin = createRawPlugin({
@@ -86,7 +86,7 @@ test('given pieces of more than 64 MiB together, then the list is refused as RES
   expect(() => reader.add(request)).toThrow(expect.objectContaining({ code: 8 }));
 });
 
-test.each(['at once', 'by a promise'])('an adjustment that is given %s is the message of the answer', async (how) => {
+test.each(['at once', 'by a promise'])('given an adjustment %s, then the answer has it', async (how) => {
   const adjust = {
     env: [{ key: 'A', value: '1' }, { key: markForRemoval('B') }],
     linux: { memoryPolicy: { nodes: '0' } },
@@ -108,13 +108,13 @@ test.each(['at once', 'by a promise'])('an adjustment that is given %s is the me
   });
 });
 
-test('bytes that are no message of the method are refused as INVALID_ARGUMENT', () => {
+test('given bytes that are no message of the method, then they are refused as INVALID_ARGUMENT', () => {
   const plugin = createRawPlugin({ createContainer: () => undefined });
   const call = () => plugin.methods['CreateContainer']!(requestOf('CreateContainer', Buffer.from([0x0a, 0xff])));
   expect(call).toThrow(expect.objectContaining({ code: 3 }));
 });
 
-test('a list in pieces reaches the handler whole, and its updates are the answer', async () => {
+test('given a list in pieces, then the handler gets all of it at once, and its updates are the answer', async () => {
   const reader = createRawPlugin({
     synchronize: ({ containers }) => containers.map(({ id }) => ({ containerId: id })),
   }).openSynchronization();
@@ -129,7 +129,7 @@ test('a list in pieces reaches the handler whole, and its updates are the answer
   expect(update.map(({ containerId }) => containerId)).toEqual(['a', 'b']);
 });
 
-test('a list that never ends is refused before memory is used up', () => {
+test('given a list without an end, then it is refused at the limit', () => {
   const reader = createRawPlugin({ synchronize: () => undefined }).openSynchronization();
   const containers = Array.from({ length: 60_000 }, (_, index) => ({ id: `c${index}` }));
   const request = requestOf(

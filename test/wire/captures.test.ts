@@ -90,7 +90,7 @@ function expectSame(bytes: Buffer, size: number, first: number, expected: readon
 
 // Pieces of 997 bytes, beginning with each possible first piece, split at every position once; so do the other sizes,
 // with more splits to a message. Two pieces only, for every position, where the stream is short enough.
-test.each(streams)('$name reads the same, split at every byte', ({ bytes }) => {
+test.each(streams)('$name has the same messages when it is split at every byte', ({ bytes }) => {
   const expected = decodeWhole(bytes);
   for (const size of [1, 13, 997]) {
     for (let first = 1; first <= size; first++) expectSame(bytes, size, first, expected);

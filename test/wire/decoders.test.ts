@@ -2,33 +2,33 @@ import { FrameDecoder, FrameError } from '../../src/wire/frame';
 import { MessageDecoder } from '../../src/wire/message';
 import { cut, frame, message } from './support/bytes';
 
-/** What a decoder said, one line per event. */
+/** The events of a decoder, one line each. */
 function decodeFrames(bytes: Buffer, pieceSize: number, limit = 1000): string[] {
-  const said: string[] = [];
+  const events: string[] = [];
   let payload = '';
   const decoder = new FrameDecoder(
     {
       onFrame: (id) => {
-        said.push(`frame ${id}`);
+        events.push(`frame ${id}`);
         payload = '';
       },
       onPayload: (chunk, start, end) => {
         payload += chunk.toString('latin1', start, end);
-        said[said.length - 1] = `${said.at(-1)!.split(':')[0]!}: ${payload}`;
+        events[events.length - 1] = `${events.at(-1)!.split(':')[0]!}: ${payload}`;
         return true;
       },
     },
     limit,
   );
   for (const [start, end] of cut(bytes, pieceSize)) expect(decoder.feed(bytes, start, end)).toBe(end);
-  said.push(decoder.isBetweenFrames ? 'between frames' : 'in a frame');
-  return said;
+  events.push(decoder.isBetweenFrames ? 'between frames' : 'in a frame');
+  return events;
 }
 
 describe.each([1, 2, 7, 8, 9, 1000])('frames in pieces of %i bytes', (pieceSize) => {
   const hello = frame(1, Buffer.from('hello'));
   test.each`
-    name                               | bytes                                                                           | said
+    name                               | bytes                                                                           | events
     ${'one frame'}                     | ${hello}                                                                        | ${['frame 1: hello', 'between frames']}
     ${'the highest id'}                | ${frame(0xffffffff, Buffer.from('x'))}                                          | ${['frame 4294967295: x', 'between frames']}
     ${'frames of length 0'}            | ${Buffer.concat([frame(2, Buffer.alloc(0)), frame(3, Buffer.alloc(0)), hello])} | ${['frame 2', 'frame 3', 'frame 1: hello', 'between frames']}
@@ -37,8 +37,8 @@ describe.each([1, 2, 7, 8, 9, 1000])('frames in pieces of %i bytes', (pieceSize)
     ${'a frame that is cut off'}       | ${hello.subarray(0, 11)}                                                        | ${['frame 1: hel', 'in a frame']}
     ${'a header that is cut off'}      | ${Buffer.concat([hello, hello.subarray(0, 3)])}                                 | ${['frame 1: hello', 'in a frame']}
     ${'nothing'}                       | ${Buffer.alloc(0)}                                                              | ${['between frames']}
-  `('$name', ({ bytes, said }: { bytes: Buffer; said: string[] }) => {
-    expect(decodeFrames(bytes, pieceSize)).toEqual(said);
+  `('$name', ({ bytes, events }: { bytes: Buffer; events: string[] }) => {
+    expect(decodeFrames(bytes, pieceSize)).toEqual(events);
   });
 
   test.each([1001, 0x7fffffff, 0x80000000, 0xffffffff])('a frame of %i bytes is refused at its header', (announced) => {
@@ -46,7 +46,7 @@ describe.each([1, 2, 7, 8, 9, 1000])('frames in pieces of %i bytes', (pieceSize)
   });
 });
 
-test('a frame nobody wants now is offered again from where it stopped', () => {
+test('a frame that the receiver pauses is continued at the same byte', () => {
   const bytes = Buffer.concat([frame(1, Buffer.from('abc')), frame(2, Buffer.from('def'))]);
   const taken: string[] = [];
   let wanted = false;
@@ -71,22 +71,22 @@ test('a frame nobody wants now is offered again from where it stopped', () => {
 });
 
 function decodeMessages(bytes: Buffer, pieceSize: number, limit = 1000): string[] {
-  const said: string[] = [];
+  const events: string[] = [];
   const decoder = new MessageDecoder(
     {
-      onMessage: (type, id, data, start, end) => said.push(`${type} ${id} ${data.toString('latin1', start, end)}`),
-      onOversized: (type, id, length) => said.push(`${type} ${id} has ${length}`),
+      onMessage: (type, id, data, start, end) => events.push(`${type} ${id} ${data.toString('latin1', start, end)}`),
+      onOversized: (type, id, length) => events.push(`${type} ${id} has ${length}`),
     },
     limit,
   );
   for (const [start, end] of cut(bytes, pieceSize)) decoder.feed(bytes, start, end);
-  return said;
+  return events;
 }
 
 describe.each([1, 3, 9, 10, 11, 5000])('messages in pieces of %i bytes', (pieceSize) => {
   const hello = message(1, 1, Buffer.from('hello'));
   test.each`
-    name                                        | bytes                                                                                    | said
+    name                                        | bytes                                                                                    | events
     ${'one message'}                            | ${hello}                                                                                 | ${['1 1 hello']}
     ${'one without data'}                       | ${message(3, 2, Buffer.alloc(0))}                                                        | ${['2 3 ']}
     ${'of an unknown type'}                     | ${message(3, 200, Buffer.from('x'))}                                                     | ${['200 3 x']}
@@ -96,13 +96,13 @@ describe.each([1, 3, 9, 10, 11, 5000])('messages in pieces of %i bytes', (pieceS
     ${'too long twice'}                         | ${Buffer.concat([message(1, 1, Buffer.alloc(2000)), message(3, 2, Buffer.alloc(1001))])} | ${['1 1 has 2000', '2 3 has 1001']}
     ${'cut off in the header'}                  | ${hello.subarray(0, 9)}                                                                  | ${[]}
     ${'cut off in the data'}                    | ${hello.subarray(0, 14)}                                                                 | ${[]}
-    ${'announced longer than any memory'}       | ${message(1, 1, Buffer.alloc(100), 0xffffffff)}                                          | ${['1 1 has 4294967295']}
-  `('$name', ({ bytes, said }: { bytes: Buffer; said: string[] }) => {
-    expect(decodeMessages(bytes, pieceSize)).toEqual(said);
+    ${'a message announced with 4 GiB'}         | ${message(1, 1, Buffer.alloc(100), 0xffffffff)}                                          | ${['1 1 has 4294967295']}
+  `('$name', ({ bytes, events }: { bytes: Buffer; events: string[] }) => {
+    expect(decodeMessages(bytes, pieceSize)).toEqual(events);
   });
 });
 
-test('a long message grows to its whole', () => {
+test('a long message in pieces is joined', () => {
   const data = Buffer.alloc(3_000_001, 'abcdefg');
   const received: Buffer[] = [];
   const decoder = new MessageDecoder(
@@ -115,7 +115,7 @@ test('a long message grows to its whole', () => {
   expect(received[0]!.equals(data)).toBe(true);
 });
 
-test('memory follows the bytes that come, not those that are announced', () => {
+test('memory is used for received bytes, not for announced ones', () => {
   const before = process.memoryUsage().arrayBuffers;
   const decoders = Array.from(
     { length: 500 },

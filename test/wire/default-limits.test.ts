@@ -9,7 +9,7 @@ const { openPair, openChannel, openMux } = useSockets();
 
 const NOTHING = Buffer.alloc(0);
 const MIB = 1 << 20;
-/** More than a peer of today sends, and less than runtimes before containerd 2.0 do. */
+/** More than current peers send, and less than runtimes before containerd 2.0 send. */
 const LONG = Buffer.alloc(5 * MIB, 'x');
 
 test.each`

@@ -28,7 +28,7 @@ const request = fc.record({
   metadata: fc.array(fc.record({ key: text, value: text }), { maxLength: 5 }),
 });
 
-/** The data of an encoded message, and that its header and headroom are what they should be. */
+/** The data of an encoded message; checks its header and headroom. */
 function dataOf(packet: Buffer, headroom: number, streamId: number, type: number): Buffer {
   const header = packet.subarray(headroom, headroom + MESSAGE_HEADER_BYTES);
   const data = packet.subarray(headroom + MESSAGE_HEADER_BYTES);
@@ -44,7 +44,7 @@ function dataOf(packet: Buffer, headroom: number, streamId: number, type: number
 const hex = (digits: string): Buffer => Buffer.from(digits.replaceAll(' ', ''), 'hex');
 
 describe('against the generated codec', () => {
-  test('a request we write is the same request to it', () => {
+  test('a request that cpusetd encodes is decoded the same', () => {
     fc.assert(
       fc.property(request, fc.nat(16), (wanted, headroom) => {
         const data = dataOf(encodeRequest(headroom, 7, wanted), headroom, 7, 1);
@@ -59,7 +59,7 @@ describe('against the generated codec', () => {
     );
   });
 
-  test('a request it writes is the same request to us', () => {
+  test('a request of the generated codec is decoded the same', () => {
     fc.assert(
       fc.property(request, fc.boolean(), (wanted, isLate) => {
         const timeoutNano = isLate ? 0 - wanted.timeoutNano : wanted.timeoutNano;
@@ -72,7 +72,7 @@ describe('against the generated codec', () => {
     );
   });
 
-  test('a success we write is the same to it', () => {
+  test('a success that cpusetd encodes is decoded the same', () => {
     fc.assert(
       fc.property(bytes, fc.nat(16), (payload, headroom) => {
         const read = Response.decode(dataOf(encodeSuccess(headroom, 9, payload), headroom, 9, 2));
@@ -83,7 +83,7 @@ describe('against the generated codec', () => {
     );
   });
 
-  test('a failure we write is the same to it', () => {
+  test('a failure that cpusetd encodes is decoded the same', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 2 ** 31 - 1 }), text, (code, message) => {
         const read = Response.decode(dataOf(encodeFailure(8, 9, code, message), 8, 9, 2));
@@ -94,7 +94,7 @@ describe('against the generated codec', () => {
     );
   });
 
-  test('a response it writes is the same to us', () => {
+  test('a response of the generated codec is decoded the same', () => {
     fc.assert(
       fc.property(fc.integer(), text, bytes, bytes, (code, message, payload, value) => {
         const status = { code, message, details: [{ typeUrl: 'x', value }] };
@@ -111,17 +111,17 @@ describe('against the generated codec', () => {
 });
 
 test.each`
-  name                                                 | data
-  ${'a success without any data'}                      | ${''}
-  ${'a success with an empty payload field'}           | ${'12 00'}
-  ${'a success with an empty status'}                  | ${'0a 00'}
-  ${'unknown fields of every wire type, stepped over'} | ${'18 05 21 0000000000000000 2a 01 00 35 00000000'}
+  name                                                  | data
+  ${'a success without any data'}                       | ${''}
+  ${'a success with an empty payload field'}            | ${'12 00'}
+  ${'a success with an empty status'}                   | ${'0a 00'}
+  ${'a success with unknown fields of every wire type'} | ${'18 05 21 0000000000000000 2a 01 00 35 00000000'}
 `('$name is a success', ({ data }: Record<string, string>) => {
   const input = hex(data!);
   expect(decodeResponse(input, 0, input.length)).toEqual({ code: 0, message: '', payload: Buffer.alloc(0) });
 });
 
-test('of a field that comes twice the last one counts', () => {
+test('given a field twice, then the last one counts', () => {
   const input = hex('0a 01 61 0a 01 62');
   expect(decodeRequest(input, 0, input.length).service).toBe('b');
 });
@@ -149,7 +149,7 @@ test.each`
 `('$name is no request', ({ data }: Record<string, string>) => {
   const input = hex(data!);
   expect(() => decodeRequest(input, 0, input.length)).toThrow(DecodeError);
-  // Bytes behind the message must not be taken for its own.
+  // Bytes behind the message don't belong to it.
   const longer = Buffer.concat([input, Buffer.alloc(200, 1)]);
   expect(() => decodeRequest(longer, 0, input.length)).toThrow(DecodeError);
 });
@@ -181,7 +181,7 @@ test.each`
   expect(encode).toThrow(expect.objectContaining({ name: 'TtrpcError', code: 8 }));
 });
 
-test('proto/ttrpc.proto says what the table of ttrpc says', () => {
+test('proto/ttrpc.proto has the same fields as the published table of ttrpc', () => {
   const table = JSON.parse(readFileSync(join(root, 'test/fixtures/wire/ttrpc.json'), 'utf8')) as FieldTable;
   const fields = listFieldTable(table).filter((line) => line.startsWith('field '));
   const loaded = loadSync('ttrpc.proto', { includeDirs: [join(root, 'proto')], keepCase: true });

@@ -10,8 +10,8 @@ import { cut, frame, message } from './support/bytes';
 import { readBytes, useSockets } from './support/sockets';
 import { waitUntil } from '../support/wait-until';
 
-// What a broken or hostile peer may send: whatever it is, nothing crashes, nothing waits for ever, nothing grows beyond
-// its bounds, and what is not broken goes on.
+// A broken or hostile peer can't crash the process, block a call for good, or exceed a limit of memory; valid calls are still
+// served.
 
 const { openPair, openMux } = useSockets();
 const seed = 20261121;
@@ -32,7 +32,7 @@ const u32 = fc.oneof(
   fc.constantFrom(0, 4096, 4097, 1 << 26, 0xffffffff),
 );
 const bytes = fc.uint8Array({ maxLength: 60 }).map((array) => Buffer.from(array));
-/** Protobuf that is nearly right: the tags of the envelope with lengths that need not fit. */
+/** Nearly valid protobuf: the tags of the envelope with arbitrary lengths. */
 const nearlyProtobuf = fc
   .array(fc.tuple(fc.constantFrom(8, 10, 18, 26, 32, 42), fc.nat(8), fc.uint8Array({ maxLength: 6 })), { maxLength: 5 })
   .map((fields) =>
@@ -56,7 +56,7 @@ const anyStream = fc
   .array(fc.oneof({ weight: 9, arbitrary: anyFrame }, bytes), { maxLength: 6 })
   .map((parts) => Buffer.concat(parts));
 
-test('any bytes, in any pieces, leave a mux that works or has ended with a reason', () => {
+test('given any bytes in any pieces, then the mux works, or has ended with a reason', () => {
   fc.assert(
     fc.property(anyStream, fc.integer({ min: 1, max: 50 }), (stream, pieceSize) => {
       const socket = new FakeSocket();
@@ -65,7 +65,7 @@ test('any bytes, in any pieces, leave a mux that works or has ended with a reaso
         .client.call('s', 'm', nothing)
         .catch(() => undefined);
       for (const [start, end] of cut(stream, pieceSize)) socket.emit('data', stream.subarray(start, end));
-      // It answers no more than it was asked, and nothing larger than it was sent and a sentence for each.
+      // At most one answer for each request, no larger than the request and an error message.
       expect(socket.sent).toBeLessThan(1000 + 30 * stream.length);
       mux.close('the run is over');
     }),
@@ -73,7 +73,7 @@ test('any bytes, in any pieces, leave a mux that works or has ended with a reaso
   );
 });
 
-test('any data are a message or a DecodeError', () => {
+test('given any data, then the result is a message or a DecodeError', () => {
   fc.assert(
     fc.property(data, (content) => {
       for (const decode of [decodeRequest, decodeResponse]) {
@@ -88,7 +88,7 @@ test('any data are a message or a DecodeError', () => {
   );
 });
 
-test('a good call gets through between bad ones', async () => {
+test('a valid call between invalid ones is answered', async () => {
   const [near, peer] = await openPair();
   const mux = openMux(near);
   serve(mux);
@@ -107,7 +107,7 @@ test('a good call gets through between bad ones', async () => {
   expect(mux.droppedFrames).toBe(1);
 });
 
-test('a message of which every byte is a frame of its own', async () => {
+test('a message in frames of one byte is read', async () => {
   const [near, peer] = await openPair();
   serve(openMux(near));
   const payload = Buffer.alloc(100_000, 'ping');
@@ -116,7 +116,7 @@ test('a message of which every byte is a frame of its own', async () => {
   expect(await readBytes(peer, payload.length)).not.toHaveLength(0);
 });
 
-test('a session that is cut off anywhere ends, and says so', async () => {
+test('a session that is cut off at any byte ends with a reason', async () => {
   const parts = [frame(1, request(1)), frame(2, message(1, 2, nothing)), frame(1, request(3))];
   const stream = Buffer.concat(parts);
   const answeredAt = parts[0]!.length + parts[1]!.length;
@@ -132,7 +132,7 @@ test('a session that is cut off anywhere ends, and says so', async () => {
   }
 });
 
-test('long messages that are announced and never sent cost no more than what was sent', async () => {
+test('long messages that are announced and not sent take no more memory than the sent bytes', async () => {
   const before = process.memoryUsage().arrayBuffers;
   const muxes = Array.from({ length: 100 }, () => {
     const socket = new FakeSocket();

@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait-until';
 
 const { openPair, openMux } = useSockets();
 
-/** Attaches a receiver that remembers. */
+/** Attaches a receiver that records its events. */
 function remember(channel: ByteChannel): { text: string; reason: CloseReason | undefined } {
   const seen: { text: string; reason: CloseReason | undefined } = { text: '', reason: undefined };
   channel.receive({
@@ -23,11 +23,11 @@ function packet(channel: ByteChannel, message: Uint8Array): Buffer {
 }
 
 test.each`
-  name                                                  | length     | frames
-  ${'a message of one byte is one frame'}               | ${1}       | ${[1]}
-  ${'a message of 4096 bytes is one frame'}             | ${4096}    | ${[4096]}
-  ${'one byte more makes a second frame'}               | ${4097}    | ${[4096, 1]}
-  ${'a long message is two frames, however long it is'} | ${4194314} | ${[4096, 4190218]}
+  name                                              | length     | frames
+  ${'a message of one byte is one frame'}           | ${1}       | ${[1]}
+  ${'a message of 4096 bytes is one frame'}         | ${4096}    | ${[4096]}
+  ${'one byte more makes a second frame'}           | ${4097}    | ${[4096, 1]}
+  ${'a long message is two frames, for any length'} | ${4194314} | ${[4096, 4190218]}
 `('$name', async ({ length, frames }: { length: number; frames: number[] }) => {
   const [near, far] = await openPair();
   const channel = openMux(near).open(7);
@@ -45,7 +45,7 @@ test.each`
   expect((await readBytes(far, expected.length)).equals(expected)).toBe(true);
 });
 
-test('what is sent on one side arrives on the other, each connection for itself', async () => {
+test('data sent on one side arrive on the other, on the same connection', async () => {
   const [near, far] = await openPair();
   const [a, b] = [openMux(near), openMux(far)];
   const [a1, a2] = [a.open(1), a.open(2)];
@@ -58,7 +58,7 @@ test('what is sent on one side arrives on the other, each connection for itself'
   expect([seen1.text, seen2.text]).toEqual([`${long}one`, 'two']);
 });
 
-test('frames of connections nobody opened are dropped and counted', async () => {
+test('frames of connections that are not open are dropped and counted', async () => {
   const [near, far] = await openPair();
   const mux = openMux(near);
   const seen = remember(mux.open(1));
@@ -81,7 +81,7 @@ test('nothing is lost while a connection has no receiver yet', async () => {
   expect(first.text).toBe('early');
 });
 
-test('a receiver that pauses stops the socket; when it goes on, everything comes in order', async () => {
+test('a receiver that pauses stops the socket; when it resumes, all bytes arrive in order', async () => {
   const [near, far] = await openPair();
   const mux = openMux(near);
   const channel = mux.open(1);
@@ -108,7 +108,7 @@ test('a receiver that pauses stops the socket; when it goes on, everything comes
   expect(received).toBe(4_000_000);
 });
 
-test('a channel that is closed takes no more, and the others go on', async () => {
+test('a closed channel sends and receives no more, and the others still do', async () => {
   const [near, far] = await openPair();
   const mux = openMux(near);
   const first = mux.open(1);
@@ -128,7 +128,7 @@ test.each([0, -1, 1.5, 2 ** 32, NaN])('%p is no connection id', async (id) => {
   expect(() => mux.open(id)).toThrow(RangeError);
 });
 
-test('a connection is opened once', async () => {
+test('a connection can be opened only once', async () => {
   const [near] = await openPair();
   const mux = openMux(near);
   const channel = mux.open(1);
@@ -146,7 +146,7 @@ test.each`
   ${'between two frames'}        | ${frame(1, Buffer.from('abc'))}                | ${{ by: 'peer', because: 'the peer closed the connection' }}
   ${'in the middle of a frame'}  | ${frame(1, Buffer.from('abc'), 5)}             | ${{ by: 'peer', because: 'the peer closed the connection in the middle of a frame' }}
   ${'in the middle of a header'} | ${frame(1, Buffer.from('abc')).subarray(0, 5)} | ${{ by: 'peer', because: 'the peer closed the connection in the middle of a frame' }}
-`('the peer goes away $name', async ({ bytes, reason }: { bytes: Buffer; reason: CloseReason }) => {
+`('the peer closes the socket $name', async ({ bytes, reason }: { bytes: Buffer; reason: CloseReason }) => {
   const [near, far] = await openPair();
   const mux = openMux(near);
   const seen = remember(mux.open(1));
@@ -155,7 +155,7 @@ test.each`
   expect(seen.reason).toEqual(reason);
 });
 
-test('a frame above the limit ends the connection, for nothing behind it can be trusted', async () => {
+test('a frame above the limit ends the connection', async () => {
   const [near, far] = await openPair();
   const mux = openMux(near, { maxFrameBytes: 1000 });
   const seen = remember(mux.open(1));
@@ -167,9 +167,9 @@ test('a frame above the limit ends the connection, for nothing behind it can be 
   expect([seen.text.length, seen.reason?.by]).toEqual([1000, 'fault']);
 });
 
-test('what was sent before close() still goes out', async () => {
+test('data sent before close() are still written', async () => {
   const [near, far] = await openPair();
-  const mux = openMux(near, { lingerMs: 60_000 }); // on a busy machine the reader takes long
+  const mux = openMux(near, { lingerMs: 60_000 }); // on a busy machine the reader is slow
   const channel = mux.open(1);
   const message = Buffer.alloc(3 << 20, 'x');
   channel.send(packet(channel, message));
@@ -180,7 +180,7 @@ test('what was sent before close() still goes out', async () => {
   await expect(mux.closed).resolves.toEqual({ by: 'us', because: 'done' });
 });
 
-test('close() does not wait for ever for a peer that reads nothing', async () => {
+test('close() ends in bounded time when the peer does not read', async () => {
   const [near] = await openPair();
   const mux = openMux(near, { lingerMs: 20 });
   const channel = mux.open(1);
@@ -190,7 +190,7 @@ test('close() does not wait for ever for a peer that reads nothing', async () =>
   await expect(mux.closed).resolves.toEqual({ by: 'us', because: 'done' });
 });
 
-test('a peer that leaves more unread than the queue may hold loses the connection', async () => {
+test('a peer that leaves more unread than the limit of the queue is disconnected', async () => {
   const [near] = await openPair();
   const mux = openMux(near, { maxQueuedBytes: 1 << 20 });
   const channel = mux.open(1);
@@ -203,7 +203,7 @@ test('a peer that leaves more unread than the queue may hold loses the connectio
   await expect(mux.closed).resolves.toMatchObject({ by: 'fault' });
 });
 
-test('an error of the socket is a reason, not an exception', async () => {
+test('an error of the socket is the reason of the end, not an exception', async () => {
   const socket = new PassThrough();
   const mux = new Mux(socket);
   const seen = remember(mux.open(1));
@@ -212,7 +212,7 @@ test('an error of the socket is a reason, not an exception', async () => {
   expect(seen.reason?.because).not.toContain('secret');
 });
 
-test('a mux over a socket that is gone already says so', async () => {
+test('a mux over a closed socket is closed with a reason', async () => {
   const [near] = await openPair();
   near.destroy();
   const mux = openMux(near);
@@ -221,7 +221,7 @@ test('a mux over a socket that is gone already says so', async () => {
   expect(seen.reason?.by).toBe('peer');
 });
 
-test('a receiver that throws ends its connection with the reason, and nothing else', async () => {
+test('a receiver that throws ends only its connection, with the reason', async () => {
   const [near, far] = await openPair();
   const mux = openMux(near);
   mux.open(1).receive({

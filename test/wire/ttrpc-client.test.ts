@@ -7,7 +7,7 @@ import { readBytes, useSockets } from './support/sockets';
 
 const { openPair, openChannel } = useSockets();
 
-/** A client, and a peer that answers it whatever the test likes. */
+/** A client, and a peer whose answers the test chooses. */
 async function connect(): Promise<{ readonly client: TtrpcClient; readonly peer: Socket }> {
   const [near, far] = await openPair();
   return { client: new TtrpcClient(openChannel(near), { maxMessageBytes: 1000 }), peer: far };
@@ -19,7 +19,7 @@ const success = (payload: string): Uint8Array =>
 const failure = (code: number, text: string): Uint8Array =>
   Response.encode({ status: { code, message: text, details: [] }, payload: nothing }).finish();
 
-test('requests have odd ids that grow, and say what the caller said', async () => {
+test('requests have increasing odd ids, and the arguments of the caller', async () => {
   const { client, peer } = await connect();
   const calls = [1, 3].map((id) =>
     client.call('a.Service', `M${id}`, Buffer.from('in'), { timeoutMs: 5000, metadata: [{ key: 'k', value: 'v' }] }),
@@ -43,20 +43,20 @@ test('requests have odd ids that grow, and say what the caller said', async () =
 });
 
 test.each`
-  name                                               | answer                                                                                                                                 | outcome
-  ${'a success'}                                     | ${message(1, 2, success('yes'))}                                                                                                       | ${'yes'}
-  ${'a success of length 0'}                         | ${message(1, 2, nothing)}                                                                                                              | ${''}
-  ${'a success with an empty field'}                 | ${message(1, 2, Buffer.from('1200', 'hex'))}                                                                                           | ${''}
-  ${'a status of code 0'}                            | ${message(1, 2, failure(0, 'fine'))}                                                                                                   | ${''}
-  ${'a status'}                                      | ${message(1, 2, failure(9, 'no CPUs left'))}                                                                                           | ${{ code: 9, message: 'no CPUs left' }}
-  ${'a status nobody knows'}                         | ${message(1, 2, failure(-7, ''))}                                                                                                      | ${{ code: -7, message: '' }}
-  ${'data that are no response'}                     | ${message(1, 2, Buffer.from('12ff', 'hex'))}                                                                                           | ${{ code: StatusCode.INTERNAL, message: 'the response is no ttrpc.Response' }}
-  ${'more data than are accepted'}                   | ${message(1, 2, Buffer.alloc(1001))}                                                                                                   | ${{ code: StatusCode.RESOURCE_EXHAUSTED }}
-  ${'more data announced than there are'}            | ${message(1, 2, nothing, 0xffffffff)}                                                                                                  | ${{ code: StatusCode.RESOURCE_EXHAUSTED }}
-  ${'an answer for a stream that is unknown, first'} | ${Buffer.concat([message(3, 2, success('no')), message(2, 2, Buffer.from('ff', 'hex')), message(1, 2, success('yes'))])}               | ${'yes'}
-  ${'a message of another type, first'}              | ${Buffer.concat([message(1, 1, success('no')), message(1, 3, success('no')), message(1, 77, nothing), message(1, 2, success('yes'))])} | ${'yes'}
-  ${'a message above the limit for nobody, first'}   | ${Buffer.concat([message(9, 2, Buffer.alloc(5000)), message(1, 2, success('yes'))])}                                                   | ${'yes'}
-  ${'two answers, of which the first counts'}        | ${Buffer.concat([message(1, 2, success('yes')), message(1, 2, failure(2, 'no'))])}                                                     | ${'yes'}
+  name                                                        | answer                                                                                                                                 | outcome
+  ${'a success'}                                              | ${message(1, 2, success('yes'))}                                                                                                       | ${'yes'}
+  ${'a success of length 0'}                                  | ${message(1, 2, nothing)}                                                                                                              | ${''}
+  ${'a success with an empty field'}                          | ${message(1, 2, Buffer.from('1200', 'hex'))}                                                                                           | ${''}
+  ${'a status of code 0'}                                     | ${message(1, 2, failure(0, 'fine'))}                                                                                                   | ${''}
+  ${'a status'}                                               | ${message(1, 2, failure(9, 'no CPUs left'))}                                                                                           | ${{ code: 9, message: 'no CPUs left' }}
+  ${'an unknown status'}                                      | ${message(1, 2, failure(-7, ''))}                                                                                                      | ${{ code: -7, message: '' }}
+  ${'data that are no response'}                              | ${message(1, 2, Buffer.from('12ff', 'hex'))}                                                                                           | ${{ code: StatusCode.INTERNAL, message: 'the response is no ttrpc.Response' }}
+  ${'more data than are accepted'}                            | ${message(1, 2, Buffer.alloc(1001))}                                                                                                   | ${{ code: StatusCode.RESOURCE_EXHAUSTED }}
+  ${'more data announced than there are'}                     | ${message(1, 2, nothing, 0xffffffff)}                                                                                                  | ${{ code: StatusCode.RESOURCE_EXHAUSTED }}
+  ${'an answer for a stream that is unknown, first'}          | ${Buffer.concat([message(3, 2, success('no')), message(2, 2, Buffer.from('ff', 'hex')), message(1, 2, success('yes'))])}               | ${'yes'}
+  ${'a message of another type, first'}                       | ${Buffer.concat([message(1, 1, success('no')), message(1, 3, success('no')), message(1, 77, nothing), message(1, 2, success('yes'))])} | ${'yes'}
+  ${'a message above the limit for an unknown stream, first'} | ${Buffer.concat([message(9, 2, Buffer.alloc(5000)), message(1, 2, success('yes'))])}                                                   | ${'yes'}
+  ${'two answers, of which the first counts'}                 | ${Buffer.concat([message(1, 2, success('yes')), message(1, 2, failure(2, 'no'))])}                                                     | ${'yes'}
 `('$name', async ({ answer, outcome }: { answer: Buffer; outcome: unknown }) => {
   const { client, peer } = await connect();
   const call = client.call('s', 'm', nothing);
@@ -66,7 +66,7 @@ test.each`
   else await expect(call).rejects.toMatchObject({ name: 'TtrpcError', ...(outcome as object) });
 });
 
-test('a peer that goes away leaves no call waiting', async () => {
+test('when the peer closes, all calls are rejected', async () => {
   const { client, peer } = await connect();
   const calls = Array.from({ length: 10 }, () => client.call('s', 'm', nothing).catch((error: unknown) => error));
   await readBytes(peer, 10);
@@ -76,7 +76,7 @@ test('a peer that goes away leaves no call waiting', async () => {
   }
 });
 
-test('a call that was given up leaves nothing behind', async () => {
+test('late answers to cancelled calls are ignored, and the next call works', async () => {
   const { client, peer } = await connect();
   const stop = new AbortController();
   const outcomes = [

@@ -11,7 +11,7 @@ const { openPair, openChannel } = useSockets();
 const request = (fields: Partial<Request> = {}): Uint8Array =>
   Request.encode(Request.create({ service: 'test', method: 'echo', ...fields })).finish();
 
-/** A server, and a peer that writes to it whatever the test likes. */
+/** A server, and a peer that writes bytes that the test chooses. */
 async function serve(handlers: Record<string, TtrpcHandler> = {}): Promise<Socket> {
   const [near, far] = await openPair();
   const echo: TtrpcHandler = ({ payload }) => payload;
@@ -50,22 +50,25 @@ test.each`
   ${'a request without any data'}                    | ${[message(1, 1, Buffer.alloc(0)), ping(3)]}                                        | ${['1 12', '3 0 ping']}
   ${'a request above the limit'}                     | ${[message(1, 1, Buffer.alloc(10_001)), ping(3)]}                                   | ${['1 8', '3 0 ping']}
   ${'an id that only a request above the limit had'} | ${[message(3, 1, Buffer.alloc(10_001)), ping(3)]}                                   | ${['3 8', '3 3']}
-  ${'a response, which nobody waits for'}            | ${[message(1, 2, Buffer.alloc(5)), ping(1)]}                                        | ${['1 0 ping']}
+  ${'a response without a call'}                     | ${[message(1, 2, Buffer.alloc(5)), ping(1)]}                                        | ${['1 0 ping']}
   ${'data of a stream, which does not exist'}        | ${[message(1, 3, Buffer.alloc(5)), ping(1)]}                                        | ${['1 0 ping']}
   ${'a message of an unknown type'}                  | ${[message(1, 255, Buffer.alloc(5)), message(2, 0, Buffer.alloc(0)), ping(1)]}      | ${['1 0 ping']}
   ${'one of an unknown type above the limit'}        | ${[message(1, 9, Buffer.alloc(20_000)), ping(1)]}                                   | ${['1 0 ping']}
   ${'a deadline that is over'}                       | ${[message(1, 1, request({ timeoutNano: -5n })), ping(3)]}                          | ${['1 4', '3 0 ping']}
-  ${'the earliest deadline there is'}                | ${[message(1, 1, request({ timeoutNano: -(2n ** 63n) }))]}                          | ${['1 4']}
-  ${'the latest deadline there is'}                  | ${[message(1, 1, request({ timeoutNano: 2n ** 63n - 1n, method: 'late' }))]}        | ${['1 0 late']}
+  ${'the earliest possible deadline'}                | ${[message(1, 1, request({ timeoutNano: -(2n ** 63n) }))]}                          | ${['1 4']}
+  ${'the latest possible deadline'}                  | ${[message(1, 1, request({ timeoutNano: 2n ** 63n - 1n, method: 'late' }))]}        | ${['1 0 late']}
   ${'a deadline that comes before the answer'}       | ${[message(1, 1, request({ timeoutNano: 20_000_000n, method: 'never' })), ping(3)]} | ${['3 0 ping', '1 4']}
-`('$name is answered as it should be', async ({ sent, answers }: { sent: Buffer[]; answers: string[] }) => {
-  const peer = await serve({
-    late: () => Promise.resolve(Buffer.from('late')),
-    never: () => new Promise(() => undefined),
-  });
-  peer.write(Buffer.concat(sent));
-  expect(await readAnswers(peer, answers.length)).toEqual(answers);
-});
+`(
+  'given $name, then the server sends these answers',
+  async ({ sent, answers }: { sent: Buffer[]; answers: string[] }) => {
+    const peer = await serve({
+      late: () => Promise.resolve(Buffer.from('late')),
+      never: () => new Promise(() => undefined),
+    });
+    peer.write(Buffer.concat(sent));
+    expect(await readAnswers(peer, answers.length)).toEqual(answers);
+  },
+);
 
 test('a success with an empty payload has no data at all', async () => {
   const peer = await serve();
@@ -73,7 +76,7 @@ test('a success with an empty payload has no data at all', async () => {
   expect((await readBytes(peer, 10)).toString('hex')).toBe('00000000000000010200');
 });
 
-test('a handler that answers at once is answered for in the same turn', async () => {
+test('the answer of a synchronous handler is sent in the same turn', async () => {
   const order: string[] = [];
   const peer = await serve({
     now: () => {

@@ -17,12 +17,12 @@ type Methods = Readonly<Record<string, TtrpcHandler>>;
 
 interface Ends {
   readonly client: TtrpcClient;
-  /** What the ends run over, to be closed. */
+  /** The channels and sockets to close after the test. */
   readonly near: { close(because: string): void };
   readonly far: { close(because: string): void };
 }
 
-/** The two ways of having a channel; everything below holds for both. */
+/** The two kinds of channel; all tests below run with both. */
 const transports: Record<string, (methods: Methods, options?: TtrpcServerOptions) => Promise<Ends>> = {
   'a connection of a mux': async (methods, options) => {
     const sockets = await openPair();
@@ -61,7 +61,7 @@ async function errorOf(call: Promise<unknown>): Promise<TtrpcError> {
 
 describe.each(Object.entries(transports))('over %s', (_name, connect) => {
   test.each([0, 1, 4070, 4096, 5000, 100_000, 4_194_000])(
-    'a payload of %i bytes goes there and back',
+    'a payload of %i bytes is returned unchanged',
     async (length) => {
       const { client } = await connect({ echo });
       const payload = Buffer.alloc(length, 'abcdefg');
@@ -69,7 +69,7 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
     },
   );
 
-  test('a thousand calls at a time are answered each with its own, in whatever order', async () => {
+  test('a thousand concurrent calls get their own answers, in any order', async () => {
     const { calls, handler } = holdCalls();
     const { client } = await connect({ hold: handler, echo }, { maxOpenCalls: 2000 });
     const results = Array.from({ length: 1000 }, (_, i) =>
@@ -82,7 +82,7 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
     }
   });
 
-  test('the handler sees what the caller said', async () => {
+  test('the handler gets the arguments of the caller', async () => {
     const seen: TtrpcRequest[] = [];
     const { client } = await connect({ look: (request) => (seen.push(request), nothing) });
     const metadata = [
@@ -97,25 +97,25 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
   });
 
   test.each`
-    name                                           | method                  | code                              | text
-    ${'an unknown service'}                        | ${'x.Other/echo'}       | ${StatusCode.UNIMPLEMENTED}       | ${'service "x.Other" is not implemented'}
-    ${'an unknown method'}                         | ${'test/other'}         | ${StatusCode.UNIMPLEMENTED}       | ${'method "other" is not implemented'}
-    ${'a method that every object has'}            | ${'test/toString'}      | ${StatusCode.UNIMPLEMENTED}       | ${'method "toString" is not implemented'}
-    ${'a service that every object has'}           | ${'__proto__/x'}        | ${StatusCode.UNIMPLEMENTED}       | ${'service "__proto__" is not implemented'}
-    ${'a handler that throws a status'}            | ${'test/refuse'}        | ${StatusCode.FAILED_PRECONDITION} | ${'no CPUs left'}
-    ${'a handler that rejects with a status'}      | ${'test/refuseLater'}   | ${StatusCode.NOT_FOUND}           | ${'gone'}
-    ${'a handler that throws anything else'}       | ${'test/break'}         | ${StatusCode.INTERNAL}            | ${'internal error'}
-    ${'a handler that rejects with anything else'} | ${'test/breakLater'}    | ${StatusCode.INTERNAL}            | ${'internal error'}
-    ${'a handler that throws what is no error'}    | ${'test/throwText'}     | ${StatusCode.INTERNAL}            | ${'internal error'}
-    ${'a handler that answers nothing'}            | ${'test/forget'}        | ${StatusCode.INTERNAL}            | ${'internal error'}
-    ${'a handler that throws OK'}                  | ${'test/throwOk'}       | ${StatusCode.UNKNOWN}             | ${'fine'}
-    ${'an answer above 4 MiB'}                     | ${'test/tooLarge'}      | ${StatusCode.RESOURCE_EXHAUSTED}  | ${/^a message of 4194309 bytes can't be sent/}
-    ${'an answer above 4 MiB, later'}              | ${'test/tooLargeLater'} | ${StatusCode.RESOURCE_EXHAUSTED}  | ${/can't be sent/}
-    ${'an error of many words'}                    | ${'test/ramble'}        | ${StatusCode.ABORTED}             | ${'x'.repeat(4096)}
+    name                                                | method                  | code                              | text
+    ${'an unknown service'}                             | ${'x.Other/echo'}       | ${StatusCode.UNIMPLEMENTED}       | ${'service "x.Other" is not implemented'}
+    ${'an unknown method'}                              | ${'test/other'}         | ${StatusCode.UNIMPLEMENTED}       | ${'method "other" is not implemented'}
+    ${'a method that every object has'}                 | ${'test/toString'}      | ${StatusCode.UNIMPLEMENTED}       | ${'method "toString" is not implemented'}
+    ${'a service that every object has'}                | ${'__proto__/x'}        | ${StatusCode.UNIMPLEMENTED}       | ${'service "__proto__" is not implemented'}
+    ${'a handler that throws a status'}                 | ${'test/refuse'}        | ${StatusCode.FAILED_PRECONDITION} | ${'no CPUs left'}
+    ${'a handler that rejects with a status'}           | ${'test/refuseLater'}   | ${StatusCode.NOT_FOUND}           | ${'gone'}
+    ${'a handler that throws anything else'}            | ${'test/break'}         | ${StatusCode.INTERNAL}            | ${'internal error'}
+    ${'a handler that rejects with anything else'}      | ${'test/breakLater'}    | ${StatusCode.INTERNAL}            | ${'internal error'}
+    ${'a handler that throws a value that is no error'} | ${'test/throwText'}     | ${StatusCode.INTERNAL}            | ${'internal error'}
+    ${'a handler that returns undefined'}               | ${'test/forget'}        | ${StatusCode.INTERNAL}            | ${'internal error'}
+    ${'a handler that throws OK'}                       | ${'test/throwOk'}       | ${StatusCode.UNKNOWN}             | ${'fine'}
+    ${'an answer above 4 MiB'}                          | ${'test/tooLarge'}      | ${StatusCode.RESOURCE_EXHAUSTED}  | ${/^a message of 4194309 bytes can't be sent/}
+    ${'an answer above 4 MiB, later'}                   | ${'test/tooLargeLater'} | ${StatusCode.RESOURCE_EXHAUSTED}  | ${/can't be sent/}
+    ${'an error with a long text'}                      | ${'test/ramble'}        | ${StatusCode.ABORTED}             | ${'x'.repeat(4096)}
   `(
-    '$name is told by its status, and the connection lives on',
+    '$name gives a status, and the connection stays open',
     async ({ method, code, text }: { method: string; code: number; text: string | RegExp }) => {
-      const told: unknown[] = [];
+      const reported: unknown[] = [];
       const secret = new Error('/etc/secret');
       const { client } = await connect(
         {
@@ -142,12 +142,12 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
             throw new TtrpcError(StatusCode.ABORTED, 'x'.repeat(5_000_000));
           },
         },
-        { onHandlerError: (error) => told.push(error) },
+        { onHandlerError: (error) => reported.push(error) },
       );
       const [service, name] = method.split('/') as [string, string];
       const error = await errorOf(client.call(service, name, nothing));
       expect(error).toMatchObject({ code, message: text instanceof RegExp ? expect.stringMatching(text) : text });
-      expect(told).toHaveLength(code === StatusCode.INTERNAL ? 1 : 0);
+      expect(reported).toHaveLength(code === StatusCode.INTERNAL ? 1 : 0);
       expect(await client.call('test', 'echo', Buffer.from('still here'))).toHaveLength(10);
     },
   );
@@ -179,7 +179,7 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
     }
   });
 
-  test('a signal ends the waiting, before the call and in the middle', async () => {
+  test('a signal cancels the call, before it and during it', async () => {
     const { calls, handler } = holdCalls();
     const { client } = await connect({ hold: handler, echo });
     const stop = new AbortController();
@@ -190,29 +190,32 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
     expect((await errorOf(client.call('test', 'hold', nothing, { signal: stop.signal }))).code).toBe(
       StatusCode.CANCELLED,
     );
-    calls[0]!.answer(Buffer.from('nobody waits'));
+    calls[0]!.answer(Buffer.from('late answer'));
     expect(await client.call('test', 'echo', nothing)).toHaveLength(0);
     expect(calls).toHaveLength(1);
   });
 
-  test.each(['near', 'far'] as const)('when the %s end closes in mid-call, both sides are told', async (who) => {
-    const { calls, handler } = holdCalls();
-    const ends = await connect({ hold: handler });
-    const running = [1, 2].map(() => errorOf(ends.client.call('test', 'hold', nothing, { timeoutMs: 60_000 })));
-    await waitUntil(() => calls.length === 2);
-    const signals = calls.map(({ request }) => request.signal);
-    ends[who].close('enough');
-    const because = who === 'near' ? 'enough' : 'the peer closed the connection';
-    for (const error of [...(await Promise.all(running)), await errorOf(ends.client.call('test', 'hold', nothing))]) {
-      expect(error).toMatchObject({ code: StatusCode.UNAVAILABLE, message: `the connection is closed: ${because}` });
-    }
-    await waitUntil(() => signals.every(({ aborted }) => aborted));
-    expect(signals[0]!.reason).toMatchObject({ code: StatusCode.UNAVAILABLE });
-    for (const { answer } of calls) answer(Buffer.from('nobody is there'));
-    await expect(ends.client.closed).resolves.toMatchObject({ because });
-  });
+  test.each(['near', 'far'] as const)(
+    'when the %s end closes during a call, both sides get the reason',
+    async (end) => {
+      const { calls, handler } = holdCalls();
+      const ends = await connect({ hold: handler });
+      const running = [1, 2].map(() => errorOf(ends.client.call('test', 'hold', nothing, { timeoutMs: 60_000 })));
+      await waitUntil(() => calls.length === 2);
+      const signals = calls.map(({ request }) => request.signal);
+      ends[end].close('enough');
+      const because = end === 'near' ? 'enough' : 'the peer closed the connection';
+      for (const error of [...(await Promise.all(running)), await errorOf(ends.client.call('test', 'hold', nothing))]) {
+        expect(error).toMatchObject({ code: StatusCode.UNAVAILABLE, message: `the connection is closed: ${because}` });
+      }
+      await waitUntil(() => signals.every(({ aborted }) => aborted));
+      expect(signals[0]!.reason).toMatchObject({ code: StatusCode.UNAVAILABLE });
+      for (const { answer } of calls) answer(Buffer.from('late answer'));
+      await expect(ends.client.closed).resolves.toMatchObject({ because });
+    },
+  );
 
-  test('client and server can be closed themselves', async () => {
+  test('client and server have close methods of their own', async () => {
     const { calls, handler } = holdCalls();
     const { client, near } = await connect({ hold: handler });
     const call = errorOf(client.call('test', 'hold', nothing));
@@ -232,7 +235,7 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
     expect(await client.call('test', 'echo', nothing)).toHaveLength(0);
   });
 
-  test('a request above the limit of the server is refused, and the connection lives on', async () => {
+  test('a request above the limit of the server is refused, and the connection stays open', async () => {
     const { client } = await connect({ echo }, { maxMessageBytes: 1000 });
     const error = await errorOf(client.call('test', 'echo', Buffer.alloc(100_000)));
     expect(error).toMatchObject({
@@ -242,7 +245,7 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
     expect(await client.call('test', 'echo', Buffer.alloc(900))).toHaveLength(900);
   });
 
-  test('a server that is behind with its calls reads no more of them', async () => {
+  test('a server with too many open calls stops reading', async () => {
     const { calls, handler } = holdCalls();
     const { client } = await connect({ hold: handler }, { maxOpenCalls: 4 });
     const payload = Buffer.alloc(500_000);
@@ -255,7 +258,7 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
     expect(await Promise.all(results)).toHaveLength(12);
   });
 
-  test('so does one that holds too many bytes of them', async () => {
+  test('a server that holds too many bytes of calls stops reading', async () => {
     const { calls, handler } = holdCalls();
     const { client } = await connect({ hold: handler }, { maxOpenBytes: 2 << 20 });
     const results = Array.from({ length: 6 }, () => client.call('test', 'hold', Buffer.alloc(1 << 20)));
@@ -268,7 +271,7 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
   });
 });
 
-test('a caller whose server reads nothing is told so before memory is full', async () => {
+test('a call to a server that does not read is refused at the limit of the queue', async () => {
   const [near, far] = await openPair();
   const mux = openMux(near, { maxQueuedBytes: 8 << 20, lingerMs: 10 });
   const client = new TtrpcClient(mux.open(1));
@@ -279,7 +282,7 @@ test('a caller whose server reads nothing is told so before memory is full', asy
   expect(new Set(codes)).toEqual(new Set([StatusCode.RESOURCE_EXHAUSTED, StatusCode.UNAVAILABLE]));
 });
 
-test('a peer that sends and never reads is not served beyond what it leaves unread', async () => {
+test('given a peer that sends and never reads, then the server stops at the limit of unread bytes', async () => {
   const [near, far] = await openPair();
   const options = { maxQueuedBytes: 4 << 20 };
   const [a, b] = [openMux(near), openMux(far, options)];

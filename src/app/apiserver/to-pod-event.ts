@@ -7,10 +7,10 @@ import { podEventOf } from '../status/event-log';
 /** The Event on the pod that an event is about; undefined for kinds that have none, and where the pod is not known. */
 export function toPodEvent(view: NodeView, event: DomainEvent): PodEventMessage | undefined {
   const shown = podEventOf(event);
-  if (!shown || event.kind === 'online-cpus-changed' || !event.who) return undefined;
-  const { who, because } = event;
-  const container = 'container' in who ? who.container : undefined;
-  return messageOf(view, { podUid: who.podUid, podName: who.pod, container, ...shown, because });
+  if (!shown || event.kind === 'online-cpus-changed' || !event.subject) return undefined;
+  const { subject, because } = event;
+  const container = 'container' in subject ? subject.container : undefined;
+  return messageOf(view, { podUid: subject.podUid, podName: subject.pod, container, ...shown, because });
 }
 
 /** The Event for a foreign write that was repaired. */

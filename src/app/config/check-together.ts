@@ -51,11 +51,11 @@ const RULES: readonly Rule[] = [
       const isReserved = chosen.has('reserved-cpus') || chosen.has('reserved-cpu-count') || kubeletConfig !== undefined;
       if (isReserved || !canPin({ cpuManagerPolicy, podPolicies })) return;
       const pins = podPolicies.filter((policy) => policy !== 'none').join(', ');
-      const who =
+      const need =
         cpuManagerPolicy === 'none'
           ? `pods may choose ${pins} (${placeIn(chosen, 'podPolicies')}), which needs at least one for the system`
           : `the ${cpuManagerPolicy} policy needs at least one for the system`;
-      yield `no CPU is reserved, and ${who}; set --reserved-cpus or --reserved-cpu-count`;
+      yield `no CPU is reserved, and ${need}; set --reserved-cpus or --reserved-cpu-count`;
     },
   ),
   rule(['mode', 'criEndpoint'], function* ({ mode, criEndpoint }, chosen) {

@@ -16,7 +16,7 @@ export interface ServiceManagerParts {
 
 /** Maximum time systemd waits for us before it starts the kubelet: a node without its runtime has to come up too. */
 const PATIENCE_MS = 10_000;
-/** systemd-notify waits until systemd has taken the message: without a reader of the socket it would wait for ever. */
+/** systemd-notify waits until systemd has taken the message: without a reader of the socket it would never end. */
 const MAX_NOTIFY_MS = 10_000;
 
 /**

@@ -5,7 +5,6 @@ import { CpusetdError } from '../../core/errors';
 import { acquireHostLock, acquireRuntimeLocks, identifySocket, type HostLockOutcome } from '../../host';
 import type { OnClose } from './closers';
 import { nameOf, type Config, type OptionKey } from '../config';
-import { demand } from '../demand';
 
 export interface LockParts {
   readonly config: Config;
@@ -17,7 +16,8 @@ export interface LockParts {
 
 /**
  * Takes the lock of our state before it returns, and the locks of the runtime before the returned promise resolves. Nothing may be
- * registered until then. The locks are held until closed. Throws, or rejects with, CpusetdError when another process holds one.
+ * registered until then. The locks are held until closed. Throws, or rejects with, CpusetdError when another process holds one, HostError
+ * when a lock can't be taken.
  */
 export function takeLocks({ config, lockPath, log, onClose }: LockParts): Promise<void> {
   const ours = socketsOfOurs(config);
@@ -29,7 +29,7 @@ export function takeLocks({ config, lockPath, log, onClose }: LockParts): Promis
     if (outcome.kind === 'held') throw new CpusetdError('FAILED_PRECONDITION', outcome.because);
     outcome.lock.warnings.forEach(warn);
   };
-  const state = demand(() => acquireHostLock(lockPath));
+  const state = acquireHostLock(lockPath);
   if (state.kind === 'acquired') onClose(() => state.lock.release());
   keep(state);
   ours.flatMap(findOpenFolder).forEach(warn);
@@ -39,11 +39,7 @@ export function takeLocks({ config, lockPath, log, onClose }: LockParts): Promis
     const outcome = await taken.catch(() => undefined);
     if (outcome?.kind === 'acquired') outcome.lock.release();
   });
-  return taken.then(keep, (error: unknown) =>
-    demand(() => {
-      throw error;
-    }),
-  );
+  return taken.then(keep);
 }
 
 interface NamedSocket {

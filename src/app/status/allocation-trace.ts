@@ -22,7 +22,7 @@ export class AllocationTrace {
     for (const event of events) {
       if (!('steps' in event) || !event.steps) continue;
       const { steps } = event;
-      const { containerId, podUid, container } = event.who;
+      const { containerId, podUid, container } = event.subject;
       const key = keyOf({ podUid, containerName: container });
       if (containerId !== undefined)
         setImmediate(() =>

@@ -13,18 +13,21 @@ interface Entry<E> {
   readonly podEvent?: Pick<PodEventMessage, 'type' | 'reason'>;
 }
 
-const withCpus = ({ who, cpus, because }: EventOf<'shares' | 'planned' | 'idle'>): object => ({
-  ...who,
+const withCpus = ({ subject, cpus, because }: EventOf<'shares' | 'planned' | 'idle'>): object => ({
+  ...subject,
   cpus,
   because,
 });
-const withPolicy = ({ who, policy, cpus, because }: EventOf<'pinned' | 'switched'>): object => ({
-  ...who,
+const withPolicy = ({ subject, policy, cpus, because }: EventOf<'pinned' | 'switched'>): object => ({
+  ...subject,
   policy,
   cpus,
   because,
 });
-const reasonOnly = ({ who, because }: EventOf<'not-switched' | 'container-gone'>): object => ({ ...who, because });
+const reasonOnly = ({ subject, because }: EventOf<'not-switched' | 'container-gone'>): object => ({
+  ...subject,
+  because,
+});
 const warnUnlessExpected = ({ isExpected }: EventOf<'shares'>): Level => (isExpected ? 'debug' : 'warn');
 
 /**
@@ -50,7 +53,7 @@ const ENTRIES: { readonly [K in DomainEvent['kind']]: Entry<EventOf<K>> } = {
   'annotation-ignored': {
     level: 'warn',
     message: 'annotation ignored',
-    fields: ({ who, annotation, because }) => ({ ...who, annotation, because }),
+    fields: ({ subject, annotation, because }) => ({ ...subject, annotation, because }),
   },
   planned: { level: ({ atCreation }) => (atCreation ? 'debug' : 'info'), message: 'planned', fields: withCpus },
   released: { level: 'info', message: 'released', fields: withCpus },
@@ -59,19 +62,19 @@ const ENTRIES: { readonly [K in DomainEvent['kind']]: Entry<EventOf<K>> } = {
   'found-unpinned': {
     level: 'warn',
     message: 'found unpinned',
-    fields: ({ who, placement, because }) => ({ ...who, placement, because }),
+    fields: ({ subject, placement, because }) => ({ ...subject, placement, because }),
   },
   'container-gone': { level: 'info', message: 'container gone', fields: reasonOnly },
   drifted: {
     level: 'warn',
     message: 'drifted',
-    fields: ({ who, promised, found, cause, because }) => ({ ...who, promised, found, cause, because }),
+    fields: ({ subject, promised, found, cause, because }) => ({ ...subject, promised, found, cause, because }),
     podEvent: { type: 'Warning', reason: 'CpusetDrifted' },
   },
   refused: {
     level: 'warn',
     message: 'refused',
-    fields: ({ who, code, because, problem }) => ({ ...who, code, because, problem }),
+    fields: ({ subject, code, because, problem }) => ({ ...subject, code, because, problem }),
     podEvent: { type: 'Warning', reason: 'CpusRefused' },
   },
   'online-cpus-changed': {

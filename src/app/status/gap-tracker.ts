@@ -71,7 +71,7 @@ export class GapTracker {
     for (const event of events) {
       if (event.kind !== 'found-unpinned') continue;
       open.containers++;
-      const { pod, container } = event.who;
+      const { pod, container } = event.subject;
       if (open.names.length < MAX_NAMES) open.names.push(`${pod}/${container}`);
     }
   }

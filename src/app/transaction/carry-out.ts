@@ -126,7 +126,7 @@ export function aside(log: Logger, work: () => void): void {
  * The runtime may or may not apply a move that was handed to it, and write its record. Both are forgotten, so that the next move is made
  * in any case and the record is written anew.
  */
-function forgetWritten({ applied: _told, runtimeRecord: _recorded, ...container }: Container): Container {
+function forgetWritten({ applied: _applied, runtimeRecord: _recorded, ...container }: Container): Container {
   return container;
 }
 

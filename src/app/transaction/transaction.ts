@@ -78,7 +78,7 @@ export function toRefused(
   { code, message: because }: Extract<RuntimeAnswer, { kind: 'refuse' }>,
   problem: string | undefined,
 ): DomainEvent {
-  return { kind: 'refused', who: subjectOf(view, request), code, because, problem };
+  return { kind: 'refused', subject: subjectOf(view, request), code, because, problem };
 }
 
 /** The pod and the container that an event is about, as far as it names them. */

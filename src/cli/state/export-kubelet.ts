@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 
-import { demand } from '../../app/demand';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
@@ -48,7 +47,7 @@ export async function exportKubelet(
   const exclusive = CpuSet.unionOf(
     assignments.filter(({ kind }) => KINDS[kind].claim === 'exclusive').map(({ cpus }) => cpus),
   );
-  const online = demand(() => readOnline(sysfsRoot));
+  const online = readOnline(sysfsRoot);
   const strict =
     config === undefined ? strictlyReserved(assignments) : await readStrictReservation(config, sysfsRoot, env);
   const defaultCpuSet = online.minus(exclusive).minus(strict);

@@ -1,11 +1,10 @@
 import { basename } from 'node:path';
 
-import { demand } from '../../app/demand';
 import { CpuSet } from '../../core/cpuset';
 import { CpusetdError, toErrorStatus } from '../../core/errors';
 import type { Assignment } from '../../core/model/assignment';
 import { escapeJson } from '../../core/show-text';
-import { acquireHostLock, readOnline } from '../../host';
+import { acquireHostLock, HostError, readOnline } from '../../host';
 import { inspectState, openStateStore, readBounded } from '../../state';
 import {
   assignmentsFromKubelet,
@@ -94,7 +93,7 @@ async function check(
 ): Promise<readonly string[]> {
   if (isOfCraneAgent(basename(file), parsed.state)) return [OF_CRANE_AGENT];
   try {
-    const online = demand(() => readOnline(sysfsRoot));
+    const online = readOnline(sysfsRoot);
     const reservation = config === undefined ? undefined : await readReservation(config, sysfsRoot, env);
     const machine = { online, ...(reservation && { reservation }) };
     return parsed.format === 'v1'
@@ -102,7 +101,8 @@ async function check(
       : checkKubeletState(parsed.state, machine);
   } catch (error) {
     // The content of the file can be printed on any machine.
-    if (dryRun && output === 'json' && error instanceof CpusetdError) return [error.message];
+    if (dryRun && output === 'json' && (error instanceof CpusetdError || error instanceof HostError))
+      return [error.message];
     throw error;
   }
 }
@@ -192,7 +192,7 @@ function save(
   taken: readonly Assignment[],
   { stateDir, version }: { readonly stateDir: string; readonly version: string },
 ): void {
-  const outcome = demand(() => acquireHostLock(`${stateDir}/lock`));
+  const outcome = acquireHostLock(`${stateDir}/lock`);
   if (outcome.kind === 'held') throw fault(`cpusetd is running: ${outcome.because}`);
   try {
     const found = inspectState({ dir: stateDir });

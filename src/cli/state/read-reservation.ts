@@ -1,5 +1,4 @@
 import { loadConfig } from '../../app/config';
-import { demand } from '../../app/demand';
 import { loadKubeletConfig } from '../../app/node/kubelet-config-cache';
 import { withReservation } from '../../app/node/kubelet-reservation';
 import { toSettings } from '../../app/config/settings';
@@ -7,7 +6,10 @@ import type { CpuSet } from '../../core/cpuset';
 import { readTopology } from '../../host';
 import { UsageError, type CliContext } from '../context';
 
-/** The reservation that `cpusetd run` has with this configuration file on this machine. Throws UsageError when the file is wrong, else CpusetdError. */
+/**
+ * The reservation that `cpusetd run` has with this configuration file on this machine. Throws UsageError when the file is wrong, HostError
+ * when the machine can't be read, else CpusetdError.
+ */
 export async function readReservation(
   file: string,
   sysfsRoot: string,
@@ -16,7 +18,7 @@ export async function readReservation(
   const loaded = await loadConfig({ flags: { config: [file] }, env });
   if (!loaded.ok) throw new UsageError(...loaded.problems);
   const config = withReservation(loaded.config, await loadKubeletConfig(loaded.config, loaded));
-  const topology = demand(() => readTopology({ sysfsRoot }));
+  const topology = readTopology({ sysfsRoot });
   const { options, reserved } = toSettings(config, topology, loaded.placeOf);
   return { cpus: reserved, strict: options.strictCpuReservation };
 }

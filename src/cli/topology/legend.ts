@@ -61,8 +61,8 @@ function describeOwner({ offline }: MachineView, owner: Owner): string[] {
     ...(kind === 'numa' ? [`what is shared on NUMA ${nodes.size === 1 ? 'node' : 'nodes'} ${nodes.toString()}`] : []),
     ...(lost.isEmpty ? [] : [`${lost.toString()} offline`]),
   ];
-  const who = `${namespace}/${pod} ${containers.join(', ')}`;
-  return [mark, isIdle ? 'idle' : kind, listOrCount(cpus), [who, ...notes].join('; ')];
+  const name = `${namespace}/${pod} ${containers.join(', ')}`;
+  return [mark, isIdle ? 'idle' : kind, listOrCount(cpus), [name, ...notes].join('; ')];
 }
 
 const MAX_LIST_LENGTH = 32;

@@ -88,12 +88,12 @@ const TOO_LONG_RESULT = ' '.repeat(MAX_RESULT_LENGTH + 1);
  */
 export function digestAnnotations(annotations: Annotations, containerName: string): string {
   const choices = listChoices(annotations, containerName).map(({ annotation, policy }) => `${annotation}=${policy}`);
-  const ofPod = resultOf(annotations) || excludesReserved(annotations) ? sayingOfPod(annotations) : '';
+  const ofPod = resultOf(annotations) || excludesReserved(annotations) ? digestOfPod(annotations) : '';
   return choices.length === 0 ? ofPod : [...choices, ...(ofPod === '' ? [] : [ofPod])].join(' ');
 }
 
 /** The part that holds for all containers alike. */
-const sayingOfPod = oncePer((annotations: Annotations): string => {
+const digestOfPod = oncePer((annotations: Annotations): string => {
   const parsed = resultOf(annotations);
   const result = parsed === undefined ? [] : [parsed.ok ? `result=${[...parsed.result].join(';')}` : 'result=?'];
   return [...result, ...(excludesReserved(annotations) ? ['not-reserved'] : [])].join(' ');

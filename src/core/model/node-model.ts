@@ -12,7 +12,7 @@ import { SILENT, type SpecSource, type SpecsView } from './spec-book';
 import type { Write } from './table';
 import { Tables } from './tables';
 
-/** The machine, the rules, who has which CPUs, and what runs. */
+/** The machine, the settings, the assignments, and the pods and containers that run. */
 export class NodeModel implements NodeView {
   private readonly tables = new Tables();
   private readonly sets = this.tables.sets;

@@ -110,14 +110,14 @@ function spareOf({ sharedPool, settings }: NodeView): number {
   return Math.max(0, sharedPool.size - settings.minSharedCpus);
 }
 
-/** The free CPUs without the last ones of those who follow NUMA nodes, and without halves of cores if only whole ones are given. */
+/** The free CPUs, without the last one of each numa set, and without halves of cores if only whole ones are given. */
 function findUsable(view: NodeView, onlyWholeCores: boolean): CpuSet {
   const { topology, free } = view;
   const usable = leaveForFollowers({ topology, followers: { sets: listFollowed(view) } }, free);
   return onlyWholeCores ? keepWholeCores(topology, usable) : usable;
 }
 
-/** CPUs on which those who follow NUMA nodes run now, every set once. */
+/** The numa sets that are in use now, each once. */
 function listFollowed(view: NodeView): CpuSet[] {
   const sets = new Map<string, CpuSet>();
   for (const { kind, nodes = CpuSet.empty } of view.assignments.values()) {

@@ -16,7 +16,7 @@ import { oncePer } from '../once-per';
 import type { Topology } from '../topology';
 import type { PinRequest } from './policy';
 
-/** The CPUs that a container is entitled to under a policy, as far as its message tells. */
+/** The CPUs that a container is entitled to under a policy, as far as its message shows. */
 export type Entitlement = (pod: PodInfo, container: ContainerInfo) => CpuRequest;
 
 export const ENTITLEMENTS = perPolicy(({ entitles }): Entitlement =>

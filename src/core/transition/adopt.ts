@@ -28,7 +28,7 @@ export function adoptContainer(draft: Draft, pod: ResolvedPod, container: Contai
   if (placed.code === 'RESOURCE_EXHAUSTED') adoptAsWaiting(draft, pod, container, placed.message);
   else putShared(draft, pod, container, placed.message);
   const { because } = draft.model.containers.get(container.id)!;
-  draft.report({ kind: 'shares', who: namesOf(pod, container), because, isExpected: false });
+  draft.report({ kind: 'shares', subject: namesOf(pod, container), because, isExpected: false });
 }
 
 /** Puts a container that shares until there are CPUs for it. */
@@ -95,7 +95,7 @@ export function adoptInPlace(draft: Draft, pod: ResolvedPod, container: Containe
   if (KINDS[chosen.policy].claim === 'exclusive' && !isWithinFloors(snapshot, decision)) return false;
   const assignment = assign(draft, pod, container, { requested: request.count, chosen, decision });
   confirmAssignment(draft, pod, container, assignment, live);
-  draft.report({ kind: 'restored', who: namesOf(pod, container), cpus, because });
+  draft.report({ kind: 'restored', subject: namesOf(pod, container), cpus, because });
   return true;
 }
 
@@ -126,7 +126,7 @@ export function recordFound(draft: Draft, container: ContainerInfo, live: LiveCp
   if (!known) return;
   const runtimeRecord = toPromise(readList(container.resources.cpus));
   const applied = live.has(container.id) ? toPromise(live.get(container.id)) : runtimeRecord;
-  const { applied: _told, runtimeRecord: _recorded, ...rest } = known;
+  const { applied: _applied, runtimeRecord: _recorded, ...rest } = known;
   draft.put({
     kind: 'put-container',
     container: {

@@ -87,7 +87,7 @@ export function compareListing(
     if (!isJudged || alive.has(container.id)) continue;
     draft.report({
       kind: 'container-gone',
-      who: namesIn(model, container),
+      subject: namesIn(model, container),
       because:
         container.phase === 'creating'
           ? 'its creation never ended, and the runtime does not list it'

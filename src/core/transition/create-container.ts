@@ -41,6 +41,6 @@ function shareInstead(draft: Draft, pod: ResolvedPod, container: ContainerInfo, 
   putShared(draft, pod, { ...container, phase: 'creating' }, because);
   const { promise } = draft.model.containers.get(container.id)!;
   if (!promise) return;
-  const who = namesOf(pod, container);
-  draft.report({ kind: 'shares', who, cpus: promise.cpus, because, isExpected: false });
+  const subject = namesOf(pod, container);
+  draft.report({ kind: 'shares', subject, cpus: promise.cpus, because, isExpected: false });
 }

@@ -19,7 +19,7 @@ export interface ContainerRef extends PodRef {
 }
 
 interface OfContainer {
-  readonly who: ContainerRef;
+  readonly subject: ContainerRef;
   /** The reason, for the operator. */
   readonly because: string;
 }
@@ -58,17 +58,17 @@ export type DomainEvent =
   | (OfContainer & { readonly kind: 'released' | 'idle' | 'restored'; readonly cpus: CpuSet })
   | (OfContainer & { readonly kind: 'found-unpinned'; readonly placement: Placement | undefined })
   | (OfContainer & { readonly kind: 'not-switched' | 'container-gone' })
-  | (Remark & { readonly kind: 'annotation-ignored'; readonly who: ContainerRef })
+  | (Remark & { readonly kind: 'annotation-ignored'; readonly subject: ContainerRef })
   | (OfContainer & {
       readonly kind: 'drifted';
       readonly promised: CpuSet | undefined;
       readonly found: CpuSet;
       readonly cause: DriftCause | undefined;
     })
-  /** `who` is absent when the request could not be decoded. `problem` is for the log alone: it may name other pods, or the machine. */
+  /** `subject` is absent when the request could not be decoded. `problem` is for the log alone: it may name other pods, or the machine. */
   | {
       readonly kind: 'refused';
-      readonly who: PodRef | ContainerRef | undefined;
+      readonly subject: PodRef | ContainerRef | undefined;
       readonly code: RefusalCode;
       readonly because: string;
       readonly problem: string | undefined;

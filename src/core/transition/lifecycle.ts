@@ -88,18 +88,18 @@ export function dropContainer(draft: Draft, container: Container): void {
   const assignment = draft.model.assignments.get(key);
   if (assignment?.containerId !== container.id) return;
   const failedCreation = container.phase === 'creating' && container.freshAssignment;
-  const who = namesIn(draft.model, container);
+  const subject = namesIn(draft.model, container);
   const { cpus } = assignment;
   if (container.phase === 'creating' && isRetried(draft.model, container)) {
     draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null, planned: true } });
     const because = 'the creation failed; its CPUs stay with the pod until it is made';
-    draft.report({ kind: 'planned', who, cpus, because, atCreation: false });
+    draft.report({ kind: 'planned', subject, cpus, because, atCreation: false });
   } else if (failedCreation) {
     draft.put({ kind: 'drop-assignment', key });
-    draft.report({ kind: 'released', who, cpus, because: 'the creation failed' });
+    draft.report({ kind: 'released', subject, cpus, because: 'the creation failed' });
   } else {
     draft.put({ kind: 'put-assignment', assignment: { ...assignment, containerId: null } });
-    draft.report({ kind: 'idle', who, cpus, because: 'the container exited; its CPUs stay with the pod' });
+    draft.report({ kind: 'idle', subject, cpus, because: 'the container exited; its CPUs stay with the pod' });
   }
 }
 
@@ -154,6 +154,6 @@ export function releasePod(draft: Draft, podUid: string, because: string): void 
 export function release(draft: Draft, assignment: Assignment, because: string): void {
   const { podUid, podNamespace, podName, containerName, cpus } = assignment;
   draft.put({ kind: 'drop-assignment', key: keyOf(assignment) });
-  const who = { podUid, pod: `${podNamespace}/${podName}`, container: containerName };
-  draft.report({ kind: 'released', who, cpus, because });
+  const subject = { podUid, pod: `${podNamespace}/${podName}`, container: containerName };
+  draft.report({ kind: 'released', subject, cpus, because });
 }

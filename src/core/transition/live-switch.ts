@@ -108,7 +108,7 @@ function isToSwitch(draft: Draft, { pod, container }: Running): boolean {
   if (isNew ? !matchesAnnotations(model, pod, container) : becameEntitled(model, pod, container)) return true;
   if (!isNew && container.blockedSwitch === undefined) return false;
   for (const remark of entitle(model.settings, pod, infoOf(container)).remarks)
-    draft.report({ kind: 'annotation-ignored', who: namesIn(draft.model, container), ...remark });
+    draft.report({ kind: 'annotation-ignored', subject: namesIn(draft.model, container), ...remark });
   const { blockedSwitch: _unmet, annotationDigest: _before, waitingSince, ...rest } = container;
   // A container that waited for CPUs, and whose annotations ask for the shared pool now, waits no longer.
   const isServed = isNew && !isAssigned(container);
@@ -159,7 +159,7 @@ function putUnmet(draft: Draft, container: Container, because: string): void {
   if (container.blockedSwitch?.because === because) return;
   const since = container.blockedSwitch?.since ?? draft.now;
   draft.put({ kind: 'put-container', container: { ...container, blockedSwitch: { because, since } } });
-  draft.report({ kind: 'not-switched', who: namesIn(draft.model, container), because });
+  draft.report({ kind: 'not-switched', subject: namesIn(draft.model, container), because });
 }
 
 /**

@@ -45,12 +45,12 @@ export function placeContainer(
   const live = switchedBecause !== undefined;
   const why = switchedBecause ?? (waitedSince === undefined ? undefined : `it had waited since ${waitedSince}`);
   const reasonFor = (because: string): string => (why === undefined ? because : `${because}; ${why}`);
-  const who = namesOf(pod, container);
+  const subject = namesOf(pod, container);
   const { chosen, request, decision, remarks } =
     fromPod ??
     (why === undefined ? decideFromPod(model, pod, container) : undefined) ??
     decidePlacement(model, pod, container, { leaveIdle: waitedSince !== undefined, ...(live && { mayShare: false }) });
-  for (const remark of remarks) draft.report({ kind: 'annotation-ignored', who, ...remark });
+  for (const remark of remarks) draft.report({ kind: 'annotation-ignored', subject, ...remark });
   const entitled = entitledCpus(request);
   switch (decision.kind) {
     case 'refuse':
@@ -65,7 +65,7 @@ export function placeContainer(
       const placed = toContainer(model, pod, container, outcome);
       draft.report({
         kind: live ? 'switched' : 'pinned',
-        who,
+        subject,
         policy: chosen.policy,
         cpus: placed.promise?.cpus,
         because: assignment.because,
@@ -89,10 +89,10 @@ export function placeContainer(
         freshAssignment: false,
       });
       const cpus = placed.promise?.cpus;
-      if (live) draft.report({ kind: 'switched', who, cpus, because });
+      if (live) draft.report({ kind: 'switched', subject, cpus, because });
       else {
         const isExpected = chosen.policy === 'none' || !isSurprising(request);
-        draft.report({ kind: leftAlone ? 'left-alone' : 'shares', who, cpus, because, isExpected });
+        draft.report({ kind: leftAlone ? 'left-alone' : 'shares', subject, cpus, because, isExpected });
       }
       return { kind: 'placed', liftQuota: false, container: placed };
     }

@@ -84,8 +84,8 @@ export function planPod(
     const cpus = rest.union(kept);
     const planned = { ...assignment, cpus, containerId: null, ...(!had && { planned: true as const }) };
     draft.put({ kind: 'put-assignment', assignment: planned });
-    const who = { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: containerName };
-    draft.report({ kind: 'planned', who, cpus, because, atCreation, steps });
+    const subject = { podUid: pod.uid, pod: `${pod.namespace}/${pod.name}`, container: containerName };
+    draft.report({ kind: 'planned', subject, cpus, because, atCreation, steps });
   }
   return undefined;
 }

@@ -79,12 +79,12 @@ function handleDrift(
   const likely = policy?.explain(container, seen);
   const action = policy?.decideRepair(container).action ?? 'repair';
   if (action !== 'repair') return { ...likely, action };
-  const { applied: _told, runtimeRecord: _recorded, ...rest } = container;
+  const { applied: _applied, runtimeRecord: _recorded, ...rest } = container;
   const mems = container.promise?.mems.isEmpty ? CpuSet.empty : seen.mems;
   draft.put({ kind: 'put-container', container: { ...rest, applied: { cpus: seen.cpus, mems } } });
   draft.report({
     kind: 'drifted',
-    who: namesIn(draft.model, container),
+    subject: namesIn(draft.model, container),
     promised: container.promise?.cpus,
     found: seen.cpus,
     cause: likely?.cause,

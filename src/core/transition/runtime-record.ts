@@ -31,7 +31,7 @@ export function dropRecord(draft: Draft, containerId: string): void {
 export function beginOwnUpdate(draft: Draft, containerId: string, promise: CpuPromise): void {
   const container = draft.model.containers.get(containerId);
   if (!container || samePromise(container.applied, promise)) return;
-  const { applied: _told, ...rest } = container;
+  const { applied: _applied, ...rest } = container;
   draft.put({ kind: 'put-container', container: rest });
 }
 

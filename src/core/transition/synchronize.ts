@@ -112,7 +112,7 @@ function reportUnpinned(draft: Draft, pod: PodInfo, container: ContainerInfo): v
   if (known?.placement === 'left-alone') return;
   draft.report({
     kind: 'found-unpinned',
-    who: namesOf(pod, container),
+    subject: namesOf(pod, container),
     placement: known?.placement,
     because: 'it was created while cpusetd was not registered with the runtime',
   });

@@ -66,7 +66,7 @@ const MANY_REPAIRS = 3;
 
 /**
  * Names the likely cause of a drift: the first that there is evidence for, facts before coincidences in time. Where there is
- * none the writer is unknown: the kernel does not tell who wrote. Pure.
+ * none the writer is unknown: the kernel does not show the writer. Pure.
  *
  * `systemctl daemon-reload` lets systemd write its own values again: those that the runtime recorded last, or none
  * at all (systemd issue 40438, runc issue 1605).

@@ -49,7 +49,7 @@ export class ConnectionTable {
 
   /** Adds a client that has connected and sent nothing. */
   addSilent(socket: Socket): void {
-    this.#makeRoom();
+    this.#evictAtMax();
     this.#silent.add(socket);
     socket.once('close', () => {
       this.#silent.delete(socket);
@@ -107,7 +107,7 @@ export class ConnectionTable {
     for (const socket of this.#silent) socket.destroy();
   }
 
-  #makeRoom(): void {
+  #evictAtMax(): void {
     if (this.size - this.#closing.size < this.limits.max) return;
     this.onEviction('max');
     if (!this.dropIdle()) {

@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { HostError } from '../host-error';
 
 export type CgroupVersion = 1 | 2;
 
 /** No usable cpuset hierarchy. The message names the path, what was found there and the remedy. */
-export class CgroupError extends Error {
+export class CgroupError extends HostError {
   override readonly name = 'CgroupError';
 }
 

@@ -1,9 +1,10 @@
 import { CpuListError, parseCpuList, type CpuSet } from '../../core/cpuset';
 import { shorten } from '../../core/text';
 import { readBounded } from '../../state';
+import { HostError } from '../host-error';
 
 /** A sysfs file can't be read or contradicts another. The message names path, content, rule and remedy. */
-export class SysfsError extends Error {
+export class SysfsError extends HostError {
   override readonly name = 'SysfsError';
 
   constructor(

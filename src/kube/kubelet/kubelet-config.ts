@@ -53,9 +53,11 @@ interface Reservation {
 
 function readReservation(config: JsonObject, field: string): Reservation {
   const reservation = asObject(config[field]);
-  const stranger = Object.keys(reservation).find((name) => !RESERVABLE.includes(name));
-  if (stranger !== undefined)
-    throw new Error(`${field} names ${JSON.stringify(stranger)}; the kubelet reserves only ${RESERVABLE.join(', ')}`);
+  const unsupported = Object.keys(reservation).find((name) => !RESERVABLE.includes(name));
+  if (unsupported !== undefined)
+    throw new Error(
+      `${field} names ${JSON.stringify(unsupported)}; the kubelet reserves only ${RESERVABLE.join(', ')}`,
+    );
   const amounts: Partial<Record<keyof ReservedAmounts, number>> = {};
   for (const name of BESIDE_CPU)
     if (reservation[name] !== undefined) amounts[name] = readAmount(reservation[name], `${field}.${name}`, parseWhole);

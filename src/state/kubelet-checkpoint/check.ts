@@ -20,7 +20,7 @@ export function isOfCraneAgent(fileName: string, { policyName }: Pick<KubeletSta
 
 /** CPUs and their holder. */
 interface Holding {
-  readonly who: string;
+  readonly holder: string;
   /** Sets of one pod may overlap. */
   readonly pod: string;
   readonly cpus: CpuSet;
@@ -34,16 +34,16 @@ export function checkKubeletState(state: KubeletState, machine: KubeletMachine):
   const holdings: Holding[] = [];
   for (const [pod, containers] of state.entries)
     for (const [name, list] of containers)
-      holdings.push({ who: `pod ${pod} container ${name}`, pod, cpus: parseCpuList(list) });
+      holdings.push({ holder: `pod ${pod} container ${name}`, pod, cpus: parseCpuList(list) });
   for (const [pod, list] of state.podEntries)
-    holdings.push({ who: `pod ${pod} as a whole`, pod, cpus: parseCpuList(list) });
+    holdings.push({ holder: `pod ${pod} as a whole`, pod, cpus: parseCpuList(list) });
   return check(state, holdings, machine);
 }
 
 /** The same for format v1, which has only ids of containers. */
 export function checkKubeletStateV1(state: KubeletStateV1, machine: KubeletMachine): readonly string[] {
   const holdings = [...state.entries].map(([id, list]) => ({
-    who: `container ${id}`,
+    holder: `container ${id}`,
     pod: '',
     cpus: parseCpuList(list),
   }));
@@ -91,11 +91,11 @@ function* checkPool(pool: CpuSet, { reservation }: KubeletMachine): Generator<st
 function* checkHoldings(pool: CpuSet, holdings: readonly Holding[]): Generator<string> {
   const ownerOf = new Map<number, Holding>();
   for (const holding of holdings) {
-    const { who, pod, cpus } = holding;
+    const { holder, pod, cpus } = holding;
     const shared = cpus.intersect(pool);
     if (!shared.isEmpty)
       yield (
-        `${who}: of its CPUs ${cpus.toString()} others share ${shared.toString()}: they are in the defaultCpuSet ` +
+        `${holder}: of its CPUs ${cpus.toString()} others share ${shared.toString()}: they are in the defaultCpuSet ` +
         `${pool.toString()} too, and exclusive CPUs are in one set only; ${REMEDY}`
       );
     const rivals = new Set<Holding>();
@@ -106,7 +106,7 @@ function* checkHoldings(pool: CpuSet, holdings: readonly Holding[]): Generator<s
     }
     for (const rival of rivals)
       yield (
-        `${who}: its CPUs ${cpus.toString()} overlap with ${rival.cpus.toString()} of ${rival.who}, and exclusive CPUs ` +
+        `${holder}: its CPUs ${cpus.toString()} overlap with ${rival.cpus.toString()} of ${rival.holder}, and exclusive CPUs ` +
         `belong to one pod; ${REMEDY}`
       );
   }
@@ -121,7 +121,7 @@ function* checkMachine(
   const rest = reservation?.strict === true ? reservation.cpus : CpuSet.empty;
   const gone = known.minus(online);
   if (!gone.isEmpty) {
-    const whose = holdings.find(({ cpus }) => cpus.overlaps(gone))?.who ?? 'the defaultCpuSet';
+    const whose = holdings.find(({ cpus }) => cpus.overlaps(gone))?.holder ?? 'the defaultCpuSet';
     yield (
       `${whose}: the CPUs ${gone.toString()} of the file are not online (online are ${online.toString()}); bring them ` +
       'online, or name the file of this machine'

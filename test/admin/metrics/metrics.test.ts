@@ -60,13 +60,13 @@ function nodeWithPods(): NodeDriver {
   });
   const driver = new NodeDriver(machine, { podPolicies: POLICY_NAMES });
   const result = [{ name: 'node0', type: 'Node', resources: { capacity: { cpu: '3' } } }];
-  driver.podsSay.set('scheduled', {
+  driver.podFields.set('scheduled', {
     annotations: {
       'topology.crane.io/cpu-policy': 'exclusive',
       'topology.crane.io/topology-result': JSON.stringify(result),
     },
   });
-  driver.podsSay.set('fixed', { annotations: { 'topology.crane.io/cpu-policy': 'immovable' } });
+  driver.podFields.set('fixed', { annotations: { 'topology.crane.io/cpu-policy': 'immovable' } });
   return driver;
 }
 

@@ -19,7 +19,7 @@ test('whatever the reason quotes, the text of an Event is one harmless line that
     const container = randomText(random, 20);
     const news = toPodEvent(node.model, {
       kind: 'refused',
-      who: { podUid: 'web', pod: 'ns/web', container },
+      subject: { podUid: 'web', pod: 'ns/web', container },
       code: 'INTERNAL',
       because,
       problem: undefined,

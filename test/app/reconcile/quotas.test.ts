@@ -28,7 +28,7 @@ class Stage {
   readonly reconciler: Reconciler;
 
   constructor() {
-    this.node.podsSay.set('p', { podResources: { quotaUs: 300_000, periodUs: 100_000 } });
+    this.node.podFields.set('p', { podResources: { quotaUs: 300_000, periodUs: 100_000 } });
     this.node.run('pod p; make p/a 2');
     const { model } = this.node;
     const log = pino(

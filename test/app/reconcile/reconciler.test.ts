@@ -303,7 +303,7 @@ test('a switch that could not be made is made by the round that finds CPUs given
   const { node } = stage;
   node.setRules({ podPolicies: ['none', 'exclusive'] });
   const saying = (policy: string) => ({ annotations: { 'cpusetd.io/policy': policy } });
-  node.podsSay.set('p', saying('none'));
+  node.podFields.set('p', saying('none'));
   node.run('make p/a 2').send({ kind: 'pod-spec', spec: specOf('p', 'a 2', saying('exclusive')) });
   await stage.reconciler.round();
   expect(node.state).toBe('q/b 1-3,5-7; pool 0,4');

@@ -32,13 +32,13 @@ function backendAfter(history: string) {
   const node = new NodeDriver(TWO_NODES, { podPolicies: POLICY_NAMES });
   for (const policy of POLICY_NAMES) {
     if (policy === 'static') continue;
-    node.podsSay.set(policy, {
+    node.podFields.set(policy, {
       annotations: { 'cpusetd.io/policy': policy },
       cgroupParent: `/kubepods/burstable/pod${policy}`,
     });
   }
-  node.podsSay.set('uid-1', { name: 'twin' });
-  node.podsSay.set('uid-2', { name: 'twin', namespace: 'other' });
+  node.podFields.set('uid-1', { name: 'twin' });
+  node.podFields.set('uid-2', { name: 'twin', namespace: 'other' });
   node.run(history);
   return createAdminBackend({
     faults: silentFaults(),

@@ -55,7 +55,7 @@ test('steps whose text can not be made end nothing', async () => {
   book.note([
     {
       kind: 'pinned',
-      who: { containerId: 'a', podUid: 'p', pod: 'ns/p', container: 'a' },
+      subject: { containerId: 'a', podUid: 'p', pod: 'ns/p', container: 'a' },
       policy: 'static',
       cpus: undefined,
       because: '',

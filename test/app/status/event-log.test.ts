@@ -61,7 +61,7 @@ class ReportedNode extends NodeDriver {
 
   /** A pod that is told with these annotations by the runtime. */
   says(uid: string, annotations: Record<string, string>, cgroupParent = `/kubepods/burstable/pod${uid}`): this {
-    this.podsSay.set(uid, { annotations, cgroupParent });
+    this.podFields.set(uid, { annotations, cgroupParent });
     return this;
   }
 

@@ -239,7 +239,7 @@ test('nothing in the adapter ends a call with an error, and nothing writes the l
   const having = (pattern: RegExp): string[] =>
     sources.filter((path) => path.endsWith('.ts') && pattern.test(readFileSync(path, 'utf8')));
   expect(having(/refuse: (?!Record|OwnError)|toOwnError/)).toEqual(['src/cri/interceptors/refusal.ts']);
-  expect(having(/kind: 'refused',\s*who/)).toEqual(['src/app/transaction/transaction.ts']);
+  expect(having(/kind: 'refused',\s*subject/)).toEqual(['src/app/transaction/transaction.ts']);
   expect(having(/toRefused/).sort()).toEqual([
     'src/app/transaction/transaction.ts',
     'src/app/transaction/transactor.ts',

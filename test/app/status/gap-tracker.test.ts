@@ -4,14 +4,14 @@ import type { DomainEvent } from '../../../src/core/transition';
 
 const found = (container: string): DomainEvent => ({
   kind: 'found-unpinned',
-  who: { podUid: 'pod', pod: 'ns/pod', container },
+  subject: { podUid: 'pod', pod: 'ns/pod', container },
   placement: 'shared',
   because: 'it started without us',
 });
 
 const gone: DomainEvent = {
   kind: 'container-gone',
-  who: { podUid: 'pod', pod: 'ns/pod', container: 'x' },
+  subject: { podUid: 'pod', pod: 'ns/pod', container: 'x' },
   because: 'it ended',
 };
 

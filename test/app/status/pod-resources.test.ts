@@ -14,11 +14,11 @@ const TWO_NODES = buildTopology({
 /** Pods `i…` and `e…` choose Crane's immovable and, with the scheduler's choice of 2 CPUs, exclusive. */
 function nodeOf(rules: Rules = {}): NodeDriver {
   const node = new NodeDriver(TWO_NODES, { podPolicies: POLICY_NAMES, ...rules });
-  node.podsSay.set('i', {
+  node.podFields.set('i', {
     annotations: { 'cpusetd.io/policy': 'immovable' },
     cgroupParent: '/kubepods/burstable/podi',
   });
-  node.podsSay.set('e', {
+  node.podFields.set('e', {
     annotations: {
       'cpusetd.io/policy': 'exclusive',
       'topology.crane.io/topology-result': JSON.stringify([

@@ -244,7 +244,7 @@ describe('a save that fails', () => {
       const refused = stage.lastReported.find(({ kind }) => kind === 'refused');
       expect(refused).toEqual({
         kind: 'refused',
-        who: fields,
+        subject: fields,
         code: 'UNAVAILABLE',
         because: NOT_SAVED,
         problem: 'no space left',
@@ -566,7 +566,7 @@ describe('a fault of our own', () => {
     expect([...stage.model.pods.keys()]).toEqual(['sandbox-p', 'sandbox-r']);
     expect(stage.logged).toEqual(['an event could not be decided; nothing of it remains']);
     stage.handle(broken);
-    expect(stage.lastReported).toMatchObject([{ kind: 'refused', who: { pod: 'ns/q', container: 'b' } }]);
+    expect(stage.lastReported).toMatchObject([{ kind: 'refused', subject: { pod: 'ns/q', container: 'b' } }]);
   });
 
   test('in a decision is told to nobody outside', () => {

@@ -26,7 +26,7 @@ const arbitraryRequest: fc.Arbitrary<AllocationRequest> = fc
     return { ...rules, topology, available, count: Math.round(available.size * part) };
   });
 
-test('exactly the count comes out, all of it available, or an error when there are too few', () => {
+test('a run takes exactly the count of available CPUs, or throws when there are too few', () => {
   fc.assert(
     fc.property(arbitraryRequest, (request) => {
       const got = allocate(request);
@@ -40,7 +40,7 @@ test('exactly the count comes out, all of it available, or an error when there a
   );
 });
 
-test('the same request gives the same answer, with the same reasons', () => {
+test('the same request gives the same CPUs, with the same reasons', () => {
   fc.assert(
     fc.property(arbitraryRequest, (request) => {
       const twin = { ...request, topology: buildTopology({ cpus: [...request.topology.cpus].reverse() }) };
@@ -50,7 +50,7 @@ test('the same request gives the same answer, with the same reasons', () => {
   );
 });
 
-test('on an idle machine packed opens no more cores, NUMA nodes and sockets than the count needs', () => {
+test('on an idle machine packed allocation uses no more cores, NUMA nodes and sockets than the count needs', () => {
   fc.assert(
     fc.property(arbitraryShape, fc.double({ min: 0, max: 1, noNaN: true }), (shape, part) => {
       const topology = buildTopology({ cpus: cpusOf(shape) });

@@ -38,18 +38,18 @@ function stepsOf(...request: Parameters<typeof takeFrom>): string {
 const UNCORE = { preferAlignByUncoreCache: true };
 
 test.each([
-  ['nothing asked, nothing taken', small, '0-7', 0, {}, ''],
-  ['less than nothing asked, nothing taken', small, '0-7', -3, {}, ''],
+  ['a count of 0 takes nothing', small, '0-7', 0, {}, ''],
+  ['a negative count takes nothing', small, '0-7', -3, {}, ''],
   ['the whole node', small, '0-7', 8, {}, 'whole-numa-node 0-7'],
-  ['whole cores, then a thread of the next', small, '0-7', 3, {}, 'whole-core 0,4; single-cpu 1'],
-  ['the odd CPU comes from the core that is broken already', small, '0-3,5-7', 3, {}, 'whole-core 1,5; single-cpu 0'],
+  ['whole cores first, then a thread of the next', small, '0-7', 3, {}, 'whole-core 0,4; single-cpu 1'],
+  ['the odd CPU comes from a partly used core', small, '0-3,5-7', 3, {}, 'whole-core 1,5; single-cpu 0'],
   ['the socket with fewer free CPUs goes first', dual, '0-15', 4, {}, 'whole-core 0-1,8-9'],
   ['a partly used socket is filled before another is opened', dual, '0-3,5-7,8-15', 2, {}, 'whole-core 5,13'],
   ['a request of a whole socket passes a partly used one', dual, '1-15', 8, {}, 'whole-numa-node 4-7,12-15'],
   ['spread takes CPUs in numeric order', small, '0-7', 4, { strategy: 'spread' }, 'spread-cpu 0-3'],
   ['a whole cache', small, '0-7', 4, UNCORE, 'whole-uncore-cache 0-1,4-5'],
   ['a whole cache and the rest of another', small, '0-7', 6, UNCORE, 'whole-uncore-cache 0-1,4-5; uncore-cache 2,6'],
-  ['a rest from a cache that has just enough', small, '2-7', 3, UNCORE, 'uncore-cache 2-3,6'],
+  ['the rest comes from the cache with the fewest CPUs that suffice', small, '2-7', 3, UNCORE, 'uncore-cache 2-3,6'],
   ['two nodes in equal shares', dual, '0-15', 10, { algorithm: 'distributed' }, 'distribute 0-2,4-6,8-9,12-13'],
   [
     'a count that groups do not divide is packed',
@@ -97,7 +97,7 @@ test.each([
   expect(() => takeFrom(small, '0-7', 2, rules)).toThrow(new RangeError(message));
 });
 
-test('the search that was ended by its bound says so', () => {
+test('a search that reached its bound is named in the reason', () => {
   const nodes = 64;
   const cpus = Array.from({ length: nodes * 16 }, (_, id): CpuInfo => {
     const numaNode = Math.floor(id / 16);
@@ -150,7 +150,7 @@ test.each([
   expect(chooseReserved(dual, NO_OPTIONS, wanted)).toEqual({ ok: false, error });
 });
 
-test('a NUMA node that reaches into two sockets is one node, and gives its share once', () => {
+test('a NUMA node over two sockets is one node, and gives its share once', () => {
   const nodeOf = [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2];
   const cpus = nodeOf.map((numaNode, id): CpuInfo => ({
     id,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { chooseNodes, type ChosenNodes, type NodeChoice } from '../../../src/core/allocation/choose-nodes';
 import { makeRandom } from '../topology/arbitrary-machine';
 
-/** How many CPUs each node gives in the end. */
+/** The number of CPUs that each node gives in the end. */
 function givenBy({ free, count, groupSize }: NodeChoice, { nodes, share, extra }: ChosenNodes): number[] {
   const given = free.map((_, node) => (nodes.includes(node) ? share : 0));
   let left = count - share * nodes.length;
@@ -18,7 +18,7 @@ function givenBy({ free, count, groupSize }: NodeChoice, { nodes, share, extra }
   return given;
 }
 
-/** The rule as it is written down, every combination and every set scored: what the search has to agree with. */
+/** A slow reference that scores every combination and every set; the search has to agree with it. */
 function chooseByBruteForce(choice: NodeChoice): ChosenNodes | undefined {
   const { free, count, groupSize } = choice;
   for (let size = choice.minNodes; size <= choice.maxNodes; size++) {
@@ -79,7 +79,7 @@ const arbitraryChoice: fc.Arbitrary<NodeChoice> = fc
     return { free, groupSize, count: groups * groupSize, minNodes, maxNodes: Math.min(groups, free.length) };
   });
 
-test('the search finds what scoring every combination finds', () => {
+test('the search has the result of scoring every combination', () => {
   fc.assert(
     fc.property(arbitraryChoice, (choice) => {
       const want = chooseByBruteForce(choice);
@@ -98,7 +98,7 @@ test.each([
   ['the fuller nodes, so that the machine is balanced', { free: [4, 8, 8], count: 8, minNodes: 2 }, [0, 4, 4]],
   ['an odd CPU from the first of equal nodes', { free: [8, 8, 8], count: 13, minNodes: 2 }, [7, 6, 0]],
   ['more nodes where two cannot give equal shares', { free: [2, 8, 3], count: 9, minNodes: 2 }, undefined],
-  ['groups that are never divided', { free: [7, 7], count: 12, minNodes: 2, groupSize: 4 }, undefined],
+  ['undivided groups', { free: [7, 7], count: 12, minNodes: 2, groupSize: 4 }, undefined],
   [
     'a remainder from two of ten, the fullest first, where one or three would leave the machine less balanced',
     { free: [97, 101, 97, 1, 1, 1, 1, 1, 1, 1], count: 19, minNodes: 10 },
@@ -111,7 +111,7 @@ test.each([
   expect(got && givenBy(full, got)).toEqual(want);
 });
 
-/** Nodes filled at random, as after months of coming and going. */
+/** Nodes filled at random, as after months of creations and exits. */
 function wornMachine(nodes: number, seed: number): NodeChoice {
   const random = makeRandom(seed);
   const groupSize = seed % 3 === 0 ? 2 : 1;
@@ -124,13 +124,13 @@ function wornMachine(nodes: number, seed: number): NodeChoice {
   return { free, count: groups * groupSize, groupSize, minNodes, maxNodes: Math.min(groups, nodes) };
 }
 
-test('sixteen worn nodes are searched to the end', () => {
+test('for sixteen partly used nodes the search is complete', () => {
   const ends = Array.from({ length: 200 }, (_, seed) => chooseNodes(wornMachine(16, seed)));
   expect(ends.filter((chosen) => chosen?.bounded)).toEqual([]);
   expect(ends.filter((chosen) => chosen !== undefined).length).toBeGreaterThan(100);
 });
 
-test('on sixty-four worn nodes the bound ends the search, and what it has is still exact in number', () => {
+test('for sixty-four partly used nodes the search ends at its bound, and its result has the exact count', () => {
   const bounded = Array.from({ length: 20 }, (_, seed) => wornMachine(64, seed)).filter((choice) => {
     const chosen = chooseNodes(choice);
     if (!chosen) return false;

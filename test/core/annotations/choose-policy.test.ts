@@ -13,37 +13,37 @@ const OURS = 'cpusetd.io/policy';
 const CRANES = 'topology.crane.io/cpu-policy';
 
 test.each`
-  name                                                    | annotations                                                                 | policy         | by
-  ${'nothing said: the policy of the node'}               | ${{}}                                                                       | ${'static'}    | ${undefined}
-  ${'ours'}                                               | ${{ [OURS]: 'numa' }}                                                       | ${'numa'}      | ${OURS}
-  ${"Crane's"}                                            | ${{ [CRANES]: 'immovable' }}                                                | ${'immovable'} | ${CRANES}
-  ${"ours before Crane's"}                                | ${{ [OURS]: 'none', [CRANES]: 'exclusive' }}                                | ${'none'}      | ${OURS}
-  ${'the container before the pod'}                       | ${{ [OURS]: 'none', [`${OURS}/container.db`]: 'exclusive' }}                | ${'exclusive'} | ${`${OURS}/container.db`}
-  ${"the container by Crane's before the pod by ours"}    | ${{ [OURS]: 'none', [`${CRANES}/container.db`]: 'numa' }}                   | ${'numa'}      | ${`${CRANES}/container.db`}
-  ${'the container by ours before the container by its'}  | ${{ [`${OURS}/container.db`]: 'none', [`${CRANES}/container.db`]: 'numa' }} | ${'none'}      | ${`${OURS}/container.db`}
-  ${'a name that passes an API server'}                   | ${{ 'policy.cpusetd.io/container.db': 'numa' }}                             | ${'numa'}      | ${'policy.cpusetd.io/container.db'}
-  ${"the same of Crane's"}                                | ${{ 'cpu-policy.topology.crane.io/container.db': 'numa' }}                  | ${'numa'}      | ${'cpu-policy.topology.crane.io/container.db'}
-  ${'of another container: not ours'}                     | ${{ [`${OURS}/container.web`]: 'exclusive' }}                               | ${'static'}    | ${undefined}
-  ${'static can be chosen by ours'}                       | ${{ [OURS]: 'static' }}                                                     | ${'static'}    | ${OURS}
-  ${'an unknown value counts as not set: the next level'} | ${{ [`${OURS}/container.db`]: 'exklusive', [CRANES]: 'numa' }}              | ${'numa'}      | ${CRANES}
+  name                                                        | annotations                                                                 | policy         | by
+  ${'without annotations the policy of the node holds'}       | ${{}}                                                                       | ${'static'}    | ${undefined}
+  ${'the annotation of cpusetd'}                              | ${{ [OURS]: 'numa' }}                                                       | ${'numa'}      | ${OURS}
+  ${'the annotation of Crane'}                                | ${{ [CRANES]: 'immovable' }}                                                | ${'immovable'} | ${CRANES}
+  ${'cpusetd before Crane'}                                   | ${{ [OURS]: 'none', [CRANES]: 'exclusive' }}                                | ${'none'}      | ${OURS}
+  ${'the container before the pod'}                           | ${{ [OURS]: 'none', [`${OURS}/container.db`]: 'exclusive' }}                | ${'exclusive'} | ${`${OURS}/container.db`}
+  ${'the container by Crane before the pod by cpusetd'}       | ${{ [OURS]: 'none', [`${CRANES}/container.db`]: 'numa' }}                   | ${'numa'}      | ${`${CRANES}/container.db`}
+  ${'the container by cpusetd before the container by Crane'} | ${{ [`${OURS}/container.db`]: 'none', [`${CRANES}/container.db`]: 'numa' }} | ${'none'}      | ${`${OURS}/container.db`}
+  ${'the form that the API server accepts'}                   | ${{ 'policy.cpusetd.io/container.db': 'numa' }}                             | ${'numa'}      | ${'policy.cpusetd.io/container.db'}
+  ${'the form of Crane that the API server accepts'}          | ${{ 'cpu-policy.topology.crane.io/container.db': 'numa' }}                  | ${'numa'}      | ${'cpu-policy.topology.crane.io/container.db'}
+  ${'an annotation for another container does not count'}     | ${{ [`${OURS}/container.web`]: 'exclusive' }}                               | ${'static'}    | ${undefined}
+  ${'static can be chosen with the annotation of cpusetd'}    | ${{ [OURS]: 'static' }}                                                     | ${'static'}    | ${OURS}
+  ${'an unknown value counts as not set: the next level'}     | ${{ [`${OURS}/container.db`]: 'exklusive', [CRANES]: 'numa' }}              | ${'numa'}      | ${CRANES}
 `('$name', ({ annotations, policy, by }: { annotations: Annotations; policy: string; by: string | undefined }) => {
   expect(choose(annotations)).toMatchObject({ policy });
   expect(choose(annotations).chosenBy).toBe(by);
 });
 
 test.each`
-  name                                         | annotations                        | allowed                  | remark
-  ${'an unknown value'}                        | ${{ [OURS]: 'exclusiv' }}          | ${POLICY_NAMES}          | ${'"exclusiv" is none of none, static, exclusive, numa, immovable'}
-  ${'static is none of Crane’s'}               | ${{ [CRANES]: 'static' }}          | ${POLICY_NAMES}          | ${'"static" is none of none, exclusive, numa, immovable'}
-  ${'upper case'}                              | ${{ [OURS]: 'Exclusive' }}         | ${POLICY_NAMES}          | ${'"Exclusive" is none of'}
-  ${'empty'}                                   | ${{ [OURS]: '' }}                  | ${POLICY_NAMES}          | ${'"" is none of'}
-  ${'a name that every object has'}            | ${{ [OURS]: 'constructor' }}       | ${POLICY_NAMES}          | ${'"constructor" is none of'}
-  ${'control characters are shown escaped'}    | ${{ [OURS]: 'a\nb' }}              | ${POLICY_NAMES}          | ${'"a\\nb" is none of'}
-  ${'a long text is shown in part'}            | ${{ [OURS]: 'x'.repeat(100_000) }} | ${POLICY_NAMES}          | ${/^"x{64}"… \(100000 characters\) is none of/}
-  ${'what the operator does not allow'}        | ${{ [OURS]: 'exclusive' }}         | ${['numa', 'immovable']} | ${'does not let pods choose exclusive here (--pod-policies)'}
-  ${'anything, as long as nothing is allowed'} | ${{ [CRANES]: 'numa' }}            | ${undefined}             | ${'does not let pods choose numa here'}
+  name                                                  | annotations                        | allowed                  | remark
+  ${'an unknown value'}                                 | ${{ [OURS]: 'exclusiv' }}          | ${POLICY_NAMES}          | ${'"exclusiv" is none of none, static, exclusive, numa, immovable'}
+  ${'static with the annotation of Crane'}              | ${{ [CRANES]: 'static' }}          | ${POLICY_NAMES}          | ${'"static" is none of none, exclusive, numa, immovable'}
+  ${'upper case'}                                       | ${{ [OURS]: 'Exclusive' }}         | ${POLICY_NAMES}          | ${'"Exclusive" is none of'}
+  ${'an empty text'}                                    | ${{ [OURS]: '' }}                  | ${POLICY_NAMES}          | ${'"" is none of'}
+  ${'a name that every object has'}                     | ${{ [OURS]: 'constructor' }}       | ${POLICY_NAMES}          | ${'"constructor" is none of'}
+  ${'control characters, which the remark has escaped'} | ${{ [OURS]: 'a\nb' }}              | ${POLICY_NAMES}          | ${'"a\\nb" is none of'}
+  ${'a long text, which the remark has in part'}        | ${{ [OURS]: 'x'.repeat(100_000) }} | ${POLICY_NAMES}          | ${/^"x{64}"… \(100000 characters\) is none of/}
+  ${'a policy that the operator does not allow'}        | ${{ [OURS]: 'exclusive' }}         | ${['numa', 'immovable']} | ${'does not let pods choose exclusive here (--pod-policies)'}
+  ${'any policy when none is allowed'}                  | ${{ [CRANES]: 'numa' }}            | ${undefined}             | ${'does not let pods choose numa here'}
 `(
-  '$name is remarked, and the node decides',
+  'a remark names it, and the node decides: $name',
   ({
     annotations,
     allowed,

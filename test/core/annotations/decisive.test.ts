@@ -53,7 +53,7 @@ const anyAnnotations: fc.Arbitrary<Annotations> = fc
     Object.fromEntries([...entries, ...(result === undefined ? [] : [[RESULT, result] as const])]),
   );
 
-/** Everything that is ever made of annotations for a container. */
+/** All that is derived from the annotations for a container. */
 function meaningOf(annotations: Annotations, container: string) {
   const { remarks, ...chosen } = choosePolicy(
     { cpuManagerPolicy: 'static', podPolicies: ['exclusive', 'none'] },
@@ -63,7 +63,7 @@ function meaningOf(annotations: Annotations, container: string) {
   return {
     chosen,
     ignored: remarks.map(({ annotation }) => annotation),
-    saying: digestAnnotations(annotations, container),
+    digest: digestAnnotations(annotations, container),
     avoids: excludesReserved(annotations),
   };
 }
@@ -74,8 +74,8 @@ function readOneByOne(annotations: Annotations): Annotations {
   return kept.all;
 }
 
-describe('what is kept of annotations', () => {
-  test('means the same as all of them, whichever way they came, also in the form that is remembered', () => {
+describe('the kept annotations', () => {
+  test('mean the same as all annotations, read together or one by one, also in their form on disk', () => {
     fc.assert(
       fc.property(anyAnnotations, anyContainer, (annotations, container) => {
         const meaning = meaningOf(annotations, container);
@@ -88,7 +88,7 @@ describe('what is kept of annotations', () => {
     );
   });
 
-  test('is short whatever the author writes, and no longer in the form that is remembered', () => {
+  test('are short for any text, and no longer in their form on disk', () => {
     fc.assert(
       fc.property(anyAnnotations, anyContainer, (annotations, container) => {
         const kept = decisiveAnnotations(annotations, [container]);
@@ -99,7 +99,7 @@ describe('what is kept of annotations', () => {
     );
   });
 
-  test('are those for the containers that the pod has, however many', () => {
+  test('are those for the containers of the pod, for any number of containers', () => {
     const names = Array.from({ length: 3000 }, (_, i) => `c${i}`);
     const annotations = Object.fromEntries(names.map((name) => [`policy.cpusetd.io/container.${name}`, 'none']));
     expect(decisiveAnnotations({ ...annotations, 'policy.cpusetd.io/container.gone': 'none' }, names)).toEqual(
@@ -107,14 +107,14 @@ describe('what is kept of annotations', () => {
     );
   });
 
-  test('is one and the same for all pods of which nothing decides, and stays empty', () => {
+  test('are the same empty object for all pods without decisive annotations', () => {
     const none = readOneByOne({ note: 'x' });
     expect(readOneByOne({ 'cpusetd.io/policy': 'none' })).toEqual({ 'cpusetd.io/policy': 'none' });
     expect(readOneByOne({ other: 'y' })).toBe(none);
     expect(none).toEqual({});
   });
 
-  test('are the first 1024 for single containers, and all for the pod, where nobody tells which containers it has', () => {
+  test('are the first 1024 for containers, and all for the pod, when the containers are not known', () => {
     const many = Array.from({ length: 3000 }, (_, i) => [`policy.cpusetd.io/container.c${i}`, 'none'] as const);
     const kept = readOneByOne(Object.fromEntries([...many, ['topology.crane.io/exclude-reserved-cpus', 'true']]));
     expect(Object.keys(kept)).toHaveLength(1025);
@@ -123,7 +123,7 @@ describe('what is kept of annotations', () => {
   });
 });
 
-test('a result keeps its nodes and CPUs in the remembered form, and nothing else', () => {
+test('a result on disk has its nodes and CPUs, and nothing else', () => {
   const annotations = { [RESULT]: resultFor([[1, 2], [0, 0], [3, 4]], { costs: [{ name: 'x', value: 1 }] }) }; // prettier-ignore
   const remembered = rememberedAnnotations(annotations, []);
   expect(remembered[RESULT]).toBe(
@@ -132,7 +132,7 @@ test('a result keeps its nodes and CPUs in the remembered form, and nothing else
   expect(resultOf(remembered)).toMatchObject({ ok: true, result: new Map([[1, 2], [3, 4]]) }); // prettier-ignore
 });
 
-test('a mirror is known by the uid of the pod that it shows, unless that is longer than a uid', () => {
+test('a mirror has the uid of its static pod, unless the text is longer than a uid', () => {
   const mirrorOf = (hash: string) =>
     decisiveAnnotations({ 'kubernetes.io/config.mirror': hash, 'kubernetes.io/config.hash': hash }, []);
   expect(runtimeUidOf({ uid: 'mirror', annotations: mirrorOf('9d3c') })).toBe('9d3c');

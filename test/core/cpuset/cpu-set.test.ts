@@ -8,7 +8,7 @@ function sorted(values: Iterable<number>): number[] {
   return [...new Set(values)].sort((a, b) => a - b);
 }
 
-test('sets do what sets of numbers do', () => {
+test('operations give the same as on sets of numbers', () => {
   fc.assert(
     fc.property(ids, ids, (a, b) => {
       const [x, y, other] = [CpuSet.of(a), CpuSet.of(Int32Array.from(b)), new Set(b)];
@@ -26,7 +26,7 @@ test('sets do what sets of numbers do', () => {
   );
 });
 
-test('forEach visits what iteration gives', () => {
+test('forEach visits the same CPUs as iteration', () => {
   fc.assert(
     fc.property(ids, (a) => {
       const seen: number[] = [];
@@ -37,7 +37,7 @@ test('forEach visits what iteration gives', () => {
   );
 });
 
-test('the list format is read back as the same set', () => {
+test('a formatted list is parsed as the same set', () => {
   fc.assert(
     fc.property(ids, (a) => {
       const set = CpuSet.of(a);
@@ -48,7 +48,7 @@ test('the list format is read back as the same set', () => {
   );
 });
 
-test('operations leave their operands alone', () => {
+test('operations do not change their operands', () => {
   const [a, b] = [CpuSet.range(0, 40), CpuSet.range(30, 70)];
   a.union(b);
   a.minus(b);
@@ -97,6 +97,6 @@ test.each([-1, 1.5, NaN, MAX_CPU_ID + 1])('%d is not a CPU id', (id) => {
   expect(() => CpuSet.of([id])).toThrow(RangeError);
 });
 
-test('a list that repeats itself without end is refused before it fills the memory', () => {
+test('a list of millions of ranges is refused before it fills the memory', () => {
   expect(() => parseCpuList(Array(10).fill(`0-${MAX_CPU_ID}`).join())).toThrow(/names too many CPUs/);
 });

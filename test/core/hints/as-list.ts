@@ -16,7 +16,7 @@ export function tableOf(hints: readonly TopologyHint[], nodeCount: number): Hint
   return table;
 }
 
-/** What a provider says, as tables. */
+/** The hints of a provider, as tables. */
 export function tablesOf(provider: ListedHints, nodeCount: number): ProviderHints {
   if (provider === null) return null;
   return Object.fromEntries(

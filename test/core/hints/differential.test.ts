@@ -9,7 +9,7 @@ import { makeRandom } from '../topology/arbitrary-machine';
 import { listHints } from './as-list';
 import * as oneByOne from './one-by-one';
 
-/** Nodes, sockets and CPUs anyhow, distances and memory too: also what no machine has. */
+/** Random nodes, sockets, CPUs, distances and memory; no real machine need have them. */
 const arbitraryMachine: fc.Arbitrary<Topology> = fc
   .record({
     nodes: fc.integer({ min: 1, max: 7 }),
@@ -47,7 +47,7 @@ const arbitraryRequest = fc.record({
   seed: fc.integer(),
 });
 
-test('tables give the decision, the hints and the words that going through lists of hints gives', () => {
+test('tables give the same decisions, hints and messages as lists of hints', () => {
   let kinds = '';
   fc.assert(
     fc.property(arbitraryRequest, (given) => {
@@ -75,6 +75,6 @@ test('tables give the decision, the hints and the words that going through lists
     }),
     { seed: 23, numRuns: 2500 },
   );
-  // All ways out were taken, often.
+  // Each outcome occurred often.
   for (const kind of 'panr') expect(kinds.split(kind).length).toBeGreaterThan(50);
 }); // prettier-ignore

@@ -51,7 +51,13 @@ test.each([
     { alignBySocket: true },
     '0010! 0011! 0110 0111 1010 1011 1110 1111',
   ],
-  ['CPUs that can be taken over have to be', 2, '0-15', { reusable: '8' }, '0100! 0101 0110 0111 1100 1101 1110 1111'],
+  [
+    'idle CPUs of the pod have to be taken over',
+    2,
+    '0-15',
+    { reusable: '8' },
+    '0100! 0101 0110 0111 1100 1101 1110 1111',
+  ],
   [
     'a container that has its CPUs fits where they are',
     2,
@@ -75,7 +81,7 @@ test.each([
   expect(masks).toEqual(preferred);
 });
 
-test('memory that is not known gives no opinion', () => {
+test('unknown memory gives no hints', () => {
   expect(hintMemory({ topology: { ...fourNodes, memoryNodes: [] }, bytes: GiB })).toBeNull();
 });
 

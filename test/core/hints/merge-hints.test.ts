@@ -5,7 +5,7 @@ import type { MergeInput, ProviderHints, TopologyHint } from './one-by-one';
 
 const POLICIES = ['best-effort', 'restricted', 'single-numa-node'] as const;
 
-/** The rule as it is written down: every combination, one after the other, keeping the better one. */
+/** A slow reference: it goes through every combination and keeps the better one. */
 function mergeByBruteForce({ policy, nodeCount, providers, distances }: MergeInput): TopologyHint {
   const all = 2 ** nodeCount - 1;
   const lists = providers.flatMap((provider): TopologyHint[][] => {
@@ -95,7 +95,7 @@ const arbitraryInput: fc.Arbitrary<MergeInput> = fc.integer({ min: 1, max: 4 }).
   );
 });
 
-test('the merge finds what going through all combinations finds', () => {
+test('the merge has the result of going through all combinations', () => {
   fc.assert(
     fc.property(arbitraryInput, (input) => {
       expect(merge(input)).toEqual(mergeByBruteForce(input));
@@ -104,7 +104,7 @@ test('the merge finds what going through all combinations finds', () => {
   );
 });
 
-test('sixteen nodes and four resources with every combination of nodes are merged, far from their product', () => {
+test('sixteen nodes and four resources with every combination of nodes are merged in bounded time', () => {
   const everywhere = Array.from({ length: 2 ** 16 - 1 }, (_, i) => ({ mask: i + 1, preferred: false }));
   const without = (node: number) => everywhere.filter(({ mask }) => (mask & (1 << node)) !== 0);
   const providers = [{ cpu: without(3) }, { memory: without(9) }, { gpu: without(15) }, { nic: everywhere }];

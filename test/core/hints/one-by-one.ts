@@ -1,4 +1,4 @@
-/* The topology manager's rules written down one hint after the other: what the tables of src/core/hints have to agree with. */
+/* The topology manager's rules, one hint after the other, as a reference: the tables of src/core/hints have to agree with it. */
 import { CpuSet } from '../../../src/core/cpuset';
 import type { CpuHintRequest, MemoryHintRequest } from '../../../src/core/hints/providers';
 import type { TopologyManagerOptions, TopologyManagerPolicy } from '../../../src/core/model/settings';
@@ -10,7 +10,7 @@ export type NodeMask = number;
 /** NUMA nodes that could hold a request; no mask: any nodes will do. */
 export interface TopologyHint {
   readonly mask: NodeMask | null;
-  /** As narrow as can be. */
+  /** True when no combination of fewer nodes could hold the request. */
   readonly preferred: boolean;
 }
 
@@ -27,7 +27,7 @@ export function maskOfAll(nodeCount: number): NodeMask {
   return 2 ** nodeCount - 1;
 }
 
-/** How many nodes are in a mask. */
+/** The number of nodes in a mask. */
 export function countNodes(mask: NodeMask): number {
   let count = 0;
   for (let rest = mask; rest !== 0; rest &= rest - 1) count++;
@@ -53,7 +53,7 @@ function meanDistance(mask: NodeMask, distances: readonly (readonly number[])[])
 export interface NodeAmounts {
   /** All that the node has, taken or not. */
   readonly total: readonly number[];
-  /** What the request may use of it. */
+  /** The part of it that the request may use. */
   readonly usable: readonly number[];
 }
 
@@ -149,7 +149,7 @@ export function reachableMasks(lists: readonly (readonly NodeMask[])[], nodeCoun
     sumSupersets(reachable, nodeCount, 1);
     for (let mask = 0; mask <= all; mask++) reachable[mask]! *= ways[mask]!;
     sumSupersets(reachable, nodeCount, -1);
-    // Only whether, not how often: so numbers stay far below what a double holds exactly.
+    // 1 for any number of ways, so that a double always holds the count exactly.
     reachable = reachable.map((count) => (count > 0 ? 1 : 0));
   }
   const masks: NodeMask[] = [];
@@ -166,7 +166,7 @@ function sumSupersets(values: Float64Array, nodeCount: number, sign: 1 | -1): vo
   }
 }
 
-/** What one provider says: hints by resource, or nothing at all. */
+/** The hints of one provider by resource, or undefined. */
 export type ProviderHints = Readonly<Record<string, readonly TopologyHint[] | null>> | null;
 
 export interface MergeInput {
@@ -237,7 +237,7 @@ function mergePreferred(lists: Lists, all: NodeMask, compare: CompareMasks): Top
   return best === undefined ? undefined : { mask: best, preferred: true };
 }
 
-/** What remains when hints disagree or are not preferred themselves. */
+/** The result when hints disagree or are not preferred themselves. */
 function mergeOthers(lists: Lists, nodeCount: number, compare: CompareMasks): TopologyHint | undefined {
   if (lists.some((hints) => hints.length === 0)) return undefined;
   const all = maskOfAll(nodeCount);
@@ -266,7 +266,7 @@ function mergeOthers(lists: Lists, nodeCount: number, compare: CompareMasks): To
   }
 }
 
-/** What the topology manager makes of the hints. */
+/** The topology manager's decision on the hints. */
 export type Alignment =
   /** `nodes` to take from first; absent when any will do. */
   | { readonly kind: 'accept'; readonly nodes?: CpuSet; readonly preferred: boolean; readonly because: string }
@@ -279,7 +279,7 @@ export interface AlignInput {
   readonly providers: readonly ProviderHints[];
 }
 
-/** Merges the hints of all providers and judges the result by the policy: none and best-effort accept whatever there is. */
+/** Merges the hints of all providers and judges the result by the policy: none and best-effort accept any result. */
 export function align({ topology, policy, options, providers }: AlignInput): Alignment {
   if (policy === 'none') return { kind: 'accept', preferred: true, because: 'topology-manager-policy is none' };
   const nodeCount = topology.numaNodes.length;
@@ -328,7 +328,7 @@ function findEnough(
   const held = new Int32Array(all + 1);
   for (const hints of lists) {
     const holds = new Uint8Array(all + 1);
-    // What holds a request in some nodes holds it in more of them.
+    // Nodes that can hold a request still can with more nodes beside them.
     for (const { mask, preferred } of hints) if (mask !== null || preferred) holds[mask ?? 0] = 1;
     for (let bit = 1; bit <= all; bit *= 2) {
       for (let mask = 1; mask <= all; mask++) if ((mask & bit) !== 0) holds[mask]! |= holds[mask ^ bit]!;

@@ -37,12 +37,12 @@ test.each([
   expect(parseCgroupParent(parent)).toBeUndefined();
 });
 
-test('a UID that is known is found even where it is not a usual one', () => {
+test('a known UID is found also in an unusual form', () => {
   expect(parseCgroupParent('/kubepods/podweb.1+x', 'web.1+x')).toEqual({ qos: 'Guaranteed', podUid: 'web.1+x' });
   expect(parseCgroupParent('/kubepods/podwebX1+x', 'web.1+x')).toBeUndefined();
 });
 
-test('the common form is read as every other, whatever the UID', () => {
+test('the common form is read like any other form, for any UID', () => {
   const anyUid = fc.oneof(
     fc.constantFrom(
       UID,
@@ -57,14 +57,14 @@ test('the common form is read as every other, whatever the UID', () => {
   fc.assert(
     fc.property(anyUid, fc.array(anyPart, { maxLength: 5 }), fc.boolean(), (uid, parts, isAbsolute) => {
       const parent = [...(isAbsolute ? [''] : []), ...parts, `pod${uid}`].join('/');
-      // Nobody looks at a slash at the end, but it is no common form any more.
+      // A slash at the end is ignored, but the path is not in the common form any more.
       expect(parseCgroupParent(parent, uid)).toEqual(parseCgroupParent(`${parent}/`, uid));
     }),
     { seed: 1, numRuns: 2000 },
   );
 });
 
-test('no text makes it throw', () => {
+test('any text is read or refused without an exception', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (parent, uid) => {
       expect(() => parseCgroupParent(parent, uid)).not.toThrow();

@@ -17,25 +17,25 @@ const cpus = (request: number, limit = request): CpuResources => ({
 });
 
 test.each`
-  name                                            | resources                                            | parent              | want
-  ${'request = limit, in a Burstable pod'}        | ${cpus(2)}                                           | ${BURSTABLE}        | ${'whole 2'}
-  ${'in a Guaranteed pod'}                        | ${cpus(2)}                                           | ${'/kubepods/podp'} | ${'whole 2'}
-  ${'where the QoS class can not be told'}        | ${cpus(2)}                                           | ${''}               | ${'whole 2'}
-  ${'without a memory limit'}                     | ${{ ...cpus(1), memoryLimitBytes: 0 }}               | ${BURSTABLE}        | ${'whole 1'}
-  ${'another period'}                             | ${{ ...cpus(2), quotaUs: 20_000, periodUs: 10_000 }} | ${BURSTABLE}        | ${'whole 2'}
-  ${'the largest that shares can tell'}           | ${cpus(255)}                                         | ${BURSTABLE}        | ${'whole 255'}
-  ${'more, told by the quota'}                    | ${cpus(300)}                                         | ${BURSTABLE}        | ${'whole 300'}
-  ${'more than shares can tell, but a low quota'} | ${cpus(300, 4)}                                      | ${BURSTABLE}        | ${'CPU request and limit of the container differ'}
-  ${'a limit above the request'}                  | ${cpus(2, 4)}                                        | ${BURSTABLE}        | ${'CPU request and limit of the container differ'}
-  ${'a limit below the request'}                  | ${cpus(2, 1)}                                        | ${BURSTABLE}        | ${'CPU request and limit of the container differ'}
-  ${'a limit that is a fraction'}                 | ${cpus(2, 2.5)}                                      | ${BURSTABLE}        | ${'CPU request and limit of the container differ'}
-  ${'a fraction'}                                 | ${cpus(1.5)}                                         | ${BURSTABLE}        | ${'1500m CPU is not a whole number of CPUs'}
-  ${'no limit'}                                   | ${{ shares: 2048, periodUs: 100_000 }}               | ${BURSTABLE}        | ${'the container has no CPU limit, or the kubelet does not tell it'}
-  ${'no limit of 256 CPUs'}                       | ${{ shares: 262_144 }}                               | ${BURSTABLE}        | ${'the container has no CPU limit, or the kubelet does not tell it'}
-  ${'no request'}                                 | ${{ shares: 2, quotaUs: 200_000 }}                   | ${BURSTABLE}        | ${'the container asks for no CPU'}
-  ${'nothing'}                                    | ${{}}                                                | ${BURSTABLE}        | ${'the container asks for no CPU'}
-  ${'a lifted limit'}                             | ${{ ...cpus(2), quotaUs: -1 }}                       | ${BURSTABLE}        | ${'the CPU limit was lifted, so it can no more be told'}
-  ${'the kubelet pins too'}                       | ${{ ...cpus(2), quotaUs: -1 }}                       | ${'/kubepods/podp'} | ${/static CPU manager policy of the kubelet pins it/}
+  name                                               | resources                                            | parent              | want
+  ${'request = limit, in a Burstable pod'}           | ${cpus(2)}                                           | ${BURSTABLE}        | ${'whole 2'}
+  ${'in a Guaranteed pod'}                           | ${cpus(2)}                                           | ${'/kubepods/podp'} | ${'whole 2'}
+  ${'with an unknown QoS class'}                     | ${cpus(2)}                                           | ${''}               | ${'whole 2'}
+  ${'without a memory limit'}                        | ${{ ...cpus(1), memoryLimitBytes: 0 }}               | ${BURSTABLE}        | ${'whole 1'}
+  ${'another period'}                                | ${{ ...cpus(2), quotaUs: 20_000, periodUs: 10_000 }} | ${BURSTABLE}        | ${'whole 2'}
+  ${'the largest count that shares can express'}     | ${cpus(255)}                                         | ${BURSTABLE}        | ${'whole 255'}
+  ${'a larger count, from the quota'}                | ${cpus(300)}                                         | ${BURSTABLE}        | ${'whole 300'}
+  ${'more than shares can express, but a low quota'} | ${cpus(300, 4)}                                      | ${BURSTABLE}        | ${'CPU request and limit of the container differ'}
+  ${'a limit above the request'}                     | ${cpus(2, 4)}                                        | ${BURSTABLE}        | ${'CPU request and limit of the container differ'}
+  ${'a limit below the request'}                     | ${cpus(2, 1)}                                        | ${BURSTABLE}        | ${'CPU request and limit of the container differ'}
+  ${'a limit that is a fraction'}                    | ${cpus(2, 2.5)}                                      | ${BURSTABLE}        | ${'CPU request and limit of the container differ'}
+  ${'a fraction'}                                    | ${cpus(1.5)}                                         | ${BURSTABLE}        | ${'1500m CPU is not a whole number of CPUs'}
+  ${'no limit'}                                      | ${{ shares: 2048, periodUs: 100_000 }}               | ${BURSTABLE}        | ${'the container has no CPU limit, or the kubelet does not tell it'}
+  ${'no limit of 256 CPUs'}                          | ${{ shares: 262_144 }}                               | ${BURSTABLE}        | ${'the container has no CPU limit, or the kubelet does not tell it'}
+  ${'no request'}                                    | ${{ shares: 2, quotaUs: 200_000 }}                   | ${BURSTABLE}        | ${'the container asks for no CPU'}
+  ${'nothing'}                                       | ${{}}                                                | ${BURSTABLE}        | ${'the container asks for no CPU'}
+  ${'a lifted limit'}                                | ${{ ...cpus(2), quotaUs: -1 }}                       | ${BURSTABLE}        | ${'the CPU limit was lifted, so it can no more be told'}
+  ${'the kubelet pins too'}                          | ${{ ...cpus(2), quotaUs: -1 }}                       | ${'/kubepods/podp'} | ${/static CPU manager policy of the kubelet pins it/}
 `('$name', ({ resources, parent, want }: { resources: CpuResources; parent: string; want: string | RegExp }) => {
   const got = infer(resources, parent);
   if (typeof want === 'string') expect(got).toBe(want);

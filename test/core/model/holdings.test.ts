@@ -42,7 +42,7 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
   containers.map(({ id }): Change => ({ kind: 'drop-container', id })),
 );
 
-/** All sums of a model, and everything that is asked of a pod beside each of its own. */
+/** All sums of a model, and the sums of a pod without each of its own entries. */
 function sumsOf(model: NodeModel) {
   const { holdings } = model;
   const planned = [...holdings.planned].map(keyOf).sort();
@@ -84,7 +84,7 @@ function madeAnew(model: NodeModel): NodeModel {
   return fresh;
 }
 
-test('after any changes, taken back or not, all sums are those of what is left', () => {
+test('after any changes and rollbacks, all sums fit the remaining assignments and containers', () => {
   fc.assert(
     fc.property(fc.array(changes, { maxLength: 15 }), fc.array(changes, { maxLength: 8 }), (kept, takenBack) => {
       const model = startModel();
@@ -98,7 +98,7 @@ test('after any changes, taken back or not, all sums are those of what is left',
   );
 });
 
-test('beside one of its own, a pod holds what the others hold', () => {
+test('the sum of a pod without one container is the sum of the others', () => {
   fc.assert(
     fc.property(fc.array(assignments, { minLength: 1, maxLength: 8 }), (all) => {
       const model = startModel();

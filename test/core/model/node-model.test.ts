@@ -25,14 +25,14 @@ function assignmentOf(containerName: string, list: string): Assignment {
 }
 
 test.each`
-  name                                                                | rules                                          | owned    | exclusive | pool           | free
-  ${'nobody owns anything'}                                           | ${{}}                                          | ${''}    | ${''}     | ${'0-7'}       | ${'1-7'}
-  ${'owned CPUs are in neither'}                                      | ${{}}                                          | ${'1,5'} | ${'1,5'}  | ${'0,2-4,6-7'} | ${'2-4,6-7'}
-  ${'strict: reserved CPUs are not in the pool'}                      | ${{ options: { strictCpuReservation: true } }} | ${'1,5'} | ${'1,5'}  | ${'2-4,6-7'}   | ${'2-4,6-7'}
-  ${'CPUs that are offline are in none'}                              | ${{}}                                          | ${'7-9'} | ${'7'}    | ${'0-6'}       | ${'1-6'}
-  ${'owned CPUs that are reserved now are owned'}                     | ${{ reserved: '0-1' }}                         | ${'1,5'} | ${'1,5'}  | ${'0,2-4,6-7'} | ${'2-4,6-7'}
-  ${'strict and all others owned: rather on reserved ones than none'} | ${{ options: { strictCpuReservation: true } }} | ${'1-7'} | ${'1-7'}  | ${'0'}         | ${''}
-  ${'everything owned: rather on CPUs of others than on none'}        | ${{}}                                          | ${'0-7'} | ${'0-7'}  | ${'0-7'}       | ${''}
+  name                                                              | rules                                          | owned    | exclusive | pool           | free
+  ${'no CPU is owned'}                                              | ${{}}                                          | ${''}    | ${''}     | ${'0-7'}       | ${'1-7'}
+  ${'owned CPUs are in neither'}                                    | ${{}}                                          | ${'1,5'} | ${'1,5'}  | ${'0,2-4,6-7'} | ${'2-4,6-7'}
+  ${'strict: reserved CPUs are not in the pool'}                    | ${{ options: { strictCpuReservation: true } }} | ${'1,5'} | ${'1,5'}  | ${'2-4,6-7'}   | ${'2-4,6-7'}
+  ${'CPUs that are offline are in none'}                            | ${{}}                                          | ${'7-9'} | ${'7'}    | ${'0-6'}       | ${'1-6'}
+  ${'owned CPUs that are reserved now are owned'}                   | ${{ reserved: '0-1' }}                         | ${'1,5'} | ${'1,5'}  | ${'0,2-4,6-7'} | ${'2-4,6-7'}
+  ${'strict, and all others are owned: the pool has reserved CPUs'} | ${{ options: { strictCpuReservation: true } }} | ${'1-7'} | ${'1-7'}  | ${'0'}         | ${''}
+  ${'all CPUs are owned: the pool has owned CPUs'}                  | ${{}}                                          | ${'0-7'} | ${'0-7'}  | ${'0-7'}       | ${''}
 `(
   '$name',
   ({ rules, owned, ...want }: { rules: Rules; owned: string } & Record<'exclusive' | 'pool' | 'free', string>) => {
@@ -58,7 +58,7 @@ function describe(model: NodeModel) {
   });
 }
 
-test('drafts of one batch are taken back in reverse', () => {
+test('drafts of one batch are rolled back in reverse', () => {
   const node = new NodeDriver().run('make p/a 2');
   const then = describe(node.model);
   const first = new Draft(node.model, '1');
@@ -87,7 +87,7 @@ test.each`
 
 const ownedBy = (podUid: string, name: string): Assignment => ({ ...assignmentOf(name, '1'), podUid });
 
-test('the assignments of a pod are those of its uid, in the order in which they came, after any changes and their reversal', () => {
+test('the assignments of a pod are those of its uid, in the order of their creation, after any changes and rollbacks', () => {
   const change = fc.record({ pod: fc.nat(2), name: fc.nat(3), drops: fc.boolean() });
   fc.assert(
     fc.property(fc.array(change), (changes) => {
@@ -113,7 +113,7 @@ test('the assignments of a pod are those of its uid, in the order in which they 
   );
 });
 
-test('the assignments of a pod are found without a look at those of others', () => {
+test('the assignments of a pod are found without reading those of others', () => {
   const costWith = (pods: number): number => {
     const model = new NodeModel(EIGHT_CPUS, settingsWith());
     for (let i = 0; i < pods; i++) model.apply({ kind: 'put-assignment', assignment: ownedBy(`p${i}`, 'c') });

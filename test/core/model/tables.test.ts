@@ -72,7 +72,7 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
   specs.map(({ uid }): Change => ({ kind: 'unkeep-spec', uid })),
   fc
     .boolean()
-    .map((told): Change => ({ kind: 'set-spec-source', source: { hasReported: told, awaited: new Set(['p']) } })),
+    .map((hasReported): Change => ({ kind: 'set-spec-source', source: { hasReported, awaited: new Set(['p']) } })),
   podUids.map((uid): Change => ({ kind: 'put-unplanned', uid, since: 'then' })),
   podUids.map((uid): Change => ({ kind: 'drop-unplanned', uid })),
   fc.boolean().map((synchronized): Change => ({ kind: 'set-synchronized', synchronized })),
@@ -116,7 +116,7 @@ function sorted<T>(all: Iterable<T>): T[] {
   return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }
 
-/** All that was written. */
+/** The tables that are written. */
 function valuesOf(model: NodeModel) {
   const { assignments, pods, allContainers, podSpecs, keptSpecs, unplanned, synchronized, topology, settings } = model;
   const { hasReported, awaited } = model.specSource;
@@ -124,7 +124,7 @@ function valuesOf(model: NodeModel) {
   return JSON.stringify([maps, hasReported, [...awaited], synchronized, topology.online, settings]);
 }
 
-/** All that is derived, as the model has it. */
+/** The derived sets and indexes of the model. */
 function derivedOf(model: NodeView) {
   const { holdings } = model;
   return {
@@ -146,7 +146,7 @@ function derivedOf(model: NodeView) {
   };
 }
 
-/** The same, computed from what was written without any index. */
+/** The same, computed from the written tables without any index. */
 function derivedAnew(model: NodeModel): ReturnType<typeof derivedOf> {
   const all = [...model.assignments.values()];
   const { topology, settings } = model;
@@ -199,7 +199,7 @@ function modelWith(changes: readonly Change[]): NodeModel {
 
 const options = { seed: 20_261_123, numRuns: 500 };
 
-test('after any changes, single values are those written last, and every index is what the written values say', () => {
+test('after any changes, values are those written last, and every index fits them', () => {
   fc.assert(
     fc.property(fc.array(changes, { maxLength: 20 }), (all) => {
       const model = modelWith(all);
@@ -214,7 +214,7 @@ test('after any changes, single values are those written last, and every index i
   );
 });
 
-test('attempts within attempts leave the changes of those that succeeded, and a rollback leaves none', () => {
+test('nested attempts keep the changes of those that succeeded, and a rollback keeps none', () => {
   fc.assert(
     fc.property(fc.array(changes, { maxLength: 12 }), steps, (before, during) => {
       const model = modelWith(before);

@@ -56,10 +56,10 @@ test.each<[string, Assignment[], Rules, [number, number]]>([
   ['exclusive CPUs are taken from their zone', [hold('static', '1-2,9-10')], {}, [2, 8]],
   ['CPUs over both zones', [hold('exclusive', '3-4')], {}, [5, 7]],
   ['idle CPUs stay with their pod', [hold('static', '1,9', 'p', null)], {}, [4, 8]],
-  ['nobody else gets what is immovable', [hold('immovable', '4-5')], {}, [6, 6]],
-  ['who follows a node keeps the last CPU there', [hold('numa', '0')], {}, [5, 8]],
+  ['immovable CPUs are not available', [hold('immovable', '4-5')], {}, [6, 6]],
+  ['a numa container keeps the last CPU of its node', [hold('numa', '0')], {}, [5, 8]],
   [
-    'torn cores do not count where only whole ones are given',
+    'partly used cores do not count under full-pcpus-only',
     [hold('static', '1')],
     { options: { fullPcpusOnly: true } },
     [4, 8],
@@ -75,15 +75,19 @@ test.each<[string, Assignment[], Rules, [number, number]]>([
 });
 
 test.each<[string, Rules, string]>([
-  ['what is refused is said', { topologyManager: tm('single-numa-node') }, 'single-numa-node'],
+  ['a topology manager that refuses is published', { topologyManager: tm('single-numa-node') }, 'single-numa-node'],
   [
-    'what is shared instead is not called refused',
+    'one whose refusals become shared containers is best-effort',
     { topologyManager: tm('single-numa-node'), onInsufficientCpu: 'share' },
     'best-effort',
   ],
-  ['restricted likewise', { topologyManager: tm('restricted'), onInsufficientCpu: 'share' }, 'best-effort'],
   [
-    'nobody is pinned, so nobody is refused',
+    'restricted with share is best-effort too',
+    { topologyManager: tm('restricted'), onInsufficientCpu: 'share' },
+    'best-effort',
+  ],
+  [
+    'under policy none no pod is refused',
     { topologyManager: tm('single-numa-node'), cpuManagerPolicy: 'none' },
     'none',
   ],
@@ -96,18 +100,18 @@ function tm(policy: 'single-numa-node' | 'restricted') {
   return { policy, scope: 'pod' as const, options: { preferClosestNumaNodes: false, maxAllowableNumaNodes: 8 } };
 }
 
-test('memory is told always; without following nobody takes it for himself, and all of it is available', () => {
+test('memory is always published, and all of it is available', () => {
   const all = { capacity: 2 ** 33, allocatable: 2 ** 33, available: 2 ** 33 };
   expect(count([]).zones.map(({ memory }) => memory)).toEqual([all, all]);
   expect(count([], { memoryNodes: 'follow' }).zones.map(({ memory }) => memory)).toEqual([all, all]);
 });
 
-test('memory that is not known is not told', () => {
+test('unknown memory is left out', () => {
   const topology = buildTopology({ cpus: machine().cpus });
   expect(countNodeResources(new NodeModel(topology, settingsWith())).zones[0]?.memory).toBeUndefined();
 });
 
-test('the floor of the shared pool is the node’s: zones together promise no more than the pool can lose', () => {
+test('all zones together offer no more than the shared pool can lose', () => {
   // 5 CPUs may be lost; zone 0 has 3 free, zone 1 has 4
   const held = [hold('static', '1-3'), hold('static', '4-7')];
   const available = (rules: Rules) => count(held, rules).zones.map(({ cpu }) => cpu.available);
@@ -118,12 +122,12 @@ test('the floor of the shared pool is the node’s: zones together promise no mo
   expect(available({ minSharedCpus: 20 })).toEqual([0, 0]);
 });
 
-test('what full-pcpus-only leaves beside the floor is whole cores', () => {
+test('under full-pcpus-only zones offer whole cores beside the floor of the pool', () => {
   const rules = { options: { fullPcpusOnly: true }, minSharedCpus: 3 };
   expect(count([], rules).zones.map(({ cpu }) => cpu.available)).toEqual([4, 8]);
 });
 
-test('the last CPU of those who follow a node is not offered', () => {
+test('the last CPU of a numa set is not offered', () => {
   expect(count([hold('numa', '0'), hold('static', '2-3,9-11')]).zones.map(({ cpu }) => cpu.available)).toEqual([0, 8]);
 });
 
@@ -132,12 +136,15 @@ test.each<[string, Rules['cpuManagerPolicy'], string]>([
   ['exclusive', 'exclusive', 'single-numa-node'],
   ['immovable', 'immovable', 'none'],
   ['numa', 'numa', 'none'],
-])('the topology manager has no say where CPUs are not given alone: %s', (_name, cpuManagerPolicy, policy) => {
-  const rules: Rules = { topologyManager: tm('single-numa-node'), ...(cpuManagerPolicy && { cpuManagerPolicy }) };
-  expect(count([], rules).topologyPolicy).toBe(policy);
-});
+])(
+  'CPU manager policy %s: a topology policy is published only with exclusive CPUs',
+  (_name, cpuManagerPolicy, policy) => {
+    const rules: Rules = { topologyManager: tm('single-numa-node'), ...(cpuManagerPolicy && { cpuManagerPolicy }) };
+    expect(count([], rules).topologyPolicy).toBe(policy);
+  },
+);
 
-describe('what crane-scheduler does not know', () => {
+describe('CPUs that crane-scheduler does not count', () => {
   const resultOn = (name: string, cpu: string) => ({
     'topology.crane.io/topology-result': JSON.stringify([{ name, type: 'Node', resources: { capacity: { cpu } } }]),
   });
@@ -148,13 +155,13 @@ describe('what crane-scheduler does not know', () => {
   test.each<[string, Record<string, string>, [number, number]]>([
     ['no annotation', {}, [2, 1]],
     ['as much as it holds', resultOn('node0', '2'), [0, 1]],
-    ['a part', resultOn('node0', '1'), [1, 1]],
+    ['a part of it', resultOn('node0', '1'), [1, 1]],
     ['more than it holds', resultOn('node0', '5'), [0, 1]],
     ['in another zone', resultOn('node1', '2'), [2, 1]],
     ['under a name that is not the zone’s', resultOn('zone0', '2'), [2, 1]],
     ['under another spelling of the name', resultOn('node00', '2'), [2, 1]],
     ['in a form that is not read here', resultOn('node0', '1500m'), [2, 1]],
-    ['nonsense', { 'topology.crane.io/topology-result': '{' }, [2, 1]],
+    ['a result that is not JSON', { 'topology.crane.io/topology-result': '{' }, [2, 1]],
   ])('announced: %s', (_name, annotations, want) => {
     expect(unannounced(annotations)).toEqual(want);
   });
@@ -162,9 +169,9 @@ describe('what crane-scheduler does not know', () => {
   const spec = { uid: 'p', namespace: 'ns', name: 'p', qos: 'Guaranteed', finished: false, containers: [] } as const;
   test.each<[string, Partial<PodSpec>, number]>([
     ['the API server’s annotations count, not those that the sandbox was made with', {}, 2],
-    ['they count before the runtime has them', { annotations: resultOn('node0', '2') }, 0],
-    ['a finished pod is not seen', { annotations: resultOn('node0', '2'), finished: true }, 2],
-    ['nor one that is gone', { annotations: resultOn('node0', '2'), uid: 'q', name: 'q' }, 2],
+    ['the API server’s annotations count before the runtime has them', { annotations: resultOn('node0', '2') }, 0],
+    ['the annotations of a finished pod do not count', { annotations: resultOn('node0', '2'), finished: true }, 2],
+    ['the annotations of another pod do not count', { annotations: resultOn('node0', '2'), uid: 'q', name: 'q' }, 2],
   ])('%s', (_name, more, want) => {
     const model = new NodeModel(machine(), settingsWith({ reserved: '0,8' }));
     model.apply({ kind: 'put-assignment', assignment: held[0]! });
@@ -178,22 +185,22 @@ describe('what crane-scheduler does not know', () => {
     expect(countNodeResources(model).zones[0]?.unannounced).toBe(want);
   });
 
-  test('containers of a pod that share a set hold it once', () => {
+  test('a set that containers of a pod share is counted once', () => {
     const twice = [hold('exclusive', '1,9', 'p', 'a'), { ...hold('exclusive', '1,9', 'p', 'b'), containerName: 'b' }];
     expect(count(twice).zones[0]?.unannounced).toBe(2);
   });
 
-  test('the floor of the pool is kept from it too, where it sees something to give', () => {
+  test('the floor of the pool is withheld in a zone that it counts as free', () => {
     const withheld = (annotations: Record<string, string>) =>
       count([], { minSharedCpus: 4 }, annotations).zones.map((zone) => zone.withheld);
     expect(withheld({})).toEqual([2, 0]);
-    // all of zone 0 is on its way to a pod, so nothing can be kept there
+    // all of zone 0 is planned for a pod, so nothing can be kept there
     expect(withheld(resultOn('node0', '6'))).toEqual([0, 2]);
-    // what nobody can have blocks no other zone
+    // CPUs that nobody can have block no other zone
     expect(withheld(resultOn('node0', '600'))).toEqual([0, 2]);
   });
 
-  test('halves of cores are kept from it where static goes by full-pcpus-only', () => {
+  test('half cores are withheld under static with full-pcpus-only', () => {
     const rules: Rules = { options: { fullPcpusOnly: true } };
     expect(count([hold('static', '1')], rules).zones.map((zone) => zone.withheld)).toEqual([1, 0]);
     const packed: Rules = { ...rules, cpuManagerPolicy: 'exclusive' };

@@ -15,7 +15,7 @@ test.each<[string, [number, number][], number, [number, number][]]>([
     ],
   ],
   [
-    'what is too much for a node falls on the next, and the rest shrinks',
+    'an amount beyond the first node goes on to the next',
     [
       [0, 2],
       [1, 8],
@@ -43,7 +43,7 @@ test.each<[string, [number, number][], number, [number, number][]]>([
     ],
   ],
   [
-    'a node without memory is passed over',
+    'a node without memory is skipped',
     [
       [0, 0],
       [1, 8],
@@ -55,7 +55,7 @@ test.each<[string, [number, number][], number, [number, number][]]>([
     ],
   ],
   [
-    'more than there is takes everything',
+    'more than all memory takes all of it',
     [
       [0, 2],
       [1, 2],

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { withhold } from '../../../src/core/node-resources/withhold';
 
 test.each<[string, number[], number, number | undefined, number[]]>([
-  ['nothing is too much', [3, 4], 0, undefined, [3, 4]],
-  ['less than nothing is too much', [3, 4], -2, undefined, [3, 4]],
-  ['the zone with the fewest gives first', [3, 4], 2, undefined, [1, 4]],
-  ['then the next', [3, 4], 5, undefined, [0, 2]],
-  ['of equal ones the last', [4, 4], 1, undefined, [4, 3]],
-  ['more than there is', [3, 4], 9, undefined, [0, 0]],
+  ['no excess withholds nothing', [3, 4], 0, undefined, [3, 4]],
+  ['a negative excess withholds nothing', [3, 4], -2, undefined, [3, 4]],
+  ['the zone with the fewest CPUs gives first', [3, 4], 2, undefined, [1, 4]],
+  ['the next zone gives the rest', [3, 4], 5, undefined, [0, 2]],
+  ['of equal zones the last gives first', [4, 4], 1, undefined, [4, 3]],
+  ['an excess above all CPUs leaves none', [3, 4], 9, undefined, [0, 0]],
   ['in whole cores', [4, 8], 1, 2, [2, 8]],
   ['in whole cores over two zones', [2, 8], 3, 2, [0, 6]],
   ['a zone that gives nothing is not rounded', [3, 5], 3, 2, [0, 5]],
@@ -17,7 +17,7 @@ test.each<[string, number[], number, number | undefined, number[]]>([
 
 const zones = fc.array(fc.nat(6), { minLength: 1, maxLength: 4 });
 
-test('no zone promises more than it has, all together no more than there is, and a single request that fits is met', () => {
+test('no zone offers more than it has, all zones no more than the node, and a single request that fits is met', () => {
   fc.assert(
     fc.property(zones, fc.nat(8), (rooms, excess) => {
       const left = withhold(rooms, excess);
@@ -29,7 +29,7 @@ test('no zone promises more than it has, all together no more than there is, and
   );
 });
 
-test('who goes by the rest, zone after zone, asks for nothing that is not given: the node takes the first zone with room', () => {
+test('requests that fit the remaining zones are met: the node takes the first zone with room', () => {
   const request = fc.record({ rooms: zones, excess: fc.nat(4), wishes: fc.array(fc.integer({ min: 1, max: 6 })) });
   fc.assert(
     fc.property(request, ({ rooms, excess, wishes }) => {

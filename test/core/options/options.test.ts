@@ -91,13 +91,13 @@ test.each([
 });
 
 test.each`
-  what                                  | policies                 | options                           | kind
-  ${'the policy none takes no options'} | ${['none']}              | ${[['full-pcpus-only', 'true']]}  | ${'none-policy-options'}
-  ${'not even switched off'}            | ${['none']}              | ${[['full-pcpus-only', 'false']]} | ${'none-policy-options'}
-  ${'but it may be without'}            | ${['none']}              | ${[]}                             | ${undefined}
-  ${'nor do policies without options'}  | ${['numa', 'immovable']} | ${[['full-pcpus-only', 'true']]}  | ${'none-policy-options'}
-  ${'the policy static takes them'}     | ${['static']}            | ${[['full-pcpus-only', 'true']]}  | ${undefined}
-  ${'so does any that pods may choose'} | ${['none', 'exclusive']} | ${[['full-pcpus-only', 'true']]}  | ${undefined}
+  what                                                           | policies                 | options                           | kind
+  ${'the policy none takes no options'}                          | ${['none']}              | ${[['full-pcpus-only', 'true']]}  | ${'none-policy-options'}
+  ${'the policy none takes no option, also not one that is off'} | ${['none']}              | ${[['full-pcpus-only', 'false']]} | ${'none-policy-options'}
+  ${'the policy none without options is valid'}                  | ${['none']}              | ${[]}                             | ${undefined}
+  ${'other policies without options take none'}                  | ${['numa', 'immovable']} | ${[['full-pcpus-only', 'true']]}  | ${'none-policy-options'}
+  ${'the policy static takes them'}                              | ${['static']}            | ${[['full-pcpus-only', 'true']]}  | ${undefined}
+  ${'a policy that pods may choose takes them too'}              | ${['none', 'exclusive']} | ${[['full-pcpus-only', 'true']]}  | ${undefined}
 `('$what', ({ policies, options, kind }: { policies: PolicyName[]; options: [string, string][]; kind?: string }) => {
   expect(checkOptionsAreUsed(policies, new Map(options))?.kind).toBe(kind);
 });
@@ -132,8 +132,8 @@ test.each([
   ['a number above what can be weighed', [['max-allowable-numa-nodes', '17']], 'bad-value'],
   ['a fraction', [['max-allowable-numa-nodes', '8.5']], 'bad-value'],
   ['a negative number', [['max-allowable-numa-nodes', '-8']], 'bad-value'],
-  ['no number', [['max-allowable-numa-nodes', '']], 'bad-value'],
-  ['another base', [['max-allowable-numa-nodes', '0x10']], 'bad-value'],
+  ['a text that is no number', [['max-allowable-numa-nodes', '']], 'bad-value'],
+  ['a hexadecimal number', [['max-allowable-numa-nodes', '0x10']], 'bad-value'],
 ])('topology manager: %s', (_name, values, problem) => {
   expect(problemOf(parseTopologyManagerOptions(new Map(values as [string, string][])))).toContain(problem);
 });

@@ -2,20 +2,20 @@ import { promiseOf } from '../../../src/core/plan/promise';
 import { Draft, planChanges } from '../../../src/core/transition';
 import { machineOf, NodeDriver, without } from '../transition/node-driver';
 
-describe('order', () => {
-  test('those that leave CPUs go first, those that only gain some last', () => {
+describe('the order of moves', () => {
+  test('containers that leave CPUs are moved first, those that only gain CPUs last', () => {
     const node = new NodeDriver().run('make q/s 0; make q/t 0; make p/a 2');
-    // The container grows by two CPUs, and what the pool loses is left before.
+    // The container grows by two CPUs, and shared containers leave them first.
     expect(node.run('resize p/a 4').movesMade).toBe(
       'q/s#1 0,2-4,6-7>0,3-4,7; q/t#1 0,2-4,6-7>0,3-4,7; p/a#1 1,5>1-2,5-6',
     );
-    // And the other way round.
+    // The container shrinks by two CPUs, and leaves them before the pool gets them.
     expect(node.run('resize p/a 2').movesMade).toBe(
       'p/a#1 1-2,5-6>1,5; q/s#1 0,3-4,7>0,2-4,6-7; q/t#1 0,3-4,7>0,2-4,6-7',
     );
   });
 
-  test('one of which it is not known where it is counts as leaving', () => {
+  test('a container with an unknown cpuset counts as leaving CPUs', () => {
     const node = new NodeDriver().run('make q/s 0; know p/a 2; starting p/a; make q/t 0');
     node.model.apply({ kind: 'put-container', container: { ...node.container('q/t')!, applied: undefined } as never });
     expect(node.run('remove p').movesMade).toBe('q/t#1 ?>0-7; q/s#1 0,2-4,6-7>0-7');
@@ -23,17 +23,17 @@ describe('order', () => {
 });
 
 test.each`
-  name                                                   | history                                     | moves
-  ${'nothing changed, nothing moves'}                    | ${'make q/s 0; pod p'}                      | ${''}
-  ${'a container without a cgroup is not moved'}         | ${'create q/s 0; make p/a 2; pod r'}        | ${''}
-  ${'one that is asked for neither'}                     | ${'ask q/s 0; ask p/a 2'}                   | ${''}
-  ${'it is moved at its start'}                          | ${'create q/s 0; make p/a 2; starting q/s'} | ${'q/s#1 0-7>0,2-4,6-7'}
-  ${'exclusive containers do not move when others come'} | ${'make p/a 2; make q/b 2'}                 | ${''}
+  name                                                          | history                                     | moves
+  ${'nothing changed, nothing moves'}                           | ${'make q/s 0; pod p'}                      | ${''}
+  ${'a container without a cgroup is not moved'}                | ${'create q/s 0; make p/a 2; pod r'}        | ${''}
+  ${'a container under creation is not moved'}                  | ${'ask q/s 0; ask p/a 2'}                   | ${''}
+  ${'a container is moved at its start'}                        | ${'create q/s 0; make p/a 2; starting q/s'} | ${'q/s#1 0-7>0,2-4,6-7'}
+  ${'exclusive containers do not move when others are created'} | ${'make p/a 2; make q/b 2'}                 | ${''}
 `('$name', ({ history, moves }: { history: string; moves: string }) => {
   expect(new NodeDriver().run(history).movesMade).toBe(moves);
 });
 
-test('the promise of one that is not started yet is up to date all the same', () => {
+test('the promise of a container that has not started is renewed too', () => {
   const node = new NodeDriver().run('create q/s 0; make p/a 2');
   expect(node.container('q/s')?.promise?.cpus.toString()).toBe('0,2-4,6-7');
   expect(node.container('q/s')?.applied?.cpus.toString()).toBe('0-7');
@@ -47,7 +47,7 @@ test('the reason of a move is that of the container', () => {
   ]);
 });
 
-test('a container that was left alone is in the pool from the moment that someone owns CPUs', () => {
+test('a container that was left alone is in the pool as soon as a container owns CPUs', () => {
   const node = new NodeDriver(undefined, { cpuManagerPolicy: 'none' }).run('make q/s 2');
   expect(node.container('q/s')).toMatchObject({ placement: 'left-alone' });
   node.setRules({});

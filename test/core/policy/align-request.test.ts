@@ -16,14 +16,14 @@ function nodeWith(policy: TopologyManagerPolicy, scope: TopologyManagerSettings[
 }
 
 test.each`
-  name                                                             | policy           | history                                                                                              | reply
-  ${'one node, though the CPUs with the fewest free are in two'}   | ${'best-effort'} | ${'make q/x 1; ask p/app 3'}                                                                        | ${'cpus 2-3,6'}
-  ${'idle CPUs in one node name the node'}                         | ${'restricted'}  | ${'make q/x 2; make p/i 2; end p/i; end q/x; stop q; remove q; ask p/app 3'}                        | ${'cpus 2-3,6'}
-  ${'idle CPUs in two nodes do not force it into both'}            | ${'best-effort'} | ${'make q/x 2; make p/i 1; make p/j 2; end p/i; end p/j; end q/x; stop q; remove q; ask p/app 3'}   | ${'cpus 1,4-5'}
-  ${'nor make restricted refuse it'}                               | ${'restricted'}  | ${'make q/x 2; make p/i 1; make p/j 2; end p/i; end p/j; end q/x; stop q; remove q; ask p/app 3'}   | ${'cpus 1,4-5'}
-  ${'restricted refuses what fits only into both, and needs one'}  | ${'restricted'}  | ${'make q/x 2; make q/y 2; ask p/app 3'}                                                            | ${'refused RESOURCE_EXHAUSTED'}
-  ${'what no node has: as many as an idle machine would need'}     | ${'restricted'}  | ${'ask p/app 5'}                                                                                    | ${'cpus 2-4,6-7'}
-  ${'never with single-numa-node'}                                 | ${'single-numa-node'} | ${'ask p/app 5'}                                                                               | ${'refused RESOURCE_EXHAUSTED'}
+  name                                                                          | policy           | history                                                                                              | reply
+  ${'one node, though the CPUs with the fewest free are in two'}                | ${'best-effort'} | ${'make q/x 1; ask p/app 3'}                                                                        | ${'cpus 2-3,6'}
+  ${'idle CPUs in one node name the node'}                                      | ${'restricted'}  | ${'make q/x 2; make p/i 2; end p/i; end q/x; stop q; remove q; ask p/app 3'}                        | ${'cpus 2-3,6'}
+  ${'idle CPUs in two nodes do not force it into both'}                         | ${'best-effort'} | ${'make q/x 2; make p/i 1; make p/j 2; end p/i; end p/j; end q/x; stop q; remove q; ask p/app 3'}   | ${'cpus 1,4-5'}
+  ${'idle CPUs in two nodes do not make restricted refuse it'}                  | ${'restricted'}  | ${'make q/x 2; make p/i 1; make p/j 2; end p/i; end p/j; end q/x; stop q; remove q; ask p/app 3'}   | ${'cpus 1,4-5'}
+  ${'restricted refuses a request that needs one node and fits only into both'} | ${'restricted'}  | ${'make q/x 2; make q/y 2; ask p/app 3'}                                                            | ${'refused RESOURCE_EXHAUSTED'}
+  ${'a request above one node gets as many nodes as on an idle machine'}        | ${'restricted'}  | ${'ask p/app 5'}                                                                                    | ${'cpus 2-4,6-7'}
+  ${'single-numa-node refuses a request above one node'}                        | ${'single-numa-node'} | ${'ask p/app 5'}                                                                               | ${'refused RESOURCE_EXHAUSTED'}
 `('$name', ({ policy, history, reply }: { policy: TopologyManagerPolicy; history: string; reply: string }) => {
   expect(nodeWith(policy).run(history).reply).toBe(reply);
 }); // prettier-ignore
@@ -32,7 +32,7 @@ test.each<[string, number, string]>([
   ['as many CPUs as one node has, halves of cores included, are refused', 4, 'refused RESOURCE_EXHAUSTED'],
   ['as many as one node has in whole cores are given', 2, 'cpus 2,8'],
 ])('full-pcpus-only and single-numa-node: %s', (_name, count, reply) => {
-  // Three cores of two threads in each node; one and a half cores of node 0, and all but a core of node 1, are not to be had.
+  // Three cores of two threads in each node; one and a half cores of node 0, and all but one core of node 1, are not free.
   const topology = buildTopology({
     cpus: Array.from({ length: 12 }, (_, id) => {
       const node = Math.floor((id % 6) / 3);
@@ -65,15 +65,15 @@ describe('more NUMA nodes than can be aligned, by hotplug', () => {
 });
 
 describe('scope pod', () => {
-  test('what the pod has counts, where it does not tell its sum: an init container over two nodes does not refuse the app', () => {
+  test('without the sum of the pod its own CPUs count: after an init container over two nodes the app is not refused', () => {
     expect(nodeWith('restricted', 'pod').run('make p/init 6; end p/init; ask p/app 2').reply).toMatch(/^cpus /);
   });
 
-  test('the sum that the pod tells decides for its first container', () => {
+  test('the sum of the pod decides for its first container', () => {
     const node = nodeWith('single-numa-node', 'pod');
-    node.podsSay.set('p', { podResources: { shares: 5 * 1024 } });
+    node.podFields.set('p', { podResources: { shares: 5 * 1024 } });
     expect(node.run('ask p/a 2').reply).toBe('refused RESOURCE_EXHAUSTED');
-    node.podsSay.set('p', { podResources: { shares: 4 * 1024 } });
+    node.podFields.set('p', { podResources: { shares: 4 * 1024 } });
     expect(node.run('ask p/a 2').reply).toBe('cpus 2,6');
     expect(node.run('ask p/b 2').reply).toBe('cpus 3,7');
   });

@@ -24,10 +24,10 @@ function allocate(
 }
 
 test.each([
-  ['anywhere where no nodes are named', undefined, 4, '', '0-1,8-9'],
+  ['from any node when none is named', undefined, 4, '', '0-1,8-9'],
   ['from the named node', '1', 4, '', '4-5,12-13'],
-  ['from elsewhere where the named node has too few', '1', 10, '', '0,4-8,12-15'],
-  ['also those that are idle in the pod', undefined, 16, '0', '0-15'],
+  ['from other nodes when the named node has too few', '1', 10, '', '0,4-8,12-15'],
+  ['from the idle CPUs of the pod too', undefined, 16, '0', '0-15'],
 ])('CPUs are taken %s', (_name, nodes, count, list, want) => {
   const idle = parseCpuList(list);
   const free = dual.online.minus(idle);
@@ -35,7 +35,7 @@ test.each([
   expect(got.ok && got.cpus.toString()).toBe(want);
 });
 
-test('of any nodes as many CPUs are taken as they have, and only the rest from elsewhere', () => {
+test('given nodes with too few CPUs, all of theirs are taken, and only the rest from other nodes', () => {
   const request = fc.record({
     topology: arbitraryMachine,
     busy: fc.constantFrom(0, 0.1, 0.5, 0.9),

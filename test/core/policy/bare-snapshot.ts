@@ -3,7 +3,7 @@ import { NO_OPTIONS, type Settings } from '../../../src/core/model/settings';
 import type { Snapshot } from '../../../src/core/policy';
 import type { Topology } from '../../../src/core/topology';
 
-/** A snapshot of a machine on which nobody but these CPUs' owners runs; what is not given is empty. */
+/** A snapshot of a machine without containers, except for the fields that are given. */
 export function bareSnapshot(
   topology: Topology,
   { settings, ...given }: Partial<Omit<Snapshot, 'settings' | 'topology'>> & { readonly settings?: Partial<Settings> },

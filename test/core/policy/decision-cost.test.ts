@@ -2,7 +2,7 @@ import { POLICIES } from '../../../src/core/policy';
 import { leastCpuMs } from '../../support/cpu-time';
 import { listDecisions } from './decision-grid';
 
-/** What a look at each of the 65,536 combinations of 16 nodes costs on this machine, now: the measure, however slow it is. */
+/** The time of one pass over the 65,536 combinations of 16 nodes on this machine: the unit of the measurements. */
 function passMs(): number {
   const sums = new Float64Array(2 ** 16);
   const amounts = Array.from({ length: 16 }, (_, i) => i + 0.5);
@@ -16,10 +16,10 @@ function passMs(): number {
   return leastCpuMs(tenPasses, 5) / 10;
 }
 
-/** The dearest decision takes about 220 passes. A search through pairs of combinations would take 65,536. */
+/** The slowest decision takes about 220 passes. A search through pairs of combinations would take 65,536. */
 const MOST_PASSES = 300;
 
-/** Passes that the work costs. What seems too dear is measured again: the first runs are not compiled, and a collector may run beside one. */
+/** The time of the work in passes. A result above the limit is measured again: code is compiled late, and the garbage collector may run. */
 function passesOf(decide: () => unknown): number {
   let passes = leastCpuMs(decide) / passMs();
   for (let again = 0; again < 5 && passes > MOST_PASSES; again++)
@@ -27,7 +27,7 @@ function passesOf(decide: () => unknown): number {
   return passes;
 }
 
-test('a decision on 16 NUMA nodes costs so many looks at each of their combinations, whatever the options and the wear', () => {
+test('a decision on 16 NUMA nodes costs a bounded number of passes over their combinations, for any options and occupied CPUs', () => {
   const above: string[] = [];
   let place = 0;
   let measured = 0;

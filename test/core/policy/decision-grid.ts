@@ -72,7 +72,7 @@ export interface DecisionCase {
   readonly request: PinRequest;
 }
 
-/** Machines, options, policies, wear and requests, every one with every other one; more than ten thousand for each number of nodes. */
+/** All combinations of machines, options, policies, occupied CPUs and requests; more than ten thousand for each number of nodes. */
 export function* listDecisions(nodes: number): Generator<DecisionCase> {
   const shapes = [
     [nodes, 1024, 2],
@@ -120,7 +120,7 @@ export function* listDecisions(nodes: number): Generator<DecisionCase> {
 
 const reserved = CpuSet.of([0]);
 
-/** What is free, and what lies idle in the pod of who asks. */
+/** The free CPUs, and the idle CPUs of the requesting pod. */
 function listStates(topology: Topology) {
   return Object.entries(WEAR).flatMap(([wearName, wearOf]) =>
     ['nothing', 'some'].map((held) => {

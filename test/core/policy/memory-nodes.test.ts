@@ -41,28 +41,28 @@ function choose(
 }
 
 test.each`
-  name                                                    | situation                                                                | mems       | because
-  ${'the node of its CPUs'}                               | ${{ on: '1-2', bytes: GiB }}                                             | ${'0'}     | ${/^memory nodes 0$/}
-  ${'no limit: nothing can be too little'}                | ${{ on: '1-2', bytes: 0, promised: [[0, 8 * GiB]] }}                     | ${'0'}     | ${/^memory nodes 0$/}
-  ${'all nodes of its CPUs'}                              | ${{ on: '3-4', bytes: GiB }}                                             | ${'0-1'}   | ${/^memory nodes 0-1$/}
-  ${'exactly what is free'}                               | ${{ on: '1', bytes: 3 * GiB, promised: [[0, 5 * GiB]] }}                 | ${'0'}     | ${/^memory nodes 0$/}
-  ${'one byte more: the nearest node joins'}              | ${{ on: '1', bytes: 3 * GiB + 1, promised: [[0, 5 * GiB]] }}             | ${'0,2'}   | ${/widened: its own nodes have less free than its limit/}
-  ${'the nearest is another one there'}                   | ${{ on: '5', bytes: 9 * GiB }}                                           | ${'1-2'}   | ${/widened/}
-  ${'and when that does not suffice, the next'}           | ${{ on: '1', bytes: 17 * GiB }}                                          | ${'0-2'}   | ${/widened/}
-  ${'nothing suffices: all there is'}                     | ${{ on: '1', bytes: 99 * GiB }}                                          | ${'0-2'}   | ${/widened/}
-  ${'a node that was promised twice over has none, not less'} | ${{ on: '3-4', bytes: 8 * GiB, promised: [[0, 12 * GiB]] }}          | ${'0-1'}   | ${/^memory nodes 0-1$/}
-  ${'its node has no memory: the nearest that has'}       | ${{ on: '8', bytes: GiB }}                                               | ${'1'}     | ${/its own nodes have no memory; these are the nearest/}
+  name                                                       | situation                                                                | mems       | because
+  ${'the node of its CPUs'}                                  | ${{ on: '1-2', bytes: GiB }}                                             | ${'0'}     | ${/^memory nodes 0$/}
+  ${'no memory limit: the node of its CPUs'}                 | ${{ on: '1-2', bytes: 0, promised: [[0, 8 * GiB]] }}                     | ${'0'}     | ${/^memory nodes 0$/}
+  ${'all nodes of its CPUs'}                                 | ${{ on: '3-4', bytes: GiB }}                                             | ${'0-1'}   | ${/^memory nodes 0-1$/}
+  ${'exactly what is free'}                                  | ${{ on: '1', bytes: 3 * GiB, promised: [[0, 5 * GiB]] }}                 | ${'0'}     | ${/^memory nodes 0$/}
+  ${'one byte more than is free: the nearest node joins'}    | ${{ on: '1', bytes: 3 * GiB + 1, promised: [[0, 5 * GiB]] }}             | ${'0,2'}   | ${/widened: its own nodes have less free than its limit/}
+  ${'too little on node 1: node 2 is its nearest'}           | ${{ on: '5', bytes: 9 * GiB }}                                           | ${'1-2'}   | ${/widened/}
+  ${'when the nearest does not suffice, the next joins too'} | ${{ on: '1', bytes: 17 * GiB }}                                          | ${'0-2'}   | ${/widened/}
+  ${'too little memory on all nodes: all of them'}           | ${{ on: '1', bytes: 99 * GiB }}                                          | ${'0-2'}   | ${/widened/}
+  ${'a node that is promised twice over has 0 bytes free'}   | ${{ on: '3-4', bytes: 8 * GiB, promised: [[0, 12 * GiB]] }}          | ${'0-1'}   | ${/^memory nodes 0-1$/}
+  ${'a node without memory: the nearest node with memory'}   | ${{ on: '8', bytes: GiB }}                                               | ${'1'}     | ${/its own nodes have no memory; these are the nearest/}
 `('$name', ({ situation, mems, because }: { situation: Situation; mems: string; because: RegExp }) => {
   expect(choose(situation)).toEqual({ mems, because: expect.stringMatching(because) });
 }); // prettier-ignore
 
-test('memory is left alone when it does not follow, or is not known', () => {
+test('memory nodes are left alone when they do not follow CPUs, or are not known', () => {
   const left = { mems: '', because: '' };
   expect(choose({ on: '1', bytes: GiB }, MACHINE, 'off')).toEqual(left);
   expect(choose({ on: '1', bytes: GiB }, { ...MACHINE, memoryNodes: [] })).toEqual(left);
 });
 
-test('who shares again may use all memory again: a list can be widened, not taken away', () => {
+test('a container that shares again gets all memory nodes', () => {
   const node = new NodeDriver(MACHINE, { memoryNodes: 'follow', reserved: '0,8-9' }).run('make p/a 2');
   expect(node.container('p/a')?.promise?.mems.toString()).toBe('0');
   node.run('resize p/a 0.5');
@@ -70,14 +70,14 @@ test('who shares again may use all memory again: a list can be widened, not take
   expect(node.container('p/a')?.promise?.mems.toString()).toBe('0-2');
 });
 
-test('who never had memory nodes is not given any', () => {
+test('a container without memory nodes gets none', () => {
   const node = new NodeDriver(MACHINE, { memoryNodes: 'follow', reserved: '0,8-9' }).run('make q/s 0; make p/a 2');
   expect(node.container('q/s')?.promise?.mems.toString()).toBe('');
 });
 
-test('what a container has counts once, also when it comes back', () => {
+test('the memory of a container counts once, also after a restart', () => {
   const node = new NodeDriver(MACHINE, { memoryNodes: 'follow', reserved: '0,8-9' });
-  // 64 MiB each; all of node 0 but 100 MiB is promised to someone else.
+  // 64 MiB each; all of node 0 but 100 MiB is promised to another container.
   node.run('make q/x 1');
   const holder = node.container('q/x')!;
   const resources = { ...holder.resources, memoryLimitBytes: 8 * GiB - 100 * 2 ** 20 };

@@ -12,7 +12,7 @@ import { bareSnapshot } from './bare-snapshot';
 const ROOT = join(__dirname, '../../..');
 const TABLE = 'src/core/model/policies.ts';
 
-/** `none` is left out: it grants nothing, so everyone may compare with it, and no policy to come is like it. */
+/** `none` is left out: it grants nothing, so any file may compare with it. */
 const NAMES: ReadonlySet<string> = new Set(POLICY_NAMES.filter((name) => name !== 'none'));
 
 /** Words of other vocabularies that are spelled like a policy, by the field or type that has them. */
@@ -85,7 +85,7 @@ function isNameOfField({ parent }: ts.Node): boolean {
   return ts.isTypeReferenceNode(parent) && ['Pick', 'Omit'].includes(parent.typeName.getText());
 }
 
-test('a policy is named in its row, and elsewhere only where a format or a default has to name it', () => {
+test('a policy is named in its row, and elsewhere only in a format or a default', () => {
   const naming = sourcesBelow('src').filter((path) => policiesNamedIn(path).length > 0);
   expect(policiesNamedIn(TABLE).sort()).toEqual([...NAMES, DEFAULT_KIND].sort());
   const exceptions = Object.keys(NAMED_ELSEWHERE);
@@ -96,7 +96,7 @@ test('a policy is named in its row, and elsewhere only where a format or a defau
 const INTEGER_CPUS = { shares: 2048, quotaUs: 200_000, periodUs: 100_000, memoryLimitBytes: 2 ** 30 };
 const POD = { sandboxId: 's', uid: 'p', namespace: 'ns', name: 'p', annotations: {} };
 
-test.each(POLICY_NAMES)('what the rest of the program derives for %s follows its row', (name) => {
+test.each(POLICY_NAMES)('the rest of the program derives the properties of %s from its row', (name) => {
   const { entitles, grant, isCranes, takesOptions } = POLICY_TABLE[name];
   const burstable = { ...POD, cgroupParent: '/kubepods/burstable/podp' };
   const container = {

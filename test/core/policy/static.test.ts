@@ -38,7 +38,7 @@ function decide(situation: Situation, count: number): Decision {
   return POLICIES.static(snapshotOf(situation), { count, podCount: count, memoryBytes: 0 });
 }
 
-/** The CPUs, or why not. */
+/** The CPUs, or the reason for the refusal. */
 function show(decision: Decision): string {
   if (decision.kind === 'pin') return decision.cpus.toString();
   return decision.kind === 'refuse' ? decision.code : decision.kind;
@@ -49,37 +49,37 @@ const full: Rules = { options: { fullPcpusOnly: true } };
 const spread: Rules = { options: { distributeCpusAcrossCores: true } };
 
 test.each`
-  name                                                          | situation                                                  | count | want
-  ${'whole cores that are free'}                                | ${{}}                                                      | ${2}  | ${'1,5'}
-  ${'the sibling of a reserved CPU, when that is all it takes'} | ${{}}                                                      | ${1}  | ${'4'}
-  ${'everything that can be given out'}                         | ${{}}                                                      | ${7}  | ${'1-7'}
-  ${'one more than that'}                                       | ${{}}                                                      | ${8}  | ${'RESOURCE_EXHAUSTED'}
-  ${'not what others have'}                                     | ${{ others: '1,5' }}                                       | ${2}  | ${'2,6'}
-  ${'its own, wherever they are'}                               | ${{ own: '3,6' }}                                          | ${2}  | ${'3,6'}
-  ${'its own, also when nothing else is left'}                  | ${{ own: '3,6', others: '1-2,4-5,7' }}                     | ${2}  | ${'3,6'}
-  ${'its own, and what completes their cores'}                  | ${{ own: '3' }}                                            | ${2}  | ${'3,7'}
-  ${'its own and more, when their cores are taken'}             | ${{ own: '3', others: '7' }}                               | ${2}  | ${'3-4'}
-  ${'some of its own'}                                          | ${{ own: '1-2,5-6' }}                                      | ${2}  | ${'1,5'}
-  ${'idle ones of its pod before free ones'}                    | ${{ idle: '3,7' }}                                         | ${2}  | ${'3,7'}
-  ${'its own before idle ones'}                                 | ${{ own: '2,6', idle: '1,5' }}                             | ${3}  | ${'1-2,6'}
-  ${'a free core rather than an idle half and a torn core'}     | ${{ idle: '4' }}                                           | ${2}  | ${'1,5'}
-  ${'an idle half that a free one completes'}                   | ${{ idle: '7' }}                                           | ${2}  | ${'3,7'}
-  ${'idle halves where no core is whole'}                       | ${{ idle: '4', others: '1-3' }}                            | ${2}  | ${'4-5'}
-  ${'idle halves when one more core is needed anyway'}          | ${{ idle: '4' }}                                           | ${3}  | ${'1,4-5'}
-  ${'idle cores completed, not others'}                         | ${{ idle: '2,6-7' }}                                       | ${4}  | ${'2-3,6-7'}
-  ${'idle halves before free ones, if CPUs are to be spread'}   | ${{ idle: '4', rules: spread }}                            | ${2}  | ${'1,4'}
-  ${'own, idle and free ones together'}                         | ${{ own: '2', idle: '1', others: '5-7' }}                  | ${4}  | ${'1-4'}
-  ${'own CPUs that are reserved now are not given again'}       | ${{ own: '0-1' }}                                          | ${2}  | ${'1,5'}
-  ${'idle CPUs that are reserved now neither'}                  | ${{ idle: '0' }}                                           | ${1}  | ${'4'}
-  ${'own CPUs that are offline neither'}                        | ${{ own: '8-9' }}                                          | ${2}  | ${'1,5'}
-  ${'full cores: half a core'}                                  | ${{ rules: full }}                                         | ${3}  | ${'FAILED_PRECONDITION'}
-  ${'full cores: a core shared with others counts nothing'}     | ${{ rules: full, others: '1,6' }}                          | ${4}  | ${'RESOURCE_EXHAUSTED'}
-  ${'full cores: own half cores are not kept'}                  | ${{ rules: full, own: '1-2' }}                             | ${2}  | ${'3,7'}
-  ${'full cores: own and free halves make a core'}              | ${{ rules: full, own: '1-2', others: '3,7' }}              | ${2}  | ${'1,5'}
-  ${'full cores: own and idle halves make a core'}              | ${{ rules: full, own: '1', idle: '5', others: '2-3,6-7' }} | ${2}  | ${'1,5'}
-  ${'full cores: idle cores first, then free ones'}             | ${{ rules: full, idle: '3,7' }}                            | ${4}  | ${'1,3,5,7'}
-  ${'full cores: a whole idle core before a mended one'}        | ${{ rules: full, idle: '1,3,7', others: '2,6' }}           | ${2}  | ${'3,7'}
-  ${'full cores without SMT are CPUs'}                          | ${{ rules: full, topology: noSmt }}                        | ${3}  | ${'1-3'}
+  name                                                                     | situation                                                  | count | want
+  ${'whole cores that are free'}                                           | ${{}}                                                      | ${2}  | ${'1,5'}
+  ${'the sibling of a reserved CPU for a single CPU'}                      | ${{}}                                                      | ${1}  | ${'4'}
+  ${'everything that can be given out'}                                    | ${{}}                                                      | ${7}  | ${'1-7'}
+  ${'one more than can be given out'}                                      | ${{}}                                                      | ${8}  | ${'RESOURCE_EXHAUSTED'}
+  ${'not the CPUs of others'}                                              | ${{ others: '1,5' }}                                       | ${2}  | ${'2,6'}
+  ${'its own CPUs, in any cores'}                                          | ${{ own: '3,6' }}                                          | ${2}  | ${'3,6'}
+  ${'its own CPUs, also when no other CPU is free'}                        | ${{ own: '3,6', others: '1-2,4-5,7' }}                     | ${2}  | ${'3,6'}
+  ${'its own CPUs, and the siblings that complete their cores'}            | ${{ own: '3' }}                                            | ${2}  | ${'3,7'}
+  ${'its own CPUs and others, when their siblings are taken'}              | ${{ own: '3', others: '7' }}                               | ${2}  | ${'3-4'}
+  ${'a part of its own CPUs'}                                              | ${{ own: '1-2,5-6' }}                                      | ${2}  | ${'1,5'}
+  ${'idle ones of its pod before free ones'}                               | ${{ idle: '3,7' }}                                         | ${2}  | ${'3,7'}
+  ${'its own CPUs before idle ones'}                                       | ${{ own: '2,6', idle: '1,5' }}                             | ${3}  | ${'1-2,6'}
+  ${'a free core rather than an idle half and a part of another core'}     | ${{ idle: '4' }}                                           | ${2}  | ${'1,5'}
+  ${'an idle half that a free one completes'}                              | ${{ idle: '7' }}                                           | ${2}  | ${'3,7'}
+  ${'idle halves where no core is whole'}                                  | ${{ idle: '4', others: '1-3' }}                            | ${2}  | ${'4-5'}
+  ${'idle halves when one more core is needed anyway'}                     | ${{ idle: '4' }}                                           | ${3}  | ${'1,4-5'}
+  ${'idle cores completed, not others'}                                    | ${{ idle: '2,6-7' }}                                       | ${4}  | ${'2-3,6-7'}
+  ${'idle halves before free ones, if CPUs are to be spread'}              | ${{ idle: '4', rules: spread }}                            | ${2}  | ${'1,4'}
+  ${'own, idle and free ones together'}                                    | ${{ own: '2', idle: '1', others: '5-7' }}                  | ${4}  | ${'1-4'}
+  ${'own CPUs that are reserved now are not given again'}                  | ${{ own: '0-1' }}                                          | ${2}  | ${'1,5'}
+  ${'idle CPUs that are reserved now are not given'}                       | ${{ idle: '0' }}                                           | ${1}  | ${'4'}
+  ${'own CPUs that are offline are not given again'}                       | ${{ own: '8-9' }}                                          | ${2}  | ${'1,5'}
+  ${'full cores: half a core'}                                             | ${{ rules: full }}                                         | ${3}  | ${'FAILED_PRECONDITION'}
+  ${'full cores: a core shared with others does not count'}                | ${{ rules: full, others: '1,6' }}                          | ${4}  | ${'RESOURCE_EXHAUSTED'}
+  ${'full cores: own half cores are not kept'}                             | ${{ rules: full, own: '1-2' }}                             | ${2}  | ${'3,7'}
+  ${'full cores: own and free halves make a core'}                         | ${{ rules: full, own: '1-2', others: '3,7' }}              | ${2}  | ${'1,5'}
+  ${'full cores: own and idle halves make a core'}                         | ${{ rules: full, own: '1', idle: '5', others: '2-3,6-7' }} | ${2}  | ${'1,5'}
+  ${'full cores: idle cores first, then free ones'}                        | ${{ rules: full, idle: '3,7' }}                            | ${4}  | ${'1,3,5,7'}
+  ${'full cores: a whole idle core before one that a free half completes'} | ${{ rules: full, idle: '1,3,7', others: '2,6' }}           | ${2}  | ${'3,7'}
+  ${'full cores without SMT are CPUs'}                                     | ${{ rules: full, topology: noSmt }}                        | ${3}  | ${'1-3'}
 `('$name: $count -> $want', ({ situation, count, want }: { situation: Situation; count: number; want: string }) => {
   expect(show(decide(situation, count))).toBe(want);
 });
@@ -87,36 +87,36 @@ test.each`
 describe('the floor of the shared pool', () => {
   const floor = (minSharedCpus: number, more: Rules = {}): Rules => ({ minSharedCpus, ...more });
   test.each`
-    name                                                    | situation                                                                                                 | count | want
-    ${'down to the floor'}                                  | ${{ topology: noSmt, rules: floor(3) }}                                                                   | ${5}  | ${'1-5'}
-    ${'not below it'}                                       | ${{ topology: noSmt, rules: floor(3) }}                                                                   | ${6}  | ${'RESOURCE_EXHAUSTED'}
-    ${'the pool is at its floor already'}                   | ${{ topology: noSmt, rules: floor(3), others: '3-7' }}                                                    | ${1}  | ${'RESOURCE_EXHAUSTED'}
-    ${'the pool is below it: own CPUs are not of the pool'} | ${{ topology: noSmt, rules: floor(5), own: '1-2', others: '3-7' }}                                        | ${2}  | ${'1-2'}
-    ${'idle ones neither'}                                  | ${{ topology: noSmt, rules: floor(5), idle: '1-2', others: '3-7' }}                                       | ${2}  | ${'1-2'}
-    ${'reserved CPUs count as part of the pool'}            | ${{ topology: noSmt, rules: floor(2, { reserved: '0-1' }) }}                                              | ${6}  | ${'2-7'}
-    ${'unless they are strictly reserved'}                  | ${{ topology: noSmt, rules: floor(2, { options: { strictCpuReservation: true } }) }}                      | ${6}  | ${'RESOURCE_EXHAUSTED'}
-    ${'a request that leaves enough gets whole cores'}      | ${{ rules: floor(3) }}                                                                                    | ${4}  | ${'1-2,5-6'}
-    ${'full cores that leave enough are given'}             | ${{ rules: floor(2, { reserved: '0,4', options: { fullPcpusOnly: true, strictCpuReservation: true } }) }} | ${4}  | ${'1-2,5-6'}
+    name                                                         | situation                                                                                                 | count | want
+    ${'down to the floor'}                                       | ${{ topology: noSmt, rules: floor(3) }}                                                                   | ${5}  | ${'1-5'}
+    ${'not below it'}                                            | ${{ topology: noSmt, rules: floor(3) }}                                                                   | ${6}  | ${'RESOURCE_EXHAUSTED'}
+    ${'the pool is at its floor already'}                        | ${{ topology: noSmt, rules: floor(3), others: '3-7' }}                                                    | ${1}  | ${'RESOURCE_EXHAUSTED'}
+    ${'the pool is below it: own CPUs are not of the pool'}      | ${{ topology: noSmt, rules: floor(5), own: '1-2', others: '3-7' }}                                        | ${2}  | ${'1-2'}
+    ${'the pool is below it: idle CPUs are not of the pool'}     | ${{ topology: noSmt, rules: floor(5), idle: '1-2', others: '3-7' }}                                       | ${2}  | ${'1-2'}
+    ${'reserved CPUs count as part of the pool'}                 | ${{ topology: noSmt, rules: floor(2, { reserved: '0-1' }) }}                                              | ${6}  | ${'2-7'}
+    ${'strictly reserved CPUs do not count as part of the pool'} | ${{ topology: noSmt, rules: floor(2, { options: { strictCpuReservation: true } }) }}                      | ${6}  | ${'RESOURCE_EXHAUSTED'}
+    ${'a request that leaves enough gets whole cores'}           | ${{ rules: floor(3) }}                                                                                    | ${4}  | ${'1-2,5-6'}
+    ${'full cores that leave enough are given'}                  | ${{ rules: floor(2, { reserved: '0,4', options: { fullPcpusOnly: true, strictCpuReservation: true } }) }} | ${4}  | ${'1-2,5-6'}
   `('$name', ({ situation, count, want }: { situation: Situation; count: number; want: string }) => {
     expect(show(decide(situation, count))).toBe(want);
   });
 });
 
 test.each`
-  name                             | situation                          | count | because
-  ${'how much could be given'}     | ${{ others: '1-4' }}               | ${4}  | ${/asked for 4 exclusive CPUs, 3 can be given now: 3 of 7 allocatable CPUs are free, 1 of 8 online is reserved/}
-  ${'that cores have to be whole'} | ${{ rules: full, others: '1' }}    | ${6}  | ${/4 can be given.*full-pcpus-only/}
-  ${'what would be allowed'}       | ${{ rules: full }}                 | ${3}  | ${/cores of 2 CPUs: ask for a multiple of 2/}
-  ${'that the pool keeps some'}    | ${{ rules: { minSharedCpus: 3 } }} | ${6}  | ${/5 can be given.*the shared pool keeps at least 3/}
+  name                                  | situation                          | count | because
+  ${'the count that could be given'}    | ${{ others: '1-4' }}               | ${4}  | ${/asked for 4 exclusive CPUs, 3 can be given now: 3 of 7 allocatable CPUs are free, 1 of 8 online is reserved/}
+  ${'that cores have to be whole'}      | ${{ rules: full, others: '1' }}    | ${6}  | ${/4 can be given.*full-pcpus-only/}
+  ${'the counts that would be allowed'} | ${{ rules: full }}                 | ${3}  | ${/cores of 2 CPUs: ask for a multiple of 2/}
+  ${'that the pool keeps a minimum'}    | ${{ rules: { minSharedCpus: 3 } }} | ${6}  | ${/5 can be given.*the shared pool keeps at least 3/}
 `('a refusal says $name', ({ situation, count, because }: { situation: Situation; count: number; because: RegExp }) => {
   expect(decide(situation, count)).toMatchObject({ kind: 'refuse', because: expect.stringMatching(because) });
 });
 
-test('none gives nobody CPUs of its own', () => {
+test('policy none gives no container exclusive CPUs', () => {
   expect(POLICIES.none(snapshotOf({}), { count: 2, podCount: 2, memoryBytes: 0 }).kind).toBe('share');
 });
 
-test('what is given out is as many as asked for, grantable, and leaves the pool its floor', () => {
+test('given CPUs have the requested count, can be given out, and leave the pool its minimum', () => {
   const subset = (of: CpuSet) => fc.subarray(of.toArray()).map((ids) => CpuSet.of(ids));
   const situations = fc
     .record({

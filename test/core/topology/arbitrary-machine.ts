@@ -29,7 +29,7 @@ export function cpusOf(shape: MachineShape): CpuInfo[] {
   return cpus.slice(0, 1024);
 }
 
-/** Machines as they are sold: 1 to 16 NUMA nodes, SMT 1 to 8, up to 1,024 CPUs. */
+/** Usual machines: 1 to 16 NUMA nodes, SMT 1 to 8, up to 1,024 CPUs. */
 export const arbitraryShape: fc.Arbitrary<MachineShape> = fc
   .record({
     sockets: fc.integer({ min: 1, max: 8 }),
@@ -45,7 +45,7 @@ export const arbitraryShape: fc.Arbitrary<MachineShape> = fc
       sockets * Math.max(1, nodesPerSocket) * coresPerNode * threads <= 1024,
   );
 
-/** The same machines after trouble: CPUs offline, ids with holes, caches that cross nodes, cores and nodes that cross others. */
+/** Unusual machines: CPUs offline, ids with gaps, caches that cross nodes, cores and nodes that cross others. */
 export const arbitraryMachine: fc.Arbitrary<Topology> = fc
   .record({
     shape: arbitraryShape,

@@ -12,7 +12,7 @@ const TWO_NODES: Topology = buildTopology({
 
 const POLICY_OF: Readonly<Record<string, PolicyName>> = { e: 'exclusive', i: 'immovable', n: 'numa', o: 'none' };
 
-interface Said {
+interface Annotated {
   /** The choice of the scheduler, by NUMA node; only with `podCpus`. */
   readonly result?: readonly number[];
   readonly podCpus?: number;
@@ -20,17 +20,17 @@ interface Said {
 }
 
 /** Pods are Burstable and choose their policy by the first letter of their name; `s` is Guaranteed and chooses none. */
-function nodeOf(rules: Rules = {}, said: Readonly<Record<string, Said>> = {}): NodeDriver {
+function nodeOf(rules: Rules = {}, annotated: Readonly<Record<string, Annotated>> = {}): NodeDriver {
   const node = new NodeDriver(TWO_NODES, { podPolicies: POLICY_NAMES, ...rules });
   for (const uid of ['e', 'e2', 'i', 'i2', 'n', 'n2', 'n3', 'o', 's', 'w']) {
-    const { result, podCpus, annotations = {} } = said[uid] ?? {};
+    const { result, podCpus, annotations = {} } = annotated[uid] ?? {};
     const policy = POLICY_OF[uid[0]!];
     const zones = result?.map((cpu, id) => ({
       name: `node${id}`,
       type: 'Node',
       resources: { capacity: { cpu: `${cpu}` } },
     }));
-    node.podsSay.set(uid, {
+    node.podFields.set(uid, {
       annotations: {
         ...(policy && { 'cpusetd.io/policy': policy }),
         ...(zones && { 'topology.crane.io/topology-result': JSON.stringify(zones) }),
@@ -122,12 +122,12 @@ describe('given a container that is created again', () => {
   test('when its pod has another policy, then that decides, and CPUs of the old policy are free for it', () => {
     const node = nodeOf().run('make i/a 7; end i/a; stop i');
     node.run('pod i sandbox-2; make i/a 7; end i/a');
-    node.podsSay.set('i', {
+    node.podFields.set('i', {
       annotations: { 'cpusetd.io/policy': 'exclusive' },
       cgroupParent: '/kubepods/burstable/podi',
     });
     expect(show(node.run('make i/a 7; make w/a 0'))).toBe('i/a 1-7; w/a 0');
-    node.podsSay.set('i', { annotations: { 'cpusetd.io/policy': 'numa' }, cgroupParent: '/kubepods/burstable/podi' });
+    node.podFields.set('i', { annotations: { 'cpusetd.io/policy': 'numa' }, cgroupParent: '/kubepods/burstable/podi' });
     expect(show(node.run('end i/a; make i/a 2'))).toBe('w/a 0-7; i/a 1-3');
   });
 });
@@ -178,7 +178,7 @@ describe('given a choice of the scheduler', () => {
       .run('ask e/a 2')
       .reported.find(({ kind }) => kind === 'annotation-ignored');
     expect(ignored).toMatchObject({
-      who: { container: 'a' },
+      subject: { container: 'a' },
       annotation: 'topology.crane.io/topology-result',
       because: expect.stringContaining('names 7 in all, but the pod asks for 2') as string,
     });
@@ -186,15 +186,15 @@ describe('given a choice of the scheduler', () => {
 
   test('when a new sandbox has another choice, then the container gets the new one', () => {
     const node = chosen('e', [0, 3]).run('make e/a 2; end e/a');
-    const { annotations } = chosen('e', [2, 0]).podsSay.get('e')!;
-    node.podsSay.set('e', { ...node.podsSay.get('e'), annotations: annotations! });
+    const { annotations } = chosen('e', [2, 0]).podFields.get('e')!;
+    node.podFields.set('e', { ...node.podFields.get('e'), annotations: annotations! });
     expect(show(node.run('pod e sandbox-2; make e/a 2'))).toBe('e/a 1-2');
   });
 
   test('when another container of the pod still runs on the CPUs, then they are not free for a container of another policy', () => {
     const node = chosen('e', [0, 3]).run('make e/a 2; make e/b 1; end e/a');
     const annotations = { 'cpusetd.io/policy': 'exclusive', 'policy.cpusetd.io/container.a': 'immovable' };
-    node.podsSay.set('e', { ...node.podsSay.get('e'), annotations });
+    node.podFields.set('e', { ...node.podFields.get('e'), annotations });
     expect(show(node.run('make e/a 4'))).toBe('e/b 4-6; e/a 1-3,7');
   });
 
@@ -210,7 +210,7 @@ describe('given a choice of the scheduler', () => {
 });
 
 describe('exclude-reserved-cpus', () => {
-  const said = { w: { annotations: { 'topology.crane.io/exclude-reserved-cpus': 'true' } } };
+  const annotated = { w: { annotations: { 'topology.crane.io/exclude-reserved-cpus': 'true' } } };
   test.each`
     name                                                                           | rules                           | history                     | where
     ${'keeps a shared container off reserved CPUs'}                                | ${{}}                           | ${'make w/a 0; make o/a 0'} | ${'w/a 1-7; o/a 0-7'}
@@ -218,7 +218,7 @@ describe('exclude-reserved-cpus', () => {
     ${'is not followed when only reserved CPUs are left'}                          | ${{}}                           | ${'make w/a 0; make s/a 7'} | ${'w/a 0; s/a 1-7'}
     ${'keeps it off reserved CPUs under policy none, where others are left alone'} | ${{ cpuManagerPolicy: 'none' }} | ${'make w/a 0; make s/a 0'} | ${'w/a 1-7; s/a anywhere'}
   `('$name', ({ rules, history, where }: { rules: Rules; history: string; where: string }) => {
-    expect(show(nodeOf(rules, said).run(history))).toBe(where);
+    expect(show(nodeOf(rules, annotated).run(history))).toBe(where);
   });
 });
 
@@ -257,7 +257,7 @@ describe('the policy of the node', () => {
 
   test('given pods that may not choose, then the annotation is ignored and reported', () => {
     const node = new NodeDriver(TWO_NODES);
-    node.podsSay.set('e', {
+    node.podFields.set('e', {
       annotations: { 'cpusetd.io/policy': 'exclusive' },
       cgroupParent: '/kubepods/burstable/pode',
     });
@@ -299,7 +299,7 @@ describe('given a lost state', () => {
     new Map(Object.entries(of).map(([id, list]) => [id, cpus(list)]));
 
   test.each`
-    name                                                                   | asks               | live                                  | said                                     | where
+    name                                                                   | asks               | live                                  | annotated                                | where
     ${'exclusive and immovable containers keep the CPUs that they run on'} | ${'e/a 2; i/a 1'}  | ${{ 'e/a#1': '5-6', 'i/a#1': '3' }}   | ${{}}                                    | ${'e/a 5-6; i/a 3'}
     ${'of two immovable containers on the same CPU one moves'}             | ${'i/a 1; i2/a 1'} | ${{ 'i/a#1': '3', 'i2/a#1': '3' }}    | ${{}}                                    | ${'i/a 3; i2/a 1'}
     ${'a set of a pod is shared again'}                                    | ${'e/a 2; e/b 1'}  | ${{ 'e/a#1': '5-7', 'e/b#1': '5-7' }} | ${{ e: { result: [0, 3], podCpus: 3 } }} | ${'e/a 5-7; e/b 5-7'}
@@ -311,15 +311,15 @@ describe('given a lost state', () => {
     ({
       asks,
       live: seen,
-      said,
+      annotated,
       where,
     }: {
       asks: string;
       live: Record<string, string>;
-      said: Record<string, Said>;
+      annotated: Record<string, Annotated>;
       where: string;
     }) => {
-      const node = nodeOf({}, said);
+      const node = nodeOf({}, annotated);
       const all = asks.split(';').map((ask) => {
         const target = ask.trim().split(' ')[0]!;
         node.run(`know ${ask.trim()}`);

@@ -22,7 +22,7 @@ function list(node: NodeDriver, pods: readonly { sandboxId: string; uid: string;
 
 const KEPT = 'p/a 1,5 idle; pool 0,2-4,6-7';
 
-/** All events and lists that show the end of a sandbox. */
+/** The events and lists that show the end of a sandbox. */
 const ENDS: readonly (readonly [string, (node: NodeDriver) => void])[] = [
   ['the sandbox is stopped', (node) => node.run('stop p')],
   ['the sandbox is stopped and removed', (node) => node.run('stop p; remove p')],

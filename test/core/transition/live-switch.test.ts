@@ -33,8 +33,8 @@ function annotationsOf(text: string): Record<string, string> {
 /** Pods are Burstable. `p` has the containers `a` and `b`; their creation has their requests. */
 const CONTAINERS: Readonly<Record<string, string>> = { p: 'a 2, b 1!', q: 'a 3', w: 'a 0', a: 'a 3' };
 
-function specFor(uid: string, says: string, more: Partial<PodSpec> = {}): PodSpec {
-  return specOf(uid, CONTAINERS[uid]!, { qos: 'Burstable', annotations: annotationsOf(says), ...more });
+function specFor(uid: string, asked: string, more: Partial<PodSpec> = {}): PodSpec {
+  return specOf(uid, CONTAINERS[uid]!, { qos: 'Burstable', annotations: annotationsOf(asked), ...more });
 }
 
 class Node extends NodeDriver {
@@ -43,19 +43,19 @@ class Node extends NodeDriver {
   }
 
   /** A new pod with these annotations, which the runtime has too. */
-  found(uid: string, says: string): this {
-    return this.unheardOf(uid, says).say(uid, says);
+  found(uid: string, asked: string): this {
+    return this.foundWithoutSpec(uid, asked).annotate(uid, asked);
   }
 
   /** A pod that the API server does not have: it is gone as soon as its sandbox is. */
-  unheardOf(uid: string, says: string): this {
-    this.podsSay.set(uid, { annotations: annotationsOf(says), cgroupParent: `/kubepods/burstable/pod${uid}` });
+  foundWithoutSpec(uid: string, asked: string): this {
+    this.podFields.set(uid, { annotations: annotationsOf(asked), cgroupParent: `/kubepods/burstable/pod${uid}` });
     return this;
   }
 
   /** Changes the pod's annotations at the API server. */
-  say(uid: string, says: string): this {
-    this.send({ kind: 'pod-spec', spec: specFor(uid, says) });
+  annotate(uid: string, asked: string): this {
+    this.send({ kind: 'pod-spec', spec: specFor(uid, asked) });
     return this;
   }
 
@@ -76,10 +76,10 @@ class Node extends NodeDriver {
       .join('; ');
   }
 
-  get told(): string[] {
+  get switches(): string[] {
     return this.reported.flatMap((event) =>
       event.kind === 'switched' || event.kind === 'not-switched' || event.kind === 'annotation-ignored'
-        ? [`${event.kind} ${event.who.container}: ${event.because}`]
+        ? [`${event.kind} ${event.subject.container}: ${event.because}`]
         : [],
     );
   }
@@ -128,16 +128,16 @@ test.each`
   ${'an unknown policy changes nothing'}                  | ${'none'}           | ${'exclusiv'}         | ${'p/a 0-7; p/b 0-7; w/a 0-7'}
 `('$name: "$from" becomes "$to"', ({ from, to, where }: Record<'from' | 'to' | 'where', string>) => {
   const node = nodeWith().found('p', from).run('make p/a 2; make p/b 1');
-  node.say('p', to);
+  node.annotate('p', to);
   expect(node.where).toBe(where);
   // The kernel has the promised cpusets, and the same spec again moves no container.
   for (const { promise, applied } of node.model.containers.values()) expect(applied?.cpus).toEqual(promise?.cpus);
-  node.say('p', to);
-  expect([node.movesMade, node.isDurable, node.told]).toEqual(['', false, []]);
+  node.annotate('p', to);
+  expect([node.movesMade, node.isDurable, node.switches]).toEqual(['', false, []]);
 }); // prettier-ignore
 
 test('given a switch, then it has a reason and is reported', () => {
-  const node = nodeWith().found('p', 'none').run('make p/a 2').say('p', 'exclusive');
+  const node = nodeWith().found('p', 'none').run('make p/a 2').annotate('p', 'exclusive');
   const because =
     '2 exclusive CPUs, free on the node; the annotations of its pod say so since it runs (before: shared)';
   expect(node.container('p/a')).toMatchObject({ placement: 'exclusive', entitledCpus: 2, because });
@@ -146,18 +146,18 @@ test('given a switch, then it has a reason and is reported', () => {
     because,
     rules: { policy: 'exclusive', chosenBy: POLICY },
   });
-  expect(node.told).toEqual([`switched a: ${because}`]);
+  expect(node.switches).toEqual([`switched a: ${because}`]);
   expect(node.isDurable).toBe(true);
 });
 
 test('given a switch to CPUs of others, then the others are moved first', () => {
-  const node = nodeWith().found('p', 'none').run('make p/a 2').say('p', 'exclusive');
+  const node = nodeWith().found('p', 'none').run('make p/a 2').annotate('p', 'exclusive');
   expect(node.movesMade).toBe('w/a#1 0-7>0,3-7; p/a#1 0-7>1-2');
 });
 
 describe('given a switch that does not fit', () => {
   const full = (rules: Rules = {}): Node =>
-    nodeWith(rules).unheardOf('q', 'exclusive').run('make q/a 3').found('p', 'numa');
+    nodeWith(rules).foundWithoutSpec('q', 'exclusive').run('make q/a 3').found('p', 'numa');
 
   test.each`
     name                                 | rules
@@ -167,25 +167,25 @@ describe('given a switch that does not fit', () => {
     '$name: then the container keeps its CPUs, and is switched when CPUs are released',
     ({ rules }: { rules: Rules }) => {
       const node = full(rules).run('make p/a 2');
-      node.podsSay.set('s', {});
+      node.podFields.set('s', {});
       node.run('make s/x 3');
       const where = 'p/a 7; q/a 1-3; s/x 4-6; w/a 0,7';
       expect(node.where).toBe(where);
-      node.say('p', 'exclusive');
+      node.annotate('p', 'exclusive');
       expect(node.where).toBe(where);
-      expect(node.told).toEqual([
+      expect(node.switches).toEqual([
         expect.stringMatching(/^not-switched a: asked for 2 exclusive CPUs, 1 can be given now/),
       ]);
       expect(node.container('p/a')).toMatchObject({
         placement: 'numa',
         blockedSwitch: { because: expect.stringMatching(/^asked for 2/), since: expect.stringMatching(/^1970-/) },
       });
-      node.say('p', 'exclusive');
-      expect([node.told, node.movesMade, node.isDurable]).toEqual([[], '', false]);
+      node.annotate('p', 'exclusive');
+      expect([node.switches, node.movesMade, node.isDurable]).toEqual([[], '', false]);
       node.run('end q/a; stop q');
       expect(node.where).toBe('p/a 1,7; s/x 4-6; w/a 0,2-3');
       expect(node.container('p/a')?.blockedSwitch).toBeUndefined();
-      expect(node.told).toEqual([expect.stringMatching(/^switched a: 2 exclusive CPUs/)]);
+      expect(node.switches).toEqual([expect.stringMatching(/^switched a: 2 exclusive CPUs/)]);
     },
   );
 
@@ -195,11 +195,11 @@ describe('given a switch that does not fit', () => {
     ['the runtime no longer lists it', (node) => compareWith(node, 's p w')],
     ['a synchronization does not have it', (node) => node.tellAll('s/x p/a w/a')],
     ['it asks for less', (node) => node.run('resize q/a 0.5')],
-    ['its pod no longer asks for CPUs of its own', (node) => void node.say('q', 'none')],
+    ['its pod no longer asks for CPUs of its own', (node) => void node.annotate('q', 'none')],
   ])('then it is made as soon as %s', (_name, release) => {
     const node = full().run('make p/a 2');
-    node.podsSay.set('s', {});
-    node.run('make s/x 3').say('p', 'exclusive');
+    node.podFields.set('s', {});
+    node.run('make s/x 3').annotate('p', 'exclusive');
     expect(node.container('p/a')).toMatchObject({ placement: 'numa', blockedSwitch: {} });
     release(node);
     expect(node.container('p/a')).toMatchObject({ placement: 'exclusive' });
@@ -209,29 +209,29 @@ describe('given a switch that does not fit', () => {
   }); // prettier-ignore
 
   test('then the longest unmet switch is made first', () => {
-    const node = nodeWith().unheardOf('q', 'exclusive').run('make q/a 3');
-    node.podsSay.set('s', {});
+    const node = nodeWith().foundWithoutSpec('q', 'exclusive').run('make q/a 3');
+    node.podFields.set('s', {});
     node.run('make s/x 3').found('p', 'none').found('a', 'none').run('make p/a 3; make a/a 3');
-    node.say('p', 'exclusive').say('a', 'exclusive'); // in the order of uids `a` would be first
-    node.say('p', 'exclusive').run('end q/a; stop q');
+    node.annotate('p', 'exclusive').annotate('a', 'exclusive'); // in the order of uids `a` would be first
+    node.annotate('p', 'exclusive').run('end q/a; stop q');
     expect(node.where).toBe('a/a 0,3; p/a 1-2,7; s/x 4-6; w/a 0,3');
     expect(node.container('a/a')?.blockedSwitch?.since).toMatch(/^1970-/);
   });
 
   test('then it is dropped when the annotation is taken back', () => {
     const node = full().run('make p/a 2');
-    node.podsSay.set('s', {});
-    node.run('make s/x 3').say('p', 'exclusive').say('p', 'numa');
+    node.podFields.set('s', {});
+    node.run('make s/x 3').annotate('p', 'exclusive').annotate('p', 'numa');
     expect(node.container('p/a')?.blockedSwitch).toBeUndefined();
     expect(node.run('end q/a; stop q').where).toBe('p/a 7; s/x 4-6; w/a 0-3,7');
   });
 
   test('then a container of the pod that fits is switched alone', () => {
-    const node = nodeWith().unheardOf('q', 'exclusive').run('make q/a 3').found('p', 'none');
-    node.podsSay.set('s', {});
-    node.run('make s/x 2; make p/a 2; make p/b 1').say('p', 'exclusive');
+    const node = nodeWith().foundWithoutSpec('q', 'exclusive').run('make q/a 3').found('p', 'none');
+    node.podFields.set('s', {});
+    node.run('make s/x 2; make p/a 2; make p/b 1').annotate('p', 'exclusive');
     expect(node.where).toBe('p/a 6-7; p/b 0; q/a 1-3; s/x 4-5; w/a 0');
-    expect(node.told).toEqual([
+    expect(node.switches).toEqual([
       expect.stringMatching(/^switched a: /),
       expect.stringMatching(/^not-switched b: asked for 1 exclusive CPU, 0 can be given now/),
     ]);
@@ -242,19 +242,19 @@ describe('given a policy that pods may not choose', () => {
   test('when none is allowed, then no container moves, and the reason is reported', () => {
     const node = nodeWith({ podPolicies: [] }).found('p', '').run('make p/a 2');
     const before = node.where;
-    node.say('p', 'exclusive');
+    node.annotate('p', 'exclusive');
     expect(node.where).toBe(before);
-    expect(node.told).toEqual([
+    expect(node.switches).toEqual([
       'annotation-ignored a: the operator does not let pods choose exclusive here (--pod-policies)',
     ]);
-    expect(node.say('p', 'exclusive').told).toEqual([]);
+    expect(node.annotate('p', 'exclusive').switches).toEqual([]);
   });
 
   test('when this one is not allowed, then the policy of the node decides', () => {
     const node = nodeWith({ podPolicies: ['exclusive'] })
       .found('p', 'exclusive')
       .run('make p/a 2')
-      .say('p', 'immovable');
+      .annotate('p', 'immovable');
     expect(node.where).toBe('p/a 0-7; w/a 0-7');
   });
 
@@ -267,9 +267,9 @@ describe('given a policy that pods may not choose', () => {
     ({ rules, policy }: { rules: Rules; policy: string }) => {
       const node = nodeWith({ cpuManagerPolicy: 'exclusive' }).found('p', policy).run('make p/a 2');
       node.setRules({ podPolicies: POLICY_NAMES, cpuManagerPolicy: 'exclusive', ...rules });
-      node.say('p', policy);
+      node.annotate('p', policy);
       expect(node.where).toBe('p/a 1-2; w/a 0,3-7');
-      node.say('p', `${policy} reserved`); // another annotation is no reason to move it either
+      node.annotate('p', `${policy} reserved`); // another annotation is no reason to move it either
       expect(node.where).toBe('p/a 1-2; w/a 0,3-7');
     },
   );
@@ -277,18 +277,18 @@ describe('given a policy that pods may not choose', () => {
 
 describe('given a start of cpusetd', () => {
   /** Starts cpusetd again: it remembers assignments, and the runtime has the annotations that sandboxes were created with. */
-  function restart(node: Node, says: Readonly<Record<string, string>>): Node {
+  function restart(node: Node, asked: Readonly<Record<string, string>>): Node {
     const next = new Node();
     for (const assignment of node.model.assignments.values()) next.model.apply({ kind: 'put-assignment', assignment });
     const containers = [...node.model.containers.values()];
     for (const { podUid } of containers)
-      next.podsSay.set(podUid, { ...node.podsSay.get(podUid), annotations: annotationsOf(says[podUid] ?? '') });
+      next.podFields.set(podUid, { ...node.podFields.get(podUid), annotations: annotationsOf(asked[podUid] ?? '') });
     next.send(
       {
         kind: 'synchronize',
         pods: [...new Set(containers.map(({ podUid }) => podUid))].map((uid) => ({
           ...node.infoOf(`${uid}/a`).pod,
-          ...next.podsSay.get(uid),
+          ...next.podFields.get(uid),
         })),
         containers: containers.map(({ id }) => ({ ...node.infoOf(id).container, phase: 'running' })),
       },
@@ -298,7 +298,7 @@ describe('given a start of cpusetd', () => {
   }
 
   test('then a switched container keeps its CPUs before and after the first list of the API server', () => {
-    const node = nodeWith().found('p', 'none').run('make p/a 2').say('p', 'exclusive');
+    const node = nodeWith().found('p', 'none').run('make p/a 2').annotate('p', 'exclusive');
     const next = restart(node, { p: 'none' });
     expect(next.where).toBe('p/a 1-2; w/a 0,3-7');
     next.send({ kind: 'pod-specs', specs: [specFor('p', 'exclusive'), specFor('w', '')] });
@@ -330,9 +330,9 @@ describe('given a switch of a container with a CFS quota', () => {
   const quotas = (node: Node) => node.moves.filter(({ to }) => to.quota).map(({ containerId, to, podQuota }) => [containerId, to.quota, podQuota?.quota]); // prettier-ignore
 
   test('then the quota is lifted with CPUs of its own, and as asked for without', () => {
-    const node = nodeWith(LIFT).found('p', 'none').run('make p/a 2').say('p', 'exclusive');
+    const node = nodeWith(LIFT).found('p', 'none').run('make p/a 2').annotate('p', 'exclusive');
     expect(quotas(node)).toEqual([['p/a#1', { quotaUs: -1 }, undefined]]);
-    node.say('p', 'immovable');
+    node.annotate('p', 'immovable');
     // The quota of the pod is the sum of those of its containers.
     expect(quotas(node)).toEqual([
       ['p/a#1', { quotaUs: 200_000, periodUs: 100_000 }, { quotaUs: 300_000, periodUs: 100_000 }],
@@ -340,23 +340,23 @@ describe('given a switch of a container with a CFS quota', () => {
   });
 
   test('then the quota of the pod stays lifted while another container has CPUs of its own', () => {
-    const node = nodeWith(LIFT).found('p', 'exclusive').run('make p/a 2; make p/b 1').say('p', 'none b=exclusive');
+    const node = nodeWith(LIFT).found('p', 'exclusive').run('make p/a 2; make p/b 1').annotate('p', 'none b=exclusive');
     expect(quotas(node)).toEqual([['p/a#1', { quotaUs: 200_000, periodUs: 100_000 }, undefined]]);
   });
 
   test('then an update by cpusetd itself does not change the resources that the kubelet asked for', () => {
-    const node = nodeWith(LIFT).found('p', 'none').run('make p/a 2').say('p', 'exclusive');
+    const node = nodeWith(LIFT).found('p', 'none').run('make p/a 2').annotate('p', 'exclusive');
     node.update('p/a', { quotaUs: -1 });
     expect(node.container('p/a')?.resources.quotaUs).toBe(200_000);
-    node.say('p', 'none');
+    node.annotate('p', 'none');
     expect(quotas(node)).toEqual([['p/a#1', { quotaUs: 200_000, periodUs: 100_000 }, { quotaUs: 300_000, periodUs: 100_000 }]]); // prettier-ignore
   });
 });
 
 test('given an unmet switch, when a resize releases CPUs, then the switch gets them, and the answer does not have them', () => {
-  const node = nodeWith().unheardOf('q', 'exclusive').run('make q/a 3').found('p', 'none');
-  node.podsSay.set('s', {});
-  node.run('make s/x 3; make p/a 2').say('p', 'exclusive');
+  const node = nodeWith().foundWithoutSpec('q', 'exclusive').run('make q/a 3').found('p', 'none');
+  node.podFields.set('s', {});
+  node.run('make s/x 3; make p/a 2').annotate('p', 'exclusive');
   expect(node.where).toBe('p/a 0,7; q/a 1-3; s/x 4-6; w/a 0,7');
   node.run('resize q/a 0.5');
   expect(node.where).toBe('p/a 1,7; q/a 0,2-3; s/x 4-6; w/a 0,2-3');
@@ -364,7 +364,11 @@ test('given an unmet switch, when a resize releases CPUs, then the switch gets t
 });
 
 test('given a container that waits for CPUs, when its annotations ask for the shared pool, then it waits no longer', () => {
-  const node = nodeWith().unheardOf('q', 'exclusive').run('make q/a 7').found('p', 'exclusive').run('know p/a 2');
+  const node = nodeWith()
+    .foundWithoutSpec('q', 'exclusive')
+    .run('make q/a 7')
+    .found('p', 'exclusive')
+    .run('know p/a 2');
   const all = [node.infoOf('q/a'), node.infoOf('w/a'), node.infoOf('p/a')];
   node.send({
     kind: 'synchronize',
@@ -372,7 +376,7 @@ test('given a container that waits for CPUs, when its annotations ask for the sh
     containers: all.map(({ container }) => ({ ...container, phase: 'running' })),
   });
   expect(node.container('p/a')?.waitingSince).toBeDefined();
-  node.say('p', 'none');
+  node.annotate('p', 'none');
   expect(node.container('p/a')).toMatchObject({ because: 'shares: the annotations of its pod say so' });
   expect(node.run('end q/a; stop q').where).toBe('p/a 0-7; w/a 0-7');
 });

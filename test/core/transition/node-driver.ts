@@ -72,7 +72,7 @@ export class NodeDriver {
   reported: readonly DomainEvent[] = [];
   isDurable = false;
   /** Fields of pods that differ from `podOf`, by uid: annotations, a cgroup parent of another QoS class. */
-  readonly podsSay = new Map<string, Partial<PodInfo>>();
+  readonly podFields = new Map<string, Partial<PodInfo>>();
   private readonly count = new Map<string, number>();
   private readonly infos = new Map<string, { pod: PodInfo; container: ContainerInfo }>();
   private clock = 0;
@@ -110,7 +110,7 @@ export class NodeDriver {
     });
   }
 
-  /** Sets other rules of the operator, as a start of cpusetd does. */
+  /** Sets other settings of the operator, as a start of cpusetd does. */
   setRules(rules: Rules): void {
     this.model.apply({ kind: 'set-settings', settings: settingsWith(rules) });
   }
@@ -201,7 +201,7 @@ export class NodeDriver {
         this.update(target, resourcesOf(Number(argument)));
         break;
       case 'pod':
-        this.send({ kind: 'pod-started', pod: { ...podOf(uid, sandboxId), ...this.podsSay.get(uid) } });
+        this.send({ kind: 'pod-started', pod: { ...podOf(uid, sandboxId), ...this.podFields.get(uid) } });
         break;
       case 'pause': // its pause container is found, on these CPUs
         this.findPause(`sandbox-${uid}`, argument ?? '');
@@ -235,7 +235,7 @@ export class NodeDriver {
     const nth = (this.count.get(`${uid}/${name}`) ?? 0) + 1;
     this.count.set(`${uid}/${name}`, nth);
     const known = [...this.model.pods.values()].reverse().find((pod) => pod.uid === uid);
-    const pod = { ...(known ?? podOf(uid)), ...this.podsSay.get(uid) };
+    const pod = { ...(known ?? podOf(uid)), ...this.podFields.get(uid) };
     const id = `${uid}/${name}#${nth}`;
     const container: ContainerInfo = {
       id,

@@ -3,7 +3,7 @@ import { rulesOf } from '../../../src/core/model/settings';
 import { snapshotFor } from '../../../src/core/transition';
 import { cpus, NodeDriver } from './node-driver';
 
-/** A pod whose containers a and b have one set together, and c, which ended, one of its own. */
+/** A pod: the containers a and b share one set, and c, which has exited, has its own. */
 function nodeOf(running: readonly string[]): NodeDriver {
   const node = new NodeDriver();
   const put = (containerName: string, list: string, more: Partial<Assignment>): void => {

@@ -15,9 +15,9 @@ function emptyNode(topology = NINE_CPUS, rules: Rules = {}): NodeDriver {
   return node;
 }
 
-function tell(node: NodeDriver, ...specs: readonly PodSpec[]): NodeDriver {
+function sendSpecs(node: NodeDriver, ...specs: readonly PodSpec[]): NodeDriver {
   for (const spec of specs) {
-    node.podsSay.set(spec.uid, { annotations: spec.annotations });
+    node.podFields.set(spec.uid, { annotations: spec.annotations });
     node.send({ kind: 'pod-spec', spec });
   }
   return node;
@@ -37,13 +37,13 @@ describe('given the spec of a pod, then CPUs are planned for it', () => {
     ${'an init container before an ended app container gets none'}      | ${'i init 4, a 2!, b 1'}                  | ${'p/b 1 idle; pool 0,2-8'}
     ${'a pod that does not fit as a whole gets none'}                   | ${'a 4, b 5'}                             | ${'pool 0-8'}
   `('$name: $containers', ({ containers, state }: Record<'containers' | 'state', string>) => {
-    const node = tell(emptyNode(), specOf('p', containers));
+    const node = sendSpecs(emptyNode(), specOf('p', containers));
     expect(node.state).toBe(state);
     expect(findBrokenSets(node.model)).toEqual([]);
   });
 
   test('when the pod has finished, then none are planned', () => {
-    expect(tell(emptyNode(), specOf('p', 'a 2', { finished: true })).state).toBe('pool 0-8');
+    expect(sendSpecs(emptyNode(), specOf('p', 'a 2', { finished: true })).state).toBe('pool 0-8');
   });
 
   test('when it comes before the runtime has synchronized, then CPUs are planned at the synchronization', () => {
@@ -55,26 +55,26 @@ describe('given the spec of a pod, then CPUs are planned for it', () => {
   });
 
   test('when it comes again, then nothing is saved, and its containers get the planned CPUs with the same reason', () => {
-    const node = tell(emptyNode(), specOf('p', 'i init 2, a 4'));
+    const node = sendSpecs(emptyNode(), specOf('p', 'i init 2, a 4'));
     node.send({ kind: 'pod-spec', spec: specOf('p', 'i init 2, a 4') });
     expect([node.isDurable, node.reported]).toEqual([false, []]);
     expect(node.run('ask p/i 2').reply).toBe('cpus 1-2');
     expect(node.model.assignments.get('p/i')).toMatchObject({ because: '2 exclusive CPUs, free on the node' });
     expect(node.model.assignments.get('p/i')?.planned).toBeUndefined();
-    tell(node, specOf('p', 'i init 2, a 4')).run('start p/i; make q/x 3; end p/i');
-    tell(node, specOf('p', 'i init 2!, a 4'));
+    sendSpecs(node, specOf('p', 'i init 2, a 4')).run('start p/i; make q/x 3; end p/i');
+    sendSpecs(node, specOf('p', 'i init 2!, a 4'));
     expect(node.run('make p/a 4').state).toBe('p/a 1-4; q/x 5-7; pool 0,8');
   });
 
   test('then other containers of the pod do not take planned CPUs over', () => {
-    const node = tell(emptyNode(), specOf('p', 'i init 2, a 3, b 3')).run(
+    const node = sendSpecs(emptyNode(), specOf('p', 'i init 2, a 3, b 3')).run(
       'make p/i 2; end p/i; make p/b 3; make p/a 3',
     );
     expect(node.state).toBe('p/a 1-3; p/b 4-6; pool 0,7-8');
   });
 
   test('when a creation fails, then the CPUs stay planned', () => {
-    const node = tell(emptyNode(), specOf('p', 'a 4, b 4')).run('ask p/a 4; end p/a');
+    const node = sendSpecs(emptyNode(), specOf('p', 'a 4, b 4')).run('ask p/a 4; end p/a');
     expect(node.state).toBe('p/a 1-4 idle; p/b 5-8 idle; pool 0');
     expect(node.run('make p/a 4; make p/b 4').state).toBe('p/a 1-4; p/b 5-8; pool 0');
   });
@@ -84,7 +84,7 @@ describe('given the spec of a pod, then CPUs are planned for it', () => {
       'cpusetd.io/policy': 'exclusive',
       'topology.crane.io/topology-result': '[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"3"}}}]',
     };
-    const node = tell(emptyNode(), specOf('p', 'a 2, b 1', { annotations }));
+    const node = sendSpecs(emptyNode(), specOf('p', 'a 2, b 1', { annotations }));
     expect(node.state).toBe('p/a 1-3 idle; pool 0,4-8');
     expect(node.run('make p/b 1; make p/a 2').state).toBe('p/a 1-3; p/b 1-3; pool 0,4-8');
   });
@@ -96,7 +96,7 @@ describe('given the spec of a pod, then CPUs are planned for it', () => {
     ${'numa'}      | ${'pool 0-8'}
     ${'none'}      | ${'pool 0-8'}
   `('when the policy is $policy, then $state', ({ policy, state }: Record<'policy' | 'state', string>) => {
-    const node = tell(emptyNode(), specOf('p', 'a 2', { annotations: { 'cpusetd.io/policy': policy } }));
+    const node = sendSpecs(emptyNode(), specOf('p', 'a 2', { annotations: { 'cpusetd.io/policy': policy } }));
     expect(node.state).toBe(state);
     expect(free(node)).toBe(state === 'pool 0-8' && policy !== 'immovable' ? 8 : 6);
   });
@@ -112,17 +112,17 @@ describe('given a planned pod whose spec changes before its containers are creat
     ${'asks for none for one container'}             | ${{ annotations: { 'policy.cpusetd.io/container.a': 'none' } }} | ${'p/b 3-4 idle; pool 0-2,5-8'}
     ${'has finished: the kubelet refused it'}   | ${{ finished: true }}                                    | ${'pool 0-8'}
   `('$name', ({ more, state }: { more: Partial<PodSpec>; state: string }) => {
-    const node = tell(emptyNode(), specOf('p', 'a 2, b 2'));
-    tell(node, specOf('p', 'a 2, b 2', more));
+    const node = sendSpecs(emptyNode(), specOf('p', 'a 2, b 2'));
+    sendSpecs(node, specOf('p', 'a 2, b 2', more));
     expect(node.state).toBe(state);
   }); // prettier-ignore
 });
 
 test.each([true, false])(
   'given a forged mirror (reported: %s), then nothing is planned for the other pod, and it loses nothing',
-  (isTold) => {
+  (isReported) => {
     const node = emptyNode();
-    if (isTold) tell(node, specOf('p', 'a 2'));
+    if (isReported) sendSpecs(node, specOf('p', 'a 2'));
     else node.run('make p/a 2; end p/a');
     const before = node.state;
     const annotations = { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.hash': 'p' };
@@ -140,7 +140,7 @@ describe('given two pods of 4 + 4 CPUs on 8', () => {
   const ALL_OF_X = 'x/a 1-4; x/b 5-8; pool 0';
 
   test('when both are known before, then the first gets all CPUs, and the other none until the first goes', () => {
-    const node = tell(emptyNode(), x, y).run('make y/a 4');
+    const node = sendSpecs(emptyNode(), x, y).run('make y/a 4');
     expect(node.answer).toMatchObject({ kind: 'refuse', code: 'RESOURCE_EXHAUSTED' });
     expect(node.run('make x/a 4; make y/b 4; make x/b 4; make y/a 4').state).toBe(ALL_OF_X);
     node.run('end x/a; end x/b; stop x');
@@ -150,14 +150,14 @@ describe('given two pods of 4 + 4 CPUs on 8', () => {
   });
 
   test('when no CPU is free, then the pod that was queued first is planned first', () => {
-    const node = tell(emptyNode().run('make w/w 8'), y, x);
+    const node = sendSpecs(emptyNode().run('make w/w 8'), y, x);
     expect(node.state).toBe('w/w 1-8; pool 0');
     expect(node.run('end w/w; stop w').state).toBe('y/a 1-4 idle; y/b 5-8 idle; pool 0');
   });
 
   test('when a creation comes before the plan, then it plans the whole pod', () => {
     const node = new NodeDriver(NINE_CPUS); // not synchronized: the spec alone plans nothing
-    tell(node, x, y).run('make x/a 4; make y/a 4');
+    sendSpecs(node, x, y).run('make x/a 4; make y/a 4');
     expect(node.state).toBe('x/a 1-4; x/b 5-8 idle; pool 0');
     expect(node.run('make y/b 4; make x/b 4').state).toBe(ALL_OF_X);
   });
@@ -165,7 +165,7 @@ describe('given two pods of 4 + 4 CPUs on 8', () => {
   test.each(['a', 'b'])(
     'given a pod that does not fit, then its container %s is refused, and the one that does not fit is named',
     (name) => {
-      const node = tell(emptyNode().run('make w/w 1'), x).run(`make x/${name} 4`);
+      const node = sendSpecs(emptyNode().run('make w/w 1'), x).run(`make x/${name} 4`);
       expect(node.state).toBe('w/w 1; pool 0,2-8');
       expect(node.answer).toEqual({
         kind: 'refuse',
@@ -179,14 +179,14 @@ describe('given two pods of 4 + 4 CPUs on 8', () => {
   );
 
   test('given a container that does not fit alone, then it is refused with its own reason', () => {
-    const node = tell(emptyNode().run('make w/w 6'), x).run('make x/a 4');
+    const node = sendSpecs(emptyNode().run('make w/w 6'), x).run('make x/a 4');
     expect(node.answer).toMatchObject({
       message: expect.stringMatching(/^asked for 4 exclusive CPUs, 2 can be given/),
     });
   });
 
   test('given on-insufficient-cpu share, then a container that does not fit shares, and the others get their CPUs', () => {
-    const node = tell(emptyNode(NINE_CPUS, { onInsufficientCpu: 'share' }).run('make w/w 1'), x);
+    const node = sendSpecs(emptyNode(NINE_CPUS, { onInsufficientCpu: 'share' }).run('make w/w 1'), x);
     expect(node.state).toBe('w/w 1; x/a 2-5 idle; pool 0,6-8');
     expect(node.run('make x/a 4; make x/b 4').state).toBe('w/w 1; x/a 2-5; pool 0,6-8');
     expect(node.container('x/b')).toMatchObject({ placement: 'shared' });
@@ -199,7 +199,7 @@ describe('given two pods of 4 + 4 CPUs on 8', () => {
 });
 
 test('given full-pcpus-only, then a container that asks for half a core leaves its whole pod without CPUs, and is named', () => {
-  const node = tell(emptyNode(EIGHT_CPUS, { options: { fullPcpusOnly: true } }), specOf('p', 'a 2, b 1')).run(
+  const node = sendSpecs(emptyNode(EIGHT_CPUS, { options: { fullPcpusOnly: true } }), specOf('p', 'a 2, b 1')).run(
     'make p/a 2',
   );
   expect(node.answer).toMatchObject({
@@ -210,7 +210,7 @@ test('given full-pcpus-only, then a container that asks for half a core leaves i
 
 test('given a pod of more containers than one transaction decides on, then they are decided on one by one', () => {
   const many = Array.from({ length: 65 }, (_, i) => `c${i} 1`).join(',');
-  const node = tell(emptyNode(machineOf(101, 1)), specOf('p', many));
+  const node = sendSpecs(emptyNode(machineOf(101, 1)), specOf('p', many));
   expect(node.model.assignments.size).toBe(0);
   expect(node.run('make p/c0 1').state).toBe('p/c0 1; pool 0,2-100');
 });
@@ -240,21 +240,21 @@ describe('given topology-manager-scope pod and single-numa-node', () => {
     topology.numaNodes.filter(({ cpus }) => cpus.overlaps(node.model.assignments.get(key)!.cpus)).map(({ id }) => id);
 
   test('then a planned pod has CPUs of one node', () => {
-    const node = tell(aligned().run('make w/w 5'), specOf('p', 'a 4, b 4')).run('make p/a 4; make p/b 4');
+    const node = sendSpecs(aligned().run('make w/w 5'), specOf('p', 'a 4, b 4')).run('make p/a 4; make p/b 4');
     expect([...nodesOf(node, 'p/a'), ...nodesOf(node, 'p/b')]).toEqual([1, 1]);
   });
 
   test.each([false, true])(
     'then a container whose pod was not planned at its first one stays on one node (spec known since: %s)',
-    (told) => {
+    (isKnown) => {
       const node = aligned().run('make p/a 4');
       expect(nodesOf(node, 'p/a')).toEqual([0]);
-      if (told) tell(node, specOf('p', 'a 4, b 4'));
+      if (isKnown) sendSpecs(node, specOf('p', 'a 4, b 4'));
       expect(node.run('make p/b 4').answer).toMatchObject({
         kind: 'refuse',
         message: expect.stringMatching(/topology-manager-policy single-numa-node: cpu does not fit into one NUMA node/),
       });
-      if (!told) expect(node.run('make p/c 3').state).toContain('p/c 5-7');
+      if (!isKnown) expect(node.run('make p/c 3').state).toContain('p/c 5-7');
     },
   );
 });
@@ -267,7 +267,7 @@ describe('given a forged mirror that comes before the pod whose uid it names', (
   /** A node with a forged mirror that names the uid `H` of pod `v`. */
   function withForger(containers: string): NodeDriver {
     const node = new NodeDriver();
-    node.podsSay.set('H', { name: 'v' });
+    node.podFields.set('H', { name: 'v' });
     node.send({ kind: 'synchronize', pods: [], containers: [] });
     node.send({ kind: 'pod-spec', spec: mirror('evil', 'H', containers) });
     expect(node.state).toContain('idle');
@@ -281,7 +281,7 @@ describe('given a forged mirror that comes before the pod whose uid it names', (
   `('when the runtime has the static pod, then it gets its CPUs: containers of $whose', ({ containers }) => {
     const node = withForger(containers as string);
     node.send({ kind: 'pod-spec', spec: mirror('mirror-of-v', 'H', 'a 2, b 2') });
-    Object.assign(node.podsSay.get('H')!, { name: 'mirror-of-v' });
+    Object.assign(node.podFields.get('H')!, { name: 'mirror-of-v' });
     node.run('pod H; make H/a 2; make H/b 2');
     expect(node.state).toBe('H/a 1,5; H/b 2,6; pool 0,3-4,7');
     node.send({ kind: 'pod-spec-gone', uid: 'evil' });

@@ -105,7 +105,7 @@ function runPod(node: NodeDriver, pod: RandomPod, between: () => void = () => un
   return refused;
 }
 
-test(`a pod that was planned is never refused a container, whatever comes in between: ${SEEDS} seeds`, () => {
+test(`a planned pod is never refused a container, for any events in between: ${SEEDS} seeds`, () => {
   let planned = 0;
   let withInit = 0;
   for (let seed = 1; seed <= SEEDS; seed++) {
@@ -143,7 +143,7 @@ test(`a pod that was planned is never refused a container, whatever comes in bet
   expect(withInit).toBeGreaterThan(SEEDS / 8);
 });
 
-test(`what is planned is what the containers would get one after the other on an idle node: ${SEEDS} seeds`, () => {
+test(`given an idle node, then a plan has the CPUs that single decisions would give: ${SEEDS} seeds`, () => {
   let compared = 0;
   const differing: number[] = [];
   for (let seed = 1; seed <= SEEDS; seed++) {
@@ -173,7 +173,7 @@ test(`what is planned is what the containers would get one after the other on an
 });
 
 /** Creates pods whose specs come before, after or between their creations, and tries again until nothing changes. */
-test(`pods that ask for more than there is never block each other: ${SEEDS} seeds`, () => {
+test(`given pods that ask for too many CPUs together, then they never block each other: ${SEEDS} seeds`, () => {
   let crowded = 0;
   for (let seed = 1; seed <= SEEDS; seed++) {
     const random = createRandom(seed);
@@ -182,7 +182,7 @@ test(`pods that ask for more than there is never block each other: ${SEEDS} seed
     const waiting = Array.from({ length: random.int(2, 4) }, (_, i) => randomPod(random, `p${i}`)).filter(
       ({ containers }) => fitsAlone(node, containers),
     );
-    const told = new Set<string>();
+    const announced = new Set<string>();
     /** Containers of each pod that are still to be made, in order; init containers end at once. */
     const rest = new Map(waiting.map((pod) => [pod.uid, [...pod.containers]]));
     const tryNext = ({ uid }: RandomPod): boolean => {
@@ -203,16 +203,16 @@ test(`pods that ask for more than there is never block each other: ${SEEDS} seed
     for (let i = 0; i < 40; i++) {
       const pod = waiting.length > 0 ? random.pick(waiting) : undefined;
       if (!pod) break;
-      if (!told.has(pod.uid)) {
-        told.add(pod.uid);
+      if (!announced.has(pod.uid)) {
+        announced.add(pod.uid);
         node.send({ kind: 'pod-spec', spec: specFor(pod) });
       } else tryNext(pod);
     }
     // Creates all that can still be created; complete pods go, one at a time.
     while (waiting.length > 0) {
       for (const pod of waiting) {
-        if (!told.has(pod.uid)) node.send({ kind: 'pod-spec', spec: specFor(pod) });
-        told.add(pod.uid);
+        if (!announced.has(pod.uid)) node.send({ kind: 'pod-spec', spec: specFor(pod) });
+        announced.add(pod.uid);
       }
       for (let moved = true; moved;) moved = waiting.map(tryNext).includes(true);
       const complete = waiting.findIndex(({ uid }) => rest.get(uid)!.length === 0);

@@ -9,7 +9,7 @@ const EXCLUSIVE = { annotations: { 'cpusetd.io/policy': 'exclusive' } };
 function nodeWith(...specs: readonly PodSpec[]): NodeDriver {
   const node = new NodeDriver(EIGHT_CPUS, { podPolicies: POLICY_NAMES });
   for (const spec of specs) {
-    node.podsSay.set(spec.uid, {
+    node.podFields.set(spec.uid, {
       annotations: spec.annotations,
       cgroupParent: spec.qos === 'Guaranteed' ? `/kubepods/pod${spec.uid}` : `/kubepods/burstable/pod${spec.uid}`,
     });

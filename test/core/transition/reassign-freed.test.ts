@@ -5,11 +5,11 @@ import { machineOf, NodeDriver } from './node-driver';
 function nodeWith(containers: string): NodeDriver {
   const node = new NodeDriver(machineOf(10, 1));
   node.send({ kind: 'synchronize', pods: [], containers: [] });
-  tell(node, containers);
+  sendSpec(node, containers);
   return node;
 }
 
-function tell(node: NodeDriver, containers: string): void {
+function sendSpec(node: NodeDriver, containers: string): void {
   node.send({ kind: 'pod-spec', spec: specOf('p', containers) });
 }
 
@@ -78,7 +78,7 @@ test('given an exited container whose CPUs another container of its pod took in 
   const node = nodeWith('a 2, b 2, c 2').run('make p/a 2; make p/b 2; make p/c 2; make q/x 3');
   node.run('end p/a; resize p/b 3');
   expect(heldBy(node)).toBe('a 1, b 3, c 2');
-  tell(node, 'a 2, b 3, c 2!');
+  sendSpec(node, 'a 2, b 3, c 2!');
   node.run('end p/c');
   expect(node.run('ask r/y 1').reply).toBe('refused RESOURCE_EXHAUSTED');
   expect(node.run('make p/a 2').reply).not.toMatch(/refused/);

@@ -76,7 +76,7 @@ test.each`
     const facts = { podUid: 'p', container: 'a', containerId: node.container('p/a')!.id };
     expect(node.reported).toContainEqual({
       kind: 'shares',
-      who: expect.objectContaining(facts) as object,
+      subject: expect.objectContaining(facts) as object,
       because: expect.stringMatching(because as RegExp) as string,
       isExpected: false,
     });

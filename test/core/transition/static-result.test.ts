@@ -39,7 +39,7 @@ class NotedNode extends NodeDriver {
 
 function nodeOf({ result, podCpus, rules = {}, topology = TWO_NODES }: Given): NotedNode {
   const node = new NotedNode(topology, rules);
-  node.podsSay.set('s', { annotations: resultOn(result), podResources: { shares: podCpus * 1024 } });
+  node.podFields.set('s', { annotations: resultOn(result), podResources: { shares: podCpus * 1024 } });
   return node;
 }
 
@@ -137,7 +137,7 @@ describe('given a result that can’t be followed, then static ignores it and sa
 
 test('given a result that leaves too little to others, then the floor of the pool and numa containers keep their CPUs', () => {
   const node = nodeOf({ result: [0, 4], podCpus: 4, rules: { podPolicies: ['numa'] } });
-  node.podsSay.set('n', { annotations: { 'cpusetd.io/policy': 'numa', ...resultOn([0, 1]) } });
+  node.podFields.set('n', { annotations: { 'cpusetd.io/policy': 'numa', ...resultOn([0, 1]) } });
   node.run('make n/a 1; make s/a 4');
   expect(show(node)).toBe('n/a ; s/a 1-4');
   expect(ignoredOf(node)).toEqual([expect.stringMatching(/4 of NUMA node 1, and 3 can be given there now/)]);

@@ -123,9 +123,9 @@ describe('given a container that was started without cpusetd', () => {
   }
 
   const toldOf = ({ reported }: NodeDriver): unknown[] =>
-    reported.flatMap((event) => (event.kind === 'found-unpinned' ? [event.who.containerId] : []));
+    reported.flatMap((event) => (event.kind === 'found-unpinned' ? [event.subject.containerId] : []));
 
-  /** The same list again. The runtime's record has no cpuset yet, the kernel has the one that each was moved to. */
+  /** The same list again. The runtime's record has no cpuset yet; the kernel has the new one of each container. */
   function again(node: NodeDriver, listing: string): string {
     const lines = listing.split(';').map((line) => {
       const [id = '', count = ''] = line.trim().split(' ');

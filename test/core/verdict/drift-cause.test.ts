@@ -11,7 +11,7 @@ interface Row extends Partial<Omit<DriftClues, 'promise' | 'seen' | 'online' | '
 
 const parse = (list: string) => parseCpuList(list);
 
-/** Promised are CPUs 2-3 of a machine with eight. */
+/** The promise is CPUs 2-3 of a machine with eight. */
 function explain({ found, effective, online = '0-7', parent, recorded, ...rest }: Row) {
   return explainDrift({
     promise: { cpus: parse('2-3'), mems: CpuSet.empty },
@@ -41,18 +41,18 @@ const rows: readonly [name: string, row: Row, cause: string, because: RegExp][] 
   ["an update, and the kubelet's static policy is at work", { found: '0-7', msSinceUpdate: 9, staticKubelet: true }, 'kubelet-cpu-manager', /9 ms before, and the kubelet/],
   ['a static kubelet writes through the runtime, or not at all', { found: '0-7', staticKubelet: true }, 'unknown-writer', /./],
 
-  ["systemd's unit has what the runtime recorded before", { found: '0-7', systemd: true, recorded: '0-7' }, 'systemd-reload', /record/],
+  ["systemd's unit has the earlier record of the runtime", { found: '0-7', systemd: true, recorded: '0-7' }, 'systemd-reload', /record/],
   ['the same value where systemd has nothing to do with it', { found: '0-7', recorded: '0-7' }, 'unknown-writer', /./],
   ['a unit of systemd, but with other CPUs than its record', { found: '5', systemd: true, recorded: '2-3' }, 'unknown-writer', /./],
   ['systemd loaded its units a moment before', { found: '', effective: '0-7', systemd: true, msSinceReload: 3_100 }, 'systemd-reload', /3 s before.*daemon-reload/],
-  ['it loaded them long ago', { found: '', effective: '0-7', systemd: true, msSinceReload: 15_001 }, 'unknown-writer', /./],
-  ['it will load them in the future, by a clock that was stepped', { found: '5', systemd: true, msSinceReload: -1 }, 'unknown-writer', /./],
-  ['it loaded them a moment before, but the cgroup is none of its units', { found: '5', msSinceReload: 10 }, 'unknown-writer', /./],
+  ['systemd loaded its units long ago', { found: '', effective: '0-7', systemd: true, msSinceReload: 15_001 }, 'unknown-writer', /./],
+  ['systemd loaded its units in the future, after a clock step', { found: '5', systemd: true, msSinceReload: -1 }, 'unknown-writer', /./],
+  ['systemd loaded its units a moment before, but the cgroup is none of them', { found: '5', msSinceReload: 10 }, 'unknown-writer', /./],
 
   ['repaired again and again, and a manager of cpusets runs here', { found: '0-7', repairs: 3, managers: koordlet }, 'another-manager', /koordlet.*each of 3/],
-  ['repaired again and again, and nobody known runs here', { found: '0-7', repairs: 3, managers: [] }, 'unknown-writer', /again after each of 3/],
-  ['repaired again and again, and nobody could look who runs here', { found: '0-7', repairs: 3 }, 'unknown-writer', /./],
-  ['a manager runs here, but it was written once', { found: '0-7', repairs: 1, managers: koordlet }, 'unknown-writer', /./],
+  ['repaired again and again, and no known manager runs here', { found: '0-7', repairs: 3, managers: [] }, 'unknown-writer', /again after each of 3/],
+  ['repaired again and again, and the processes could not be listed', { found: '0-7', repairs: 3 }, 'unknown-writer', /./],
+  ['a manager runs here, but only one repair was needed', { found: '0-7', repairs: 1, managers: koordlet }, 'unknown-writer', /./],
 
   ['a fact wins over a coincidence', { found: '2', online: '0-2', staticKubelet: true, repairs: 9, managers: koordlet, msSinceUpdate: 0 }, 'cpu-offline', /./],
 ]; // prettier-ignore
@@ -63,6 +63,6 @@ test.each(rows)('%s', (_name, row, cause, because) => {
   expect(likely.because).toMatch(because);
 });
 
-test('every word for a cause has a row', () => {
+test('every cause has a row', () => {
   expect(new Set(rows.map(([, , cause]) => cause))).toEqual(new Set(DRIFT_CAUSES));
 });

@@ -28,14 +28,14 @@ function seeing(
 }
 
 test.each`
-  name                                             | lift     | quota      | podQuota   | throttles               | kind          | because
-  ${'no quota anywhere'}                           | ${true}  | ${-1}      | ${-1}      | ${[]}                   | ${'kept'}     | ${/^2 exclusive CPUs[^;]*$/}
-  ${'nobody looked'}                               | ${true}  | ${null}    | ${null}    | ${[]}                   | ${'kept'}     | ${/^2 exclusive CPUs[^;]*$/}
-  ${'its own quota is back'}                       | ${true}  | ${200_000} | ${-1}      | ${['container']}        | ${'violated'} | ${/^throttled: a CFS quota of 2 CPUs \(200000 µs/}
-  ${'a quota of nothing is a quota'}               | ${true}  | ${0}       | ${-1}      | ${['container']}        | ${'violated'} | ${/0 CPUs/}
-  ${"its pod's quota holds it back"}               | ${true}  | ${-1}      | ${250_000} | ${['pod']}              | ${'kept'}     | ${/; throttled with the rest of its pod by the CFS quota of 2\.5 CPUs/}
-  ${'both'}                                        | ${true}  | ${100_000} | ${100_000} | ${['container', 'pod']} | ${'violated'} | ${/of 1 CPU \(/}
-  ${'quotas stay by choice: told, and not broken'} | ${false} | ${200_000} | ${200_000} | ${[]}                   | ${'kept'}     | ${/; its CFS quota of 2 CPUs .* applies: lifting it is off$/}
+  name                                                               | lift     | quota      | podQuota   | throttles               | kind          | because
+  ${'no quota anywhere'}                                             | ${true}  | ${-1}      | ${-1}      | ${[]}                   | ${'kept'}     | ${/^2 exclusive CPUs[^;]*$/}
+  ${'quotas were not read'}                                          | ${true}  | ${null}    | ${null}    | ${[]}                   | ${'kept'}     | ${/^2 exclusive CPUs[^;]*$/}
+  ${'its own quota is back'}                                         | ${true}  | ${200_000} | ${-1}      | ${['container']}        | ${'violated'} | ${/^throttled: a CFS quota of 2 CPUs \(200000 µs/}
+  ${'a quota of 0 is a quota'}                                       | ${true}  | ${0}       | ${-1}      | ${['container']}        | ${'violated'} | ${/0 CPUs/}
+  ${"its pod's quota holds it back"}                                 | ${true}  | ${-1}      | ${250_000} | ${['pod']}              | ${'kept'}     | ${/; throttled with the rest of its pod by the CFS quota of 2\.5 CPUs/}
+  ${'both'}                                                          | ${true}  | ${100_000} | ${100_000} | ${['container', 'pod']} | ${'violated'} | ${/of 1 CPU \(/}
+  ${'quotas that stay by choice are named, and the promise is kept'} | ${false} | ${200_000} | ${200_000} | ${[]}                   | ${'kept'}     | ${/; its CFS quota of 2 CPUs .* applies: lifting it is off$/}
 `('quota: $name', ({ lift, quota, podQuota, throttles, kind, because }) => {
   const asQuota = (quotaUs: number | null) => (quotaUs === null ? undefined : quotaOf(quotaUs));
   const [own, pod] = [asQuota(quota), asQuota(podQuota)];
@@ -50,7 +50,7 @@ test.each`
   name                                                  | lift     | of             | kind         | because
   ${'its own, which was lifted, counts as not known'}   | ${true}  | ${'container'} | ${'unknown'} | ${/^the CFS quota of the container could not be read: EIO$/}
   ${"its pod's, which was lifted, counts as not known"} | ${true}  | ${'pod'}       | ${'unknown'} | ${/^the CFS quota of its pod could not be read: EIO$/}
-  ${'one of which nothing was promised is told'}        | ${false} | ${'container'} | ${'kept'}    | ${/^2 exclusive CPUs.*; the CFS quota of the container could not be read: EIO$/}
+  ${'an unread quota without a promise is named'}       | ${false} | ${'container'} | ${'kept'}    | ${/^2 exclusive CPUs.*; the CFS quota of the container could not be read: EIO$/}
 `('a quota that can not be read: $name', ({ lift, of, kind, because }) => {
   const unread = [{ of: of as UnreadQuota['of'], because: 'EIO' }];
   expect(seeing(lift as boolean, { unread })).toMatchObject({
@@ -61,12 +61,12 @@ test.each`
 });
 
 test.each`
-  name                                         | allowed                   | looked | narrower | cpus     | outside
-  ${'none was looked at'}                      | ${[]}                     | ${0}   | ${0}     | ${''}    | ${''}
-  ${'all have the whole cpuset'}               | ${['1,5', '1,5']}         | ${2}   | ${0}     | ${''}    | ${''}
-  ${'some keep to less by their own affinity'} | ${['1,5', '1', '5', '1']} | ${4}   | ${3}     | ${'1,5'} | ${''}
-  ${'one may run outside'}                     | ${['1,5', '0-7']}         | ${2}   | ${0}     | ${''}    | ${'0,2-4,6-7'}
-  ${'one is left on other CPUs altogether'}    | ${['2']}                  | ${1}   | ${1}     | ${'2'}   | ${'2'}
+  name                                            | allowed                   | looked | narrower | cpus     | outside
+  ${'no thread was read'}                         | ${[]}                     | ${0}   | ${0}     | ${''}    | ${''}
+  ${'all have the whole cpuset'}                  | ${['1,5', '1,5']}         | ${2}   | ${0}     | ${''}    | ${''}
+  ${'some have a narrower affinity of their own'} | ${['1,5', '1', '5', '1']} | ${4}   | ${3}     | ${'1,5'} | ${''}
+  ${'one may run outside'}                        | ${['1,5', '0-7']}         | ${2}   | ${0}     | ${''}    | ${'0,2-4,6-7'}
+  ${'one has only other CPUs'}                    | ${['2']}                  | ${1}   | ${1}     | ${'2'}   | ${'2'}
 `('threads: $name', ({ allowed, looked, narrower, cpus, outside }) => {
   expect(sample('1,5', ...(allowed as string[]))).toEqual({
     looked,
@@ -86,12 +86,12 @@ test.each`
 });
 
 test.each`
-  name                                                | isolated | make            | because
-  ${'a pinned container whose CPUs are isolated'}     | ${'1,5'} | ${'make p/a 2'} | ${/; the kernel isolates CPUs 1,5: threads stay on the one where they start$/}
-  ${'one CPU: there is nowhere else for a thread'}    | ${'1'}   | ${'make p/a 2'} | ${/^2 exclusive CPUs[^;]*$/}
-  ${'isolated CPUs of others'}                        | ${'2,6'} | ${'make p/a 2'} | ${/^2 exclusive CPUs[^;]*$/}
-  ${'a shared container that has others beside them'} | ${'2,6'} | ${'make p/a 0'} | ${/^in the shared pool$/}
-  ${'a shared container that has no others'}          | ${'0-7'} | ${'make p/a 0'} | ${/^in the shared pool; the kernel isolates CPUs 0-7/}
+  name                                                 | isolated | make            | because
+  ${'a pinned container whose CPUs are isolated'}      | ${'1,5'} | ${'make p/a 2'} | ${/; the kernel isolates CPUs 1,5: threads stay on the one where they start$/}
+  ${'one isolated CPU: a thread can not be elsewhere'} | ${'1'}   | ${'make p/a 2'} | ${/^2 exclusive CPUs[^;]*$/}
+  ${'isolated CPUs of others'}                         | ${'2,6'} | ${'make p/a 2'} | ${/^2 exclusive CPUs[^;]*$/}
+  ${'a shared container that has others beside them'}  | ${'2,6'} | ${'make p/a 0'} | ${/^in the shared pool$/}
+  ${'a shared container that has no others'}           | ${'0-7'} | ${'make p/a 0'} | ${/^in the shared pool; the kernel isolates CPUs 0-7/}
 `('isolated CPUs: $name', ({ isolated, make, because }) => {
   const node = new NodeDriver(buildTopology({ cpus: EIGHT_CPUS.cpus, isolated: parseCpuList(isolated as string) })).run(
     make as string,

@@ -4,7 +4,7 @@ import { explainOldRules, judge } from '../../../src/core/verdict/judge';
 import type { Observation } from '../../../src/core/verdict/observation';
 import { cpus, machineOf, NodeDriver, settingsWith, without, type Rules } from '../transition/node-driver';
 
-/** `1,5`, `1,5 on 1` where the processes run elsewhere, `1,5 on 1 of 0-4` where cgroups can have no more, `gone`, `unreadable`, `never` looked. */
+/** `1,5`; `1,5 on 1` for processes that run elsewhere; `1,5 on 1 of 0-4` for a limited parent; `gone`, `unreadable`, `never` observed. */
 function observationOf(text: string): Observation | undefined {
   if (text === 'never') return undefined;
   if (text === 'gone') return { kind: 'gone' };
@@ -16,7 +16,7 @@ function observationOf(text: string): Observation | undefined {
 }
 
 test.each`
-  name                                                | history                         | who      | seen                     | kind          | because
+  name                                                | history                         | target   | seen                     | kind          | because
   ${'equal'}                                          | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5'}                 | ${'kept'}     | ${/^2 exclusive CPUs/}
   ${'equal, in the pool'}                             | ${'make p/a 2; make q/s 0'}     | ${'q/s'} | ${'0,2-4,6-7'}           | ${'kept'}     | ${/in the shared pool/}
   ${'someone wrote another list'}                     | ${'make p/a 2'}                 | ${'p/a'} | ${'0-7'}                 | ${'drifted'}  | ${/promised 1,5, the kernel has cpuset.cpus 0-7/}
@@ -28,20 +28,20 @@ test.each`
   ${'a CPU is going offline, on version 1'}           | ${'make p/a 2'}                 | ${'p/a'} | ${'1 of 0-4,6-7'}        | ${'violated'} | ${/promised 1,5, but.* run on 1: no cgroup has CPUs 5: they are going offline/}
   ${'narrowed, while others go offline'}              | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on 1 of 0-5'}     | ${'violated'} | ${/a parent cgroup is narrower, it lacks CPUs 5/}
   ${'someone wrote, while others go offline'}         | ${'make p/a 2'}                 | ${'p/a'} | ${'1 of 0-5'}            | ${'drifted'}  | ${/promised 1,5.* 1$/}
-  ${'as written, and nowhere to run'}                 | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on '}             | ${'violated'} | ${/run on no CPU/}
+  ${'as written, and without a CPU to run on'}        | ${'make p/a 2'}                 | ${'p/a'} | ${'1,5 on '}             | ${'violated'} | ${/run on no CPU/}
   ${'not started'}                                    | ${'create p/a 2'}               | ${'p/a'} | ${'0-7'}                 | ${'pending'}  | ${/not started/}
-  ${'nobody has looked yet'}                          | ${'make p/a 2'}                 | ${'p/a'} | ${'never'}               | ${'pending'}  | ${/not been looked at/}
-  ${'not started, and nobody has looked'}             | ${'create p/a 2'}               | ${'p/a'} | ${'never'}               | ${'pending'}  | ${/not started/}
+  ${'not observed yet'}                               | ${'make p/a 2'}                 | ${'p/a'} | ${'never'}               | ${'pending'}  | ${/not been looked at/}
+  ${'not started, and not observed yet'}              | ${'create p/a 2'}               | ${'p/a'} | ${'never'}               | ${'pending'}  | ${/not started/}
   ${'its cgroup is gone'}                             | ${'make p/a 2'}                 | ${'p/a'} | ${'gone'}                | ${'pending'}  | ${/exiting/}
   ${'its cgroup cannot be read'}                      | ${'make p/a 2'}                 | ${'p/a'} | ${'unreadable'}          | ${'unknown'}  | ${/EACCES/}
   ${'its cgroup is there and its process is not yet'} | ${'create p/a 2; starting p/a'} | ${'p/a'} | ${'1,5'}                 | ${'kept'}     | ${/./}
-`('$name: $kind', ({ history, who, seen, kind, because }: Record<string, string> & { because: RegExp }) => {
+`('$name: $kind', ({ history, target, seen, kind, because }: Record<string, string> & { because: RegExp }) => {
   const node = new NodeDriver().run(history!);
-  const verdict = judge(node.model, node.container(who!)!, observationOf(seen!));
+  const verdict = judge(node.model, node.container(target!)!, observationOf(seen!));
   expect(verdict).toEqual({ kind, because: expect.stringMatching(because) });
 });
 
-test('where nothing was promised nothing can be broken', () => {
+test('a container without a promise has the verdict kept', () => {
   const node = new NodeDriver(undefined, { cpuManagerPolicy: 'none' }).run('make p/a 2');
   for (const seen of ['0', '0-7', 'gone', 'unreadable', 'never']) {
     expect(judge(node.model, node.container('p/a')!, observationOf(seen)).kind).toBe('kept');
@@ -68,28 +68,28 @@ describe('CPUs went offline', () => {
   const node = new NodeDriver(machine).run('make p/a 2; make q/s 0');
 
   test.each`
-    name                                           | gone       | who      | seen       | kind
-    ${'one of the container: what is left'}        | ${'2'}     | ${'p/a'} | ${'1'}     | ${'violated'}
+    name                                           | gone       | target   | seen       | kind
+    ${'one of the container: it has the others'}   | ${'2'}     | ${'p/a'} | ${'1'}     | ${'violated'}
     ${'all of the container: it runs in the pool'} | ${'1-2'}   | ${'p/a'} | ${'0,3-7'} | ${'violated'}
     ${'one of the pool'}                           | ${'7'}     | ${'q/s'} | ${'0,3-6'} | ${'kept'}
     ${'all of the pool: it is on exclusive ones'}  | ${'0,3-7'} | ${'q/s'} | ${'1-2'}   | ${'violated'}
     ${'all of the pool, seen by the container'}    | ${'0,3-7'} | ${'p/a'} | ${'1-2'}   | ${'kept'}
-  `('$name: $kind', ({ gone, who, seen, kind }: Record<'gone' | 'who' | 'seen' | 'kind', string>) => {
+  `('$name: $kind', ({ gone, target, seen, kind }: Record<'gone' | 'target' | 'seen' | 'kind', string>) => {
     node.setTopology(without(machine, gone));
-    expect(judge(node.model, node.container(who)!, observationOf(seen)).kind).toBe(kind);
+    expect(judge(node.model, node.container(target)!, observationOf(seen)).kind).toBe(kind);
   });
 });
 
 describe('held under old rules', () => {
   test.each`
-    name                                      | before                                  | now                                                                     | because
-    ${'nothing changed'}                      | ${{}}                                   | ${{}}                                                                   | ${undefined}
-    ${'its CPUs are reserved now'}            | ${{}}                                   | ${{ reserved: '0-1' }}                                                  | ${'CPUs 1 are reserved now'}
-    ${'other CPUs are reserved now'}          | ${{}}                                   | ${{ reserved: '0,4' }}                                                  | ${undefined}
-    ${'an option was switched on'}            | ${{}}                                   | ${{ options: { fullPcpusOnly: true } }}                                 | ${'given with the policy options none, which are full-pcpus-only now'}
-    ${'an option was switched off'}           | ${{ options: { fullPcpusOnly: true } }} | ${{}}                                                                   | ${'given with the policy options full-pcpus-only, which are none now'}
-    ${'nobody gets CPUs of its own any more'} | ${{}}                                   | ${{ cpuManagerPolicy: 'none' }}                                         | ${'given under cpu-manager-policy static, which is none now'}
-    ${'what is no rule for this one changed'} | ${{}}                                   | ${{ minSharedCpus: 3, onInsufficientCpu: 'share', liftCpuQuota: true }} | ${undefined}
+    name                                     | before                                  | now                                                                     | because
+    ${'nothing changed'}                     | ${{}}                                   | ${{}}                                                                   | ${undefined}
+    ${'its CPUs are reserved now'}           | ${{}}                                   | ${{ reserved: '0-1' }}                                                  | ${'CPUs 1 are reserved now'}
+    ${'other CPUs are reserved now'}         | ${{}}                                   | ${{ reserved: '0,4' }}                                                  | ${undefined}
+    ${'an option was switched on'}           | ${{}}                                   | ${{ options: { fullPcpusOnly: true } }}                                 | ${'given with the policy options none, which are full-pcpus-only now'}
+    ${'an option was switched off'}          | ${{ options: { fullPcpusOnly: true } }} | ${{}}                                                                   | ${'given with the policy options full-pcpus-only, which are none now'}
+    ${'the policy is none now'}              | ${{}}                                   | ${{ cpuManagerPolicy: 'none' }}                                         | ${'given under cpu-manager-policy static, which is none now'}
+    ${'a rule for other containers changed'} | ${{}}                                   | ${{ minSharedCpus: 3, onInsufficientCpu: 'share', liftCpuQuota: true }} | ${undefined}
   `('$name', ({ before, now, because }: { before: Rules; now: Rules; because: string | undefined }) => {
     const node = new NodeDriver(undefined, before).run('make p/a 2');
     const [assignment] = node.model.assignments.values();
@@ -104,11 +104,11 @@ describe("containers of Crane's policies", () => {
   const ONE_NODE: Rules = { podPolicies: ['immovable', 'numa'] };
   const nodeWith = (policy: string, rules: Rules = ONE_NODE): NodeDriver => {
     const node = new NodeDriver(machineOf(4, 1), rules);
-    node.podsSay.set('p', { annotations: { 'cpusetd.io/policy': policy } });
+    node.podFields.set('p', { annotations: { 'cpusetd.io/policy': policy } });
     return node.run('make p/a 2; make q/s 1');
   };
-  const judged = (node: NodeDriver, who = 'p/a') =>
-    judge(node.model, node.container(who)!, observationOf(node.container(who)!.promise!.cpus.toString()));
+  const judged = (node: NodeDriver, target = 'p/a') =>
+    judge(node.model, node.container(target)!, observationOf(node.container(target)!.promise!.cpus.toString()));
 
   test.each`
     name                                       | policy         | change                                                                                    | kind                      | because

@@ -5,7 +5,7 @@ import type { Seen } from '../../../src/core/verdict/observation';
 import { buildTopology } from '../../../src/core/topology';
 import { cpus, NodeDriver, settingsWith, without } from '../transition/node-driver';
 
-/** The judgement of a container that was looked at just now; `has` is the kernel's cpuset, as promised without it. */
+/** The judgement of a container that was observed just now; `has` is the kernel's cpuset, the promised one by default. */
 function lookAt(node: NodeDriver, target: string, has = node.container(target)!.promise!.cpus.toString()): Judgement {
   const container = node.container(target)!;
   const observation = { kind: 'seen', cpus: cpus(has), effective: cpus(has), mems: CpuSet.empty } as const;
@@ -16,41 +16,41 @@ function lookAt(node: NodeDriver, target: string, has = node.container(target)!.
   };
 }
 
-function tell(node: NodeDriver, target: string, last: Judgement | undefined) {
+function judgeAgain(node: NodeDriver, target: string, last: Judgement | undefined) {
   const container = node.container(target)!;
   const isStale = isOutdated(node.model, container, last);
   return { ...judgeNow(node.model, container, last), isOutdated: isStale };
 }
 
-test('as long as nothing has changed the last verdict stands', () => {
+test('without a change the last verdict stands', () => {
   const node = new NodeDriver().run('make q/s 0');
   const last = lookAt(node, 'q/s');
-  expect(tell(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
-  node.run('make r/t 0'); // moves nobody
-  expect(tell(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
+  expect(judgeAgain(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
+  node.run('make r/t 0'); // moves no container
+  expect(judgeAgain(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
 });
 
-test('a promise that was made since then is pending until it is read back', () => {
+test('a promise after the last observation is pending until it is read back', () => {
   const node = new NodeDriver().run('make q/s 0');
   const before = lookAt(node, 'q/s');
   node.run('make p/a 2');
-  expect(tell(node, 'q/s', before)).toEqual({
+  expect(judgeAgain(node, 'q/s', before)).toEqual({
     kind: 'pending',
     because: 'promised 0,2-4,6-7 since it was last read: not read back yet',
     isOutdated: true,
   });
-  expect(tell(node, 'q/s', lookAt(node, 'q/s'))).toMatchObject({ kind: 'kept', isOutdated: false });
+  expect(judgeAgain(node, 'q/s', lookAt(node, 'q/s'))).toMatchObject({ kind: 'kept', isOutdated: false });
 });
 
-test('also where it is of the same CPUs as one before: what was read in between is not known', () => {
+test('a new promise of the same CPUs is pending until it is read back', () => {
   const node = new NodeDriver().run('make q/s 0');
   const before = lookAt(node, 'q/s');
   node.run('make p/a 2; end p/a; stop p; remove p');
   expect(node.container('q/s')!.promise!.cpus).toEqual(before.basis.promise!.cpus);
-  expect(tell(node, 'q/s', before)).toMatchObject({ kind: 'pending', isOutdated: true });
+  expect(judgeAgain(node, 'q/s', before)).toMatchObject({ kind: 'pending', isOutdated: true });
 });
 
-test('a promise is dated by the event that made it, and by no later one', () => {
+test('a promise has the time of the event that made it', () => {
   const node = new NodeDriver().run('make q/s 0');
   const first = node.container('q/s')!.promisedAt!;
   node.run('make r/t 0');
@@ -61,26 +61,28 @@ test('a promise is dated by the event that made it, and by no later one', () => 
   expect(node.container('p/a')!.promisedAt).toBe(second); // both were promised by one creation
 });
 
-test('one that is promised the same again has the promise that it had', () => {
+test('an equal promise does not replace the earlier one', () => {
   const node = new NodeDriver().run('make p/a 2');
   const { promise, promisedAt } = node.container('p/a')!;
   const last = lookAt(node, 'p/a');
   const { pod, container } = node.infoOf('p/a');
   node.send({ kind: 'update-container', pod, container, resources: { cpus: '0-7' } });
   expect(node.container('p/a')).toMatchObject({ promise, promisedAt });
-  expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'kept', isOutdated: false });
+  expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'kept', isOutdated: false });
 });
 
-test('a move that was not made is told as such', () => {
+test('the verdict names a move that was not made', () => {
   const node = new NodeDriver().run('make q/s 0');
   const before = lookAt(node, 'q/s');
   node.run('make p/a 2');
   const { applied: _none, ...container } = node.container('q/s')!;
   node.model.apply({ kind: 'put-container', container });
-  expect(tell(node, 'q/s', before).because).toBe('promised 0,2-4,6-7 since it was last read: not carried out yet');
+  expect(judgeAgain(node, 'q/s', before).because).toBe(
+    'promised 0,2-4,6-7 since it was last read: not carried out yet',
+  );
 });
 
-test('a promise that was taken back before it was written leaves the last verdict as it is', () => {
+test('a promise that was rolled back does not change the last verdict', () => {
   const node = new NodeDriver().run('make q/s 0');
   const last = lookAt(node, 'q/s');
   expect(() =>
@@ -94,42 +96,42 @@ test('a promise that was taken back before it was written leaves the last verdic
       throw new Error('not saved');
     }),
   ).toThrow('not saved');
-  expect(tell(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
+  expect(judgeAgain(node, 'q/s', last)).toEqual({ ...last.verdict, isOutdated: false });
 });
 
-describe('what a verdict depends on beside the promise is judged as it is now', () => {
-  test('rules that came since', () => {
+describe('the verdict follows a change of', () => {
+  test('the settings', () => {
     const node = new NodeDriver().run('make p/a 2');
     const last = lookAt(node, 'p/a');
     node.setRules({ options: { fullPcpusOnly: true } });
-    expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'held-under-old-rules', isOutdated: true });
+    expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'held-under-old-rules', isOutdated: true });
     node.model.apply({ kind: 'set-settings', settings: settingsWith({ reserved: '0-1' }) });
-    expect(tell(node, 'p/a', last).because).toBe('CPUs 1 are reserved now');
+    expect(judgeAgain(node, 'p/a', last).because).toBe('CPUs 1 are reserved now');
   });
 
-  test('a machine whose CPUs are isolated', () => {
+  test('the isolated CPUs', () => {
     const node = new NodeDriver().run('make p/a 2');
     const last = lookAt(node, 'p/a');
     const { cpus: all } = node.model.topology;
     node.model.apply({ kind: 'set-topology', topology: buildTopology({ cpus: all, isolated: cpus('1,5') }) });
-    expect(tell(node, 'p/a', last)).toMatchObject({
+    expect(judgeAgain(node, 'p/a', last)).toMatchObject({
       kind: 'kept',
       because: expect.stringContaining('the kernel isolates CPUs 1,5'),
       isOutdated: true,
     });
   });
 
-  test('an assignment, and what a container is there for', () => {
+  test('the assignment, also when it is dropped', () => {
     const node = new NodeDriver().run('make p/a 2');
     const last = lookAt(node, 'p/a');
     const assignment = [...node.model.assignments.values()][0]!;
     node.model.apply({ kind: 'put-assignment', assignment: { ...assignment, because: 'another reason' } });
-    expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'kept', because: 'another reason', isOutdated: true });
+    expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'kept', because: 'another reason', isOutdated: true });
     node.model.apply({ kind: 'drop-assignment', key: 'p/a' });
-    expect(tell(node, 'p/a', last).kind).toBe('unknown');
+    expect(judgeAgain(node, 'p/a', last).kind).toBe('unknown');
   });
 
-  test('one that waits for CPUs of its own no more', () => {
+  test('the wait for exclusive CPUs', () => {
     const node = new NodeDriver().run('make q/s 0');
     const container = node.container('q/s')!;
     const waiting = { ...container, waitingSince: '2026-01-01T00:00:00Z', because: 'it waits' };
@@ -137,22 +139,22 @@ describe('what a verdict depends on beside the promise is judged as it is now', 
     const last = lookAt(node, 'q/s');
     expect(last.verdict).toEqual({ kind: 'pending', because: 'it waits' });
     node.model.apply({ kind: 'put-container', container });
-    expect(tell(node, 'q/s', last)).toMatchObject({ kind: 'kept', isOutdated: true });
+    expect(judgeAgain(node, 'q/s', last)).toMatchObject({ kind: 'kept', isOutdated: true });
   });
 
-  test('a pool that overlaps exclusive CPUs, for want of others', () => {
+  test('the shared pool, when it overlaps exclusive CPUs', () => {
     const node = new NodeDriver().run('make p/a 7; make q/s 0');
     const last = lookAt(node, 'q/s', '0');
     node.model.apply({ kind: 'set-topology', topology: without(node.model.topology, '0') });
-    expect(tell(node, 'q/s', last)).toMatchObject({ kind: 'violated', isOutdated: true });
+    expect(judgeAgain(node, 'q/s', last)).toMatchObject({ kind: 'violated', isOutdated: true });
   });
 
-  test('the likely cause of a drift is known to who has looked, and stays', () => {
+  test('the settings, and keeps the likely cause of a drift', () => {
     const node = new NodeDriver().run('make p/a 2');
     const last = lookAt(node, 'p/a', '0-7');
     const verdict = { ...last.verdict, because: 'promised 1,5; likely cause: somebody' };
     node.setRules({ options: { fullPcpusOnly: true } });
-    expect(tell(node, 'p/a', { ...last, verdict })).toEqual({ ...verdict, isOutdated: true });
+    expect(judgeAgain(node, 'p/a', { ...last, verdict })).toEqual({ ...verdict, isOutdated: true });
   });
 });
 
@@ -162,7 +164,7 @@ test.each`
   ${'create p/a 2; starting p/a'}            | ${'pending'} | ${'its cgroup has not been looked at yet'}
   ${'create p/a 2; starting p/a; start p/a'} | ${'pending'} | ${'its cgroup has not been looked at yet'}
 `(
-  'after "$history", one that was looked at before it had a cgroup is $kind: $because',
+  'after "$history", a container that had no cgroup at its observation is $kind: $because',
   ({ history, kind, because }) => {
     const node = new NodeDriver();
     const [creation = '', ...rest] = (history as string).split(';');
@@ -176,7 +178,7 @@ test.each`
   },
 );
 
-test('one that is left alone has nothing that could be outdated, until it is promised something', () => {
+test('the verdict of a container that is left alone is outdated only after a promise', () => {
   const node = new NodeDriver(undefined, { cpuManagerPolicy: 'none' }).run('make p/a 2');
   const container = node.container('p/a')!;
   const observation = { kind: 'seen', cpus: cpus('0-7'), effective: cpus('0-7'), mems: CpuSet.empty } as const;
@@ -185,16 +187,16 @@ test('one that is left alone has nothing that could be outdated, until it is pro
     observation,
     basis: basisOf(node.model, container),
   };
-  expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'kept', isOutdated: false });
+  expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'kept', isOutdated: false });
   const promise = { cpus: cpus('0-7'), mems: CpuSet.empty };
   node.model.apply({ kind: 'put-container', container: { ...container, placement: 'shared', promise } });
-  expect(tell(node, 'p/a', last)).toMatchObject({ kind: 'pending', isOutdated: true });
+  expect(judgeAgain(node, 'p/a', last)).toMatchObject({ kind: 'pending', isOutdated: true });
 });
 
-describe('a judgement that is made of the objects of the last one', () => {
+describe('a judgement that reuses the objects of the last one', () => {
   const quota = { quotaUs: 20_000, periodUs: 100_000 };
 
-  /** Two looks at one container: all objects of the second are its own, unless it was given the first one's. */
+  /** Two observations of one container: the second has new objects, unless it reused those of the first. */
   function lookTwice(second: Partial<Seen> = {}, history = ''): { readonly last: Judgement; readonly now: Judgement } {
     const node = new NodeDriver().run('make q/s 0');
     const last = lookAt(node, 'q/s');
@@ -203,7 +205,7 @@ describe('a judgement that is made of the objects of the last one', () => {
     return { last, now: { verdict, observation: { ...(observation as Seen), ...second }, basis } };
   }
 
-  test('has all of them where it says the same', () => {
+  test('has all of them when it is equal', () => {
     const { last, now } = lookTwice();
     expect(now.basis).not.toBe(last.basis);
     const reused = reuseParts(last, now);
@@ -212,23 +214,23 @@ describe('a judgement that is made of the objects of the last one', () => {
   });
 
   test.each`
-    differs                              | second
-    ${'the CPUs that were written'}      | ${{ cpus: cpus('3') }}
-    ${'the CPUs that processes have'}    | ${{ effective: cpus('3') }}
-    ${'the CPUs that the root has'}      | ${{ active: cpus('0-7') }}
-    ${'the memory nodes'}                | ${{ mems: cpus('1') }}
-    ${'the threads that were looked at'} | ${{ threads: { looked: 1, narrower: 0, narrowerCpus: CpuSet.empty, outside: CpuSet.empty } }}
-    ${'the quota'}                       | ${{ quota }}
-    ${'the quota of the pod'}            | ${{ podQuota: quota }}
-    ${'the quotas that were not read'}   | ${{ unread: [{ of: 'pod', because: 'EIO' }] }}
-  `('has an observation of its own where it differs in $differs', ({ second }) => {
+    differs                            | second
+    ${'the CPUs that were written'}    | ${{ cpus: cpus('3') }}
+    ${'the CPUs that processes have'}  | ${{ effective: cpus('3') }}
+    ${'the CPUs that the root has'}    | ${{ active: cpus('0-7') }}
+    ${'the memory nodes'}              | ${{ mems: cpus('1') }}
+    ${'the threads that were read'}    | ${{ threads: { looked: 1, narrower: 0, narrowerCpus: CpuSet.empty, outside: CpuSet.empty } }}
+    ${'the quota'}                     | ${{ quota }}
+    ${'the quota of the pod'}          | ${{ podQuota: quota }}
+    ${'the quotas that were not read'} | ${{ unread: [{ of: 'pod', because: 'EIO' }] }}
+  `('has a new observation when it differs in $differs', ({ second }) => {
     const { last, now } = lookTwice(second as Partial<Seen>);
     const reused = reuseParts(last, now);
     expect(reused.observation).toBe(now.observation);
     expect(reused.basis).toBe(last.basis);
   });
 
-  test('has an observation of its own where a quota that was not read is no longer there to be read', () => {
+  test('has a new observation when a quota that could not be read is gone', () => {
     const { last, now } = lookTwice();
     const before = {
       ...last,
@@ -237,19 +239,19 @@ describe('a judgement that is made of the objects of the last one', () => {
     expect(reuseParts(before, now).observation).toBe(now.observation);
   });
 
-  test('has a verdict of its own where it says something else of the same kind', () => {
+  test('has a new verdict when the reason differs', () => {
     const { last, now } = lookTwice();
     const verdict = { ...now.verdict, because: 'something else' };
     expect(reuseParts(last, { ...now, verdict }).verdict).toBe(verdict);
   });
 
-  test('has the promise of now, also where it is of the same CPUs as the one before', () => {
+  test('has the new promise, also when its CPUs are equal', () => {
     const { last, now } = lookTwice({}, 'make p/a 2; end p/a; stop p; remove p');
     expect(now.basis.promise!.cpus).toEqual(last.basis.promise!.cpus);
     expect(reuseParts(last, now).basis).toBe(now.basis);
   });
 
-  test('is taken as it is where it is the first', () => {
+  test('is returned unchanged when it is the first', () => {
     const { now } = lookTwice();
     expect(reuseParts(undefined, now)).toBe(now);
   });

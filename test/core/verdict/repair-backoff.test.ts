@@ -12,7 +12,7 @@ import {
 
 const promiseOf = (cpus: string) => ({ cpus: parseCpuList(cpus), mems: CpuSet.empty });
 
-/** One container whose drifts are met one after the other. */
+/** One container, whose drifts are repaired one after the other. */
 class Story {
   nowMs = 1_000_000;
   history: RepairRecord | undefined;
@@ -24,7 +24,7 @@ class Story {
     return decision.action;
   }
 
-  /** Somebody writes every `everyMs` for `forMs`. Returns the times of our repairs since the beginning. */
+  /** Another program writes every `everyMs` for `forMs`. Returns the times of the repairs since the beginning. */
   fight({ everyMs, forMs }: { everyMs: number; forMs: number }): number[] {
     const repairs: number[] = [];
     for (let t = 0; t <= forMs; t += everyMs, this.nowMs += everyMs) if (this.meet() === 'repair') repairs.push(t);
@@ -32,16 +32,16 @@ class Story {
   }
 }
 
-test('the waits stay below the time that counts as quiet, or a wait would end a quarrel', () => {
+test('all waits are shorter than the quiet time that resets the count of repairs', () => {
   expect(MAX_BACKOFF_MS).toBeLessThan(QUIET_MS);
 });
 
-test('who is merely clumsy is put right at once, every time', () => {
+test('drifts with a quiet time between them are each repaired at once', () => {
   const story = new Story();
   for (let i = 0; i < 50; i++, story.nowMs += QUIET_MS) expect(story.meet()).toBe('repair');
 });
 
-test('the first repairs come at once, then each waits twice as long, then they stop', () => {
+test('the first repairs are made at once, then each waits twice as long, then repairs stop', () => {
   const repairs = new Story().fight({ everyMs: 100, forMs: 10 * QUIET_MS });
   const waits = repairs.slice(1).map((at, i) => at - repairs[i]!);
   expect(repairs).toHaveLength(MAX_REPAIRS);
@@ -52,7 +52,7 @@ test('the first repairs come at once, then each waits twice as long, then they s
 });
 
 test.each([1, 7, 50, 999, 5_000, 20_000])(
-  'somebody who writes every %d ms for an hour costs few repairs',
+  'a program that writes every %d ms for an hour causes a bounded number of repairs',
   (everyMs) => {
     expect(new Story().fight({ everyMs, forMs: 3_600_000 }).length).toBeLessThanOrEqual(MAX_REPAIRS);
   },
@@ -66,7 +66,7 @@ describe('when repairs have stopped', () => {
     return story;
   };
 
-  test('finding the drift again and again is no reason to go on waiting: after a quiet time there is one attempt', () => {
+  test('observations without a new write do not extend the wait: after a quiet time there is one attempt', () => {
     const story = stopped();
     const actions: string[] = [];
     for (let t = 0; t < QUIET_MS; t += 10_000, story.nowMs += 10_000) actions.push(story.meet({ written: false }));
@@ -74,7 +74,7 @@ describe('when repairs have stopped', () => {
     expect(story.meet({ written: false })).toBe('repair');
   });
 
-  test('each write begins the quiet time anew', () => {
+  test('each write starts the quiet time again', () => {
     const story = stopped();
     story.nowMs += QUIET_MS - 1;
     expect(story.meet()).toBe('stop');
@@ -84,7 +84,7 @@ describe('when repairs have stopped', () => {
     expect(story.meet({ written: false })).toBe('repair');
   });
 
-  test('an attempt that is undone again stops them at once; one that lasts makes a new beginning', () => {
+  test('an attempt that is undone stops repairs at once; one that lasts resets the count', () => {
     const story = stopped();
     story.nowMs += QUIET_MS;
     expect(story.meet({ written: false })).toBe('repair');
@@ -96,14 +96,14 @@ describe('when repairs have stopped', () => {
     expect(story.fight({ everyMs: 1, forMs: IMMEDIATE_REPAIRS - 1 })).toHaveLength(IMMEDIATE_REPAIRS);
   });
 
-  test('another promise is another matter', () => {
+  test('a new promise is repaired at once', () => {
     const story = stopped();
     story.promise = promiseOf('4-5');
     expect(story.meet()).toBe('repair');
   });
 });
 
-test('a repair that the kernel refuses is tried again with longer and longer waits, and never given up', () => {
+test('a repair that the kernel refuses is tried again with increasing waits, without an end', () => {
   const story = new Story();
   const repairs: number[] = [];
   for (let t = 0; t < 30 * 60_000; t += 1_000, story.nowMs += 1_000) {

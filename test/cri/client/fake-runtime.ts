@@ -6,7 +6,7 @@ const definition = loadSync(join(__dirname, '../../../proto/cri/v1/cri.proto'), 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- proto-loader builds its classes at run time
 const { service } = (loadPackageDefinition(definition) as any).runtime.v1.RuntimeService;
 
-/** A gRPC server on a real socket, with a codec that shares nothing with the generated one. */
+/** A gRPC server on a real socket, with a codec that is independent of the generated one. */
 export async function serveRuntime(socket: string, handlers: UntypedServiceImplementation): Promise<Server> {
   const server = new Server({ 'grpc.max_send_message_length': -1 });
   server.addService(service, handlers);

@@ -31,6 +31,6 @@ test.each`
   ${'an empty CPU set, which means none'}  | ${infoOf({ linux: { resources: { cpu: { cpus: '' } } } })}                | ${{ cgroupsPath: '', resources: {} }}
   ${'numbers that are texts or fractions'} | ${infoOf({ linux: { resources: { cpu: { shares: '2', quota: 1.5 } } } })} | ${{ cgroupsPath: '', resources: {} }}
   ${'a cgroup path that is a number'}      | ${infoOf({ linux: { cgroupsPath: 7 } })}                                  | ${{ cgroupsPath: '', resources: {} }}
-`('takes $name as far as it goes', ({ info, want }) => {
+`('given $name, the readable fields are used', ({ info, want }) => {
   expect(readRuntimeSpec(info)).toEqual(want);
 });

@@ -14,7 +14,7 @@ const MAX_DEPTH = 8;
 
 /**
  * The bytes of a message with every published field set, and at every level with fields of each wire type that no release has.
- * Encoded from the table alone, so that nothing of the code under test has a part in it.
+ * Encoded from the table alone, so that it does not depend on the code under test.
  */
 export function composeMessage(table: CriTable, name: string, depth = 0): Uint8Array {
   const writer = new BinaryWriter();

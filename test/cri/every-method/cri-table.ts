@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The published table of CRI (test/fixtures/wire), as far as messages are made of it. */
+/** The part of the published table of CRI (test/fixtures/wire) that describes messages. */
 export interface CriTable {
   readonly messages: ReadonlyMap<string, readonly TableField[]>;
   readonly methods: readonly TableMethod[];

@@ -5,15 +5,15 @@ import { Bench, type Handler, type Outcome, type TestClient } from '../proxy/har
 import { composeMessage } from './compose-message';
 import { readCriTable, type TableMethod } from './cri-table';
 
-// One session over every method that CRI has, and some that it has not: once on the runtime's own socket, once through the proxy with
-// everything that cpusetd looks at in it. Both sides must see the same bytes.
+// One session over every method of CRI, and some unknown ones: once on the runtime's own socket, once through the proxy with
+// all interceptors of cpusetd in it. Both sides must see the same bytes.
 
 const table = readCriTable();
 const invented = ['/runtime.v1.RuntimeService/Invented', '/made.up.v9.Service/Method'].map((path): TableMethod => {
   const [request, response] = ['runtime.v1.RunPodSandboxRequest', 'runtime.v1.ContainerStatusResponse'];
   return { name: path, path, request, response, server_streaming: path.includes('made.up') };
 });
-/** Calls about a container come while it is there. */
+/** Calls about a container are made while it exists. */
 const first = ['RunPodSandbox', 'CreateContainer', 'StartContainer', 'UpdateContainerResources'];
 const methods = [...table.methods, ...invented].sort((a, b) => rank(a) - rank(b));
 
@@ -80,7 +80,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-/** What was appended to a request on its way, beside what nobody may touch. */
+/** The bytes that the proxy appended to a request; all other bytes have to be the same. */
 function addedTo({ path }: Arrived, bytes: Buffer): object {
   if (path.endsWith('/CreateContainer')) return CreateContainerRequest.decode(bytes);
   return UpdateContainerResourcesRequest.decode(bytes);
@@ -92,34 +92,37 @@ test('the table has every method of both services, and each is in the session', 
   expect(new Set(methods.map(({ path }) => path)).size).toBe(45);
 });
 
-test.each(['ok', 'fail'])('every method, known or not, passes as it came, when it ends with: %s', async (outcome) => {
-  const direct = await runSession(bench.client(bench.runtimePath), outcome);
-  const sent = arrived.splice(0);
-  const proxied = await runSession(bench.client(), outcome);
-  const passed = arrived.splice(0);
+test.each(['ok', 'fail'])(
+  'every method, known or not, is forwarded unchanged, when it ends with: %s',
+  async (outcome) => {
+    const direct = await runSession(bench.client(bench.runtimePath), outcome);
+    const sent = arrived.splice(0);
+    const proxied = await runSession(bench.client(), outcome);
+    const passed = arrived.splice(0);
 
-  expect(sent.map(({ path }) => path)).toEqual(methods.map(({ path }) => path));
-  const added = new Map<string, object>();
-  const asSent = passed.map((request, n) => {
-    const whole = request.messages[0]!;
-    const own = sent[n]!.messages[0]!;
-    if (whole.length > own.length) added.set(request.path, addedTo(request, whole.subarray(own.length)));
-    return { ...request, messages: [whole.subarray(0, own.length)] };
-  });
-  expect(asSent).toEqual(sent);
-  expect(proxied).toEqual(direct);
-  expect([...direct.values()].every(({ code }) => code === (outcome === 'ok' ? 0 : 9))).toBe(true);
+    expect(sent.map(({ path }) => path)).toEqual(methods.map(({ path }) => path));
+    const added = new Map<string, object>();
+    const asSent = passed.map((request, n) => {
+      const whole = request.messages[0]!;
+      const own = sent[n]!.messages[0]!;
+      if (whole.length > own.length) added.set(request.path, addedTo(request, whole.subarray(own.length)));
+      return { ...request, messages: [whole.subarray(0, own.length)] };
+    });
+    expect(asSent).toEqual(sent);
+    expect(proxied).toEqual(direct);
+    expect([...direct.values()].every(({ code }) => code === (outcome === 'ok' ? 0 : 9))).toBe(true);
 
-  const resources = { cpusetCpus: '0-7' };
-  const create = CreateContainerRequest.fromPartial({ config: { linux: { resources } } });
-  const update = UpdateContainerResourcesRequest.fromPartial({ linux: resources });
-  const isMade = outcome === 'ok'; // a container that the runtime refused is not there to be updated
-  expect(Object.fromEntries(added)).toEqual({
-    '/runtime.v1.RuntimeService/CreateContainer': create,
-    ...(isMade && { '/runtime.v1.RuntimeService/UpdateContainerResources': update }),
-  });
-  expect(bench.faults).toEqual([]);
-});
+    const resources = { cpusetCpus: '0-7' };
+    const create = CreateContainerRequest.fromPartial({ config: { linux: { resources } } });
+    const update = UpdateContainerResourcesRequest.fromPartial({ linux: resources });
+    const isMade = outcome === 'ok'; // a container that the runtime refused can't be updated
+    expect(Object.fromEntries(added)).toEqual({
+      '/runtime.v1.RuntimeService/CreateContainer': create,
+      ...(isMade && { '/runtime.v1.RuntimeService/UpdateContainerResources': update }),
+    });
+    expect(bench.faults).toEqual([]);
+  },
+);
 
 test('a method that the runtime does not know is answered by the runtime', async () => {
   const path = '/runtime.v1.RuntimeService/NobodyKnows';

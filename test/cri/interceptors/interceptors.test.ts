@@ -248,7 +248,7 @@ describe('StartContainer', () => {
 
   test('a container that the model does not have is read from the runtime before its start', async () => {
     const stage = new Stage();
-    const stranger = {
+    const unknown = {
       id: 'x',
       sandboxId: 's',
       name: 'x',
@@ -256,7 +256,7 @@ describe('StartContainer', () => {
       cgroupsPath: '/a/x',
       resources: {},
     } as const;
-    stage.readContainer = () => Promise.resolve(stranger);
+    stage.readContainer = () => Promise.resolve(unknown);
     let asked = 0;
     stage.synchronize = () => (asked++, Promise.resolve());
     const message = idOf('x');
@@ -398,9 +398,9 @@ describe('UpdateContainerResources', () => {
   });
 });
 
-describe('ends', () => {
+describe('the end of containers and pods', () => {
   test.each(['StopContainer', 'RemoveContainer'])(
-    '%s counts when the runtime has done it, not before',
+    '%s takes effect when the runtime has answered, not before',
     async (method) => {
       const stage = new Stage();
       await stage.run('p/db', 2);
@@ -409,7 +409,7 @@ describe('ends', () => {
       await failing.fail();
       expect(stage.promises).toHaveProperty('p/db');
       await stage.end(method, 'p/db');
-      expect(stage.promises).toEqual({ pool: '0,2-4,6-7' }); // idle, with its pod
+      expect(stage.promises).toEqual({ pool: '0,2-4,6-7' }); // idle, and kept by its pod
     },
   );
 
@@ -511,7 +511,7 @@ describe('an inventory that was read during calls', () => {
   });
 });
 
-describe('the runtime is making something', () => {
+describe('a creation in progress', () => {
   test.each`
     method               | message
     ${'RunPodSandbox'}   | ${() => new Uint8Array()}

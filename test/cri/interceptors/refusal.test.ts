@@ -37,7 +37,7 @@ test('a refusal of the core is sent with its code and text', () => {
   });
 });
 
-test('an error that is not ours is refused without its text', () => {
+test('given an unknown error, the refusal does not have its text', () => {
   expect(refusalOf(new CpusetdError('UNAVAILABLE', 'ours'))).toEqual({ code: 'UNAVAILABLE', message: 'ours' });
   expect(refusalOf(new TypeError('secret'))).toEqual({
     code: 'INTERNAL',

@@ -58,12 +58,12 @@ test('a changed request has the original bytes first, and reads as the original 
   });
 });
 
-test('fields that a proxy in front of us appended count: parts of a message are merged, the last value wins', () => {
+test('fields that another proxy appended count: parts of a message are merged, the last value wins', () => {
   const twice = appendToCreate(appendToCreate(createRequest('uid/db', 2), exclusive), { cpus: parseCpuList('5') });
   expect(readCreateContainer(twice)?.container.resources).toMatchObject({ cpus: '5', mems: '0', shares: 2048 });
 });
 
-test('an update keeps what it does not change', () => {
+test('an update keeps the fields that it does not change', () => {
   const message = updateRequest('c1', { cpuShares: 512n, cpusetCpus: '0-7' });
   const changed = appendToUpdate(message, exclusive);
   expect(changed.subarray(0, message.length)).toEqual(message);
@@ -93,7 +93,7 @@ test.each`
   ${'a pod without Linux'}          | ${{ podSandboxId: 's', config: { metadata: { name: 'c' }, linux: {} }, sandboxConfig: {} }}
   ${'a container and no pod'}       | ${{ podSandboxId: 's', config: { metadata: { name: 'c' }, linux: {} } }}
   ${'a request with nothing in it'} | ${{}}
-`('$name is not for us', ({ request }: { request: CreateContainerRequest }) => {
+`('$name is forwarded unchanged', ({ request }: { request: CreateContainerRequest }) => {
   const message = CreateContainerRequest.encode(CreateContainerRequest.fromPartial(request)).finish();
   expect(readCreateContainer(message)).toBeUndefined();
 });
@@ -116,7 +116,7 @@ test('a pod of another operating system is no event', () => {
   expect(readRunPodSandbox(other)).toBeUndefined();
 });
 
-test('a message cut off anywhere is read or refused, and never crashes', () => {
+test('a message that is cut off at any byte is read or refused, and never crashes', () => {
   const message = createRequest('uid/db', 2);
   for (let length = 0; length < message.length; length++) {
     try {
@@ -177,13 +177,16 @@ test.each`
 });
 
 test.each`
-  what                                     | bytes
-  ${'a filter that nobody here knows yet'} | ${[0x0a, 2, 0x28, 1]}
-  ${'a field that nobody here knows yet'}  | ${[0x10, 1]}
-  ${'an empty filter and something else'}  | ${[0x0a, 0, 0x10, 1]}
-`('a list with $what may be of a part: who is missing in it is not gone', ({ bytes }: { bytes: number[] }) => {
-  expect(asksForAll(Uint8Array.from(bytes))).toBe(false);
-});
+  what                                    | bytes
+  ${'an unknown filter'}                  | ${[0x0a, 2, 0x28, 1]}
+  ${'an unknown field'}                   | ${[0x10, 1]}
+  ${'an empty filter and something else'} | ${[0x0a, 0, 0x10, 1]}
+`(
+  'a list with $what may be incomplete: a container that is missing in it is not gone',
+  ({ bytes }: { bytes: number[] }) => {
+    expect(asksForAll(Uint8Array.from(bytes))).toBe(false);
+  },
+);
 
 test.each`
   runtime         | parent                                   | want

@@ -14,7 +14,7 @@ import { createRequest } from './messages';
 
 const OK = { code: 0, message: '' };
 
-/** One call as the data path drives it: hooks in its order, at the moments that the test chooses. */
+/** One call with its hooks in the order of the proxy, at the times that the test chooses. */
 export class Call {
   readonly abort = new AbortController();
   readonly context: CallContext;
@@ -44,7 +44,7 @@ export class Call {
     await this.end({ origin: 'runtime', status: OK });
   }
 
-  /** The proxy refuses it before anybody has seen its request. */
+  /** The proxy refuses it before an interceptor has seen its request. */
   async refuseUnread(code: number, message: string): Promise<void> {
     await this.end({ origin: 'proxy', status: { code, message } });
   }
@@ -68,21 +68,21 @@ export class Stage {
   readonly model: NodeModel;
   readonly events: RuntimeEvent['kind'][] = [];
   readonly carried: string[] = [];
-  /** Direct writes work; else the runtime has to be asked. */
+  /** True when cgroups can be written directly; otherwise the runtime is asked. */
   writes = true;
   ready: boolean | Promise<boolean> = true;
   carryOut: (ids: readonly string[]) => Promise<string | undefined> = () => Promise.resolve(undefined);
-  /** What `carryOut` says was done is done. */
+  /** True when the kernel adopts the writes of `carryOut`. */
   adoptWrites = true;
   readContainer: (id: string) => Promise<ContainerInfo | undefined> = () => Promise.resolve(undefined);
   synchronize: () => Promise<void> = () => Promise.reject(new CpusetdError('UNAVAILABLE', 'not asked for'));
   saves = 0;
   saveProblem: SaveProblem | undefined;
   onTransaction: (done: Transaction) => void = () => undefined;
-  /** Stands before the transactor; for faults. */
+  /** Called before the transactor; for faults. */
   beforeHandle: () => void = () => undefined;
   readonly adapter: InterceptorSet;
-  /** Everything that is logged. */
+  /** All log lines. */
   readonly lines = watchLog();
 
   constructor(rules: Rules = {}) {
@@ -150,7 +150,7 @@ export class Stage {
     await call.answer();
   }
 
-  /** Who is promised what, by id, and the shared pool. */
+  /** The promised CPUs by container id, and the shared pool. */
   get promises(): Record<string, string> {
     const shown = [...this.model.containers.values()].map(({ id, promise }) => [id, promise?.cpus.toString() ?? '']);
     return { ...(Object.fromEntries(shown) as Record<string, string>), pool: this.model.sharedPool.toString() };
@@ -161,7 +161,7 @@ export class Stage {
     return !samePromise(promise, applied) || !samePromise(promise, runtimeRecord);
   }
 
-  /** The runtime has written what is promised. */
+  /** The runtime has written all promises. */
   private settle(id: string): void {
     const container = this.model.containers.get(id);
     if (!container?.promise) return;
@@ -177,7 +177,7 @@ export function idOf(id: string): Uint8Array {
 
 export const created = idOf;
 
-/** Lets everything run that waits for nothing outside. */
+/** Lets all pending callbacks run that wait for no I/O. */
 export async function settled(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -7,7 +7,7 @@ import { waitUntil } from '../../support/wait-until';
 import { connectRaw, emptySettings, opening, requestHead, requestMessage, type RawClient } from './raw-client';
 import { startStrictRuntime } from './strict-runtime';
 
-// What a client that keeps within no bounds can make us hold.
+// Limits on the memory that a client without limits can make the proxy hold.
 
 const seen = '/runtime.v1.RuntimeService/CreateContainer';
 const unseen = '/runtime.v1.RuntimeService/Version';
@@ -21,7 +21,7 @@ function connect(): RawClient {
   return client;
 }
 
-/** A runtime that reads everything and says nothing but SETTINGS: no window is ever opened, no call ever ends. */
+/** A runtime that reads everything and sends only SETTINGS: no window is opened, no call ends. */
 function startSilentRuntime(onBytes: (bytes: number) => void = () => undefined): Server {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
@@ -77,7 +77,7 @@ test('a header block that unfolds to megabytes ends the connection', async () =>
   expect(errorOf(client)).toBe(11);
 });
 
-test('calls beyond the memory for open calls are refused, over all connections, and the others go on', async () => {
+test('calls beyond the memory for open calls are refused, over all connections, and open calls go on', async () => {
   startSilentRuntime();
   const proxy = await bench.startProxy({ [seen]: {} }, { maxOpenCallBytes: 100 * 512 });
   const clients = [connect(), connect(), connect()];
@@ -89,14 +89,14 @@ test('calls beyond the memory for open calls are refused, over all connections, 
   const before = clients.map(refusedOf);
   clients[0]!.socket.destroy();
   await waitUntil(() => proxy.stats.connections === 2);
-  // What it had is free again. A call that is looked at costs more: its metadata stay.
+  // Its memory is free again. An intercepted call costs more: its metadata are kept.
   clients[1]!.socket.write(requestHead(1001, unseen));
   await waitUntil(() => proxy.stats.callsInFlight === 100 - (50 - before[0]!) + 1);
   for (const id of [1003, 1005]) clients[1]!.socket.write(requestHead(id, seen, 0, [['x', 'y'.repeat(14_000)]]));
   await waitUntil(() => refusedOf(clients[1]!) > before[1]!);
 });
 
-test('10,000 calls that are opened and reset at once leave nothing behind', async () => {
+test('10,000 calls that are opened and reset at once leave no memory in use', async () => {
   const { server, violations } = startStrictRuntime(bench.runtimePath, 65_535);
   bench.onClose(() => server.close());
   const proxy = await bench.startProxy({ [seen]: { onRequest: (message) => message } }, { maxOpenCallBytes: 8_192 });

@@ -27,7 +27,7 @@ afterEach(() => bench.close());
 
 const countDescriptors = (): number => readdirSync('/proc/self/fd').length;
 
-/** A gRPC server behind a door that counts who is inside. */
+/** A gRPC server behind a listener that counts its open connections. */
 async function openRuntime(handlers: Handlers): Promise<void> {
   const inner = `${bench.runtimePath}-inner`;
   const runtime = await startRuntime(inner, handlers);
@@ -55,7 +55,7 @@ function connect(options?: Parameters<typeof connectRaw>[1]): RawClient {
   return client;
 }
 
-/** Connects, makes one call to its end, and is forgotten. */
+/** Connects, makes one complete call, and leaves the connection open. */
 async function leak(options: Parameters<typeof connectRaw>[1]): Promise<RawClient> {
   const client = connect(options);
   client.socket.write(Buffer.concat([opening, requestHead(1, quick), requestMessage(1, Buffer.from('x'))]));
@@ -88,7 +88,7 @@ test('given 1,000 open connections, the longest idle are closed on both sides, a
   expect(codes.filter((code) => code !== 0)).toEqual([]);
   await Promise.all(leaked.slice(0, 951).map(({ closed }) => closed));
   await waitUntil(() => proxy.stats.connections === 50 && runtimeSockets.size === 50);
-  // The last ones are the last to go: they were used most recently.
+  // The newest connections are closed last: they were used most recently.
   expect(leaked.slice(951).filter(({ socket }) => socket.destroyed)).toEqual([]);
   expect(goawaysOf(leaked[0]!)).toEqual([formatGoaway(0x7fffffff, 0), formatGoaway(1, 0)]);
   for (const { socket } of leaked) socket.destroy();
@@ -99,8 +99,8 @@ test('given 1,000 open connections, the longest idle are closed on both sides, a
 });
 
 test.each([
-  ['say nothing', undefined],
-  ['say one byte at a time', 20],
+  ['send nothing', undefined],
+  ['send one byte at a time', 20],
 ])(
   '1,000 connections that %s cost the runtime none, and are closed; a working client loses no call',
   async (_name, intervalMs) => {
@@ -126,11 +126,11 @@ test.each([
     }
     expect(codes.filter((code) => code !== 0)).toEqual([]);
     await Promise.all(silent.map(({ closed }) => closed));
-    await waitUntil(() => countDescriptors() <= before + 6); // the late client's connection, through proxy and door
+    await waitUntil(() => countDescriptors() <= before + 6); // the late client's connection, through the proxy and the listener
   },
 );
 
-test('a connection with a call in flight stays, however many idle ones come and go', async () => {
+test('a connection with a call in flight stays, for any number of idle ones', async () => {
   const calls: grpc.ServerDuplexStream<Buffer, Buffer>[] = [];
   await openRuntime({ [quick]: echo, [events]: (call) => void calls.push(call) });
   const proxy = await bench.startProxy({}, { maxIdleConnections: 5, minIdleMs: 100 });
@@ -170,7 +170,7 @@ test.each([0, 1, 2])(
       }),
     );
     expect(codes.filter((code) => !code.startsWith('0 '))).toEqual([]);
-    expect(connectionsMade).toBeGreaterThan(20); // six, had nobody been asked to leave
+    expect(connectionsMade).toBeGreaterThan(20); // six, if no GOAWAY had been sent
     await waitUntil(() => proxy.stats.connections <= maxIdle);
     await waitUntil(() => runtimeSockets.size <= maxIdle);
   },
@@ -231,7 +231,7 @@ test('at the limit, where every connection has a call, the one without traffic f
     stream.end(Buffer.alloc(0));
     await waitUntil(() => calls.length === n + 1);
   }
-  // Something moves on all but the third.
+  // There is traffic on all but the third.
   for (const [n, call] of calls.entries()) if (n !== 2) call.write(Buffer.from('moves'));
   await waitUntil(() => moved.size === 9);
   const clients = Array.from({ length: 2 }, () => bench.client());
@@ -240,7 +240,7 @@ test('at the limit, where every connection has a call, the one without traffic f
     code: 14,
     details: 'cpusetd: too many connections are open, and nothing has moved on this one for longest',
   });
-  // The one that came is idle now: it makes room for the next, not one of the nine with a call.
+  // The new one is idle now: it is closed for the next one, not one of the nine with a call.
   expect(await callOf(clients[1]!)).toBe(0);
   expect(proxy.stats.callsInFlight).toBe(9);
   for (const call of calls) call.end();

@@ -7,7 +7,7 @@ import { Bench, type Handler } from './harness';
 import { waitUntil } from '../../support/wait-until';
 import { connectRaw, opening, requestHead, requestMessage } from './raw-client';
 
-// A proxy of its own process, which may open few files.
+// A proxy in a process of its own, which may open only a few files.
 
 const quick = '/runtime.v1.RuntimeService/Version';
 const echo: Handler = (call) => {
@@ -90,14 +90,14 @@ test('with 100 descriptors 25 connections are held at a time, and a working clie
   expect(faults).toEqual([expect.stringMatching(/^25 connections are open, for each new one/)]);
 });
 
-test('while no descriptor is left nothing spins, the runtime does not count as away, and calls under way go on', async () => {
+test('while no descriptor is left, the CPU is idle, the runtime does not count as away, and calls in flight go on', async () => {
   const worker = bench.client();
   expect(await callOnce(worker)).toBe(0);
   const before = await ask('hoard');
   const refused = Array.from({ length: 20 }, () => connectRaw(bench.proxyPath));
   for (let n = 0; n < 20; n++) expect(await callOnce(worker)).toBe(0);
   await Promise.all(refused.map(({ closed }) => closed));
-  await new Promise((resolve) => setTimeout(resolve, 1_000)); // a second in which an accept that is tried again and again would show
+  await new Promise((resolve) => setTimeout(resolve, 1_000)); // a busy loop of failed accepts would show in this second
   const after = await ask('report');
   const cpuMs = (after.cpu.user + after.cpu.system - before.cpu.user - before.cpu.system) / 1000;
   expect(cpuMs).toBeLessThan(500);

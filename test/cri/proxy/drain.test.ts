@@ -57,7 +57,7 @@ test('no call is lost when the proxy is replaced under load', async () => {
     const before = codes.length;
     await waitUntil(() => codes.length > before + 50);
     const old = proxy;
-    // The new one takes the name over while the old one still serves: on a socket file of its own, renamed.
+    // The new proxy takes over the path while the old one still serves: it renames a socket file of its own.
     proxy = await replaceProxy(old);
   }
   isOver = true;

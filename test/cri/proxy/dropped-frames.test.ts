@@ -15,7 +15,7 @@ import { encodeHeaders } from '../../../src/cri/proxy/http2/hpack-encoder';
 import { Bench } from './harness';
 import { waitUntil } from '../../support/wait-until';
 
-// What a runtime sends for a call that is over goes nowhere, and its connection's window does not suffer.
+// Frames that a runtime sends for an ended call are dropped, and the window of its connection does not shrink.
 
 const path = '/runtime.v1.RuntimeService/CreateContainer';
 const head = encodeHeaders([
@@ -90,7 +90,7 @@ test.each(['passes', 'is refused'])('a call that %s, and is over when the answer
     runtime!.write(frame);
   }
   await waitUntil(() => creditOfConnection() === 1000);
-  // The client's library would end its session on frames for a closed stream; a ping shows that it is well.
+  // The client's library would end its session on frames for a closed stream; a ping shows that it still works.
   await new Promise((resolve) => session.ping(resolve as () => void));
   expect(bench.faults).toEqual([]);
 });

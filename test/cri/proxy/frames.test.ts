@@ -216,7 +216,7 @@ test('flow control keeps the kubelet’s view in step, whatever is forwarded, he
       }
       kubelet += flow.takeDeficit();
       const excess = kubelet - runtime;
-      // What the runtime still owes pays the excess back first, and only the rest passes on.
+      // Window updates of the runtime compensate the excess first, and only the rest is forwarded.
       const owed = sent - credited;
       expect(flow.credit(owed)).toBe(owed - Math.min(owed, excess));
     }),

@@ -10,7 +10,7 @@ export type Handlers = Readonly<Record<string, Handler>>;
 
 const identity = (bytes: Buffer): Buffer => bytes;
 
-/** A real gRPC server on a unix socket that knows only bytes. Every handler is a stream handler: on the wire unary calls are the same. */
+/** A real gRPC server on a unix socket that passes bytes. Every handler is a stream handler: on the wire unary calls are the same. */
 export async function startRuntime(path: string, handlers: Handlers): Promise<grpc.Server> {
   const server = new grpc.Server({ 'grpc.max_receive_message_length': -1 });
   const methods = Object.keys(handlers).map((method) => [
@@ -32,7 +32,7 @@ export async function startRuntime(path: string, handlers: Handlers): Promise<gr
   return server;
 }
 
-/** All that a client can see of a call. */
+/** The events of a call that a client can see. */
 export interface Outcome {
   readonly messages: Buffer[];
   readonly header: Record<string, unknown>;
@@ -61,7 +61,7 @@ export class TestClient {
     return this.grpc.makeBidiStreamRequest(method, identity, identity, metadata, options);
   }
 
-  /** Sends the messages, ends the request, collects everything that comes. */
+  /** Sends the messages, ends the request, collects the response. */
   async run(
     method: string,
     requests: readonly Uint8Array[],
@@ -76,7 +76,7 @@ export class TestClient {
   }
 }
 
-/** Resolves with what was seen of the call once its status is there. */
+/** Resolves with the events of the call once it has its status. */
 export function collect(call: grpc.ClientDuplexStream<Buffer, Buffer>): Promise<Outcome> {
   const messages: Buffer[] = [];
   let header: Record<string, unknown> = {};

@@ -32,7 +32,7 @@ let bench: Bench;
 beforeEach(() => (bench = new Bench()));
 afterEach(() => bench.close());
 
-/** A connection to the proxy that sends bytes as it likes. */
+/** A connection to the proxy that sends arbitrary bytes. */
 function openRaw(): { socket: Socket; frames: Frame[]; closed: Promise<void> } {
   const frames: Frame[] = [];
   const reader = new FrameReader({ expectPreface: false });
@@ -43,7 +43,7 @@ function openRaw(): { socket: Socket; frames: Frame[]; closed: Promise<void> } {
   return { socket, frames, closed: new Promise((resolve) => socket.once('close', () => resolve())) };
 }
 
-/** A runtime that takes everything and says nothing but SETTINGS. */
+/** A runtime that accepts everything and sends only SETTINGS. */
 function startSilentRuntime(): Socket[] {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
@@ -77,7 +77,11 @@ test.each<[string, Buffer, number]>([
     Buffer.concat([CLIENT_PREFACE, settings, formatFrame(FrameType.headers, 0, 1, Buffer.from([0x82])), request(3)]),
     1,
   ],
-  ['a continuation of nothing', Buffer.concat([CLIENT_PREFACE, settings, continuation(1, Buffer.alloc(1))]), 1],
+  [
+    'a continuation without a header block',
+    Buffer.concat([CLIENT_PREFACE, settings, continuation(1, Buffer.alloc(1))]),
+    1,
+  ],
   [
     'header fields without an end',
     Buffer.concat([

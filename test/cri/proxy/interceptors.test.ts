@@ -34,7 +34,7 @@ test('a hook gets the whole request, and its appended bytes arrive behind the un
       },
     },
   });
-  // Field 900 is one that no definition knows.
+  // Field 900 is in no definition.
   const request = Buffer.from('0a03616263a238056669656c64', 'hex');
   const metadata = new grpc.Metadata();
   metadata.set('x-trace', 'abc');
@@ -72,7 +72,7 @@ test.each([0, 1, 70_000, 16 * 1_048_576])(
 test.each([
   ['at once', (verdict: { refuse: never }) => verdict],
   ['later', (verdict: { refuse: never }) => Promise.resolve(verdict)],
-])('a refusal %s is told from an error of the runtime, and the runtime sees no request', async (_name, give) => {
+])('a refusal %s is marked as one of cpusetd, and the runtime gets no request', async (_name, give) => {
   let handled = 0;
   const ends: CallEnd[] = [];
   await bench.startRuntime({
@@ -227,7 +227,7 @@ test('an answer of many frames passes while it is put together for the hook', as
   expect([messages[0]!.length, lengths]).toEqual([7_000_000, [7_000_000]]);
 });
 
-test('an answer longer than the limit passes unread', async () => {
+test('an answer longer than the limit is forwarded unread', async () => {
   await bench.startRuntime({ [path]: unary(() => Buffer.alloc(50_000)) });
   await bench.startProxy(
     { [path]: { onResponse: () => bench.faults.push('seen') as never } },
@@ -268,7 +268,7 @@ test('the memory of all held requests together is bounded', async () => {
   expect(proxy.stats.heldBytes).toBe(0);
 });
 
-test('calls that pass go on while others wait for a decision, however much the latter hold', async () => {
+test('calls without interceptor go on while others wait for a decision with much data', async () => {
   await bench.startRuntime({ [path]: echo, [other]: echo });
   const release: (() => void)[] = [];
   await bench.startProxy({
@@ -324,7 +324,7 @@ test('a deadline that passes while the decision is open ends the call', async ()
       onEnd: (end) => void ends.push(end),
     },
   });
-  // On a busy machine the time is over before the call has left the client: then it gets more.
+  // On a busy machine the deadline may pass before the call has left the client: then it gets more time.
   const client = bench.client();
   for (let patienceMs = 100; !hasCome; patienceMs *= 4) {
     const { code } = await client.run(path, [Buffer.from('x')], undefined, { deadline: Date.now() + patienceMs });
@@ -361,12 +361,12 @@ test('a compressed request is inflated for the hook; unchanged it passes as it c
     ),
   );
   expect([answer, seen]).toEqual(['true', [plain.toString()]]);
-  expect(gzipSync(plain).length).toBeLessThan(100); // so it was worth compressing
+  expect(gzipSync(plain).length).toBeLessThan(100); // compression has an effect
 });
 
-test('a fault in passing a decided request on ends that call, and no other of the connection', async () => {
+test('a fault in forwarding a decided request ends only that call of the connection', async () => {
   await bench.startRuntime({ [path]: echo, [other]: echo });
-  const broken = Promise.resolve(undefined as unknown as Buffer); // no verdict at all: a fault of whoever decided
+  const broken = Promise.resolve(undefined as unknown as Buffer); // no verdict: a fault of the interceptor
   const proxy = await bench.startProxy({ [path]: { onRequest: () => broken } });
   const client = bench.client();
   expect((await client.run(path, [Buffer.from('x')])).code).toBe(grpc.status.INTERNAL);

@@ -32,7 +32,7 @@ function connects(path: string): Promise<boolean> {
   });
 }
 
-test('the socket is this user’s alone, whatever the umask, and nothing else is left in the folder', async () => {
+test('with any umask only this user can open the socket, and the folder has no other file', async () => {
   const before = process.umask(0);
   try {
     await listenAt(join(folder, 'sub', 'cri.sock'));
@@ -44,7 +44,7 @@ test('the socket is this user’s alone, whatever the umask, and nothing else is
   expect(await connects(join(folder, 'sub', 'cri.sock'))).toBe(true);
 });
 
-test('a socket on which a process listens is left alone, and ours is closed', async () => {
+test('a socket on which a process listens stays, and the new listener is closed', async () => {
   const path = join(folder, 'cri.sock');
   await listenAt(path);
   await expect(listenPrivately(path)).rejects.toMatchObject({ name: 'CpusetdError', code: 'ALREADY_EXISTS' });
@@ -81,8 +81,8 @@ test('an inherited listening socket is served, and its file stays', async () => 
   await new Promise((resolve) => successor.once('message', resolve));
   await new Promise((resolve) => owner.close(resolve));
   const socket = connect(path);
-  const said = await new Promise((resolve) => socket.once('data', (chunk) => resolve(String(chunk))));
-  expect([said, await exited, existsSync(path)]).toEqual(['from the successor', 0, true]);
+  const received = await new Promise((resolve) => socket.once('data', (chunk) => resolve(String(chunk))));
+  expect([received, await exited, existsSync(path)]).toEqual(['from the successor', 0, true]);
 });
 
 test('a descriptor that is no socket is refused with the rule and a remedy', async () => {

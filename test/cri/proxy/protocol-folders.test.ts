@@ -9,7 +9,7 @@ const proxyFolder = join(__dirname, '../../../src/cri/proxy');
 const allowedImport =
   /^(\.\/|\.\.\/http2\/|\.\.\/\.\.\/\.\.\/\.\.\/gen\/google\/rpc\/|\.\.\/\.\.\/\.\.\/wire$|node:|@bufbuild\/)/;
 
-test.each(['http2', 'grpc'])('%s/ names no peer of the proxy and imports nothing that knows one', (folder) => {
+test.each(['http2', 'grpc'])('%s/ does not name a peer of the proxy, and imports no file that does', (folder) => {
   const files = readdirSync(join(proxyFolder, folder));
   expect(files).not.toEqual([]);
   const faults = files.flatMap((file) => {
@@ -23,7 +23,7 @@ test.each(['http2', 'grpc'])('%s/ names no peer of the proxy and imports nothing
   expect(faults).toEqual([]);
 });
 
-test('an error of ours gives the same trailers, byte for byte, as in earlier versions', () => {
+test('an error of cpusetd gives the same trailers, byte for byte, as in earlier versions', () => {
   const error = {
     code: 8,
     message: '3 CPUs wanted, 2 are free — größer',

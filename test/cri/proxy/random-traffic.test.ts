@@ -34,7 +34,7 @@ let bench: Bench;
 beforeEach(() => (bench = new Bench()));
 afterEach(() => bench.close());
 
-/** The runtime of another implementation. */
+/** A runtime with another HTTP/2 implementation. */
 async function startNghttp2(initialWindowSize: number): Promise<string[]> {
   const runtime = http2.createServer({ settings: { initialWindowSize } });
   runtime.on('session', (session) => bench.onClose(() => session.destroy()));
@@ -74,7 +74,7 @@ const runtimes = { nghttp2: startNghttp2, strict: startStrict };
 test.each(
   [1, 100, 5_000, 65_535, 1_000_000].flatMap((window) => [['nghttp2', window] as const, ['strict', window] as const]),
 )(
-  'random calls to the %s runtime with a stream window of %d bytes all end as they should',
+  'random calls to the %s runtime with a stream window of %d bytes all end with the expected status',
   async (kind, initialWindowSize) => {
     const violations = await runtimes[kind](initialWindowSize);
     // A few bytes at a time is slow: with small windows the messages are small too.

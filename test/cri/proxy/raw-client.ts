@@ -13,7 +13,7 @@ import { FrameReader } from '../../../src/cri/proxy/http2/frame-reader';
 import { encodeHeaders } from '../../../src/cri/proxy/http2/hpack-encoder';
 
 export const emptySettings = formatFrame(FrameType.settings, 0, 0, new Uint8Array());
-/** How a client begins its connection. */
+/** The preface and SETTINGS of a client. */
 export const opening = Buffer.concat([CLIENT_PREFACE, emptySettings]);
 
 /** The HEADERS of a call. */
@@ -44,14 +44,14 @@ export function requestMessage(streamId: number, message: Uint8Array): Buffer {
 
 export interface RawClient {
   readonly socket: Socket;
-  /** All that came, in order. */
+  /** The frames that were received, in order. */
   readonly frames: Frame[];
   readonly closed: Promise<void>;
-  /** Whether the stream has been ended by the other side. */
+  /** True when the other side has ended the stream. */
   hasEnded(streamId: number): boolean;
 }
 
-/** A connection that sends bytes as it likes. With `answers` it acknowledges PING and SETTINGS, as every HTTP/2 library does by itself. */
+/** A connection that sends arbitrary bytes. With `answers` it acknowledges PING and SETTINGS, as every HTTP/2 library does by itself. */
 export function connectRaw(path: string, { answers = false } = {}): RawClient {
   const frames: Frame[] = [];
   const reader = new FrameReader({ expectPreface: false });

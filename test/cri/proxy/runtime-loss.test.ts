@@ -100,7 +100,7 @@ test('a runtime that shuts down gracefully finishes its calls, and the client mo
   await down;
   expect(existsSync(bench.runtimePath)).toBe(false);
   await bench.startRuntime({ [path]: echo });
-  // It may ask a few times more while the proxy finds the new runtime.
+  // It may need a few more calls until the proxy finds the new runtime.
   while ((await client.run(path, [Buffer.from('x')])).code !== 0);
 });
 
@@ -176,7 +176,7 @@ test('a runtime that does not speak HTTP/2 is disconnected, and the kubelet is n
   bench.onClose(() => server.close());
   await bench.startProxy();
   expect((await bench.client().run(path, [Buffer.from('x')])).code).toBe(14);
-  expect(bench.faults[0]).toMatchObject({ what: 'the runtime side broke the protocol' }); // and again at every try
+  expect(bench.faults[0]).toMatchObject({ what: 'the runtime side broke the protocol' }); // and again at every attempt
 });
 
 test('when a client disconnects, its calls at the runtime are cancelled', async () => {
@@ -213,7 +213,7 @@ test.each([
     (id: number) => formatFrame(FrameType.headers, Flag.endHeaders | Flag.padded, id, Buffer.from([9])),
   ],
   ['DATA', (id: number) => formatFrame(FrameType.data, Flag.padded, id, Buffer.from([9]))],
-])('of %s with more padding than bytes nothing passes: the runtime is given up', async (_name, broken) => {
+])('%s with more padding than bytes are not forwarded, and the runtime is disconnected', async (_name, broken) => {
   const server = createServer((socket) => {
     const reader = new FrameReader({ expectPreface: true });
     socket.on('error', () => undefined);

@@ -162,7 +162,7 @@ test.each<[string, string, Buffer[], grpc.Metadata | undefined, (outcome: Outcom
       expect(details).toContain('/made.up.Service/Missing');
     },
   ],
-])('passes %s as the runtime sends it', async (_name, method, requests, sent, check) => {
+])('%s: the client gets the same as without a proxy', async (_name, method, requests, sent, check) => {
   const expected = await direct.run(`/made.up.Service/${method}`, requests, sent);
   const seen = await proxied.run(`/made.up.Service/${method}`, requests, sent);
   check(expected);
@@ -217,7 +217,7 @@ describe('with a runtime of its own', () => {
     await waitUntil(() => openCalls[0]!.cancelled);
     expect((await cancelledOutcome).code).toBe(grpc.status.CANCELLED);
 
-    // The runtime is told the same moment; it counts from when the call has come, which is at most as late as we see it.
+    // The runtime gets the same deadline; it counts from the arrival of the call.
     const sentMs = Date.now();
     const deadline = sentMs + 60_000;
     const limited = client.open(path, undefined, { deadline });
@@ -230,14 +230,14 @@ describe('with a runtime of its own', () => {
     limited.cancel();
     await limitedOutcome;
 
-    // On a busy machine the time is over before the call has left the client: then it gets more.
+    // On a busy machine the deadline may pass before the call has left the client: then it gets more time.
     for (let patienceMs = 300; openCalls.length < 3; patienceMs *= 4) {
       const late = await client.run(path, [Buffer.from('x')], undefined, { deadline: Date.now() + patienceMs });
       expect(late.code).toBe(grpc.status.DEADLINE_EXCEEDED);
     }
     await waitUntil(() => openCalls.every(({ cancelled }) => cancelled));
 
-    // The reader stops after the first message: the writer must come to a halt long before it has sent everything.
+    // The reader stops after the first message: the writer has to stop long before it has sent everything.
     const flood = client.open('/made.up.Service/Flood');
     const paused = new Promise((resolve) => flood.once('data', () => resolve(flood.pause())));
     const floodEnd = new Promise((resolve) => flood.on('status', resolve));

@@ -8,7 +8,7 @@ import { Credentials } from '../../../src/kube/api/credentials';
 import { KubeClient } from '../../../src/kube/api/kube-client';
 import { waitUntil } from '../../support/wait-until';
 
-// Whatever a kubeconfig points to, a call of ours ends in time with a sentence that names it, and the daemon's thread goes on.
+// With any file or program in the kubeconfig a call ends in time with an error that names it, and the daemon's thread is not blocked.
 
 let dir: string;
 let end: AbortController;
@@ -29,7 +29,7 @@ afterEach(() => {
 
 const at = (name: string): string => join(dir, name);
 
-/** A program of this text for the shell. */
+/** Writes a shell script with this text. */
 function script(text: string, name = 'plugin'): string {
   writeFileSync(at(name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   return at(name);
@@ -37,7 +37,7 @@ function script(text: string, name = 'plugin'): string {
 
 const credential = (status: object): string => JSON.stringify({ kind: 'ExecCredential', status });
 
-/** A client of a server that notes who asks, and gives 401 to tokens that are not good. */
+/** A client of a server that records the credentials of each call, and answers 401 to invalid tokens. */
 async function clientFor(
   user: object,
   { cluster = {}, isGood = () => true }: { cluster?: object; isGood?: (token?: string) => boolean } = {},
@@ -64,7 +64,7 @@ const get = (client: KubeClient, timeoutMs = 60_000): Promise<unknown> =>
 const exec = (command: string, more: object = {}): object => ({ exec: { apiVersion: 'v1', command, ...more } });
 
 describe('a credential plugin that hangs', () => {
-  test('ends the call in its time, by name; the thread goes on meanwhile, and the end of the daemon ends the plugin', async () => {
+  test('ends the call at its timeout with the name of the plugin; the thread is not blocked, and the end of the daemon ends the plugin', async () => {
     const command = script(`echo $$ > ${at('pid')}; sleep 1000 & wait`);
     const client = await clientFor(exec(command));
     let ticks = 0;
@@ -81,7 +81,7 @@ describe('a credential plugin that hangs', () => {
     await waitUntil('the plugin to end', () => !isAlive(pid));
   });
 
-  test('is killed after its time, with what it started', async () => {
+  test('is killed at its timeout, with its child processes', async () => {
     const command = script(`sleep 1000 & echo "$$ $!" > ${at('pids')}; wait`);
     const credentials = new Credentials({
       user: { exec: { command } },
@@ -96,13 +96,13 @@ describe('a credential plugin that hangs', () => {
     for (const pid of pids) await waitUntil('the plugin and its child to end', () => !isAlive(pid));
   });
 
-  test('whose child holds its output open is ended the same way', async () => {
+  test('whose child process keeps its output open is ended too', async () => {
     const command = script('sleep 1000 & exit 0');
     await expect(get(await clientFor(exec(command)), 200)).rejects.toThrow(command);
   });
 });
 
-/** A zombie of the container's init is as dead as can be. */
+/** True while the process runs; a zombie counts as ended. */
 function isAlive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -132,7 +132,7 @@ test.each([
     () => ({ 'auth-provider': { name: 'azure', config: {} } }),
     /auth-provider azure is not supported; use/,
   ],
-])('a credential plugin that %s is told', async (_what, user, message) => {
+])('given a credential plugin that %s, the error names it', async (_what, user, message) => {
   await expect(get(await clientFor(user()))).rejects.toMatchObject({
     status: 0,
     message: expect.stringMatching(message),
@@ -140,14 +140,14 @@ test.each([
   expect(seen).toEqual([]);
 });
 
-test('a plugin gets our ExecCredential and no input, and its credential is used until it is refused', async () => {
+test('a plugin gets an ExecCredential and no input, and its credential is used until it is refused', async () => {
   const command = script(
     `cat; echo "$KUBERNETES_EXEC_INFO $EXTRA $1" >> ${at('runs')}; echo '${credential({ token: 'TOKEN' })}' | sed "s/TOKEN/t$(wc -l < ${at('runs')})/"`,
   );
   const plugin = exec('./plugin', { args: ['arg'], env: [{ name: 'EXTRA', value: 'extra' }] });
   const client = await clientFor(plugin, { isGood: (token = '') => seen.length < 3 || token === 'Bearer t2' });
   expect(command).toBe(at('plugin'));
-  await Promise.all([get(client), get(client)]); // asked for once
+  await Promise.all([get(client), get(client)]); // one token was requested
   await expect(get(client)).rejects.toMatchObject({ status: 401 });
   await get(client);
   expect(seen).toEqual(['Bearer t1', 'Bearer t1', 'Bearer t1', 'Bearer t2']);
@@ -155,7 +155,7 @@ test('a plugin gets our ExecCredential and no input, and its credential is used 
   expect(readFileSync(at('runs'), 'utf8')).toBe(`${info} extra arg\n`.repeat(2));
 });
 
-test('an expired credential is asked of the plugin again', async () => {
+test('an expired credential is requested from the plugin again', async () => {
   const token = credential({ token: 't', expirationTimestamp: '2001-01-01T00:00:00Z' });
   const client = await clientFor(exec(script(`echo >> ${at('runs')}; echo '${token}'`)));
   await get(client);

@@ -43,7 +43,7 @@ const clientOf = (): KubeClient => new KubeClient({ kind: 'file', path: path() }
 const get = (client = clientOf(), timeoutMs = 60_000): Promise<unknown> =>
   client.send({ method: 'GET', path: '/x', timeoutMs });
 
-test('a call sends our identity and gives the answer', async () => {
+test('a call sends the credentials and gives the answer', async () => {
   const seen: unknown[] = [];
   writeKubeconfig(
     await serve(({ headers, url, method }, response) => {
@@ -59,13 +59,13 @@ test('a call sends our identity and gives the answer', async () => {
 
 test.each<[string, number, string, object]>([
   [
-    'what the server says is passed on',
+    'the message of the server is in the error',
     403,
     '{"reason":"Forbidden","message":"pods is forbidden"}',
     { status: 403, reason: 'Forbidden' },
   ],
   [
-    'a proxy’s page is not',
+    'the page of a proxy is not in the error',
     502,
     '<html>secret</html>',
     { status: 502, message: 'the API server answered with status 502' },
@@ -85,7 +85,7 @@ test("the server's Retry-After is in the error", async () => {
 test.each<[string, RequestListener]>([
   ['it never answers', () => undefined],
   ['it begins and never ends', (_request, response) => response.write('{')],
-])('a server that is too slow is given up: %s', async (_name, answer) => {
+])('a call to a slow server ends at its timeout: %s', async (_name, answer) => {
   writeKubeconfig(await serve(answer));
   await expect(get(clientOf(), 100)).rejects.toMatchObject({
     status: 0,
@@ -93,7 +93,7 @@ test.each<[string, RequestListener]>([
   });
 });
 
-test('an answer without an end is not taken in whole', async () => {
+test('an answer without an end is refused at the limit', async () => {
   const chunk = Buffer.alloc(1 << 20, ' ');
   writeKubeconfig(
     await serve((_request, response) => {
@@ -107,7 +107,7 @@ test('an answer without an end is not taken in whole', async () => {
   await expect(get()).rejects.toMatchObject({ message: expect.stringContaining('longer than') });
 });
 
-test('a kubeconfig may come later, and change', async () => {
+test('a kubeconfig may be created later, and change', async () => {
   const client = clientOf();
   await expect(get(client)).rejects.toMatchObject({
     message: expect.stringMatching(/can’t be read: .*: no such file \(ENOENT\); check the path of --kubeconfig$/),
@@ -146,7 +146,7 @@ test('a renewed token file is read again when the server refuses the old token',
   writeFileSync(tokenFile, 'old');
   await expect(get(client)).resolves.toEqual({});
   writeFileSync(tokenFile, 'new');
-  await expect(get(client)).resolves.toEqual({}); // the old one is good as long as the server says so
+  await expect(get(client)).resolves.toEqual({}); // the old token is used as long as the server accepts it
   valid = 'new';
   await expect(get(client)).rejects.toMatchObject({ status: 401 });
   await expect(get(client)).resolves.toEqual({});
@@ -223,7 +223,7 @@ describe('a watch', () => {
     await expect(follow([])).rejects.toMatchObject({ status: 410, message: expect.stringContaining('too old') });
   });
 
-  test('is given up when the server falls silent, or dies, after it has begun', async () => {
+  test('is ended when the server sends nothing more, or dies', async () => {
     let opened = 0;
     const open = (): void => {
       opened++;
@@ -236,7 +236,7 @@ describe('a watch', () => {
     expect(opened).toBe(2);
   });
 
-  test('that is never answered is given up after the time for the answer', async () => {
+  test('that is never answered is ended at its timeout', async () => {
     writeKubeconfig(await serve(() => undefined));
     const limits = { answerMs: 100, lifeMs: 60_000 };
     await expect(follow([], limits)).rejects.toMatchObject({ message: expect.stringContaining('in time') });

@@ -10,7 +10,7 @@ function split(text: string, cuts: readonly number[] = []): { items: string[]; r
   return { items, rest: splitter.rest };
 }
 
-test('a list of any objects, cut anywhere, gives the objects and the list without them', () => {
+test('a list of any objects, in any pieces, gives the objects, and the list without them', () => {
   const anyObject = fc.dictionary(fc.oneof(fc.constantFrom('items', '"items":[', '\\'), fc.string({ unit: 'binary' })), fc.jsonValue()); // prettier-ignore
   fc.assert(
     fc.property(
@@ -34,14 +34,14 @@ test.each`
   ${'no items'}                   | ${'{"kind":"Status"}'}      | ${'{"kind":"Status"}'}
   ${'items that are null'}        | ${'{"items":null}'}         | ${'{"items":null}'}
   ${'items that are an object'}   | ${'{"items":{"a":[{}]}}'}   | ${'{"items":{"a":[{}]}}'}
-  ${'items of something deeper'}  | ${'{"a":{"items":[{}]}}'}   | ${'{"a":{"items":[{}]}}'}
-  ${'a value that reads like it'} | ${'{"a":"items","b":[{}]}'} | ${'{"a":"items","b":[{}]}'}
-  ${'what is no JSON'}            | ${']]}}"items":[{'}         | ${']]}}"items":[{'}
+  ${'items of a nested object'}   | ${'{"a":{"items":[{}]}}'}   | ${'{"a":{"items":[{}]}}'}
+  ${'a text that contains items'} | ${'{"a":"items","b":[{}]}'} | ${'{"a":"items","b":[{}]}'}
+  ${'a text that is no JSON'}     | ${']]}}"items":[{'}         | ${']]}}"items":[{'}
 `('$name: all of it is the rest', ({ text, rest }: { text: string; rest: string }) => {
   expect(split(text)).toEqual({ items: [], rest });
 });
 
-test('an item that is longer than any object of Kubernetes is refused before it is held', () => {
+test('an item longer than any object of Kubernetes is refused at the limit', () => {
   const splitter = new ListSplitter(() => undefined);
   splitter.push(Buffer.from('{"items":[{"a":"'));
   const chunk = Buffer.alloc(1024 * 1024, 'x');

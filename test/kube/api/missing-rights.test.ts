@@ -13,7 +13,7 @@ function listen() {
 
 test.each<[string, unknown, boolean]>([
   ['forbidden, by the client', new KubeError('forbidden', 403), true],
-  ['who we are is not known', new KubeError('unauthorized', 401), false],
+  ['unauthorized', new KubeError('unauthorized', 401), false],
   ['absent', new KubeError('absent', 404), false],
   ['no answer', new KubeError('no answer', 0), false],
   ['a fault of ours', new TypeError('x is undefined'), false],

@@ -22,7 +22,7 @@ test.each<[string, unknown, object]>([
     },
   ],
   ['static', { ...KIND, cpuManagerPolicy: 'static' }, { ...NOTHING, cpuManagerPolicy: 'static' }],
-  ['what configz answers', { kubeletconfig: { reservedSystemCPUs: '0' } }, { ...NOTHING, reservedSystemCpus: '0' }],
+  ['the answer of configz', { kubeletconfig: { reservedSystemCPUs: '0' } }, { ...NOTHING, reservedSystemCpus: '0' }],
   [
     'the memory manager’s reservation',
     {
@@ -66,10 +66,14 @@ test.each<[string, object, RegExp]>([
     /^systemReserved\.memory is "-1Gi", which is negative; write it like/,
   ],
   ['negative CPU', { kubeReserved: { cpu: '-100m' } }, /^kubeReserved\.cpu is "-100m", which is negative/],
-  ['what is no quantity', { kubeReserved: { cpu: 'much' } }, /^kubeReserved\.cpu is "much", which is no quantity/],
+  [
+    'a text that is no quantity',
+    { kubeReserved: { cpu: 'much' } },
+    /^kubeReserved\.cpu is "much", which is no quantity/,
+  ],
   ['a list', { kubeReserved: { memory: ['1Gi'] } }, /^kubeReserved\.memory is \["1Gi"\], which is no quantity/],
   [
-    'a threshold that is none',
+    'an invalid threshold',
     { evictionHard: { 'memory.available': 'low' } },
     /^evictionHard\["memory\.available"\] is "low"/,
   ],
@@ -95,7 +99,7 @@ describe('the part of the reservation on each NUMA node', () => {
     [1, 4 * GIB],
   ]);
   test.each<[string, object, [number, number], [number, number]]>([
-    ['nothing said: the kubelet’s threshold of eviction', {}, [0, 0], [100 * MIB, 0]],
+    ['no reservation: the kubelet’s default threshold of eviction', {}, [0, 0], [100 * MIB, 0]],
     ['both reservations', { reserved: { memory: 2 * GIB } }, [GIB, GIB], [GIB, GIB + 100 * MIB]],
     ['another threshold', { reserved: { memory: 512 * MIB }, evictionMemory: GIB }, [512 * MIB, 0], [GIB, 512 * MIB]],
     ['a percentage of all memory', { evictionMemory: '10%' }, [0, 0], [512 * MIB, 0]],

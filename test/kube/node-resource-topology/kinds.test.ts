@@ -17,7 +17,7 @@ function reportOf(more: Partial<NodeResources> = {}, rest: Partial<Report> = {})
     distances: new Map([
       [0, id === 0 ? 10 : 21],
       [1, id === 1 ? 10 : 21],
-      [2, 40], // a node of memory alone
+      [2, 40], // a node without CPUs
     ]),
   });
   return {
@@ -35,7 +35,7 @@ function reportOf(more: Partial<NodeResources> = {}, rest: Partial<Report> = {})
   };
 }
 
-/** The rules by which scheduler-plugins' NodeResourceTopologyMatch takes the object apart. */
+/** The rules by which scheduler-plugins' NodeResourceTopologyMatch reads the object. */
 function readAsScheduler(fields: Readonly<Record<string, unknown>>) {
   const { zones, attributes, topologyPolicies } = fields as {
     zones: {
@@ -70,7 +70,7 @@ function readAsScheduler(fields: Readonly<Record<string, unknown>>) {
 }
 
 describe('the community’s kind', () => {
-  test('a scheduler reads every zone, what is left in it, the policy and the fingerprint', () => {
+  test('a scheduler reads every zone with its available CPUs, the policy and the fingerprint', () => {
     const fields = communityTopology.build(reportOf({}, { fingerprint: 'pfp0v001607b76a0e9d3aeb4' }));
     expect(readAsScheduler(fields)).toEqual({
       policy: 'single-numa-node',
@@ -232,8 +232,8 @@ describe('Crane’s kind', () => {
   });
 
   test.each<[string, Partial<Report>, Partial<NodeResources>, string]>([
-    ['nobody pins', {}, { pins: false }, 'None'],
-    ['the kubelet pins', { kubeletIsStatic: true }, {}, 'None'],
+    ['policy none', {}, { pins: false }, 'None'],
+    ['the kubelet pins too', { kubeletIsStatic: true }, {}, 'None'],
     ['we pin', {}, {}, 'Static'],
   ])('%s', (_name, rest, more, word) => {
     expect(craneTopology.build(reportOf(more, rest))['craneManagerPolicy']).toMatchObject({ cpuManagerPolicy: word });

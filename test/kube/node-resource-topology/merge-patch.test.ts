@@ -6,16 +6,16 @@ import { createRandom, type Random } from '../../support/random';
 type Json = Record<string, unknown>;
 
 test.each<[string, Json, Json, Json]>([
-  ['nothing to do', { a: 1 }, { a: 1 }, {}],
-  ['a key that is nobody’s business', { a: 1, theirs: 2 }, { a: 1 }, {}],
+  ['equal objects need no patch', { a: 1 }, { a: 1 }, {}],
+  ['a key of another writer stays', { a: 1, theirs: 2 }, { a: 1 }, {}],
   [
-    'a key that is gone below ours',
+    'a removed key in an object of cpusetd',
     { reserved: { cpu: '2', memory: '1Gi' } },
     { reserved: { cpu: '2' } },
     { reserved: { memory: null } },
   ],
   [
-    'a key that is new below ours',
+    'a new key in an object of cpusetd',
     { reserved: { cpu: '2' } },
     { reserved: { cpu: '2', pid: '5' } },
     { reserved: { pid: '5' } },
@@ -31,13 +31,13 @@ test.each<[string, Json, Json, Json]>([
     { zones: [{ resources: { capacity: { cpu: '2' } } }] },
     {},
   ],
-  ['something of another type', { reserved: 'x' }, { reserved: { cpu: '1' } }, { reserved: { cpu: '1' } }],
-  ['what is empty on both sides', { attributes: {} }, { attributes: { a: '' } }, {}],
+  ['a value of another type', { reserved: 'x' }, { reserved: { cpu: '1' } }, { reserved: { cpu: '1' } }],
+  ['fields that are empty on both sides', { attributes: {} }, { attributes: { a: '' } }, {}],
 ])('%s', (_name, stored, wanted, patch) => {
   expect(createMergePatch(stored, wanted)).toEqual(patch);
 });
 
-test('after the patch the object says what is wanted, keeps what is not ours, and needs no other', () => {
+test('a patched object has the wanted values and the keys of others, and needs no second patch', () => {
   const random = createRandom(11);
   for (let round = 0; round < 3_000; round++) {
     const [stored, wanted] = [randomObject(random, 3), randomObject(random, 3)];

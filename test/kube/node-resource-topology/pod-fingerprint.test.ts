@@ -12,7 +12,7 @@ function toPod(text: string) {
   return { namespace, name };
 }
 
-test.each(known)('$fingerprint is what the library publishes for its pods', async ({ fingerprint, pods }) => {
+test.each(known)('$fingerprint is equal to the result of the library for these pods', async ({ fingerprint, pods }) => {
   const fingerprintOf = await loadPodFingerprint();
   expect(fingerprintOf(pods.map(toPod))).toBe(fingerprint);
   expect(fingerprintOf(pods.map(toPod).reverse())).toBe(fingerprint);

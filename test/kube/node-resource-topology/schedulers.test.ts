@@ -59,7 +59,7 @@ function publish(model: NodeModel) {
   return { resources, community: communityTopology.build(report), crane: craneTopology.build(report) };
 }
 
-/** Amounts of the whole node that the kubelet tells the scheduler. */
+/** Amounts of the whole node that the kubelet reports to the scheduler. */
 function allocatableOf({ zones }: NodeResources) {
   const sum = (of: (zone: NodeResources['zones'][number]) => number) => zones.reduce((all, zone) => all + of(zone), 0);
   return {
@@ -74,7 +74,7 @@ function podOf(name: string, ...containers: ContainerModel[]): PodModel {
   return { name, containers };
 }
 
-describe('with the options that the documents name, without --memory-nodes', () => {
+describe('with the documented options, without --memory-nodes', () => {
   const model = (topology = machineNamed('2x4x2-2numa')) =>
     new NodeModel(topology, settingsWith({ ...strict('container'), reserved: '0,4' }));
   const burstable = { name: 'a', requests: { cpu: 500, memory: 64 * MIB }, limits: {} };
@@ -184,7 +184,7 @@ function situationOf(random: Random, machines: ReadonlyMap<string, Topology>): S
   };
 }
 
-/** The runtime has told of everything it has. */
+/** The first Synchronize is complete. */
 function synchronized(model: NodeModel): NodeModel {
   model.apply({ kind: 'set-synchronized', synchronized: true });
   return model;
@@ -197,7 +197,7 @@ function exclusivePod(random: Random, name: string, threads: number): PodModel {
   return podOf(name, ...containers);
 }
 
-/** It shares the CPUs of a NUMA node, and has to keep one there. */
+/** A pod that shares the CPUs of a NUMA node; one CPU has to stay there for it. */
 function followerPod(name: string): PodModel {
   const container = { name: 'c0', requests: { cpu: 1000, memory: 16 * MIB }, limits: { cpu: 1000 } };
   return { ...podOf(name, container), annotations: { 'cpusetd.io/policy': 'numa' } };
@@ -235,7 +235,7 @@ function removePod(model: NodeModel, { name, containers }: PodModel): void {
   ]);
 }
 
-/** The plugin does not count what pods share that are not Guaranteed, so one that follows a node may find nothing there. */
+/** The plugin does not count the shared CPUs of pods that are not Guaranteed, so a node may have none left for a numa pod. */
 function hasNothingToShare(pod: PodModel, refused: string): boolean {
   return qosOf(pod) !== 'Guaranteed' && /all nodes together share \d+/.test(refused);
 }
@@ -243,7 +243,7 @@ function hasNothingToShare(pod: PodModel, refused: string): boolean {
 describe('scheduler-plugins, over random histories', () => {
   const machines = new Map(MACHINES.map((name) => [name as string, machineNamed(name)]));
 
-  test('pods that it admits get their CPUs, and pods that it rejects would be refused', () => {
+  test('pods that it admits get their CPUs, and pods that it rejects do not fit', () => {
     const counts = { accepted: 0, refused: 0, falselyRefused: 0 };
     for (let seed = 1; seed <= 60; seed++) {
       const random = createRandom(seed);
@@ -273,7 +273,7 @@ describe('scheduler-plugins, over random histories', () => {
         counts.refused++;
         const given = isExclusive && tryAll(model, creationsOf(pod)) === undefined;
         if (given) counts.falselyRefused++;
-        // Only where the floor is taken off a zone that the node would have filled; a single container is never held back.
+        // Only where the floor is subtracted from a zone that the node would have filled; a pod with one container always runs.
         if (given)
           expect({ seed, step, hasFloor, containers: pod.containers.length > 1 }).toEqual({
             seed,
@@ -321,7 +321,7 @@ describe('crane-scheduler, over random histories', () => {
   const machines = new Map(MACHINES.map((name) => [name as string, machineNamed(name)]));
 
   /** Pods that another scheduler or nobody placed, with a result that is not theirs or without one. */
-  function strangerOf(random: Random, name: string, threads: number): PodModel {
+  function unplacedPod(random: Random, name: string, threads: number): PodModel {
     const zone = random.int(0, 1);
     const forged = JSON.stringify([
       { name: `node${zone}`, type: 'Node', resources: { capacity: { cpu: String(random.int(1, 9)) } } },
@@ -330,7 +330,7 @@ describe('crane-scheduler, over random histories', () => {
     return { ...podOf(name, guaranteed('c0', threads * random.int(1, 3))), annotations };
   }
 
-  test('it never counts more free CPUs than can be given, whatever was announced', () => {
+  test('it never counts more free CPUs than can be given, for any announced results', () => {
     const counts = { placed: 0, strangers: 0, refused: 0, tried: 0 };
     for (let seed = 1; seed <= 40; seed++) {
       const random = createRandom(seed);
@@ -359,12 +359,12 @@ describe('crane-scheduler, over random histories', () => {
           removePod(model, gone!);
         }
         if (random.chance(0.3) && pending.length === 0) {
-          const stranger = random.chance(0.3) ? followerPod(`s${step}`) : strangerOf(random, `s${step}`, threads);
-          bind(model, stranger);
-          if (sendAll(model, creationsOf(stranger)) === undefined) {
-            assigned.push(stranger);
+          const unplaced = random.chance(0.3) ? followerPod(`s${step}`) : unplacedPod(random, `s${step}`, threads);
+          bind(model, unplaced);
+          if (sendAll(model, creationsOf(unplaced)) === undefined) {
+            assigned.push(unplaced);
             counts.strangers++;
-          } else removePod(model, stranger);
+          } else removePod(model, unplaced);
         }
         const { crane, resources } = publish(model);
         const zones = countCraneZones(crane, assigned);

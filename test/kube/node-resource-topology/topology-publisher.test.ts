@@ -10,9 +10,9 @@ import { TopologyPublisher } from '../../../src/kube/node-resource-topology/topo
 import { mergePatch } from '../../support/kube/merge-patch';
 import { createRandom } from '../../support/random';
 
-// Its times, on a clock of ours. What it writes is tested on the real API server: test/e2e/kube-api.test.ts.
+// The times of the publisher, with fake timers. Its objects are tested on a real API server: test/e2e/kube-api.test.ts.
 
-// A timer of Node may fire 1 ms early; ours are set 1 ms later for it, so that they never do.
+// A timer of Node may fire 1 ms early; the publisher sets its timers 1 ms later for that reason.
 const DEBOUNCE_MS = 30 + 1;
 const REFRESH_MS = 5 * 60_000 + 1;
 
@@ -28,7 +28,7 @@ afterEach(() => {
 
 interface Options {
   readonly kind?: TopologyKind;
-  /** As somebody else left it. */
+  /** The object as another writer left it. */
   readonly found?: JsonObject;
   /** The part of an object that the server keeps when it is written. */
   readonly prune?: (object: JsonObject) => JsonObject;
@@ -117,7 +117,7 @@ function metaOf(object: JsonObject): JsonObject {
   return object['metadata'] as JsonObject;
 }
 
-/** So many touches, each of which has the time to be published. */
+/** Makes so many changes, each with the time to be published. */
 async function touchOften({ touch }: { touch: () => void }, times = 20): Promise<void> {
   for (let i = 0; i < times; i++) {
     touch();
@@ -154,7 +154,7 @@ test('the object is read again every five minutes, and written when it was delet
   expect(takeCalls()).toEqual(['GET', 'POST']);
 });
 
-test('an object that is deleted under a patch is made again at once', async () => {
+test('an object that is deleted before a patch is created again at once', async () => {
   const { become, forget, takeCalls } = publish();
   become(4);
   await jest.advanceTimersByTimeAsync(DEBOUNCE_MS);
@@ -179,7 +179,7 @@ describe('when the API server refuses every call', () => {
     ${'a missing right, for an administrator'}   | ${failWith(403)}                          | ${30_000}
     ${'a missing kind, for an administrator'}    | ${failWith(404)}                          | ${30_000}
     ${'an invalid object, for an administrator'} | ${failWith(422)}                          | ${30_000}
-  `('$name: the next try is after $waitMs ms, and touches do not hasten it', async ({ error, waitMs }) => {
+  `('$name: the next attempt is after $waitMs ms, and changes do not make it earlier', async ({ error, waitMs }) => {
     const { touch, fail, takeCalls } = publish();
     fail(error as KubeError);
     touch();
@@ -233,7 +233,7 @@ describe('when the API server refuses every call', () => {
   });
 });
 
-/** As crane-agent leaves it: its owner, its own words and amounts. */
+/** The object that crane-agent leaves: with its owner, its own attributes and amounts. */
 const LEFT_BY_CRANE: JsonObject = {
   metadata: {
     ownerReferences: [
@@ -257,7 +257,7 @@ const LEFT_BY_CRANE: JsonObject = {
   ],
 };
 
-/** As node-feature-discovery or resource-topology-exporter leave it. */
+/** The object that node-feature-discovery or resource-topology-exporter leaves. */
 const LEFT_BY_EXPORTER: JsonObject = {
   metadata: {
     annotations: { 'topology.node.k8s.io/fingerprint': 'pfp0v001old', 'example.com/note': 'kept' },
@@ -277,13 +277,13 @@ describe('an object of another writer', () => {
   test.each([
     ['crane', craneTopology, LEFT_BY_CRANE],
     ['community', communityTopology, LEFT_BY_EXPORTER],
-  ] as const)('%s: one patch takes it over, and then none for any number of touches', async (_name, kind, found) => {
+  ] as const)('%s: one patch takes it over, and no equal report sends another', async (_name, kind, found) => {
     const publisher = publish({ kind, found });
     await touchOften(publisher);
     expect(publisher.takeCalls()).toEqual(['GET', 'PATCH']);
   });
 
-  test('crane: our keys that are gone are removed, others stay', async () => {
+  test('crane: removed keys of cpusetd are deleted, others stay', async () => {
     const publisher = publish({ kind: craneTopology, found: LEFT_BY_CRANE });
     await touchOften(publisher, 1);
     expect(publisher.takeBodies()).toEqual([
@@ -301,7 +301,7 @@ describe('an object of another writer', () => {
     });
   });
 
-  test('community: our attributes keep their positions, those of others stay, and the older fingerprint is removed', async () => {
+  test('community: attributes of cpusetd keep their positions, those of others stay, and the older fingerprint is removed', async () => {
     const publisher = publish({ found: LEFT_BY_EXPORTER, report: { fingerprint: 'pfp0v001new' } });
     await touchOften(publisher, 1);
     expect(publisher.stored()['attributes']).toEqual([
@@ -347,7 +347,7 @@ describe('an object of another writer', () => {
   });
 
   test.each([craneTopology, communityTopology])(
-    '$name: what the server drops is not sent again, and is told of once',
+    '$name: fields that the server drops are not sent again, and are logged once',
     async (kind) => {
       // A definition that knows fewer fields.
       const publisher = publish({ kind, prune: ({ attributes: _a, reserved: _r, ...rest }) => rest });
@@ -362,7 +362,7 @@ describe('an object of another writer', () => {
   );
 });
 
-test('changes and touches in any order: never more patches than changes', async () => {
+test('changes and equal reports in any order: never more patches than changes', async () => {
   const publisher = publish();
   const random = createRandom(3);
   let [changes, last] = [1, 4]; // creating is one

@@ -58,7 +58,7 @@ test('the Node is known, and the watch reports a changed label once', async () =
   const { server, informer, changes } = await follow();
   expect(informer.node).toEqual({ name: 'n1', uid: 'u1', labels: { a: '1' } });
   await waitUntil('the watch', () => server.openWatches === 1);
-  server.put(NODES, { ...node({ a: '1' }), status: { heartbeat: 1 } }); // no news for us
+  server.put(NODES, { ...node({ a: '1' }), status: { heartbeat: 1 } }); // irrelevant
   server.put(NODES, node({ [LABEL]: 'false' }, 'u2', 'n2')); // another Node
   const begunMs = performance.now();
   server.put(NODES, node({ a: '1', [LABEL]: 'false' }));
@@ -76,7 +76,7 @@ test('a change while the watch is down is seen when it is back', async () => {
   await waitUntil('the label', () => informer.node?.labels['b'] === '2');
 });
 
-test('a Node that is made anew has another uid', async () => {
+test('a Node that is created again has another uid', async () => {
   const { server, informer } = await follow();
   await waitUntil('the watch', () => server.openWatches === 1);
   server.remove(NODES, node());
@@ -88,7 +88,7 @@ test('a Node that is made anew has another uid', async () => {
 test.each<[string, Options, string]>([
   ['no Node of this name', { hasNode: false }, ''],
   ['no right to read', { trouble: (seen) => (isRead(seen) ? { status: 403 } : undefined) }, 'get'],
-])('%s: a name is all that is known', async (_name, options, verb) => {
+])('%s: only the name of the Node is known', async (_name, options, verb) => {
   const { informer, logged, server } = await follow({ ...options, pollMs: 5 });
   expect(informer.node).toEqual({ name: 'n1', uid: '', labels: {} });
   await waitUntil('it asks again', () => server.requests.filter(isRead).length > 2);

@@ -26,15 +26,15 @@ test('given a server that is away for an hour, pauses stay short, memory does no
     writeFileSync(path, server.kubeconfig);
     server.put(PODS, pod('a'));
     server.put(PODS, pod('b'));
-    const told: string[] = [];
+    const reported: string[] = [];
     const states: string[] = [];
     const informer = new PodInformer({
       client: new KubeClient({ kind: 'file', path }, stop.signal),
       nodeName: 'n1',
       sink: {
-        onList: (pods) => told.push(`list ${pods.map(({ name }) => name).join()}`),
-        onPod: ({ name }) => told.push(`pod ${name}`),
-        onGone: (uid) => told.push(`gone ${uid}`),
+        onList: (pods) => reported.push(`list ${pods.map(({ name }) => name).join()}`),
+        onPod: ({ name }) => reported.push(`pod ${name}`),
+        onGone: (uid) => reported.push(`gone ${uid}`),
       },
       onState: (state, because) => states.push(`${state} ${because}`),
       log: pino({ level: 'silent' }),
@@ -43,7 +43,7 @@ test('given a server that is away for an hour, pauses stay short, memory does no
     informer.start();
     await waitUntil('ready', () => states.at(-1) === 'ready ');
 
-    // Timers and the date are ours from now on; sockets are real.
+    // Timers and the date are fake from now on; sockets are real.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'hrtime'] });
     let heard = states.length;
     const nextState = async (): Promise<void> => {
@@ -67,10 +67,10 @@ test('given a server that is away for an hour, pauses stay short, memory does no
     expect(Math.max(...waitsMs)).toBeLessThanOrEqual(37_500);
     expect(waitsMs.length).toBeGreaterThan(HOUR_MS / 37_500 - 1);
     expect(waitsMs.length).toBeLessThan(200);
-    expect([...timers]).toEqual([1]); // the one that asks again
+    expect([...timers]).toEqual([1]); // the timer of the next request
     expect(new Set(states.slice(-50)).size).toBe(1);
     expect(states.at(-1)).toMatch(/^connecting .*ECONNREFUSED/);
-    expect(told).toEqual(['list a,b']);
+    expect(reported).toEqual(['list a,b']);
     expect(informer.pods?.map(({ spec }) => spec.name)).toEqual(['a', 'b']);
 
     server.remove(PODS, pod('a'));
@@ -78,8 +78,8 @@ test('given a server that is away for an hour, pauses stay short, memory does no
     await server.start();
     jest.advanceTimersToNextTimer();
     jest.useRealTimers();
-    await waitUntil('what changed is told', () => told.length === 3);
-    expect(told.slice(1)).toEqual(['gone uid-a', 'pod c']);
+    await waitUntil('what changed is reported', () => reported.length === 3);
+    expect(reported.slice(1)).toEqual(['gone uid-a', 'pod c']);
     await waitUntil('ready again', () => states.at(-1) === 'ready ');
   } finally {
     jest.useRealTimers();

@@ -25,7 +25,7 @@ function pod(name: string, annotations: Record<string, string> = {}, nodeName = 
   };
 }
 
-interface Told {
+interface Reported {
   readonly lists: string[][];
   readonly pods: PodSpec[];
   readonly gone: string[];
@@ -41,55 +41,55 @@ async function follow({ server = new FakeApiServer(), start = true, answerMs = 6
   if (!start) await server.stop();
   const stop = new AbortController();
   closers.push(() => stop.abort());
-  const told: Told = { lists: [], pods: [], gone: [], states: [], reasons: [] };
+  const reported: Reported = { lists: [], pods: [], gone: [], states: [], reasons: [] };
   const informer = new PodInformer({
     client: new KubeClient({ kind: 'file', path }, stop.signal),
     nodeName: 'n1',
     sink: {
-      onList: (pods) => told.lists.push(pods.map(({ name }) => name).sort()),
-      onPod: (one) => told.pods.push(one),
-      onGone: (uid) => told.gone.push(uid),
+      onList: (pods) => reported.lists.push(pods.map(({ name }) => name).sort()),
+      onPod: (one) => reported.pods.push(one),
+      onGone: (uid) => reported.gone.push(uid),
     },
     onState: (state, because) => {
-      told.states.push(state);
-      told.reasons.push(because);
+      reported.states.push(state);
+      reported.reasons.push(because);
     },
     log: pino({ level: 'silent' }),
     signal: stop.signal,
     answerMs,
   });
   informer.start();
-  return { server, told, stop, informer };
+  return { server, reported, stop, informer };
 }
 
 const isWatch = ({ query }: SeenRequest): boolean => query['watch'] === 'true';
-const isReady = (told: Told) => (): boolean => told.states.at(-1) === 'ready';
+const isReady = (reported: Reported) => (): boolean => reported.states.at(-1) === 'ready';
 
 test('the pods of the node are reported as a list, then each change', async () => {
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));
   server.put(PODS, pod('other', {}, 'n2'));
-  const { told, informer } = await follow({ server });
-  await waitUntil('ready', isReady(told));
-  expect(told.lists).toEqual([['a']]);
-  expect(told.pods).toEqual([]);
+  const { reported, informer } = await follow({ server });
+  await waitUntil('ready', isReady(reported));
+  expect(reported.lists).toEqual([['a']]);
+  expect(reported.pods).toEqual([]);
 
   server.put(PODS, pod('b'));
   server.put(PODS, pod('a', { 'cpusetd.io/policy': 'numa' }));
   server.remove(PODS, pod('b'));
-  await waitUntil('b is gone', () => told.gone.length === 1);
-  expect(told.pods.map(({ name, annotations }) => [name, annotations])).toEqual([
+  await waitUntil('b is gone', () => reported.gone.length === 1);
+  expect(reported.pods.map(({ name, annotations }) => [name, annotations])).toEqual([
     ['b', {}],
     ['a', { 'cpusetd.io/policy': 'numa' }],
   ]);
-  expect(told.gone).toEqual(['uid-b']);
+  expect(reported.gone).toEqual(['uid-b']);
   expect(informer.pods?.map(({ spec, phase }) => [spec.name, phase])).toEqual([['a', 'Running']]);
-  expect(told.lists).toHaveLength(1);
+  expect(reported.lists).toHaveLength(1);
 });
 
-test('it asks for its own node only, for bookmarks, and for an end of the watch', async () => {
-  const { server, told } = await follow();
-  await waitUntil('ready', isReady(told));
+test('the requests name the node, bookmarks and a timeout of the watch', async () => {
+  const { server, reported } = await follow();
+  await waitUntil('ready', isReady(reported));
   const [list, watch] = server.requests;
   expect(list).toMatchObject({ method: 'GET', path: PODS, query: { fieldSelector: 'spec.nodeName=n1' } });
   expect(list?.query['resourceVersion']).toBeUndefined();
@@ -97,55 +97,55 @@ test('it asks for its own node only, for bookmarks, and for an end of the watch'
   expect(Number(watch?.query['timeoutSeconds'])).toBeGreaterThanOrEqual(300);
 });
 
-test('an event without an end is given up, and the pods are followed again', async () => {
+test('an event without an end ends the watch, and the next watch reports the pods', async () => {
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));
-  const { told } = await follow({ server });
-  await waitUntil('ready', isReady(told));
+  const { reported } = await follow({ server });
+  await waitUntil('ready', isReady(reported));
   let sentMiB = 0;
   for (; server.openWatches > 0 && sentMiB < 200; sentMiB++) await server.babble('x'.repeat(1 << 20));
-  await waitUntil('the reason is told', () =>
-    told.reasons.some((because) => because.includes('an event of more than')),
+  await waitUntil('the reason is reported', () =>
+    reported.reasons.some((because) => because.includes('an event of more than')),
   );
   expect(sentMiB).toBeLessThan(200);
-  await waitUntil('ready again', isReady(told));
+  await waitUntil('ready again', isReady(reported));
   server.put(PODS, pod('b'));
-  await waitUntil('b is told', () => told.pods.some(({ name }) => name === 'b'));
+  await waitUntil('b is reported', () => reported.pods.some(({ name }) => name === 'b'));
 });
 
 test('while the server is away at the start nothing is reported; once it is there all pods are', async () => {
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));
-  const { told } = await follow({ server, start: false });
-  await waitUntil('the reason is told', () => told.reasons.some((because) => because.includes('ECONNREFUSED')));
-  expect(told.lists).toEqual([]);
+  const { reported } = await follow({ server, start: false });
+  await waitUntil('the reason is reported', () => reported.reasons.some((because) => because.includes('ECONNREFUSED')));
+  expect(reported.lists).toEqual([]);
   await server.start();
-  await waitUntil('ready', isReady(told));
-  expect(told.lists).toEqual([['a']]);
+  await waitUntil('ready', isReady(reported));
+  expect(reported.lists).toEqual([['a']]);
 });
 
 test('when the server goes away no pod is dropped, and changes meanwhile are reported after its return', async () => {
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));
   server.put(PODS, pod('b'));
-  const { told } = await follow({ server });
-  await waitUntil('ready', isReady(told));
+  const { reported } = await follow({ server });
+  await waitUntil('ready', isReady(reported));
   await server.stop();
-  await waitUntil('noticed', () => told.states.at(-1) === 'connecting');
+  await waitUntil('noticed', () => reported.states.at(-1) === 'connecting');
   server.remove(PODS, pod('a'));
   server.put(PODS, pod('b', { changed: 'yes' }));
-  expect([told.gone, told.pods]).toEqual([[], []]);
+  expect([reported.gone, reported.pods]).toEqual([[], []]);
   await server.start();
-  await waitUntil('ready again', isReady(told));
-  await waitUntil('both are told', () => told.gone.length === 1 && told.pods.length === 1);
-  expect(told.lists).toEqual([['a', 'b']]); // resumed from where it was
+  await waitUntil('ready again', isReady(reported));
+  await waitUntil('both are reported', () => reported.gone.length === 1 && reported.pods.length === 1);
+  expect(reported.lists).toEqual([['a', 'b']]); // resumed from where it was
 });
 
 test.each([
   ['behind', -8],
   ['ahead', 8],
-])('a server whose clock is eight hours %s tells the same', async (_name, hours) => {
-  const tell = async (clockOffsetMs: number) => {
+])('given a server whose clock is eight hours %s, the same pods are reported', async (_name, hours) => {
+  const reportWith = async (clockOffsetMs: number) => {
     const server = new FakeApiServer();
     server.clockOffsetMs = clockOffsetMs;
     const at = new Date(Date.now() + clockOffsetMs).toISOString();
@@ -155,55 +155,55 @@ test.each([
       return { ...rest, metadata: { ...metadata, creationTimestamp: at, ...more }, status: { ...status, ...times } };
     };
     server.put(PODS, stamped('a'));
-    const { told } = await follow({ server });
-    await waitUntil('ready', isReady(told));
+    const { reported } = await follow({ server });
+    await waitUntil('ready', isReady(reported));
     server.put(PODS, stamped('b'));
-    server.put(PODS, stamped('a', { deletionTimestamp: at })); // perhaps long past, perhaps to come
+    server.put(PODS, stamped('a', { deletionTimestamp: at })); // may be in the past or in the future
     server.endWatches();
     server.put(PODS, stamped('c'));
-    await waitUntil('all are told', () => told.pods.length === 3);
-    expect(told.gone).toEqual([]); // only its end is an end
-    return [told.lists, told.pods];
+    await waitUntil('all are reported', () => reported.pods.length === 3);
+    expect(reported.gone).toEqual([]); // it is gone only when it is deleted
+    return [reported.lists, reported.pods];
   };
-  expect(await tell(hours * 3_600_000)).toEqual(await tell(0));
+  expect(await reportWith(hours * 3_600_000)).toEqual(await reportWith(0));
 });
 
 test.each<[string, (server: FakeApiServer) => void]>([
   ['410 in answer to the watch', (server) => server.endWatches()],
   ['410 within the watch', (server) => server.expireWatches()],
-])('history that is lost (%s) leads to a list anew, told as a whole', async (_name, end) => {
+])('given a lost history (%s), a new list is read and reported as a whole', async (_name, end) => {
   const server = new FakeApiServer();
   server.put(PODS, pod('a'));
   server.put(PODS, pod('b'));
-  const { told } = await follow({ server });
-  await waitUntil('ready', isReady(told));
+  const { reported } = await follow({ server });
+  await waitUntil('ready', isReady(reported));
   server.trouble = (request) => (isWatch(request) ? { delayMs: 20 } : undefined);
   server.remove(PODS, pod('a'));
-  await waitUntil('a is gone', () => told.gone.length === 1);
+  await waitUntil('a is gone', () => reported.gone.length === 1);
   end(server);
   server.remove(PODS, pod('b'));
   server.put(PODS, pod('c'));
   server.compact();
-  await waitUntil('listed anew', () => told.lists.length === 2);
-  expect(told.lists[1]).toEqual(['c']);
-  await waitUntil('ready', isReady(told));
+  await waitUntil('listed anew', () => reported.lists.length === 2);
+  expect(reported.lists[1]).toEqual(['c']);
+  await waitUntil('ready', isReady(reported));
 });
 
 test('a bookmark moves the point from which a watch is resumed', async () => {
-  const { server, told } = await follow();
-  await waitUntil('ready', isReady(told));
-  server.put('/api/v1/nodes', { metadata: { name: 'n1' } }); // the version grows without news for us
+  const { server, reported } = await follow();
+  await waitUntil('ready', isReady(reported));
+  server.put('/api/v1/nodes', { metadata: { name: 'n1' } }); // the resource version grows without a change of pods
   server.bookmark();
   const before = server.requests.length;
   server.endWatches();
   await waitUntil('resumed', () => server.requests.length > before);
   expect(server.requests.at(-1)?.query).toMatchObject({ watch: 'true', resourceVersion: '101' });
-  expect(told.lists).toHaveLength(1);
+  expect(reported.lists).toHaveLength(1);
 });
 
 test.each<[string, number, string]>([
-  ['429 is waited for as long as the server says', 429, 'slow down'],
-  ['403 says what rights are missing', 403, 'deploy/rbac.yaml'],
+  ['429 is retried after the time that the server asks for', 429, 'slow down'],
+  ['403 is explained by the missing rights', 403, 'deploy/rbac.yaml'],
   ['500 is tried again', 500, 'status 500'],
 ])('%s', async (_name, status, because) => {
   const server = new FakeApiServer();
@@ -214,25 +214,25 @@ test.each<[string, number, string]>([
     at.push(performance.now());
     return refusals++ < 1 ? { status, retryAfterS: 1 } : undefined;
   };
-  const { told } = await follow({ server });
-  await waitUntil('ready', isReady(told));
-  expect(told.reasons.join()).toContain(because);
+  const { reported } = await follow({ server });
+  await waitUntil('ready', isReady(reported));
+  expect(reported.reasons.join()).toContain(because);
   expect(at[1]! - at[0]!).toBeGreaterThan(status === 429 ? 990 : 300);
 });
 
-test('a watch that is never answered is given up and tried again', async () => {
+test('a watch that is never answered ends at its timeout, and is tried again', async () => {
   const server = new FakeApiServer();
   let hung = 0;
   server.trouble = (request) => (isWatch(request) && hung++ < 1 ? { hang: true } : undefined);
-  const { told } = await follow({ server, answerMs: 500 });
-  await waitUntil('ready', isReady(told));
-  expect(told.states.slice(0, 2)).toEqual(['connecting', 'connecting']); // and again, where the machine is busy
-  expect(told.lists).not.toEqual([]);
+  const { reported } = await follow({ server, answerMs: 500 });
+  await waitUntil('ready', isReady(reported));
+  expect(reported.states.slice(0, 2)).toEqual(['connecting', 'connecting']); // and again, where the machine is busy
+  expect(reported.lists).not.toEqual([]);
 });
 
 test('watches that end at once are repeated with pauses', async () => {
-  const { server, told } = await follow();
-  await waitUntil('ready', isReady(told));
+  const { server, reported } = await follow();
+  await waitUntil('ready', isReady(reported));
   const beforeMs = performance.now();
   const before = server.requests.length;
   const ending = setInterval(() => server.endWatches(), 1);
@@ -243,13 +243,13 @@ test('watches that end at once are repeated with pauses', async () => {
 });
 
 test('an aborted informer closes the watch and reports nothing more', async () => {
-  const { server, told, stop } = await follow();
-  await waitUntil('ready', isReady(told));
+  const { server, reported, stop } = await follow();
+  await waitUntil('ready', isReady(reported));
   expect(server.openWatches).toBe(1);
   stop.abort();
   await waitUntil('closed', () => server.openWatches === 0);
   server.put(PODS, pod('late'));
   await server.stop();
-  expect(told.pods).toEqual([]);
-  expect(told.states.at(-1)).toBe('ready');
+  expect(reported.pods).toEqual([]);
+  expect(reported.states.at(-1)).toBe('ready');
 });

@@ -49,7 +49,7 @@ const exited = (name: string, exitCode: number) => [{ name, state: { terminated:
 
 test.each<[string, Json, Json, boolean]>([
   ['it runs', {}, { containerStatuses: [{ name: 'main', state: { running: {} } }] }, false],
-  ['nothing is known of it', {}, {}, false],
+  ['it has no status', {}, {}, false],
   ['it exited, and is started again', {}, { containerStatuses: exited('main', 0) }, false],
   ['it exited for good: Never', { restartPolicy: 'Never' }, { containerStatuses: exited('main', 1) }, true],
   ['it succeeded: OnFailure', { restartPolicy: 'OnFailure' }, { containerStatuses: exited('main', 0) }, true],
@@ -67,7 +67,7 @@ test.each<[string, Json, Json, boolean]>([
     true,
   ],
   [
-    'rules of its own may start it again',
+    'its restart rules may start it again',
     { restartPolicy: 'Never', containers: [{ name: 'main', restartPolicyRules: [{ action: 'Restart' }] }] },
     { containerStatuses: exited('main', 1) },
     false,
@@ -104,7 +104,7 @@ test.each([
 });
 
 test.each<[string, Json, string]>([
-  ['the server’s word counts', { status: { qosClass: 'BestEffort' } }, 'BestEffort'],
+  ['the class in the status counts', { status: { qosClass: 'BestEffort' } }, 'BestEffort'],
   ['without it, requests and limits', { status: { qosClass: undefined } }, 'BestEffort'],
   [
     'without it, equal requests and limits',
@@ -122,7 +122,7 @@ test.each<[string, Json, string]>([
   expect(podOf(parts as Parameters<typeof podOf>[0]).qos).toBe(qos);
 });
 
-test('annotations that are no texts or do not matter are left out', () => {
+test('annotations that are no texts or decide nothing are left out', () => {
   const choice = { 'cpusetd.io/policy': 'none', 'policy.cpusetd.io/container.c': 'numa' };
   const others = { a: 'x', 'topology.crane.io/cpu-policy': 1, 'policy.cpusetd.io/container.gone': 'numa' };
   const spec = { containers: [{ name: 'c' }], ephemeralContainers: [{ name: 'debug' }] };
@@ -134,7 +134,7 @@ test('annotations that are no texts or do not matter are left out', () => {
 test.each`
   name                                          | annotations
   ${'65,536 annotations of the shortest names'} | ${manyAnnotations()}
-  ${'256 KiB that look like our own'}           | ${costlyAnnotations(containerNames)}
+  ${'256 KiB of names like those of cpusetd'}   | ${costlyAnnotations(containerNames)}
 `('a pod with $name and 1000 containers is reduced in 20 ms', ({ annotations }: { annotations: object }) => {
   const containers = containerNames.map((name) => ({ name, resources: { requests: { cpu: '1m' } } }));
   const containerStatuses = containerNames.map((name) => ({ name, state: { running: {} } }));

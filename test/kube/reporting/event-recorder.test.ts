@@ -86,7 +86,7 @@ test('an event that has expired in the API server is written anew', async () => 
   expect(calls.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
 });
 
-test('one pod can’t flood the cluster, and events of others are written', async () => {
+test('events of one pod are limited, and events of others are written', async () => {
   const { recorder, calls, dropped } = record();
   for (let i = 0; i < 50; i++) recorder.record(news(`news ${i}`));
   recorder.record(news('hello', 'other'));
@@ -96,9 +96,9 @@ test('one pod can’t flood the cluster, and events of others are written', asyn
 });
 
 test.each([
-  ['an API server that is away is tried again, and given up', new KubeError('away', 0), 3],
-  ['what it refuses is not', new KubeError('forbidden', 403), 1],
-  ['when it asks to slow down, tried again', new KubeError('slow', 429), 3],
+  ['given an API server that is away, the write is retried a few times', new KubeError('away', 0), 3],
+  ['given a refusal, the write is not retried', new KubeError('forbidden', 403), 1],
+  ['given 429, the write is retried', new KubeError('slow', 429), 3],
 ])('%s', async (_name, error, times) => {
   const { recorder, calls } = record(() => {
     throw error;
@@ -110,7 +110,7 @@ test.each([
   expect(calls.filter(({ body }) => JSON.stringify(body).includes('asked for'))).toHaveLength(times);
 });
 
-test('a long message is cut, and names stay names', async () => {
+test('a long message is cut, and names stay complete', async () => {
   const { recorder, calls } = record();
   recorder.record({ ...news('x'.repeat(5_000)), pod: { uid: 'u', namespace: 'ns', name: 'n'.repeat(253) } });
   await waitUntil('written', () => calls.length === 1);

@@ -28,13 +28,13 @@ function watch(answer: () => unknown = () => ({})) {
     now: () => new Date(Date.UTC(2026, 0, 1, 0, 0, second++)).toISOString(),
     debounceMs: 5,
   });
-  const told = () =>
+  const written = () =>
     calls.map(({ body }) => (body as { status: { conditions: Record<string, string>[] } }).status.conditions[0]!);
   return {
     condition,
     calls,
     lines,
-    told,
+    written,
     become: (next: NodeState) => (state = next),
     breakState: (broken: boolean) => (isBroken = broken),
     timesAsked: () => asked,
@@ -54,34 +54,34 @@ test('it is written by a patch of the status that leaves other conditions alone'
 });
 
 test('only a change is written, and the transition is when ready changed', async () => {
-  const { condition, told, become } = watch();
+  const { condition, written, become } = watch();
   condition.touch();
-  await waitUntil('written', () => told().length === 1);
+  await waitUntil('written', () => written().length === 1);
   condition.touch();
   become({ ready: true, reason: 'Pinning', message: 'still fine' });
   condition.touch();
-  await waitUntil('the other message', () => told().length === 2);
+  await waitUntil('the other message', () => written().length === 2);
   become({ ready: false, reason: 'Alarm', message: 'look' });
   condition.touch();
-  await waitUntil('not ready', () => told().length === 3);
-  const [first, second, third] = told();
-  expect(told().map(({ status }) => status)).toEqual(['True', 'True', 'False']);
+  await waitUntil('not ready', () => written().length === 3);
+  const [first, second, third] = written();
+  expect(written().map(({ status }) => status)).toEqual(['True', 'True', 'False']);
   expect(second!['lastTransitionTime']).toBe(first!['lastTransitionTime']);
   expect(third!['lastTransitionTime']).not.toBe(first!['lastTransitionTime']);
 });
 
-test('a condition that could not be written is written later, with the state of then', async () => {
+test('a condition that could not be written is written later, with the state at that time', async () => {
   let failures = 1;
-  const { condition, told, become } = watch(() => {
+  const { condition, written, become } = watch(() => {
     if (failures-- > 0) throw new KubeError('away', 0);
     return {};
   });
   condition.touch();
-  await waitUntil('tried', () => told().length === 1);
+  await waitUntil('tried', () => written().length === 1);
   become({ ready: false, reason: 'Alarm', message: 'look' });
   condition.touch();
-  await waitUntil('written', () => told().length === 2);
-  expect(told()[1]).toMatchObject({ status: 'False' });
+  await waitUntil('written', () => written().length === 2);
+  expect(written()[1]).toMatchObject({ status: 'False' });
 });
 
 test('an error of the state function is retried, and not thrown', async () => {
@@ -97,17 +97,17 @@ test('an error of the state function is retried, and not thrown', async () => {
 test('the condition is written again every five minutes, as a heartbeat', async () => {
   jest.useFakeTimers();
   try {
-    const { condition, told } = watch();
+    const { condition, written } = watch();
     condition.touch();
     await jest.advanceTimersByTimeAsync(10);
-    expect(told()).toHaveLength(1);
+    expect(written()).toHaveLength(1);
     await jest.advanceTimersByTimeAsync(5 * 60_000 - 10);
-    expect(told()).toHaveLength(1);
+    expect(written()).toHaveLength(1);
     await jest.advanceTimersByTimeAsync(10);
-    expect(told()).toHaveLength(2);
+    expect(written()).toHaveLength(2);
     await jest.advanceTimersByTimeAsync(60 * 60_000 + 12); // each timer is set 1 ms later, because Node's may fire 1 ms early
-    expect(told()).toHaveLength(14);
-    const [first, second] = told();
+    expect(written()).toHaveLength(14);
+    const [first, second] = written();
     expect(second!['lastHeartbeatTime']).not.toBe(first!['lastHeartbeatTime']);
     expect(second!['lastTransitionTime']).toBe(first!['lastTransitionTime']);
   } finally {

@@ -13,8 +13,8 @@ interface Owner {
 }
 
 /**
- * Connected unix sockets for tests, and what runs over them. After each test everything is closed; it fails when an
- * owner has left its socket open, or a timer.
+ * Connected unix sockets for tests, and what runs over them. After each test all of it is closed; the test
+ * fails when a socket or a timer was left open.
  */
 export function useSockets(): {
   readonly openPair: () => Promise<[Socket, Socket]>;
@@ -70,7 +70,7 @@ export function useSockets(): {
   };
 }
 
-/** Whether a timer has neither fired nor been cleared. */
+/** True for a timer that has neither fired nor been cleared. */
 function isRunning(timer: NodeJS.Timeout): boolean {
   return !(timer as unknown as { readonly _destroyed: boolean })._destroyed;
 }

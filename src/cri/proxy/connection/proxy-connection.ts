@@ -209,7 +209,7 @@ export class ProxyConnection {
   #closeWhenDone(): void {
     if (this.#streams.size > 0) return;
     if (this.#offline !== undefined && (this.#isOutdated || this.#shutdown.isRequested) && !this.#isTruncated) {
-      // GOAWAY tells the kubelet that calls which it makes meanwhile were not worked on; it makes them again elsewhere.
+      // After GOAWAY the kubelet knows that its later calls were not worked on, and makes them again elsewhere.
       this.#context.toKubelet.send(formatGoaway(this.#offline.lastStreamId, ErrorCode.none));
       this.#closeKubelet();
     } else if (this.#shutdown.isFinal || this.#isTruncated) {

@@ -58,7 +58,7 @@ export class RequestPath {
     this.#decoder.allowTableBytes(bytes);
   }
 
-  /** Ignores later streams: GOAWAY has told the kubelet the last one. */
+  /** Ignores later streams: GOAWAY has named the last one to the kubelet. */
   acceptNoMore(): void {
     this.#finalStreamId = this.#lastStreamId;
   }
@@ -80,7 +80,7 @@ export class RequestPath {
     this.#lastStreamId = id;
     const { streams, options } = this.context;
     if (id > this.#finalStreamId) {
-      // The block had to pass because of HPACK. GOAWAY tells the client that this stream is not worked on, and it tries elsewhere.
+      // The block had to pass because of HPACK. GOAWAY shows the client that this stream is not worked on, and it tries elsewhere.
       this.context.toRuntime.send(formatRstStream(id, ErrorCode.cancel));
       return;
     }

@@ -1,0 +1,37 @@
+import { BinaryReader } from '@bufbuild/protobuf/wire';
+import { LinuxContainerResources } from '../../../gen/cri/view/view';
+import { readResources, toCpuResources, type Resources } from '../../../src/cri/messages/read-resources';
+
+/** The message as a field with its length in front. */
+function embed(message: Partial<LinuxContainerResources>): BinaryReader {
+  const bytes = LinuxContainerResources.encode(LinuxContainerResources.fromPartial(message)).finish();
+  return new BinaryReader(Buffer.concat([Buffer.of(bytes.length), bytes]));
+}
+
+test('all fields of LinuxContainerResources that decide are read', () => {
+  const resources: Resources = {};
+  const message = { cpuPeriod: 100_000n, cpuQuota: -1n, cpuShares: 2048n, memoryLimitInBytes: 64n, oomScoreAdj: -997n };
+  readResources(embed({ ...message, cpusetCpus: '0-1', cpusetMems: '0' }), resources);
+  expect(resources).toEqual({
+    periodUs: 100_000,
+    quotaUs: -1,
+    shares: 2048,
+    memoryLimitBytes: 64,
+    oomScoreAdj: -997,
+    cpus: '0-1',
+    mems: '0',
+  });
+});
+
+test('a second message changes only the fields that it has', () => {
+  const resources: Resources = { shares: 1024, cpus: '0' };
+  readResources(embed({ cpuShares: 2048n }), resources);
+  expect(resources).toEqual({ shares: 2048, cpus: '0' });
+});
+
+test('zero and the empty text count as not set', () => {
+  expect(toCpuResources({ shares: 0, quotaUs: -1, cpus: '', mems: '0', oomScoreAdj: 5 })).toEqual({
+    quotaUs: -1,
+    mems: '0',
+  });
+});

@@ -1,0 +1,48 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { readBody, readEvents, readFailure, readItems } from '../../../src/kube/api/read-response';
+
+/** A response with this body, in these pieces. */
+function responseOf(pieces: readonly string[], more: Partial<IncomingMessage> = {}): IncomingMessage {
+  const body = Readable.from(pieces.map((piece) => Buffer.from(piece)));
+  return Object.assign(body, { headers: {}, ...more }) as unknown as IncomingMessage;
+}
+
+test('a body in pieces is parsed as JSON, and anything else is an error', async () => {
+  await expect(readBody(responseOf(['{"a":', '1}']))).resolves.toEqual({ a: 1 });
+  await expect(readBody(responseOf(['<html>']))).rejects.toMatchObject({ status: 0 });
+});
+
+test('the items of a list are passed on one by one, and the rest is returned', async () => {
+  const items: unknown[] = [];
+  const rest = await readItems(responseOf(['{"items":[{"a":1},', '{"a":2}],"kind":"List"}']), (item) =>
+    items.push(item),
+  );
+  expect(items).toEqual([{ a: 1 }, { a: 2 }]);
+  expect(rest).toEqual({ items: [], kind: 'List' });
+});
+
+test('events are lines of JSON; other lines are left out', async () => {
+  const events: unknown[] = [];
+  const lines = ['{"type":"ADDED","obj', 'ect":1}\nno JSON\n{"type":"DELETED","object":2}\n{"type":"cut'];
+  await readEvents(responseOf(lines), (type, object) => events.push([type, object]));
+  expect(events).toEqual([
+    ['ADDED', 1],
+    ['DELETED', 2],
+  ]);
+});
+
+test('an event of type ERROR is thrown with its status', async () => {
+  const line = '{"type":"ERROR","object":{"code":410,"message":"too old"}}\n';
+  await expect(readEvents(responseOf([line]), () => undefined)).rejects.toMatchObject({ status: 410 });
+});
+
+test.each([
+  ['the message, the reason and Retry-After', '{"message":"slow down","reason":"TooManyRequests"}', '7', { reason: 'TooManyRequests', retryAfterMs: 7000 }],
+  ['no date of Retry-After', '{}', 'Wed, 21 Oct 2015 07:28:00 GMT', { reason: '', retryAfterMs: undefined }],
+  ['no text that is not JSON', '<html>secret</html>', undefined, { message: expect.not.stringContaining('secret') }],
+])('an error has the status and %s', async (_name, text, retryAfter, error) => {
+  const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
+  const failure = await readFailure(responseOf([text], { statusCode: 429, headers }));
+  expect(failure).toMatchObject({ status: 429, ...error });
+}); // prettier-ignore
