@@ -26,7 +26,7 @@ test.each`
   expect(ended).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(message) });
 });
 
-test('without a command the help goes to standard error', async () => {
+test('without a command the help is printed on standard error', async () => {
   expect(await runBundle([])).toMatchObject({
     status: 2,
     stdout: '',
@@ -58,7 +58,7 @@ test.each([
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
 });
 
-test('run --help shows every option with default and variable', async () => {
+test('run --help shows each option with its default and variable', async () => {
   const { stdout } = await cpusetd(['run', '--help']);
   expect(stdout.replace(/\s+/g, ' ')).toContain(
     '--reconcile-period <duration> how often every promise is compared with the kernel (default 10s, CPUSETD_RECONCILE_PERIOD)',
@@ -70,7 +70,7 @@ test('--version prints the version of package.json', async () => {
   expect(await runBundle(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
 });
 
-test('a wrong variable is reported by its name', async () => {
+test('a wrong variable is named in the message', async () => {
   const env = { CPUSETD_RESERVED_CPUS: 'x', CPUSETD_NOPE: '1' };
   const { status, stderr } = await cpusetd(['run'], { env });
   expect(status).toBe(2);

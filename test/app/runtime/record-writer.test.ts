@@ -45,7 +45,7 @@ afterEach(() => stage.stop.abort());
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('has the runtime write what is promised, and waits for it', async () => {
+test('flush has the runtime write the promise, and resolves after that', async () => {
   stage.promise('a', '0', '0-7');
   const settled = stage.writer.flush(['a']);
   expect(stage.writes).toEqual(['a 0']);
@@ -54,13 +54,13 @@ test('has the runtime write what is promised, and waits for it', async () => {
   expect(stage.model.containers.get('a')?.applied?.cpus.toString()).toBe('0');
 });
 
-test('costs nothing where everything is as promised, or the container is not known', async () => {
+test('flush of a container that is up to date or unknown writes nothing', async () => {
   stage.promise('a', '0', '0');
   expect(await stage.writer.flush(['a', 'b'])).toBeUndefined();
   expect(stage.writes).toEqual([]);
 });
 
-test('writes again when the promise changed meanwhile', async () => {
+test('flush writes again when the promise changed during the update', async () => {
   stage.promise('a', '0-3', '0-7');
   const settled = stage.writer.flush(['a']);
   stage.promise('a', '0', '0-7');
@@ -71,7 +71,7 @@ test('writes again when the promise changed meanwhile', async () => {
   expect(await settled).toBeUndefined();
 });
 
-test('waits for a write under way that is older than the promise, whoever began it', async () => {
+test('flush waits for an outdated update in flight, also of another caller', async () => {
   stage.promise('a', '0-3', '0-7');
   const first = stage.writer.flush(['a']);
   stage.promise('a', '0', '0');
@@ -86,7 +86,7 @@ test('waits for a write under way that is older than the promise, whoever began 
   expect(stage.writes.at(-1)).toBe('a 0');
 });
 
-test('tells the first failure; that a container is gone is none', async () => {
+test('flush returns the first failure; NOT_FOUND is none', async () => {
   stage.promise('a', '0', '0-7');
   stage.promise('b', '0', '0-7');
   const settled = stage.writer.flush(['a', 'b']);
@@ -95,7 +95,7 @@ test('tells the first failure; that a container is gone is none', async () => {
   expect(await settled).toMatchObject({ code: 'UNAVAILABLE' });
 });
 
-test('tells nothing of a failure about a container that nobody asked for', async () => {
+test('flush ignores failures of containers that it was not asked about', async () => {
   stage.promise('a', '0-3', '0-7');
   const first = stage.writer.flush(['a']);
   stage.promise('a', '0', '0-7');

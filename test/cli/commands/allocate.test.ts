@@ -20,7 +20,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('lines of standard input are answered one for one', async () => {
+test('each line of standard input has one answer', async () => {
   const args = ['allocate', '--batch', '-', '--topologies', topologies];
   expect(await runBundle(args, `${request}\n${request}`)).toEqual({
     status: 0,
@@ -29,7 +29,7 @@ test('lines of standard input are answered one for one', async () => {
   });
 });
 
-test('a line that can not be read is exit 1, and the others are answered', async () => {
+test('a line that can’t be read is exit 1, and the others are answered', async () => {
   const args = ['allocate', '--batch', '-', '--topologies', topologies];
   expect(await cpusetd(args, { input: `{\n${request}` })).toEqual({
     status: 1,
@@ -45,12 +45,12 @@ test('a missing batch file is wrong usage', async () => {
   });
 });
 
-test('a line is whole wherever the pieces of a long file end, and only a line feed ends one', async () => {
+test('3,000 lines of a long file, with multibyte characters and no last line feed, are answered in order', async () => {
   const batch = join(folder, 'long.jsonl');
   const idOf = (i: number) => `${i} äöü\u2028 ${'x'.repeat(i % 97)}`;
   const ids = Array.from({ length: 3_000 }, (_, i) => idOf(i));
   const lines = ids.map((id) => JSON.stringify({ id, topology: 'm', available: '0-3', numCPUs: 1 }));
-  writeFileSync(batch, lines.join('\n')); // the last one without an end
+  writeFileSync(batch, lines.join('\n')); // no line feed after the last one
   const { status, stdout } = await cpusetd(['allocate', '--batch', batch, '--topologies', topologies]);
   const answers = stdout
     .trimEnd()
@@ -61,7 +61,7 @@ test('a line is whole wherever the pieces of a long file end, and only a line fe
   expect(new Set(answers.map(({ result }) => result))).toEqual(new Set(['0']));
 });
 
-test('a reader that closes the pipe ends it quietly', () => {
+test('a reader that closes the pipe ends the command quietly', () => {
   const batch = join(folder, 'batch.jsonl');
   writeFileSync(batch, request.repeat(20_000));
   const shell = `"${process.execPath}" "${builtBundle()}" allocate --batch "${batch}" --topologies "${topologies}" | head -n 1`;

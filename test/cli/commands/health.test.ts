@@ -10,7 +10,7 @@ test.each`
   ${'SERVING'}     | ${[]}      | ${0}
   ${'NOT_SERVING'} | ${[]}      | ${1}
   ${'SERVING'}     | ${['nri']} | ${1}
-`('with the server $all, health $args exits $status', async ({ all, args, status }) => {
+`('given a server that is $all, health $args exits with $status', async ({ all, args, status }) => {
   await withAdminRig(async ({ start, health, socketPath }) => {
     await start();
     health.set('', all);
@@ -18,7 +18,7 @@ test.each`
   });
 });
 
-test('every service is named', async () => {
+test('health without arguments lists every service and alarm', async () => {
   await withAdminRig(async ({ start, health, socketPath }) => {
     await start();
     health.set('', 'SERVING');
@@ -70,7 +70,7 @@ test('--watch prints a line at every change, and ends with exit 1 when the daemo
   });
 });
 
-test('--watch ends in order when it is stopped', async () => {
+test('--watch exits with 0 when it is stopped', async () => {
   await withAdminRig(async ({ start, socketPath }) => {
     await start();
     const stop = new AbortController();
@@ -80,7 +80,7 @@ test('--watch ends in order when it is stopped', async () => {
   });
 });
 
-test('without a daemon the answer is no, with the reason', async () => {
+test('without a daemon: exit 1 with the reason', async () => {
   await withAdminRig(async ({ folder }) => {
     expect(await cpusetd(['health', '--admin-socket', join(folder, 'none.sock')])).toMatchObject({
       status: 1,
@@ -90,7 +90,7 @@ test('without a daemon the answer is no, with the reason', async () => {
   });
 });
 
-test('a file that is no socket is reported as such', async () => {
+test('a file that is no socket: exit 1 with that reason', async () => {
   await withAdminRig(async ({ folder }) => {
     const path = join(folder, 'file');
     writeFileSync(path, '');

@@ -11,7 +11,7 @@ interface Shown {
   readonly containers: readonly unknown[];
 }
 
-test('the table is aligned, exclusive containers first, with the reasons', async () => {
+test('the table is aligned and has exclusive containers first, with the reasons', async () => {
   await withAdminRig(async ({ start, socketPath }) => {
     await start();
     const { status, stdout } = await cpusetd(['status', '--admin-socket', socketPath]);
@@ -56,7 +56,7 @@ test('the table is aligned, exclusive containers first, with the reasons', async
   });
 });
 
-test('json names ids, pod uid, namespace, pod and container; CPU sets are texts', async () => {
+test('-o json prints the status, with CPU sets as texts', async () => {
   await withAdminRig(async ({ start, socketPath }) => {
     await start();
     const { stdout } = await cpusetd(['status', '-o', 'json', '--admin-socket', socketPath]);
@@ -64,7 +64,7 @@ test('json names ids, pod uid, namespace, pod and container; CPU sets are texts'
   });
 });
 
-test('yaml has the same data', async () => {
+test('-o yaml has the same data', async () => {
   await withAdminRig(async ({ start, socketPath }) => {
     await start();
     const { stdout } = await cpusetd(['status', '-o', 'yaml', '--admin-socket', socketPath]);
@@ -85,7 +85,7 @@ test('control characters in names are escaped', async () => {
   });
 });
 
-test('--watch prints the whole at every change, until it is stopped', async () => {
+test('--watch prints the whole status at each change, and exits with 0 on SIGINT', async () => {
   await withAdminRig(async ({ start, backend, socketPath }) => {
     await start();
     const watch = startBundle(['status', '--watch', '-o', 'json', '--admin-socket', socketPath]);
@@ -101,7 +101,7 @@ test('--watch prints the whole at every change, until it is stopped', async () =
   });
 });
 
-test('--watch of a daemon that ends is exit 1 with the reason', async () => {
+test('--watch exits with 1 and the reason when the daemon ends', async () => {
   await withAdminRig(async ({ start, socketPath }) => {
     const server = await start();
     const watch = startBundle(['status', '-w', '--admin-socket', socketPath]);

@@ -11,7 +11,7 @@ test.each`
   ${[]}              | ${'socket 0, NUMA node 0, 8 GiB    socket 1, NUMA node 1, 8 GiB\n0# 1.                           2A 3A\n4b 5b                           6. 7.\n'}
   ${['-o', 'table']} | ${row}
   ${['-o', 'json']}  | ${'"offline": "8"'}
-`('$args shows what the daemon tells', async ({ args, shows }: { args: string[]; shows: string }) => {
+`('topology $args shows the status of the daemon', async ({ args, shows }: { args: string[]; shows: string }) => {
   await withAdminRig(async ({ start, socketPath }) => {
     await start();
     const ended = await cpusetd(['topology', ...args, '--admin-socket', socketPath]);
@@ -19,7 +19,7 @@ test.each`
   });
 });
 
-test('without a daemon it shows the machine of a file', async () => {
+test('--topology shows the machine of a file without a daemon', async () => {
   await withAdminRig(async ({ folder }) => {
     const path = join(folder, 'machine.jsonl');
     writeFileSync(path, '{"name":"m","cpus":[[0,0,0,0,0],[1,1,0,0,0],[2,0,0,0,0],[3,1,0,0,0]]}\n');
