@@ -83,7 +83,7 @@ describe('state show and verify', () => {
     const shown = await state('show');
     expect(shown).toMatchObject({ status: 0, out: 'No assignments.\n' });
     expect(shown.err).toBe(
-      `cpusetd: ${dir}/state.json: no such file, so nothing is savedAssignments there; name another --state-dir if it is elsewhere\n`,
+      `cpusetd: ${dir}/state.json: no such file, so nothing is remembered there; name another --state-dir if it is elsewhere\n`,
     );
     expect(readdirSync(dir)).toEqual([]);
   });

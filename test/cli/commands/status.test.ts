@@ -92,9 +92,9 @@ test('--watch prints the whole status at each change, and exits with 0 on SIGINT
     const next = async () => JSON.parse((await watch.nextLine()) as string) as Shown;
 
     expect(await next()).toEqual(JSON.parse(JSON.stringify(sampleStatus)));
-    backend.tell({ kind: 'container-removed', id: 'c' });
+    backend.emit({ kind: 'container-removed', id: 'c' });
     expect((await next()).containers).toHaveLength(sampleStatus.containers.length - 1);
-    backend.tell({ kind: 'node', node: { ...sampleStatus.node, sharedPool: parseCpuList('0') } });
+    backend.emit({ kind: 'node', node: { ...sampleStatus.node, sharedPool: parseCpuList('0') } });
     expect((await next()).node.sharedPool).toBe('0');
     watch.kill('SIGINT');
     expect(await watch.ended).toEqual({ status: 0, stderr: '' });
