@@ -95,7 +95,7 @@ const DIFFERENT: Readonly<Record<string, Difference>> = {
 };
 
 /** A pod that holds the CPUs that a given state does not mention. */
-const FILLER = 'nobody';
+const FILLER = 'filler';
 
 /** A node as the scenarios describe it, with containers by pod and name. */
 class Node {

@@ -42,7 +42,7 @@ test.each([
   ['empty', '', /is not JSON/],
   ['cut off', encodeRefusals([REFUSAL]).slice(0, -10), /is not JSON/],
   ['a list', '[]', /is not of ours/],
-  ['of another kind', 'null', /is not of ours/],
+  ['null', 'null', /is not of ours/],
   ['of another kind', '{"version":1}', /"refusals" is not a list/],
   ['of a newer version', '{"version":2,"refusals":[]}', /has version 2, and 1 is read/],
 ])('a file that is %s is refused', (_name, text, because) => {

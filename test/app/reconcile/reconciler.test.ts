@@ -173,7 +173,7 @@ describe('pause containers', () => {
     expect([stage.moves, stage.resynchronized]).toEqual([100, []]);
   });
 
-  test('that another process wrote are repaired at once; the verdicts of removed ones are dropped', async () => {
+  test('written by another process are repaired at once; the verdicts of removed ones are dropped', async () => {
     stage = new Stage('make p/a 2; pod q; pause q 0-7').has('p p/a#1 q');
     stage.kernel.set('sandbox-q', '0-7');
     stage.reconciler.check(['sandbox-q'], { written: true });
@@ -302,9 +302,9 @@ test('a blocked switch is made by the round that releases CPUs', async () => {
   stage = new Stage('make q/b 6').has('q q/b#1 p p/a#1');
   const { node } = stage;
   node.setRules({ podPolicies: ['none', 'exclusive'] });
-  const saying = (policy: string) => ({ annotations: { 'cpusetd.io/policy': policy } });
-  node.podsSay.set('p', saying('none'));
-  node.run('make p/a 2').send({ kind: 'pod-spec', spec: specOf('p', 'a 2', saying('exclusive')) });
+  const choosing = (policy: string) => ({ annotations: { 'cpusetd.io/policy': policy } });
+  node.podsSay.set('p', choosing('none'));
+  node.run('make p/a 2').send({ kind: 'pod-spec', spec: specOf('p', 'a 2', choosing('exclusive')) });
   await stage.reconciler.round();
   expect(node.state).toBe('q/b 1-3,5-7; pool 0,4');
   expect(node.container('p/a')).toMatchObject({ blockedSwitch: {} });

@@ -158,11 +158,11 @@ describe('a refusal', () => {
   test('ends when the API server deletes the pod, but not while the runtime has a pod that the API server lacks', () => {
     const node = new Node();
     node.send({ kind: 'pod-started', pod: podOf('new') });
-    for (const uid of ['gone', 'told', 'new', 'missing']) node.create(podOf(uid), 'app', 9);
-    node.send({ kind: 'pod-specs', specs: [specOf('told', 'app 9'), specOf('gone', 'app 9')] });
-    expect(node.names).toEqual(['gone/app 1', 'told/app 1', 'new/app 1']);
+    for (const uid of ['gone', 'listed', 'new', 'missing']) node.create(podOf(uid), 'app', 9);
+    node.send({ kind: 'pod-specs', specs: [specOf('listed', 'app 9'), specOf('gone', 'app 9')] });
+    expect(node.names).toEqual(['gone/app 1', 'listed/app 1', 'new/app 1']);
     node.send({ kind: 'pod-spec-gone', uid: 'gone' });
-    expect(node.names).toEqual(['told/app 1', 'new/app 1']);
+    expect(node.names).toEqual(['listed/app 1', 'new/app 1']);
   });
 
   describe('of a static pod', () => {
@@ -200,7 +200,7 @@ describe('a refusal', () => {
       expect(node.names).toEqual([]);
     });
 
-    test('stays without an API server, because nothing tells that its file is gone', () => {
+    test('stays without an API server, because the deletion of its file is unknown', () => {
       const node = new Node();
       node.send({ kind: 'pod-started', pod: podOf('static') });
       node.create(podOf('static'), 'app', 9);

@@ -15,9 +15,9 @@ test('given several listeners of a kind, each gets the event, in the order of re
   const called: string[] = [];
   events.on('repaired', 'counting', ({ outcome }) => void called.push(`count ${outcome}`));
   events.on('updateFailed', 'noting', () => void called.push('failed'));
-  events.on('repaired', 'telling', ({ containerId }) => void called.push(`tell ${containerId}`));
+  events.on('repaired', 'reporting', ({ containerId }) => void called.push(`report ${containerId}`));
   events.emit('repaired', { containerId: 'a', outcome: 'ok' });
-  expect(called).toEqual(['count ok', 'tell a']);
+  expect(called).toEqual(['count ok', 'report a']);
 });
 
 test('given a listener that throws, it is reported to the faults by its name, and the others are called', () => {

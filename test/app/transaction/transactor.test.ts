@@ -295,7 +295,7 @@ describe('a failed save', () => {
     });
   });
 
-  test('of a batch that was refused as a whole leaves nothing unsaved, and is repeated once', () => {
+  test('leaves nothing unsaved when it was of a batch that was refused as a whole, and is repeated once', () => {
     const stage = new Stage();
     stage.diskIsFull = true;
     expect(stage.handle(create('p', 'a', 2), create('q', 'b', 2))).toEqual([
@@ -310,7 +310,7 @@ describe('a failed save', () => {
     expect(stage.effects).toEqual(['save']);
   });
 
-  test('of a batch with two requests for one container rolls back the later decision first', () => {
+  test('rolls back the later of two decisions about one container first', () => {
     const stage = new Stage();
     stage.diskIsFull = true;
     stage.handle(create('p', 'a', 2), create('p', 'a', 2));
@@ -429,7 +429,7 @@ describe('a batch', () => {
     expect(stage.kernel.get('q/s')).toBe('0-7');
   });
 
-  test('whose moves can’t be planned together is decided one by one', () => {
+  test('is decided event by event when its moves can’t be planned together', () => {
     const stage = stageWithSharedContainer();
     const all = stage.model.allContainers as Map<string, Container>;
     all.values = () => {
@@ -570,7 +570,7 @@ describe('an internal fault', () => {
   });
 
   test('in a decision has no details in the answer', () => {
-    expect(JSON.stringify(new Stage().transactor.handle(broken))).not.toContain('of our own');
+    expect(JSON.stringify(new Stage().transactor.handle(broken))).not.toContain('an internal fault');
   });
 
   test('in the clock refuses the event', () => {

@@ -85,7 +85,7 @@ describe('json', () => {
     expect(named.sort()).toEqual(Object.keys(described).sort());
   });
 
-  test('of a machine without a status has neither use nor owners', () => {
+  test('has neither use nor owners for a machine without a status', () => {
     const described = describeAsJson(viewMachine(build(1, 1, 1, 2, 1)));
     expect(described.cpus[0]).toEqual({ id: 0, core: 0, socket: 0, numaNode: 0, uncoreCache: 0 });
     expect(described.owners).toBeUndefined();

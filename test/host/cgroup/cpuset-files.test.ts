@@ -47,7 +47,7 @@ describe('readCpus reads configured and effective CPUs of the same moment', () =
 });
 
 describe('writeList of a CPU that has just come online', () => {
-  const refused = (errno: string): WriteOutcome => ({ kind: 'refused', errno, because: 'the kernel says so' });
+  const refused = (errno: string): WriteOutcome => ({ kind: 'refused', errno, because: 'refused by the kernel' });
 
   test.each`
     name                                                               | version | outcomes                                  | want         | writes

@@ -60,16 +60,16 @@ describe('the version of the hierarchy', () => {
   });
 
   test.each`
-    name                                         | files                                            | says
+    name                                         | files                                            | want
     ${'an empty folder'}                         | ${{}}                                            | ${/neither cpuset\/cpuset\.cpus \(cgroup version 1\) nor cgroup\.controllers .* --cgroup-root$/}
     ${'version 1 without cpuset'}                | ${{ 'cpu/cpu.shares': '1024\n' }}                | ${/neither cpuset\/cpuset\.cpus/}
     ${'hybrid without cpuset'}                   | ${{ 'unified/cgroup.controllers': 'hugetlb\n' }} | ${/neither cpuset\/cpuset\.cpus/}
     ${'version 2 without the controller'}        | ${{ 'cgroup.controllers': 'cpu memory\n' }}      | ${/cgroup\.controllers: read "cpu memory" without "cpuset"; .*mount the node's own/}
     ${'version 2 without any controller'}        | ${{ 'cgroup.controllers': '\n' }}                | ${/read "" without "cpuset"/}
     ${'a controller whose name contains cpuset'} | ${{ 'cgroup.controllers': 'cpusets xcpuset\n' }} | ${/without "cpuset"/}
-  `('openCgroups refuses $name', ({ files, says }) => {
+  `('openCgroups refuses $name', ({ files, want }) => {
     expect(() => open(files)).toThrow(CgroupError);
-    expect(() => open(files)).toThrow(says);
+    expect(() => open(files)).toThrow(want);
   });
 });
 
@@ -109,17 +109,17 @@ describe('reading', () => {
   });
 
   test.each`
-    name                  | files                                           | says
+    name                  | files                                           | want
     ${'garbage'}          | ${{ [`${DIR}/cpuset.cpus`]: 'all\n' }}          | ${/cpuset\.cpus: read "all"; a list like 0-3,8 is expected$/}
     ${'a reversed range'} | ${{ [`${DIR}/cpuset.cpus.effective`]: '3-2' }}  | ${/cpuset\.cpus\.effective: read "3-2"/}
     ${'a mask'}           | ${{ [`${DIR}/cpuset.mems`]: '00ff\n' }}         | ${/cpuset\.mems: read "00ff"/}
     ${'two lines'}        | ${{ [`${DIR}/cpuset.mems`]: '0\n1\n' }}         | ${/cpuset\.mems: read "0\n1"/}
     ${'a very long text'} | ${{ [`${DIR}/cpuset.cpus`]: '1,'.repeat(1e5) }} | ${/read "(1,)+1?\.\.\."/}
-  `('$name in a file is an error with the text that was read', ({ files, says }) => {
+  `('$name in a file is an error with the text that was read', ({ files, want }) => {
     expect(open({ ...V2, ...files }).readCpuset(DIR)).toEqual({
       kind: 'error',
       errno: 'EBADMSG',
-      because: expect.stringMatching(says),
+      because: expect.stringMatching(want),
     });
   });
 

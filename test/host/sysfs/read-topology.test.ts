@@ -177,7 +177,7 @@ describe('broken sysfs is refused with path, content, rule and remedy:', () => {
   const numa = loadMachine('2x4x2-2numa');
 
   test.each`
-    name                                  | changes                                                  | path                                         | says
+    name                                  | changes                                                  | path                                         | want
     ${'no cpu/online'}                    | ${{ 'cpu/online': null }}                                | ${'cpu/online'}                              | ${'no such file; every online CPU and node has it; check that --sysfs-root'}
     ${'an empty cpu/online'}              | ${{ 'cpu/online': '\n' }}                                | ${'cpu/online'}                              | ${'the list is empty; at least one CPU is online'}
     ${'"(null)" as cpu/online'}           | ${{ 'cpu/online': '(null)\n' }}                          | ${'cpu/online'}                              | ${'the list is empty'}
@@ -206,13 +206,13 @@ describe('broken sysfs is refused with path, content, rule and remedy:', () => {
     ${'L3s that overlap'}                 | ${{ 'cpu/cpu8/cache/index3/shared_cpu_list': '7-15\n' }} | ${'cpu/cpu8/cache/index3/shared_cpu_list'}   | ${'CPU 7 shares another L3 that CPU 8 is not part of'}
     ${'an L3 without its list'}           | ${{ 'cpu/cpu0/cache/index3/shared_cpu_list': null }}     | ${'cpu/cpu0/cache/index3/shared_cpu_list'}   | ${'no such file'}
     ${'a cache id that is no number'}     | ${{ 'cpu/cpu0/cache/index3/id': '0x1\n' }}               | ${'cpu/cpu0/cache/index3/id'}                | ${'read "0x1"'}
-  `('$name', ({ changes, path, says }) => {
+  `('$name', ({ changes, path, want }) => {
     withSysfs(changeTree(numa, changes), (sysfsRoot) => {
       const error = caught(() => readTopology({ sysfsRoot }));
       expect(error).toBeInstanceOf(SysfsError);
       expect(error).toMatchObject({ path: join(sysfsRoot, 'devices/system', path) });
       expect(error.message).toContain(`${path}: `);
-      expect(error.message).toContain(says);
+      expect(error.message).toContain(want);
       expect(error.message).toContain('--sysfs-root');
     });
   });
