@@ -65,7 +65,7 @@ test('queries and explanations are the same after encoding and decoding', () => 
 });
 
 test('values of a newer version have the safe meaning', () => {
-  const container = pb.ContainerStatus.create({ placement: 99 as pb.Placement });
+  const container = pb.ContainerStatus.create({ placement: pb.Placement.UNRECOGNIZED });
   expect(decodeContainer(container)).toMatchObject({ placement: 'left-alone', verdict: { kind: 'unknown' } });
-  expect(decodeNode(pb.NodeStatus.create({ nri: { state: 99 as pb.ConnectionState } })).nri.state).toBe('off');
+  expect(decodeNode(pb.NodeStatus.create({ nri: { state: pb.ConnectionState.UNRECOGNIZED } })).nri.state).toBe('off');
 });

@@ -9,7 +9,10 @@ import { contextOf } from '../../support/daemon-context';
 function attach(config: object, client: object = { isOn: false }) {
   const context = contextOf({ model: new NodeDriver().model, cgroups: {} as Cgroups, config });
   const connection = { state: 'off', since: '', reason: '' };
-  return attachRuntime({ context, client: { connection, followCalls: () => undefined, ...client } } as unknown as AttachmentParts);
+  return attachRuntime({
+    context,
+    client: { connection, followCalls: () => undefined, ...client },
+  } as unknown as AttachmentParts);
 }
 
 const NRI = { mode: 'nri', nriSocket: '/nri.sock', nriPluginName: 'cpusetd', nriPluginIndex: '50' };
