@@ -1,11 +1,11 @@
-/* eslint-disable @typescript-eslint/no-explicit-any -- what another codec made has no types of ours */
+/* eslint-disable @typescript-eslint/no-explicit-any -- messages of another codec have no generated types */
 import * as grpc from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { join } from 'node:path';
 
 const PROTO_ROOT = join(__dirname, '../../proto');
 
-/** A client made from the proto files by a second implementation, which knows nothing of our generated code. */
+/** A client of another gRPC codec, made from the proto files without the generated code. */
 export function loadProtoClient(
   file: string,
   service: string,
@@ -27,7 +27,7 @@ export function callUnary(client: grpc.Client & Record<string, any>, method: str
   });
 }
 
-/** The messages of a stream one by one; undefined when it has ended in order. */
+/** Reads the messages of a stream one by one; undefined after its end. */
 export function readOneByOne(stream: NodeJS.ReadableStream): () => Promise<any> {
   const iterator = stream[Symbol.asyncIterator]();
   return async () => {

@@ -15,7 +15,7 @@ import { buildTopology } from '../../src/core/topology';
 const at = '2026-11-21T10:00:00.000Z';
 const rules = { policy: 'static', options: ['full-pcpus-only'], reserved: parseCpuList('0') };
 
-/** Uses every field, every optional one both ways. */
+/** Has every field, and each optional field both set and unset. */
 export const sampleStatus: Status = {
   node: {
     policy: 'static',
@@ -100,7 +100,7 @@ export function container(
   };
 }
 
-/** The same assignments as a list, and one more kind. */
+/** The assignments of the sample status, as a list. */
 const sampleAssignments: readonly AssignmentStatus[] = [
   ...sampleStatus.idle.map((idle) => ({ ...idle, containerId: '' })),
   ...sampleStatus.containers.flatMap(({ id, kind, rules, promise, nodes, ...of }) =>
@@ -126,7 +126,7 @@ const sampleAssignments: readonly AssignmentStatus[] = [
   ),
 ];
 
-/** 2 sockets of 2 cores of 2 CPUs, and a CPU that is not used. */
+/** 2 sockets with 2 cores of 2 CPUs each, and an offline CPU. */
 export const sampleTopology: TopologyStatus = {
   topology: buildTopology({
     cpus: [0, 1, 2, 3, 4, 5, 6, 7].map((id) => {
@@ -189,10 +189,10 @@ export const sampleRefused: RefusedContainer = {
   remedy: '2 more CPUs have to come free',
 };
 
-/** A backend whose status is what the test says, and that counts its watchers. */
+/** A backend with a status that the test can replace. It counts its watchers. */
 export class SampleBackend implements AdminBackend {
   current = sampleStatus;
-  /** What it answers to a number of CPUs, instead of that there is room. */
+  /** The answer to a number of CPUs, instead of the default that they fit. */
   whatIf: Explanation | undefined;
   refused: readonly RefusedContainer[] = [sampleRefused];
   readonly asked: ExplainQuery[] = [];
@@ -211,7 +211,7 @@ export class SampleBackend implements AdminBackend {
     return () => this.listeners.delete(listener);
   }
 
-  tell(change: StatusChange): void {
+  emit(change: StatusChange): void {
     for (const listener of this.listeners) listener(change);
   }
 

@@ -18,7 +18,7 @@ export interface AdminRig {
   ) => Promise<AdminServer>;
 }
 
-/** Gives a folder of its own and whatever is started in it; closes all of it. */
+/** Provides a folder and admin servers in it, and closes and removes all of it afterwards. */
 export async function withAdminRig(use: (rig: AdminRig) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'adm-'));
   const servers: AdminServer[] = [];

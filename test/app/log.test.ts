@@ -13,7 +13,7 @@ let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'log-'))));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The lines that were logged. */
+/** Writes to a log, and returns its lines. */
 async function logged(logFormat: 'json' | 'pretty', write: (log: Logger) => void): Promise<string[]> {
   const path = join(folder, 'log');
   const fd = openSync(path, 'w');
@@ -25,13 +25,13 @@ async function logged(logFormat: 'json' | 'pretty', write: (log: Logger) => void
   }
 }
 
-/** A line has a handful of fields. */
+/** The maximum length of a line. A line has few fields. */
 const LONGEST_LINE = 16_384;
-/** What pino-pretty itself colours lines with, where it does. */
+/** The colours of pino-pretty itself. */
 const COLOURS = /\u001b\[\d+m/g;
 
-describe.each(['json', 'pretty'] as const)('in the format %s', (format) => {
-  test('no field of any text moves the cursor, hides or reorders text, or is too long', async () => {
+describe.each(['json', 'pretty'] as const)('the format %s', (format) => {
+  test('random texts in every field: no control or bidi character gets into the log, and no line is too long', async () => {
     const random = createRandom(3);
     const lines = await logged(format, (log) => {
       for (let i = 0; i < 200; i++) {
@@ -51,7 +51,7 @@ describe.each(['json', 'pretty'] as const)('in the format %s', (format) => {
     ).toEqual([]);
   });
 
-  test('the error of a peer of a mebibyte is a line of bounded length', async () => {
+  test('a text of 1 MiB in every field: a line of bounded length', async () => {
     const text = 'x'.repeat(2 ** 20);
     const lines = await logged(format, (log) => {
       log.warn({ reason: text, err: new Error(text), list: Array(5_000).fill('y') }, 'not connected');
@@ -60,14 +60,14 @@ describe.each(['json', 'pretty'] as const)('in the format %s', (format) => {
     expect(lines.length).toBeLessThan(500);
   });
 
-  test('a field cannot pass for a line of its own', async () => {
+  test('a field with line breaks can’t look like a line of its own', async () => {
     const reason = 'gone\n{"level":"info","msg":"all is well"}\n[10:00:00.000] INFO: all is well';
     const lines = await logged(format, (log) => log.warn({ reason }, 'not connected'));
     expect(lines.filter((line) => /^(\{"level":"info"|\[10:00:00)/.test(line))).toEqual([]);
   });
 });
 
-describe.each(['json', 'pretty'] as const)('a pipe that nobody reads, in the format %s', (format) => {
+describe.each(['json', 'pretty'] as const)('a log pipe without a reader, in the format %s', (format) => {
   let pipe: number;
   beforeEach(() => {
     const path = join(folder, `pipe-${format}`);
@@ -87,7 +87,7 @@ describe.each(['json', 'pretty'] as const)('a pipe that nobody reads, in the for
       return texts.join('');
     }
   };
-  /** All that comes as time passes, until there is no more. */
+  /** Reads while time passes, until nothing more comes. */
   const readOn = async (): Promise<string> => {
     let all = '';
     for (let more = readAll(); more !== ''; more = readAll()) {
@@ -98,14 +98,14 @@ describe.each(['json', 'pretty'] as const)('a pipe that nobody reads, in the for
     return all;
   };
 
-  test('nobody waits, what is kept is bounded, and it is written when somebody reads, with the number of what was not kept', async () => {
+  test('logging does not block, keeps a bounded number of lines, writes them when a reader comes, and counts the dropped ones', async () => {
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance'] });
     const log = await openLog({ logLevel: 'info', logFormat: format, fd: pipe });
     const lines = 3_000;
     const before = process.memoryUsage().rss;
     const startMs = performance.now();
     for (let i = 0; i < lines; i++) log.info({ text: 'x'.repeat(1_000) }, `line ${i}.`);
-    // Each of them would take a tenth of a second if it were waited for.
+    // A blocking write would take a tenth of a second per line.
     expect(performance.now() - startMs).toBeLessThan((lines * 100) / 10);
     expect(process.memoryUsage().rss - before).toBeLessThan(64 * 2 ** 20);
     const all = await readOn();
@@ -119,7 +119,7 @@ describe.each(['json', 'pretty'] as const)('a pipe that nobody reads, in the for
   });
 });
 
-test('what is harmless is logged as it is', async () => {
+test('harmless values are logged unchanged', async () => {
   const [line] = await logged('json', (log) =>
     log.info({ cpus: parseCpuList('0-3'), count: 3, on: true, none: null, list: ['a', { b: 'ü' }] }, 'pinned'),
   );
@@ -135,7 +135,7 @@ test('what is harmless is logged as it is', async () => {
   });
 });
 
-test('an error keeps its type, its message and the lines of its stack', async () => {
+test('an error is logged with its type, its message and the lines of its stack', async () => {
   const [line] = await logged('json', (log) => log.error({ err: new TypeError('bad') }, 'failed'));
   const { err } = JSON.parse(line!) as { err: { type: string; message: string; stack: string } };
   expect(err).toMatchObject({ type: 'TypeError', message: 'bad' });

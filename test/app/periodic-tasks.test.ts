@@ -26,7 +26,7 @@ const contextIn = (
   more: Partial<Pick<DaemonContext, 'alarms' | 'health'>> = {},
 ) => contextOf({ model: {} as NodeView, cgroups: {} as Cgroups, config: { reconcilePeriodMs }, signal, ...more });
 
-/** Makes some rounds, in which each part named in `broken` throws. Returns the parts that were done, and the alarms. */
+/** Runs some rounds in which the named parts throw. Returns the parts that were done, and the alarms. */
 async function roundsWith(...broken: readonly string[]) {
   const lockPath = join(folder, 'lock');
   writeFileSync(lockPath, '');
@@ -45,7 +45,7 @@ async function roundsWith(...broken: readonly string[]) {
     watch: { tryAgain: () => doPart('watches') },
     reconciler: {
       checkAll: () => Promise.resolve(),
-      // The last part of a round: told of it even where it is broken itself.
+      // The last part of a round. It counts the round even if it throws.
       round: async () => {
         if (++rounds === ROUNDS) stop.abort();
         doPart('reconciler');
@@ -55,29 +55,26 @@ async function roundsWith(...broken: readonly string[]) {
     lockPath,
   } as unknown as PeriodicTasksParts;
   await runPeriodicTasks(parts, stop.signal);
-  if (statSync(lockPath).mtimeMs > 0) done.add('sign of life');
+  if (statSync(lockPath).mtimeMs > 0) done.add('heartbeat');
   return { rounds, done: [...done].sort(), alarms: alarms.list().map(({ subject }) => subject) };
 }
 
 const PARTS = ['kubelet', 'online CPUs', 'reconciler', 'watches'];
 
-test('a round has all its parts', async () => {
-  expect(await roundsWith()).toEqual({ rounds: ROUNDS, done: [...PARTS, 'sign of life'].sort(), alarms: [] });
+test('a round runs all its parts', async () => {
+  expect(await roundsWith()).toEqual({ rounds: ROUNDS, done: [...PARTS, 'heartbeat'].sort(), alarms: [] });
 });
 
-test.each(PARTS)(
-  'a fault in %s ends no round, keeps no other part from its turn, and is an alarm when it lasts',
-  async (part) => {
-    const { rounds, done, alarms } = await roundsWith(part);
-    expect({ rounds, done }).toEqual({
-      rounds: ROUNDS,
-      done: [...PARTS.filter((other) => other !== part), 'sign of life'].sort(),
-    });
-    expect(alarms).toEqual([expect.any(String)]);
-  },
-);
+test.each(PARTS)('a fault in %s: all other parts and rounds run, and the lasting fault is an alarm', async (part) => {
+  const { rounds, done, alarms } = await roundsWith(part);
+  expect({ rounds, done }).toEqual({
+    rounds: ROUNDS,
+    done: [...PARTS.filter((other) => other !== part), 'heartbeat'].sort(),
+  });
+  expect(alarms).toEqual([expect.any(String)]);
+});
 
-test('a clock that is broken ends no round either', async () => {
+test('a clock that throws: all rounds run', async () => {
   jest.spyOn(Date, 'now').mockImplementation(() => {
     throw new Error('no time');
   });
@@ -88,7 +85,7 @@ test('a clock that is broken ends no round either', async () => {
   }
 });
 
-test('the online CPUs are looked at every second, whatever the period of the rounds, and every container after a change', async () => {
+test('the online CPUs are read every second, however long the period is; a change checks every container', async () => {
   jest.useFakeTimers();
   writeFileSync(join(folder, 'lock'), '');
   const looks = { online: 0, rounds: 0, checked: 0 };
@@ -107,7 +104,7 @@ test('the online CPUs are looked at every second, whatever the period of the rou
   } as unknown as PeriodicTasksParts;
   const ended = runPeriodicTasks(parts, stop.signal);
   await jest.advanceTimersByTimeAsync(0);
-  expect(looks).toEqual({ online: 2, rounds: 1, checked: 0 }); // one in the round, one beside it
+  expect(looks).toEqual({ online: 2, rounds: 1, checked: 0 }); // one read in the round, one beside it
   await jest.advanceTimersByTimeAsync(10_000);
   expect(looks).toEqual({ online: 12, rounds: 1, checked: 0 });
   hasChanged = true;
@@ -117,8 +114,8 @@ test('the online CPUs are looked at every second, whatever the period of the rou
   await ended;
 });
 
-describe('rounds that do not end', () => {
-  /** Rounds whose last part waits until `finish` is called. */
+describe('a round that does not end', () => {
+  /** Runs rounds whose last part hangs after `hang` until `finish` is called. */
   function hanging(periodMs: number) {
     jest.useFakeTimers();
     writeFileSync(join(folder, 'lock'), '');
@@ -159,7 +156,7 @@ describe('rounds that do not end', () => {
     ${10_000} | ${30_000}
     ${60_000} | ${180_000}
   `(
-    'every $periodMs ms: after $limitMs ms the daemon is NOT_SERVING, with an alarm, until one ends',
+    'period $periodMs ms: after $limitMs ms the daemon is NOT_SERVING with an alarm, until a round ends',
     async ({ periodMs, limitMs }: { periodMs: number; limitMs: number }) => {
       const { stop, ended, health, alarms, hang, finish } = hanging(periodMs);
       await jest.advanceTimersByTimeAsync(10 * limitMs);
@@ -168,10 +165,10 @@ describe('rounds that do not end', () => {
       await jest.advanceTimersByTimeAsync(limitMs - 1_000);
       expect([health.get(''), alarms()]).toEqual(['SERVING', []]);
       await jest.advanceTimersByTimeAsync(limitMs);
-      const told = expect.stringMatching(
+      const alarm = expect.stringMatching(
         `^rounds-stuck: no round has ended for ${limitMs / 1000} s: .*; restart cpusetd$`,
       );
-      expect([health.get(''), alarms()]).toEqual(['NOT_SERVING', [told]]);
+      expect([health.get(''), alarms()]).toEqual(['NOT_SERVING', [alarm]]);
       finish();
       await jest.advanceTimersByTimeAsync(0);
       expect([health.get(''), alarms()]).toEqual(['SERVING', []]);
@@ -181,7 +178,7 @@ describe('rounds that do not end', () => {
     },
   );
 
-  test('a clock that is set by hours meanwhile is no sign of anything', async () => {
+  test('is not assumed when the wall clock is set forward by hours', async () => {
     const { stop, ended, health, alarms } = hanging(60_000);
     await jest.advanceTimersByTimeAsync(60_000);
     jest.setSystemTime(Date.now() + 36_000_000);
@@ -191,7 +188,7 @@ describe('rounds that do not end', () => {
     await ended;
   });
 
-  test('the end waits for a round that hangs some seconds, and no longer; health stays as the end has set it', async () => {
+  test('delays the shutdown by five seconds at most, and does not change health afterwards', async () => {
     const { stop, ended, health, hang, finish } = hanging(100);
     hang();
     await jest.advanceTimersByTimeAsync(60_000);

@@ -4,16 +4,16 @@ import ts from 'typescript';
 /** TypeScript sources by path from the project's root, such as `src/core/errors.ts`. */
 export type Sources = ReadonlyMap<string, string>;
 
-/** An import, as far as the rules care: who, what as written, and the file it means, unless it is a package. */
+/** An import: the file it is in, its specifier, and the file it refers to, unless that is a package. */
 interface Import {
   readonly from: string;
   readonly specifier: string;
   readonly to: string | undefined;
-  /** The names that are imported or handed on; undefined where it is the whole module. */
+  /** The imported or re-exported names; undefined for the whole module. */
   readonly names?: readonly string[];
 }
 
-/** The layers that each layer may import, beside itself. Adapters do not know each other. */
+/** The layers that each layer may import, besides itself. Adapters do not import each other. */
 export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   state: ['core'],
@@ -30,7 +30,7 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   main: ['core', 'state', 'wire', 'net', 'nri', 'nri-events', 'cri', 'host', 'kube', 'admin', 'app', 'cli'],
 };
 
-/** The same for the rooms of `app`: its folders, and the files beside them. Each room may import the rooms that stand before it here. */
+/** The same for the rooms of `app`: its folders, and the files beside them. Each room may import rooms that are above it here. */
 export const APP_ROOMS: Readonly<Record<string, readonly string[]>> = {
   config: [],
   alarms: [],
@@ -48,26 +48,26 @@ export const APP_ROOMS: Readonly<Record<string, readonly string[]>> = {
   'periodic-tasks': ['context', 'lifecycle', 'node', 'reconcile'],
 };
 
-/** What in the sources breaks the architecture, one line each; empty when nothing does. */
+/** Returns one line for each violation of the architecture. */
 export function findFaults(sources: Sources): string[] {
   const imports = [...sources].flatMap(([path, text]) => listImports(path, text, sources));
   return [
-    ...imports.flatMap(findWrongArrow),
-    ...imports.flatMap(findWrongDoor),
-    ...imports.flatMap(findSecondWriter),
-    ...findHiddenCore(imports),
+    ...imports.flatMap(findLayerFaults),
+    ...imports.flatMap(findRoomFaults),
+    ...imports.flatMap(findModelFaults),
+    ...findPackageFaults(imports),
     ...findCycles(imports),
     ...findMissingReadmes(sources),
     ...[...sources].flatMap(([path, text]) => (path.endsWith('.ts') ? findModuleState(path, text) : [])),
   ].sort();
 }
 
-/** Arrows between rooms of `app` that the table allows and no file uses. */
-export function findUnusedArrows(sources: Sources): string[] {
+/** Returns the imports between rooms of `app` that the table allows and no file has. */
+export function findUnusedImports(sources: Sources): string[] {
   const imports = [...sources].flatMap(([path, text]) => listImports(path, text, sources));
   const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} -> ${to && roomOf(to)}`));
   return Object.entries(APP_ROOMS).flatMap(([room, allowed]) =>
-    allowed.map((target) => `${room} -> ${target}`).filter((arrow) => !used.has(arrow)),
+    allowed.map((target) => `${room} -> ${target}`).filter((pair) => !used.has(pair)),
   );
 }
 
@@ -75,7 +75,7 @@ function parse(path: string, text: string): ts.SourceFile {
   return ts.createSourceFile(path, text, ts.ScriptTarget.ES2022, true);
 }
 
-/** Static and dynamic imports, `import type`, re-exports, `require` and types written `import('...')`. */
+/** Finds static and dynamic imports, `import type`, re-exports, `require` and types written as `import('...')`. */
 function listImports(path: string, text: string, sources: Sources): Import[] {
   if (!path.endsWith('.ts')) return [];
   const imports: Import[] = [];
@@ -121,13 +121,13 @@ function resolve(from: string, specifier: string, sources: Sources): string | un
   return candidates.find((candidate) => sources.has(candidate)) ?? path;
 }
 
-/** `core` of `src/core/x.ts`, `main` of `src/main.ts`, `gen` of what lies there. */
+/** Returns `core` for `src/core/x.ts`, `main` for `src/main.ts`, and `gen` for files in `gen`. */
 function layerOf(path: string): string {
   const [top = '', second = ''] = path.split('/');
   return top === 'src' ? second.replace(/\.ts$/, '') : top;
 }
 
-function findWrongArrow({ from, specifier, to }: Import): string[] {
+function findLayerFaults({ from, specifier, to }: Import): string[] {
   const layer = layerOf(from);
   if (layer === 'gen') return [];
   const allowed = LAYERS[layer];
@@ -139,13 +139,13 @@ function findWrongArrow({ from, specifier, to }: Import): string[] {
   return [`${from}: ${layer} must not import ${target} (${specifier})`];
 }
 
-/** `cgroups` of `src/app/cgroups/x.ts`, `daemon` of `src/app/daemon.ts`; undefined outside of `app`. */
+/** Returns `cgroups` for `src/app/cgroups/x.ts`, `daemon` for `src/app/daemon.ts`, and undefined outside of `app`. */
 function roomOf(path: string): string | undefined {
   return /^src\/app\/([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path)?.[1];
 }
 
 /** `daemon` puts the rooms together and may import all of them. */
-function findWrongDoor({ from, specifier, to }: Import): string[] {
+function findRoomFaults({ from, specifier, to }: Import): string[] {
   const room = roomOf(from);
   const target = to === undefined ? undefined : roomOf(to);
   if (room === undefined || target === undefined || room === target || room === 'daemon') return [];
@@ -156,16 +156,16 @@ function findWrongDoor({ from, specifier, to }: Import): string[] {
 
 const MODEL = 'src/core/model/node-model.ts';
 
-/** One part of the daemon changes the node: everybody else sees the model as `NodeView`, which cannot be changed. */
-function findSecondWriter({ from, to, names }: Import): string[] {
+/** Only one part of the daemon changes the node. All other parts see the model as the read-only `NodeView`. */
+function findModelFaults({ from, to, names }: Import): string[] {
   if (to !== MODEL || layerOf(from) === 'core' || roomOf(from) === 'transaction' || roomOf(from) === 'bootstrap')
     return [];
   if (names?.includes('NodeModel') === false) return [];
   return [`${from}: only app/transaction and app/bootstrap may import NodeModel; others take NodeView`];
 }
 
-/** The package offers `wire` and `nri` to others: nothing that they import, directly or not, is about CPUs. */
-function findHiddenCore(imports: readonly Import[]): string[] {
+/** The package exports `wire` and `nri`, so these may not import anything about CPUs, directly or through another file. */
+function findPackageFaults(imports: readonly Import[]): string[] {
   const isOffered = ({ from }: Import) => ['wire', 'nri'].includes(layerOf(from));
   const reached = new Set(imports.filter(isOffered).map(({ from }) => from));
   const faults: string[] = [];
@@ -180,7 +180,7 @@ function findHiddenCore(imports: readonly Import[]): string[] {
   return faults;
 }
 
-/** Each cycle once, by the file in it that comes first. Types count too: a cycle of types is one of ideas. */
+/** Returns each cycle once, from its first file in alphabetical order. Cycles of types count too. */
 function findCycles(imports: readonly Import[]): string[] {
   const next = new Map<string, string[]>();
   for (const { from, to } of imports) {
@@ -214,7 +214,7 @@ function findMissingReadmes(sources: Sources): string[] {
     .map((folder) => `${folder}: no README.md`);
 }
 
-/** `let` and `var` outside of any function: state that importing a module makes. */
+/** Finds `let` and `var` outside of functions, which are state of the module. */
 function findModuleState(path: string, text: string): string[] {
   if (layerOf(path) === 'gen') return [];
   return parse(path, text).statements.flatMap((statement) => {

@@ -7,7 +7,7 @@ const singles = readVectors<Vector>('assignment.jsonl');
 const variants = readVectors<Vector>('assignment-variants.jsonl');
 const sequences = readVectors<Sequence>('sequence.jsonl');
 
-/** A flaw of the kubelet's routine, which divides totals: that is wrong on machines that are not regular. */
+/** A fault of the kubelet's routine on irregular machines, where it compares sums. */
 type Flaw = keyof typeof FLAWS;
 
 const FLAWS = {
@@ -18,7 +18,7 @@ const FLAWS = {
   'cache in two nodes': 'a cache in two NUMA nodes is taken twice, and too few CPUs come out',
 };
 
-/** Where the kubelet's answer is a flaw, and what is given out here. */
+/** Vectors with a wrong answer of the kubelet: the fault, and the answer of cpusetd. */
 const DIFFERENT: Readonly<Record<string, readonly [flaw: Flaw, here: string]>> = {
   p02966: ['threads offline', '0-4,6-7,10,16-17,19-20,22-23'],
   p02978: ['threads offline', '2,4,6-8,10-11,15,20-26'],
@@ -43,8 +43,8 @@ function answer(vector: Vector) {
 describe.each([...machines.keys()])('on %s', (name) => {
   test.each([
     ['single allocations', singles],
-    ['allocations that a flaw of the kubelet decides', variants],
-  ])('%s are as the corrected routine has them', (_what, vectors) => {
+    ['allocations that depend on a fault of the kubelet', variants],
+  ])('%s have the results of the corrected routine', (_what, vectors) => {
     const wrong = vectors
       .filter((vector) => vector.topology === name && !(vector.id in DIFFERENT))
       .map((vector) => ({ id: vector.id, got: show(answer(vector)), want: wantedOf(vector) }))
@@ -53,7 +53,7 @@ describe.each([...machines.keys()])('on %s', (name) => {
   });
 });
 
-/** Whether the machine, and the kubelet's answer on it, are those of the flaw. */
+/** Checks that the machine and the kubelet's answer show the fault. */
 const SHOWS_FLAW: Readonly<Record<Flaw, (topology: Topology, vector: Vector) => boolean>> = {
   'threads offline': ({ cores }, vector) => sizesOf(cores).size > 1 && givesOutBusy(vector),
   'cores offline': ({ cores, sockets }, vector) =>
@@ -73,7 +73,7 @@ function givesOutBusy({ result, available, numCPUs }: Vector): boolean {
 
 const differing = Object.entries(DIFFERENT).map(([id, [flaw, here]]) => [id, FLAWS[flaw], flaw, here] as const);
 
-test.each(differing)('%s differs: %s', (id, _what, flaw, here) => {
+test.each(differing)('%s differs from the kubelet: %s', (id, _what, flaw, here) => {
   const vector = singles.find((single) => single.id === id)!;
   expect(SHOWS_FLAW[flaw](machines.get(vector.topology)!, vector)).toBe(true);
   const got = answer(vector);
@@ -81,7 +81,7 @@ test.each(differing)('%s differs: %s', (id, _what, flaw, here) => {
   expect(got.ok && got.cpus.size === vector.numCPUs && got.cpus.isSubsetOf(parseCpuList(vector.available))).toBe(true);
 });
 
-test('every CPU that is given out was available, and as many as were asked for', () => {
+test('each allocation takes only available CPUs, and as many as requested', () => {
   const wrong = [...singles, ...variants].filter((vector) => {
     const got = answer(vector);
     return got.ok && !(got.cpus.size === vector.numCPUs && got.cpus.isSubsetOf(parseCpuList(vector.available)));
@@ -89,7 +89,7 @@ test('every CPU that is given out was available, and as many as were asked for',
   expect(wrong).toEqual([]);
 });
 
-test('the steps of an allocation name its CPUs, each once', () => {
+test('the steps of an allocation name each of its CPUs once', () => {
   for (const vector of singles) {
     const got = answer(vector);
     if (!got.ok) continue;

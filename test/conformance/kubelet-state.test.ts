@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatKubeletState, nameContainers, parseKubeletState } from '../../src/state/kubelet-checkpoint';
 
-/** What the kubelet makes of a state file, and checksums of small states: see the README beside the file. */
+/** A state file and its result in the kubelet, or the checksum of a small state; see the README beside the file. */
 interface Scenario {
   readonly id: string;
   readonly area: 'state' | 'checksum';
@@ -38,7 +38,7 @@ const NOT_APPLICABLE: Readonly<Record<string, string>> = {
     'other policy: cpusetd has no kubelet policy of its own to compare with; the name in the file is reported',
 };
 
-/** Our words for the errors; scenarios give the kind, not the words. */
+/** The error texts of cpusetd. The scenarios name only the kind of an error. */
 const PROBLEMS: Readonly<Record<string, { problem: string; because: string }>> = {
   'checkpoint is corrupted': { problem: 'corrupted', because: 'checkpoint is corrupted' },
   'unexpected end of JSON input': { problem: 'not-json', because: 'not JSON' },
@@ -55,7 +55,7 @@ const textOf = ({ given: { file } }: Scenario): string => (typeof file === 'stri
 const plain = (entries: ReadonlyMap<string, ReadonlyMap<string, string>>): unknown =>
   Object.fromEntries([...entries].map(([pod, names]) => [pod, Object.fromEntries(names)]));
 
-test('every scenario runs or is listed with the reason why not', () => {
+test('each scenario runs, or is listed with a reason', () => {
   expect(SCENARIOS.map(({ id }) => id)).toEqual(expect.arrayContaining(Object.keys(NOT_APPLICABLE)));
   expect([rowsOf('state').length, rowsOf('checksum').length]).toEqual([12, 6]);
 });
@@ -96,7 +96,7 @@ test.each(rowsOf('checksum'))('%s: %s', (_id, _name, { given, expect: { version2
   expect((JSON.parse(text) as { checksum: number }).checksum).toBe(version2Checksum);
 });
 
-test('the policy name of another policy is reported as it stands', () => {
+test('a file of another policy is read with its policy name', () => {
   const scenario = SCENARIOS.find(({ id }) => id === 'state-006')!;
   expect(parseKubeletState(textOf(scenario))).toMatchObject({
     ok: true,

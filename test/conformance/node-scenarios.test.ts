@@ -25,14 +25,14 @@ const OWNERSHIP =
   'pod takes them over, and no two containers are ever owners of one CPU';
 const NO_LEDGER = 'there is no stored default set, nor a map of container ids, that could be wrong';
 
-/** What this project does instead of what the kubelet does. */
+/** A deliberate difference from the kubelet. */
 interface Difference {
   readonly because: string;
-  /** What happens here, as `showWhatHappens` tells it. */
+  /** The result in cpusetd, as `showResult` formats it. */
   readonly here: string;
 }
 
-/** Scenarios in which this project does something else than the kubelet on purpose. */
+/** Scenarios whose result in cpusetd differs from the kubelet's on purpose. */
 const DIFFERENT: Readonly<Record<string, Difference>> = {
   'full-pcpus-005': {
     because: 'a known defect of the kubelet: here a container that comes back is given the CPUs that it had',
@@ -94,10 +94,10 @@ const DIFFERENT: Readonly<Record<string, Difference>> = {
   },
 };
 
-/** A pod that stands for CPUs which are nobody's in a given state. */
-const FILLER = 'nobody';
+/** A pod that holds the CPUs that a given state does not mention. */
+const FILLER = 'filler';
 
-/** A node as the scenarios describe it: containers go by pod and name. */
+/** A node as the scenarios describe it, with containers by pod and name. */
 class Node {
   readonly model: NodeModel;
   private readonly alive = new Map<string, { readonly id: string; readonly kind: string }>();
@@ -115,7 +115,7 @@ class Node {
   }
 
   allocate({ pod: uid, container: name, kind, cpus }: any): RuntimeAnswer {
-    // By now every init container that came before has ended: else this one would not be made.
+    // Earlier init containers of the pod have ended by now, or this container would not be created.
     for (const [key, { kind: before }] of [...this.alive])
       if (before === 'init' && key.startsWith(`${uid}/`)) this.end(key);
     const id = `${uid}/${name}#${++this.nth}`;
@@ -131,7 +131,7 @@ class Node {
     return answer;
   }
 
-  /** The pod is no longer active when its last container is removed. */
+  /** A pod is removed with its last container. */
   remove({ pod: uid, container: name }: any): void {
     this.end(`${uid}/${name}`);
     if (![...this.alive.keys()].some((key) => key.startsWith(`${uid}/`)))
@@ -159,13 +159,13 @@ class Node {
     this.alive.delete(key);
     const uid = key.split('/')[0]!;
     if (!container) return;
-    // A container of the given state is not known to the runtime model yet: it is told of first.
+    // A container of the given state is reported to the model first.
     const known = this.model.containers.has(container.id);
-    if (!known && container.id.endsWith('#given')) this.tellOf(uid, key.split('/')[1]!, container.id);
+    if (!known && container.id.endsWith('#given')) this.reportRunning(uid, key.split('/')[1]!, container.id);
     this.change((draft) => handle(draft, { kind: 'container-stopped', containerId: container.id }));
   }
 
-  tellOf(uid: string, name: string, id: string): void {
+  reportRunning(uid: string, name: string, id: string): void {
     const pods = [...this.model.pods.values(), podOf(uid)];
     const containers = [...this.model.containers.values()].map((known) => ({ ...known, phase: 'running' as const }));
     const count = this.model.assignments.get(`${uid}/${name}`)?.cpus.size ?? 0;
@@ -230,14 +230,14 @@ function settingsFor({ options = {}, reserved }: any): Settings {
 function nodeOf({ given }: Scenario): Node {
   const node = new Node(machines.get(given.topology)!, settingsFor(given), given.state?.assignments);
   const { settings } = node.model;
-  // CPUs that the given state knows nothing of: reserved ones are in the pool here, of others it is said that they are taken.
+  // The given state does not mention these CPUs. Reserved ones are in the pool; the others are held by the filler pod.
   const taken = given.state === undefined ? CpuSet.empty : unaccounted(given).minus(settings.reserved);
   if (!taken.isEmpty)
     node.model.apply({ kind: 'put-assignment', assignment: assignmentOf(FILLER, 'x', taken.toString(), settings) });
   return node;
 }
 
-/** Online CPUs that are neither in the default set of the given state nor assigned there. */
+/** Online CPUs that the given state neither assigns nor has in its default set. */
 function unaccounted(given: any): CpuSet {
   const assigned = Object.values<Record<string, string>>(given.state.assignments).flatMap((pod) => Object.values(pod));
   const listed = [given.state.defaultCpuSet as string, ...assigned].map(parseCpuList);
@@ -279,7 +279,7 @@ function describeNode({ model }: Node): string {
   return [...owners.sort(), model.sharedPool.toString()].join('; ');
 }
 
-/** A start never refuses: what the kubelet stops at is put right, because the pool is what nobody owns. */
+/** A start never refuses. Where the kubelet stops, the model is right because the pool is the rest. */
 function runStart(scenario: Scenario): void {
   const { given } = scenario;
   const before = new Node(machines.get(given.topology)!, settingsFor(given), given.state.assignments);
@@ -299,7 +299,7 @@ function runStart(scenario: Scenario): void {
   expect(model.sharedPool.overlaps(strict)).toBe(false);
 }
 
-/** What the kubelet's builder refuses is refused where the options are read, or where they meet the machine. */
+/** The errors of the kubelet's builder come from the options, or from their check against the machine. */
 async function buildManager({ policy, options, reservedMilli }: any, machine?: Topology): Promise<Settings | string> {
   const flags = {
     'cpu-manager-policy': [policy],
@@ -346,7 +346,7 @@ const MANAGER: Readonly<Record<string, (scenario: Scenario) => void | Promise<vo
   },
 };
 
-/** One round of the reconciler: the runtime's list first, then the cgroups. "Last written" is read as "actual". */
+/** One round of the reconciler: the list of the runtime, then the cgroups. The scenario's "last written" stands for the actual cpuset. */
 function startRound(given: any) {
   const lists = [
     given.state.defaultCpuSet,
@@ -410,7 +410,7 @@ function runReconcile({ given, expect: want }: Scenario): void {
   for (const { containers } of given.activePods) {
     for (const { name, status } of containers) {
       if (status?.state !== 'running') continue;
-      // A container that is as it should be, or has just been put right, is a success; one that could not be is not.
+      // A container that is kept or repaired is a success of the scenario, and another one is a failure.
       const verdict = verdicts.find((line) => line.startsWith(`${status.id} `));
       expect(verdict).toBe(`${status.id} ${want.updates.length > 0 ? 'drifted' : 'kept'}`);
       expect(given.runtimeUpdateFails ? want.failure : want.success).toContain(name);
@@ -451,7 +451,7 @@ test.each(toRun.map((scenario) => [scenario.id, scenario.name, scenario] as cons
   },
 );
 
-test('every scenario of these areas is run, here or beside, or is different on purpose for a reason that is given', () => {
+test('each scenario of these areas runs here, in scenarios.test.ts, or is listed as different', () => {
   const elsewhere = ofNode.filter(({ area }) => area in AREAS);
   const different = ofNode.filter(({ id }) => id in DIFFERENT);
   expect(different.map(({ id }) => id).sort()).toEqual(Object.keys(DIFFERENT).sort());
@@ -460,8 +460,8 @@ test('every scenario of these areas is run, here or beside, or is different on p
   expect(toRun.length).toBeGreaterThan(60);
 });
 
-/** What happens here where the kubelet does something else. */
-function showWhatHappens(scenario: Scenario): string {
+/** The result of a scenario that differs from the kubelet. */
+function showResult(scenario: Scenario): string {
   const { id, area, steps } = scenario;
   const special = SPECIAL[id] ?? (area === 'start' ? readState : undefined);
   if (special) return special(scenario);
@@ -489,28 +489,28 @@ const SPECIAL: Readonly<Record<string, (scenario: Scenario) => string>> = {
   'reconcile-005': readState,
 };
 
-/** The steps, and how it ends. */
+/** The result of each step, and the final state. */
 function playSteps(scenario: Scenario): string {
   const node = nodeOf(scenario);
-  const told = scenario.steps!.flatMap((step) => {
-    const who = `${step.pod}/${step.container}`;
+  const results = scenario.steps!.flatMap((step) => {
+    const name = `${step.pod}/${step.container}`;
     if (step.op === 'allocate') {
       const answer = node.allocate(step);
-      if (answer.kind === 'refuse') return `${who} is refused, ${answer.code}: ${answer.message}`;
-      return `${who} gets ${node.exclusiveCpus(step.pod, step.container) ?? 'none'}`;
+      if (answer.kind === 'refuse') return `${name} is refused, ${answer.code}: ${answer.message}`;
+      return `${name} gets ${node.exclusiveCpus(step.pod, step.container) ?? 'none'}`;
     }
     if (step.op !== 'remove') return [];
     node.remove(step);
-    return `${who} goes`;
+    return `${name} goes`;
   });
   const idle = [...node.model.assignments.values()].filter(
     (each) => each.containerId === null && each.podUid !== FILLER,
   );
   const left = idle.map(({ podUid, cpus }) => `${cpus.toString()} idle with ${podUid}`);
-  return [...told, `pool ${node.model.sharedPool.toString()}`, ...left].join('; ');
+  return [...results, `pool ${node.model.sharedPool.toString()}`, ...left].join('; ');
 }
 
-/** What is made of a state file that holds the given assignments. */
+/** The result of reading a state file with the given assignments. */
 function readState({ given }: Scenario): string {
   const machine = machines.get(given.topology ?? 'single-8ht')!;
   const { model } = new Node(machine, settingsFor(given), given.state.assignments);
@@ -519,7 +519,7 @@ function readState({ given }: Scenario): string {
   return decoded.ok ? 'is read' : `${decoded.problem.kind}: ${decoded.problem.because}`;
 }
 
-/** A round of the reconciler: verdicts and updates. */
+/** The verdicts and updates of one round of the reconciler. */
 function showRound(scenario: Scenario): string {
   const { verdicts, updates } = startRound(scenario.given);
   return [...verdicts, ...updates.map(({ id, cpuset }) => `${id} to ${cpuset}`)].join('; ');
@@ -529,15 +529,15 @@ test.each(
   Object.entries(DIFFERENT).map(
     ([id, { because, here }]) => [id, because, ofNode.find((each) => each.id === id)!, here] as const,
   ),
-)('%s differs: %s', (_id, _because, scenario, here) => {
-  expect(showWhatHappens(scenario)).toBe(here);
+)('%s differs from the kubelet: %s', (_id, _because, scenario, here) => {
+  expect(showResult(scenario)).toBe(here);
 });
 
 test.each(
   ofNode
     .filter(({ id, area }) => id in DIFFERENT && area in RUN && area !== 'manager')
     .map((each) => [each.id, each] as const),
-)('%s is not as the kubelet has it', async (_id, scenario) => {
-  // Whoever removes the difference shall remove it from the list as well. Only what was compared counts, no other error.
+)('%s does not have the result of the kubelet', async (_id, scenario) => {
+  // Fails when the difference is gone, so that the list is kept up to date. Only a failed comparison counts.
   await expect((async () => RUN[scenario.area]!(scenario))()).rejects.toHaveProperty('matcherResult.pass', false);
 });

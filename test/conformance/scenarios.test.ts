@@ -13,7 +13,7 @@ describe.each(Object.entries(AREAS))('%s', (area, run) => {
   });
 });
 
-test('every runner has an area to run', () => {
+test('each runner has an area with scenarios', () => {
   const areas = new Set(scenarios.map(({ area }) => area));
   expect(Object.keys(AREAS).filter((area) => !areas.has(area))).toEqual([]);
 });

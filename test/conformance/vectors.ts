@@ -5,7 +5,7 @@ import type { CpuSet } from '../../src/core/cpuset';
 import type { Topology } from '../../src/core/topology';
 import { machineOf, type CpuRow } from './scenarios/scenario';
 
-/** How CPUs are chosen, as the vectors say it. */
+/** The parameters of an allocation, as in the vectors. */
 export interface Rules {
   readonly topology: string;
   readonly algorithm: AllocationRequest['algorithm'];
@@ -70,7 +70,7 @@ export function takeBy(rules: Rules, topology: Topology, available: CpuSet, coun
   });
 }
 
-/** The CPUs, or the text of the error. */
+/** The CPU list, or the error text. */
 export function show(result: AllocationResult): string {
   return result.ok ? result.cpus.toString() : result.error;
 }

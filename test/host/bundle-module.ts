@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Turns a module of src/host into one JavaScript file that another process can `require`. */
+/** Bundles a module of src/host into one JavaScript file that another process can `require`. */
 export function bundleModule(name: string): { readonly file: string; readonly remove: () => void } {
   const folder = mkdtempSync(join(tmpdir(), 'bundle-'));
   const file = join(folder, 'module.js');

@@ -49,12 +49,12 @@ afterEach(() => {
 const lockInChild = (then: string): string =>
   `const outcome = require(${JSON.stringify(bundle.file)}).acquireHostLock(${JSON.stringify(path)}); ${then}`;
 
-/** A process that takes the lock and lives on; resolves with its first line of output. */
-async function startHolder(then: string): Promise<{ child: ChildProcess; said: string }> {
+/** Starts a process that takes the lock and keeps running; resolves with its first line of output. */
+async function startHolder(then: string): Promise<{ child: ChildProcess; output: string }> {
   const child = spawn(process.execPath, ['-e', lockInChild(then)], { stdio: ['ignore', 'pipe', 'inherit'] });
   pids.add(child.pid!);
   const [data] = (await once(child.stdout, 'data')) as [Buffer];
-  return { child, said: data.toString().trim() };
+  return { child, output: data.toString().trim() };
 }
 
 function acquire(): { release(): void } {
@@ -63,7 +63,7 @@ function acquire(): { release(): void } {
   return outcome.lock;
 }
 
-test('the first takes the lock and leaves its pid, in a file and folder of its own', () => {
+test('the first process takes the lock and writes its pid, in a new folder, with mode 0600', () => {
   path = join(folder, 'new/cpusetd.lock');
   const lock = acquire();
   expect(readFileSync(path, 'utf8')).toBe(`${process.pid}\n`);
@@ -71,7 +71,7 @@ test('the first takes the lock and leaves its pid, in a file and folder of its o
   lock.release();
 });
 
-test('the second gets the pid of the holder', () => {
+test('the second process gets the pid of the holder', () => {
   const lock = acquire();
   expect(acquireHostLock(path)).toEqual({
     kind: 'held',
@@ -81,7 +81,7 @@ test('the second gets the pid of the holder', () => {
   lock.release();
 });
 
-test('another process gets the lock only after the release; releasing twice is harmless', () => {
+test('another process gets the lock only after the release; a second release does nothing', () => {
   const tryInChild = (): string =>
     spawnSync(process.execPath, ['-e', lockInChild('console.log(outcome.kind, outcome.holderPid)')], {
       encoding: 'utf8',
@@ -96,12 +96,12 @@ test('another process gets the lock only after the release; releasing twice is h
   second.release();
 });
 
-test('a holder that is killed loses the lock, even when a process that it started lives on', async () => {
-  const { child, said } = await startHolder(
+test('a killed holder loses the lock, even while its child process runs', async () => {
+  const { child, output } = await startHolder(
     `const orphan = require('child_process').spawn('sleep', ['60'], { stdio: 'ignore', detached: true });
      console.log(orphan.pid); setInterval(() => {}, 1000);`,
   );
-  const orphan = Number(said);
+  const orphan = Number(output);
   pids.add(orphan);
   expect(acquireHostLock(path)).toMatchObject({ kind: 'held', holderPid: child.pid });
   child.kill('SIGKILL');
@@ -111,17 +111,17 @@ test('a holder that is killed loses the lock, even when a process that it starte
 });
 
 test.each`
-  name                         | content
-  ${'an empty file'}           | ${''}
-  ${'garbage'}                 | ${'who knows\n'}
-  ${'a number without an end'} | ${'1234'}
-  ${'a number that is no pid'} | ${'12345678901234567890\n'}
-  ${'a pid that has ended'}    | ${'4194305\n'}
-`('a holder that left $name is "another process"', async ({ content }) => {
-  const { said } = await startHolder(
+  name                             | content
+  ${'an empty file'}               | ${''}
+  ${'garbage'}                     | ${'who knows\n'}
+  ${'a number without line feed'}  | ${'1234'}
+  ${'a number that is no pid'}     | ${'12345678901234567890\n'}
+  ${'the pid of an ended process'} | ${'4194305\n'}
+`('a lock file with $name: the holder is "another process"', async ({ content }) => {
+  const { output } = await startHolder(
     `require('fs').writeFileSync(${JSON.stringify(path)}, ${JSON.stringify(content)}); console.log('done'); setInterval(() => {}, 1000);`,
   );
-  expect(said).toBe('done');
+  expect(output).toBe('done');
   expect(acquireHostLock(path)).toMatchObject({
     kind: 'held',
     holderPid: undefined,
@@ -129,14 +129,14 @@ test.each`
   });
 });
 
-test('a shorter pid replaces all of a longer one of an earlier holder', () => {
+test('a pid replaces the whole content of an earlier holder', () => {
   writeFileSync(path, '1234567890\n'.repeat(3));
   const lock = acquire();
   expect(readFileSync(path, 'utf8')).toBe(`${process.pid}\n`);
   lock.release();
 });
 
-/** What acquireHostLock throws in a process with this PATH. */
+/** The message that acquireHostLock throws in a process with this PATH. */
 function messageWithPath(PATH: string): string {
   const script = `try { ${lockInChild('')} } catch (error) { console.log(error.name, error.message) }`;
   return spawnSync(process.execPath, ['-e', script], { encoding: 'utf8', env: { PATH } }).stdout.trim();
@@ -149,7 +149,7 @@ test('without the flock command the error names the package to install', () => {
   );
 });
 
-test('a flock command that fails is not taken for a lock that is held', () => {
+test('a flock command that fails is an error, and not a held lock', () => {
   writeFileSync(join(folder, 'flock'), '#!/bin/sh\necho "flock: 3: No locks available" >&2\nexit 1\n', { mode: 0o700 });
   expect(messageWithPath(folder)).toBe(
     `HostLockError ${folder}: "flock" ended with status 1 and said "flock: 3: No locks available"; ` +
@@ -159,17 +159,17 @@ test('a flock command that fails is not taken for a lock that is held', () => {
 
 defineAsRoot(() =>
   test.each`
-    name                            | prepare                                                         | isReplaced
-    ${'a folder'}                   | ${() => mkdirSync(path)}                                        | ${false}
-    ${'a link to a device'}         | ${() => symlinkSync('/dev/null', path)}                         | ${true}
-    ${'a link to where nothing is'} | ${() => symlinkSync('/proc/nowhere', path)}                     | ${true}
-    ${'a link to somebody’s file'}  | ${() => symlinkSync(join(folder, 'victim'), path)}              | ${true}
-    ${'a second name of a file'}    | ${() => linkSync(join(folder, 'victim'), path)}                 | ${true}
-    ${'a pipe without a reader'}    | ${() => execFileSync('mkfifo', [path])}                         | ${true}
-    ${'a device'}                   | ${() => execFileSync('mknod', [path, 'c', '1', '3'])}           | ${true}
-    ${'a file of another user'}     | ${() => (writeFileSync(path, '1\n'), chownSync(path, 4711, 0))} | ${true}
+    name                                 | prepare                                                         | isReplaced
+    ${'a folder'}                        | ${() => mkdirSync(path)}                                        | ${false}
+    ${'a symbolic link to a device'}     | ${() => symlinkSync('/dev/null', path)}                         | ${true}
+    ${'a dangling symbolic link'}        | ${() => symlinkSync('/proc/nowhere', path)}                     | ${true}
+    ${'a symbolic link to another file'} | ${() => symlinkSync(join(folder, 'victim'), path)}              | ${true}
+    ${'a hard link of another file'}     | ${() => linkSync(join(folder, 'victim'), path)}                 | ${true}
+    ${'a FIFO without a reader'}         | ${() => execFileSync('mkfifo', [path])}                         | ${true}
+    ${'a device'}                        | ${() => execFileSync('mknod', [path, 'c', '1', '3'])}           | ${true}
+    ${'a file of another user'}          | ${() => (writeFileSync(path, '1\n'), chownSync(path, 4711, 0))} | ${true}
   `(
-    'a note that is $name keeps nobody from the lock, nor lets anybody past it, nor is anything else touched',
+    '$name at the path of the pid file: the lock is taken, keeps others out, and no other file changes',
     ({ prepare, isReplaced }) => {
       writeFileSync(join(folder, 'victim'), 'untouched');
       utimesSync(join(folder, 'victim'), 1, 1);
@@ -185,7 +185,7 @@ defineAsRoot(() =>
   ),
 );
 
-describe('a directory that others can write to', () => {
+describe('a lock directory that others can write to', () => {
   test.each`
     mode      | left      | warning
     ${'777'}  | ${'755'}  | ${/had mode 777: others could write to it/}
@@ -194,7 +194,7 @@ describe('a directory that others can write to', () => {
     ${'755'}  | ${'755'}  | ${undefined}
     ${'700'}  | ${'700'}  | ${undefined}
     ${'1777'} | ${'1777'} | ${/is shared with others; choose one for cpusetd alone, or run: chmod 700/}
-  `('of mode $mode has $left when it is locked', ({ mode, left, warning }) => {
+  `('of mode $mode has mode $left after the lock', ({ mode, left, warning }) => {
     chmodSync(folder, parseInt(mode as string, 8));
     const outcome = acquireHostLock(path);
     if (outcome.kind !== 'acquired') throw new Error(outcome.because);
@@ -205,7 +205,7 @@ describe('a directory that others can write to', () => {
   });
 
   defineAsRoot(() =>
-    test('of another owner is refused, with the remedy', () => {
+    test('of another owner is refused with the remedy', () => {
       chownSync(folder, 4711, 0);
       expect(() => acquireHostLock(path)).toThrow(
         `${folder}: the directory belongs to user 4711, who could replace what is in it; run: chown 0 ${folder}`,
@@ -215,12 +215,12 @@ describe('a directory that others can write to', () => {
 });
 
 test.each`
-  name                           | place                                | because
-  ${'is a plain file'}           | ${() => join(folder, 'plain')}       | ${'something that is no directory is there (EEXIST)'}
-  ${'is below a plain file'}     | ${() => join(folder, 'plain/below')} | ${'a part of the path is no directory (ENOTDIR)'}
-  ${'cannot be made'}            | ${() => '/proc/nowhere'}             | ${'cannot be opened (ENOENT)'}
-  ${'is deep where none can be'} | ${() => '/proc/nowhere/at/all'}      | ${'cannot be opened (ENOENT)'}
-`('a directory that $name cannot be locked', ({ place, because }) => {
+  name                                    | place                                | because
+  ${'is a file'}                          | ${() => join(folder, 'plain')}       | ${'something that is no directory is there (EEXIST)'}
+  ${'is below a file'}                    | ${() => join(folder, 'plain/below')} | ${'a part of the path is no directory (ENOTDIR)'}
+  ${'can’t be created'}                   | ${() => '/proc/nowhere'}             | ${'cannot be opened (ENOENT)'}
+  ${'has a parent that can’t be created'} | ${() => '/proc/nowhere/at/all'}      | ${'cannot be opened (ENOENT)'}
+`('a lock directory that $name is refused', ({ place, because }) => {
   writeFileSync(join(folder, 'plain'), '');
   expect(() => acquireHostLock(join(place(), 'lock'))).toThrow(HostLockError);
   expect(() => acquireHostLock(join(place(), 'lock'))).toThrow(
@@ -229,7 +229,7 @@ test.each`
 });
 
 defineAsRoot(() =>
-  describe('on a file system that is read-only', () => {
+  describe('on a read-only file system', () => {
     const mount = (...args: string[]) => spawnSync('mount', args, { encoding: 'utf8' });
     beforeEach(() => {
       expect(mount('-t', 'tmpfs', 'cpusetd-test', folder).stderr).toBe('');
@@ -238,10 +238,10 @@ defineAsRoot(() =>
       spawnSync('umount', ['--lazy', folder]);
     });
     test.each`
-      name                               | prepare
-      ${'there is no note'}              | ${() => undefined}
-      ${'an earlier daemon left a note'} | ${() => acquire().release()}
-    `('$name: the lock is taken, and keeps others off also when it is writable again', ({ prepare }) => {
+      name                                        | prepare
+      ${'without a pid file'}                     | ${() => undefined}
+      ${'with the pid file of an earlier daemon'} | ${() => acquire().release()}
+    `('$name: the lock is taken, and kept when it is writable again', ({ prepare }) => {
       prepare();
       expect(mount('-o', 'remount,ro', folder).stderr).toBe('');
       const lock = acquire();

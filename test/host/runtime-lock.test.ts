@@ -33,7 +33,7 @@ afterEach(() => {
 
 const at = (...names: string[]): string => join(folder, ...names);
 
-/** Takes the locks until the end of the test; tells whether they could be had. */
+/** Takes the locks until the end of the test. */
 async function take(...sockets: string[]): Promise<'acquired' | 'held'> {
   const outcome = await acquireRuntimeLocks(locks, sockets);
   if (outcome.kind === 'acquired') release.push(() => outcome.lock.release());
@@ -41,17 +41,17 @@ async function take(...sockets: string[]): Promise<'acquired' | 'held'> {
 }
 
 test.each`
-  what                                    | first                 | second                    | want
-  ${'the same two sockets'}               | ${['nri/a', 'cri/b']} | ${['nri/a', 'cri/b']}     | ${'held'}
-  ${'an NRI plugin and a proxy of one'}   | ${['nri/a', 'cri/b']} | ${['cri/b']}              | ${'held'}
-  ${'a proxy and an NRI plugin of one'}   | ${['cri/b']}          | ${['nri/a', 'cri/b']}     | ${'held'}
-  ${'two that share the NRI socket only'} | ${['nri/a']}          | ${['nri/a', 'cri/b']}     | ${'held'}
-  ${'over a link to the directory'}       | ${['nri/a']}          | ${['link/a']}             | ${'held'}
-  ${'over a link to the socket'}          | ${['nri/there']}      | ${['to-there']}           | ${'held'}
-  ${'with another spelling'}              | ${['nri/a']}          | ${['cri/..//nri/./a']}    | ${'held'}
-  ${'a directory that is not there yet'}  | ${['none/yet/a']}     | ${['none/../none/yet/a']} | ${'held'}
-  ${'two runtimes'}                       | ${['nri/a', 'cri/b']} | ${['nri/c', 'cri/d']}     | ${'acquired'}
-  ${'one name in two directories'}        | ${['nri/a']}          | ${['cri/a']}              | ${'acquired'}
+  what                                                           | first                 | second                    | want
+  ${'the same two sockets'}                                      | ${['nri/a', 'cri/b']} | ${['nri/a', 'cri/b']}     | ${'held'}
+  ${'NRI plugin and proxy, then a proxy on the same CRI socket'} | ${['nri/a', 'cri/b']} | ${['cri/b']}              | ${'held'}
+  ${'proxy, then an NRI plugin with the same CRI socket'}        | ${['cri/b']}          | ${['nri/a', 'cri/b']}     | ${'held'}
+  ${'the same NRI socket alone'}                                 | ${['nri/a']}          | ${['nri/a', 'cri/b']}     | ${'held'}
+  ${'a symbolic link to the directory'}                          | ${['nri/a']}          | ${['link/a']}             | ${'held'}
+  ${'a symbolic link to the socket'}                             | ${['nri/there']}      | ${['to-there']}           | ${'held'}
+  ${'another spelling of the path'}                              | ${['nri/a']}          | ${['cri/..//nri/./a']}    | ${'held'}
+  ${'a directory that does not exist yet'}                       | ${['none/yet/a']}     | ${['none/../none/yet/a']} | ${'held'}
+  ${'the sockets of two runtimes'}                               | ${['nri/a', 'cri/b']} | ${['nri/c', 'cri/d']}     | ${'acquired'}
+  ${'the same name in two directories'}                          | ${['nri/a']}          | ${['cri/a']}              | ${'acquired'}
 `('$what: $want', async ({ first, second, want }: Record<'first' | 'second', string[]> & { want: string }) => {
   for (const name of ['nri', 'cri']) mkdirSync(at(name));
   symlinkSync(at('nri'), at('link'));
@@ -62,7 +62,7 @@ test.each`
   expect(await take(...paths(second))).toBe(want);
 });
 
-test('a directory that comes into being keeps its name, and gets one more', async () => {
+test('a directory that is created later has the lock of its path, and of its inode', async () => {
   const path = at('run/nri.sock');
   expect(identifySocket(path)).toEqual([`path ${path}`]);
   expect(await take(path)).toBe('acquired');
@@ -72,12 +72,12 @@ test('a directory that comes into being keeps its name, and gets one more', asyn
   expect(await take(path)).toBe('held');
 });
 
-test('/var/run is /run, also in an image where it is no link', async () => {
+test('/var/run is /run, also where it is no symbolic link', async () => {
   expect(identifySocket('/var/run/none/a.sock')).toEqual(identifySocket('/run/none/a.sock'));
 });
 
 defineAsRoot(() =>
-  test('a directory that is mounted elsewhere, as into a container, is the same', async () => {
+  test('a bind mount of the directory has the same lock', async () => {
     for (const name of ['nri', 'elsewhere']) mkdirSync(at(name));
     expect(spawnSync('mount', ['--bind', at('nri'), at('elsewhere')], { encoding: 'utf8' }).stderr).toBe('');
     try {
@@ -89,7 +89,7 @@ defineAsRoot(() =>
   }),
 );
 
-test('a second daemon gets the pid of the holder, with the remedy', async () => {
+test('the second daemon gets the pid of the holder, and the remedy', async () => {
   const socket = at('nri.sock');
   await take(socket);
   expect(await acquireRuntimeLocks(locks, [socket])).toMatchObject({
@@ -101,13 +101,13 @@ test('a second daemon gets the pid of the holder, with the remedy', async () => 
   });
 });
 
-test('a daemon that gets only one of two locks keeps neither', async () => {
+test('a daemon that gets one of two locks releases it', async () => {
   await take(at('b'));
   expect(await take(at('a'), at('b'), at('c'))).toBe('held');
   expect(await take(at('a'), at('c'))).toBe('acquired');
 });
 
-test('of many daemons that start at once one gets all locks', async () => {
+test('of four daemons that start at the same time one gets all locks', async () => {
   const bundle = bundleModule('host-lock.ts');
   const script = `const outcome = require(${JSON.stringify(bundle.file)}).acquireRuntimeLocks(process.argv[1], process.argv.slice(2));
     process.stdin.resume().on('end', () => process.exit(0)); outcome.then(({ kind }) => console.log(kind));`;
@@ -123,10 +123,10 @@ test('of many daemons that start at once one gets all locks', async () => {
         stdio: ['pipe', 'pipe', 'inherit'],
       }),
     );
-    const said = await Promise.all(
+    const output = await Promise.all(
       children.map(async ({ stdout }) => ((await once(stdout, 'data')) as [Buffer])[0].toString().trim()),
     );
-    expect(said.filter((kind) => kind === 'acquired')).toHaveLength(1);
+    expect(output.filter((kind) => kind === 'acquired')).toHaveLength(1);
     for (const child of children) child.stdin.end();
     await Promise.all(children.map((child) => once(child, 'close')));
   } finally {
@@ -134,7 +134,7 @@ test('of many daemons that start at once one gets all locks', async () => {
   }
 });
 
-test('a holder that is killed loses its locks, and its files do not prevent others', async () => {
+test('a killed holder loses its locks, and its lock files do not matter', async () => {
   const bundle = bundleModule('host-lock.ts');
   const script = `require(${JSON.stringify(bundle.file)}).acquireRuntimeLocks(...JSON.parse(process.argv[1])).then(({ kind }) => console.log(kind)); setInterval(() => {}, 1000)`;
   const child = spawn(process.execPath, ['-e', script, JSON.stringify([locks, [at('a')]])], {
@@ -154,13 +154,13 @@ test('a holder that is killed loses its locks, and its files do not prevent othe
   }
 });
 
-describe('another file at the path of a lock file is refused, and neither followed nor waited for', () => {
+describe('at the path of a lock file, another kind of file is refused at once:', () => {
   defineAsRoot(() =>
     test.each`
       name                        | put
-      ${'a link'}                 | ${(path: string) => symlinkSync(at('victim'), path)}
+      ${'a symbolic link'}        | ${(path: string) => symlinkSync(at('victim'), path)}
       ${'a folder'}               | ${(path: string) => mkdirSync(path)}
-      ${'a pipe'}                 | ${(path: string) => execFileSync('mkfifo', [path])}
+      ${'a FIFO'}                 | ${(path: string) => execFileSync('mkfifo', [path])}
       ${'a device'}               | ${(path: string) => execFileSync('mknod', [path, 'c', '1', '3'])}
       ${'a file of another user'} | ${(path: string) => (writeFileSync(path, ''), chownSync(path, 4711, 0))}
     `('$name', async ({ put }: { put: (path: string) => void }) => {
@@ -178,7 +178,7 @@ describe('another file at the path of a lock file is refused, and neither follow
   );
 
   defineAsRoot(() =>
-    test('a directory that others could write to is closed to them; one of another owner is refused', async () => {
+    test('a lock directory that others can write to gets mode 0755; one of another owner is refused', async () => {
       mkdirSync(locks);
       chmodSync(locks, 0o777);
       expect(await take(at('a'))).toBe('acquired');

@@ -7,7 +7,7 @@ import { listFieldTable, type FieldTable } from './list-field-table';
 
 const root = join(__dirname, '../..');
 
-/** Everything proto/ declares, as the compiler that generates gen/ understands it. */
+/** All declarations in proto/, from the compiler that also generates gen/. */
 const declared = listDescriptor(
   JSON.parse(
     execFileSync(
@@ -29,7 +29,7 @@ test.each`
   ${'ttrpc'}           | ${/ (ttrpc|google\.rpc|google\.protobuf\.Any)\b/}
   ${'grpc-health-v1'}  | ${/ grpc\.health\.v1\./}
   ${'podresources-v1'} | ${/ v1\./}
-`('proto/ says what the table of $protocol says, no more and no less', ({ protocol, scope }: Row) => {
+`('the declarations in proto/ equal the table of $protocol', ({ protocol, scope }: Row) => {
   const table = JSON.parse(readFileSync(join(root, `test/fixtures/wire/${protocol}.json`), 'utf8')) as FieldTable;
   const ours = declared.filter((line) => scope.test(line.split(' ', 2).join(' ')));
   expect(ours).toEqual(listFieldTable(table));
@@ -45,16 +45,16 @@ test.each`
   protocol          | view                  | published                 | atLeast
   ${'nri-v1alpha1'} | ${'cpusetd.nri.view'} | ${'nri.pkg.api.v1alpha1'} | ${30}
   ${'cri-v1'}       | ${'cpusetd.cri.view'} | ${'runtime.v1'}           | ${40}
-`('the view has what the table of $protocol has under the same numbers, with the same types', (row: ViewRow) => {
+`('the fields of the view are in the table of $protocol, with the same numbers and types', (row: ViewRow) => {
   const table = JSON.parse(readFileSync(join(root, `test/fixtures/wire/${row.protocol}.json`), 'utf8')) as FieldTable;
   const published = new Set(listFieldTable(table));
   const view = declared.filter((line) => /^(field|value|method) /.test(line) && line.includes(` ${row.view}.`));
   const asPublished = view.map((line) =>
     line
-      // Requests of several NRI methods are read through one message.
+      // One message reads the requests of several NRI methods.
       .replace('nri.view.EventRequest.', 'nri.view.UpdateContainerRequest.')
       .replaceAll(`${row.view}.`, `${row.published}.`)
-      // A map is a list of entries on the wire; the view reads only the entries that it wants (src/wire/map-entry.ts).
+      // A map is a list of entries on the wire. The view reads only the entries that are needed (src/wire/map-entry.ts).
       .replace(/(\.PodSandbox\.annotations 6) repeated bytes/, '$1 map<string, string>'),
   );
   expect(asPublished.filter((line) => !published.has(line))).toEqual([]);

@@ -1,4 +1,4 @@
-/** The part of google.protobuf.FileDescriptorSet, in its JSON form, that a wire format depends on. */
+/** The part of google.protobuf.FileDescriptorSet, in its JSON form, on which the wire format depends. */
 export interface FileDescriptorSet {
   readonly file: readonly FileDescriptor[];
 }
@@ -45,7 +45,7 @@ interface ServiceDescriptor {
   }[];
 }
 
-/** One sorted line for every message, field, enum value and method; the counterpart of listFieldTable. */
+/** Returns a sorted line for each message, field, enum value and method, as listFieldTable does. */
 export function listDescriptor(set: FileDescriptorSet): readonly string[] {
   return set.file.flatMap((file) => listFile(file, file.package ?? '')).sort();
 }

@@ -1,4 +1,4 @@
-/** A table of test/fixtures/wire: what a published protocol consists of. */
+/** A table of test/fixtures/wire: the contents of a published protocol. */
 export interface FieldTable {
   readonly messages: readonly { readonly name: string; readonly fields: readonly TableField[] }[];
   readonly enums: readonly {
@@ -30,7 +30,7 @@ interface TableField {
   readonly proto3_optional?: boolean;
 }
 
-/** One sorted line for every message, field, enum value and method; the counterpart of listDescriptor. */
+/** Returns a sorted line for each message, field, enum value and method, as listDescriptor does. */
 export function listFieldTable(table: FieldTable): readonly string[] {
   const messages = table.messages.flatMap(({ name, fields }) => [
     `message ${name}`,

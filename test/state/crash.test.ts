@@ -11,7 +11,7 @@ const version = '0.1.0';
 const OLD = { generation: 1, assignments: [assignmentOf('old', '1')] };
 const NEW = { generation: 2, assignments: [assignmentOf('old', '1'), assignmentOf('new', '2-3')] };
 
-/** Opens the store and saves; a death on the way shows as a failed outcome, as nothing is left to be told. */
+/** Opens the store and saves. A simulated death of the process shows as a failed outcome. */
 function openAndSave(dir: string, fs: FsOps, state: typeof OLD): boolean {
   const opened = openStateStore({ dir, version, fs });
   return opened.ok && opened.store.save(state).ok;
@@ -24,7 +24,7 @@ function generationAfterRestart(dir: string): number | string {
   return loaded.kind === 'loaded' ? loaded.state.generation : loaded.kind;
 }
 
-/** What a restart finds after a death in front of each operation, and at last after none. */
+/** The result of a restart after a death before each operation, and after no death. */
 function runMatrix(prepare: (dir: string) => void, act: (dir: string, fs: FsOps) => boolean): (number | string)[] {
   const found: (number | string)[] = [];
   for (let index = 0; index < 100; index++) {
@@ -38,8 +38,8 @@ function runMatrix(prepare: (dir: string) => void, act: (dir: string, fs: FsOps)
   throw new Error('never finished');
 }
 
-describe('the process dies between any two operations', () => {
-  test('of the first save: nothing or the new state', () => {
+describe('the process dies between two operations', () => {
+  test('of the first save: no state or the new one', () => {
     const found = runMatrix(
       () => undefined,
       (dir, fs) => openAndSave(dir, fs, NEW),
@@ -48,7 +48,7 @@ describe('the process dies between any two operations', () => {
     expect(found.join(' ')).toMatch(/^(none ){8,}(2 ){3}2$/);
   });
 
-  test('of a save over an old state: the old or the new state', () => {
+  test('of a save over an old state: the old or the new one', () => {
     const found = runMatrix(
       (dir) =>
         void openAndSave(
@@ -62,7 +62,7 @@ describe('the process dies between any two operations', () => {
     expect(found.join(' ')).toMatch(/^(1 ){8,}(2 ){3}2$/);
   });
 
-  test('of a quarantine and a save: the same problem, nothing, or the new state', () => {
+  test('of a quarantine and a save: the same problem, no state, or the new one', () => {
     const found = runMatrix(
       (dir) => {
         openStateFile({ dir });
@@ -73,7 +73,7 @@ describe('the process dies between any two operations', () => {
     expect(found.join(' ')).toMatch(/^(quarantined ){5,}(none ){8,}(2 ){3}2$/);
   });
 
-  test('of a backup of an old version: the file is at its place all the time', () => {
+  test('of a backup of an old version: the file is always at its path', () => {
     const found = runMatrix(
       (dir) =>
         void openAndSave(
@@ -90,13 +90,13 @@ describe('the process dies between any two operations', () => {
   });
 });
 
-describe('the power is cut between any two operations', () => {
+describe('the power is cut between two operations', () => {
   const path = '/state/state.json';
   const saveOn = (fs: FsOps): boolean => {
     const opened = openStateFile({ dir: '/state', fs });
     return opened.ok && opened.file.save('the new text').ok;
   };
-  const textsLeft = (disk: PowerCutDisk): unknown[] =>
+  const possibleTexts = (disk: PowerCutDisk): unknown[] =>
     [...new Set(disk.afterPowerCut().map((files) => files.get(path)))].sort();
 
   test('of a save: the old or the new text, and only the new one once the save is answered', () => {
@@ -104,7 +104,7 @@ describe('the power is cut between any two operations', () => {
     for (let index = 0; !finished; index++) {
       const disk = PowerCutDisk.holding(path, 'the old text');
       finished = saveOn(dieBefore(index, inShortWrites(5, disk.fs)));
-      const left = textsLeft(disk).join(',');
+      const left = possibleTexts(disk).join(',');
       if (finished) expect(left).toBe('the new text');
       else expect(['the new text', 'the new text,the old text', 'the old text']).toContain(left);
     }
@@ -114,16 +114,13 @@ describe('the power is cut between any two operations', () => {
     sync               | skipped | left
     ${'the file'}      | ${1}    | ${['', 'the ne', 'the new text']}
     ${'the directory'} | ${2}    | ${['the new text', 'the old text']}
-  `(
-    'the test disk notices when the sync of $sync is left out',
-    ({ skipped, left }: { skipped: number; left: string[] }) => {
-      const disk = PowerCutDisk.holding(path, 'the old text');
-      let syncs = 0;
-      const forgetful: FsOps = { ...disk.fs, fsync: (fd) => (++syncs === skipped ? undefined : disk.fs.fsync(fd)) };
-      expect(saveOn(forgetful)).toBe(true);
-      expect(textsLeft(disk)).toEqual(left);
-    },
-  );
+  `('the simulated disk shows a missing sync of $sync', ({ skipped, left }: { skipped: number; left: string[] }) => {
+    const disk = PowerCutDisk.holding(path, 'the old text');
+    let syncs = 0;
+    const withoutOneSync: FsOps = { ...disk.fs, fsync: (fd) => (++syncs === skipped ? undefined : disk.fs.fsync(fd)) };
+    expect(saveOn(withoutOneSync)).toBe(true);
+    expect(possibleTexts(disk)).toEqual(left);
+  });
 
   test('of a quarantine and a save: the bad file has one of its two names', () => {
     let finished = false;
@@ -136,7 +133,7 @@ describe('the power is cut between any two operations', () => {
     }
   });
 
-  test('of a backup and a save: the backup is there before the new text is', () => {
+  test('of a backup and a save: the backup exists before the new text', () => {
     let finished = false;
     for (let index = 0; !finished; index++) {
       const disk = PowerCutDisk.holding(path, 'version 1');
@@ -148,7 +145,7 @@ describe('the power is cut between any two operations', () => {
   });
 });
 
-test('a leftover of a crashed save is gone after the next open', () => {
+test('a temporary file of a crashed save is gone after the next open', () => {
   const dir = makeDir();
   openAndSave(
     dir,
@@ -161,7 +158,7 @@ test('a leftover of a crashed save is gone after the next open', () => {
   expect(() => writeFileSync(join(dir, 'state.json.tmp'), '', { flag: 'wx' })).not.toThrow();
 });
 
-test('inspecting the state beside a running daemon does not touch its temporary file', () => {
+test('inspectState does not touch the temporary file of a running daemon', () => {
   const dir = makeDir();
   openAndSave(
     dir,

@@ -85,7 +85,7 @@ describe('golden files', () => {
     expect(decoded.ok ? '' : decoded.problem.because).toContain(because);
   });
 
-  test('each file of the folder has a row', () => {
+  test('each file of the folder has a row in the table', () => {
     const files = readdirSync(FIXTURES).filter((name) => name !== 'README.md');
     expect(files.sort()).toEqual(GOLDEN.map(([name]) => name).sort());
   });
@@ -110,13 +110,13 @@ describe('golden files', () => {
 
   test('a file cut at any byte is refused', () => {
     const text = read('v1-many.json').trimEnd();
-    const believed = Array.from({ length: text.length }, (_, i) => text.slice(0, i)).filter(
+    const accepted = Array.from({ length: text.length }, (_, i) => text.slice(0, i)).filter(
       (cut) => decodeState(cut).ok,
     );
-    expect(believed).toEqual([]);
+    expect(accepted).toEqual([]);
   });
 
-  test('a file with any one bit turned is refused', () => {
+  test('a file with one flipped bit is refused', () => {
     const bytes = readFileSync(join(FIXTURES, 'v1-one.json'));
     const original = decodeState(bytes.toString('utf8'));
     const kinds = new Set<string>();
@@ -124,7 +124,7 @@ describe('golden files', () => {
       const turned = Buffer.from(bytes);
       turned[bit >> 3]! ^= 1 << (bit & 7);
       const decoded = decodeState(turned.toString('utf8'));
-      // White space may turn into other white space; then the content is the same.
+      // White space may become other white space, with the same content.
       if (decoded.ok) expect(decoded).toEqual(original);
       else kinds.add(decoded.problem.kind);
     }
@@ -134,19 +134,19 @@ describe('golden files', () => {
 
 describe('entries that contradict each other', () => {
   test.each`
-    name                                            | cpus                          | believed      | rejected
-    ${'both sides of an overlap are rejected'}      | ${['1-2', '2-3', '4']}        | ${['4']}      | ${[0, 1]}
-    ${'a chain of overlaps is rejected as a whole'} | ${['1-2', '2-3', '3-4', '9']} | ${['9']}      | ${[0, 1, 2]}
-    ${'an entry without CPUs is rejected alone'}    | ${['1', '', '3']}             | ${['1', '3']} | ${[1]}
-  `('$name', ({ cpus, believed, rejected }: { cpus: string[]; believed: string[]; rejected: number[] }) => {
+    name                                            | cpus                          | accepted      | rejected
+    ${'an overlap of two: both are rejected'}       | ${['1-2', '2-3', '4']}        | ${['4']}      | ${[0, 1]}
+    ${'a chain of overlaps: all of it is rejected'} | ${['1-2', '2-3', '3-4', '9']} | ${['9']}      | ${[0, 1, 2]}
+    ${'an entry without CPUs: only it is rejected'} | ${['1', '', '3']}             | ${['1', '3']} | ${[1]}
+  `('$name', ({ cpus, accepted, rejected }: { cpus: string[]; accepted: string[]; rejected: number[] }) => {
     const assignments = cpus.map((list, i) => assignmentOf(`c${i}`, list));
     const decoded = decodeState(encodeState({ writtenBy: '0.1.0', generation: 1, assignments }));
     if (decoded.ok || decoded.problem.kind !== 'inconsistent') throw new Error('taken for consistent');
-    expect(decoded.problem.salvaged.assignments.map(({ cpus: set }) => set.toString())).toEqual(believed);
+    expect(decoded.problem.salvaged.assignments.map(({ cpus: set }) => set.toString())).toEqual(accepted);
     expect(decoded.problem.entries.map(({ index }) => index)).toEqual(rejected);
   });
 
-  test('the rejected entry is named by pod and container', () => {
+  test('a rejected entry is named by pod and container', () => {
     const assignments = [assignmentOf('a', '1', { podUid: 'u' }), assignmentOf('b', '1', { podUid: 'u' })];
     const decoded = decodeState(encodeState({ writtenBy: '0.1.0', generation: 1, assignments }));
     expect(decoded).toMatchObject({
@@ -156,7 +156,7 @@ describe('entries that contradict each other', () => {
 });
 
 describe('encodeState', () => {
-  test('an entry of pods that is no pod is left out, and the others are read', () => {
+  test('an invalid pod is dropped, and the others are read', () => {
     const pod = {
       uid: 'u',
       namespace: 'n',
@@ -195,7 +195,7 @@ describe('encodeState', () => {
     expect(decodeState(without)).toMatchObject({ ok: true, state: { pods: [] } });
   });
 
-  test('any disjoint state that is encoded is decoded as the same', () => {
+  test('a random disjoint state is the same after encoding and decoding', () => {
     const anyText = fc.string({ unit: 'binary' });
     const anyState = fc
       .record({
@@ -229,12 +229,12 @@ describe('encodeState', () => {
     );
   });
 
-  test('lone surrogates in a name come back as they were', () => {
+  test('lone surrogates in a name are kept', () => {
     const state = { writtenBy: '0', generation: 1, assignments: [assignmentOf('\ud800x', '1')] };
     expect(decodeState(Buffer.from(encodeState(state), 'utf8').toString('utf8'))).toMatchObject({ ok: true, state });
   });
 
-  test('a replaced assignment is written anew, the others as before', () => {
+  test('only a changed assignment has a new text', () => {
     const [a, b] = [assignmentOf('a', '1'), assignmentOf('b', '2')];
     const first = encodeState({ writtenBy: '0', generation: 1, assignments: [a, b] });
     const second = encodeState({ writtenBy: '0', generation: 1, assignments: [a, { ...b, cpus: CpuSet.of([7]) }] });
@@ -242,7 +242,7 @@ describe('encodeState', () => {
     expect(second.split('\n')[2]).toBe(first.split('\n')[2]!.replace('"cpus":"2"', '"cpus":"7"'));
   });
 
-  test.each([-1, 0.5, NaN, 2 ** 53])('generation %p throws', (generation) => {
+  test.each([-1, 0.5, NaN, 2 ** 53])('encodeState throws for generation %p', (generation) => {
     expect(() => encodeState({ writtenBy: '0', generation, assignments: [] })).toThrow(RangeError);
   });
 });

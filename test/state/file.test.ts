@@ -27,7 +27,7 @@ function open(dir: string, fs?: FsOps): StateFile {
 }
 
 describe('openStateFile', () => {
-  test('makes the directory with its parents, for its owner alone', () => {
+  test('creates the directory and its parents with mode 0700', () => {
     const dir = join(makeDir(), 'lib/cpusetd');
     const file = open(dir);
     expect(statSync(dir).mode & 0o777).toBe(0o700);
@@ -35,7 +35,7 @@ describe('openStateFile', () => {
     expect(file.read()).toEqual({ kind: 'none' });
   });
 
-  test('syncs each directory that got a new entry, and none when all was there', () => {
+  test('syncs each directory with a new entry, and no other', () => {
     const dir = join(makeDir(), 'a/b');
     const synced = (): string[] => {
       const paths: string[] = [];
@@ -46,13 +46,13 @@ describe('openStateFile', () => {
     expect(synced()).toEqual([]);
   });
 
-  test('takes a directory given with a slash or relative to the working directory', () => {
+  test('accepts a directory with a trailing slash, and a relative one', () => {
     const dir = join(makeDir(), 'state');
     expect(open(`${dir}/`).path).toBe(join(dir, 'state.json'));
     expect(open('.').path).toBe(join(process.cwd(), 'state.json'));
   });
 
-  test('reports a file where the directory should be', () => {
+  test('refuses a file in place of the directory', () => {
     const path = join(makeDir(), 'file');
     writeFileSync(path, '');
     expect(openStateFile({ dir: path })).toEqual({
@@ -62,7 +62,7 @@ describe('openStateFile', () => {
     expect(openStateFile({ dir: join(path, 'below') })).toMatchObject({ because: expect.stringContaining('ENOTDIR') });
   });
 
-  test('opens a directory that can only be read, and reports it as not writable', () => {
+  test('opens a read-only directory, and reports that it is not writable', () => {
     const dir = makeDir();
     open(dir).save('kept');
     const readOnly: FsOps = {
@@ -78,7 +78,7 @@ describe('openStateFile', () => {
 });
 
 describe('save', () => {
-  test('is read back, by the owner alone, with no other file left', () => {
+  test('is read back, with mode 0600 and no other file in the directory', () => {
     const dir = makeDir();
     const file = open(dir);
     expect(file.save('one')).toEqual({ ok: true });
@@ -103,7 +103,7 @@ describe('save', () => {
   const FAULTS = ['openForWriting', 'write', 'fsync', 'close', 'rename'] as const;
   const CODES = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE', 'EFBIG', 'ESTALE'];
   test.each(FAULTS.flatMap((op) => CODES.map((code) => [op, code] as const)))(
-    'a failing %s (%s) is told and leaves the old text, no leftover, and no harm to the next save',
+    'with a failing %s (%s) reports it, keeps the old text, removes the temporary file, and the next save succeeds',
     (failing, code) => {
       const dir = makeDir();
       let armed = false;
@@ -128,7 +128,7 @@ describe('save', () => {
     },
   );
 
-  test('when only the sync of the directory fails, the outcome says that either text may be on disk', () => {
+  test('with a failing sync of the directory alone reports an unknown result', () => {
     let syncs = 0;
     const file = open(makeDir(), {
       ...nodeFsOps,
@@ -140,7 +140,7 @@ describe('save', () => {
     expect(file.save('new')).toMatchObject({ ok: false, code: 'EIO', onDisk: 'unknown' });
   });
 
-  test('a temporary file that can be neither written to the end nor removed does not stand in the way later', () => {
+  test('succeeds although an earlier temporary file could neither be completed nor removed', () => {
     const dir = makeDir();
     let broken = true;
     const file = open(
@@ -158,12 +158,12 @@ describe('save', () => {
 
   test.each`
     name                         | put
-    ${'a link'}                  | ${(path: string, victim: string) => symlinkSync(victim, path)}
-    ${'a second name of a file'} | ${(path: string, victim: string) => linkSync(victim, path)}
-    ${'a pipe nobody reads'}     | ${(path: string) => execFileSync('mkfifo', [path])}
+    ${'a symbolic link'}         | ${(path: string, victim: string) => symlinkSync(victim, path)}
+    ${'a hard link'}             | ${(path: string, victim: string) => linkSync(victim, path)}
+    ${'a FIFO without a reader'} | ${(path: string) => execFileSync('mkfifo', [path])}
     ${'a link to a device'}      | ${(path: string) => symlinkSync('/dev/full', path)}
     ${'a file of another user'}  | ${(path: string) => writeFileSync(path, 'x', { mode: 0o666 })}
-  `('$name in its way is removed, and neither written to nor waited for', ({ put }) => {
+  `('replaces $name at its path without writing to it or waiting for it', ({ put }) => {
     const dir = makeDir();
     const victim = join(dir, 'victim');
     writeFileSync(victim, 'untouched');
@@ -179,7 +179,7 @@ describe('save', () => {
     expect(readFileSync(victim, 'utf8')).toBe('untouched');
   });
 
-  test('a directory at its path is reported with the remedy', () => {
+  test('reports a directory at the path of its temporary file', () => {
     const file = open(makeDir());
     mkdirSync(`${file.path}.tmp`);
     const saved = file.save('text');
@@ -187,7 +187,7 @@ describe('save', () => {
     expect(saved).toMatchObject({ because: expect.stringMatching(/state\.json: .*\((EISDIR|EPERM)\)/) });
   });
 
-  test('a directory removed while running is reported', () => {
+  test('reports a directory that was removed meanwhile', () => {
     const dir = join(makeDir(), 'state');
     const file = open(dir);
     execFileSync('rm', ['-r', dir]);
@@ -198,16 +198,16 @@ describe('save', () => {
 describe('read', () => {
   defineAsRoot(() =>
     test.each`
-      name                          | make                                                                         | because
-      ${'a directory'}              | ${(path: string) => mkdirSync(path)}                                         | ${'is not a regular file'}
-      ${'a pipe nobody writes to'}  | ${(path: string) => execFileSync('mkfifo', [path])}                          | ${'is not a regular file'}
-      ${'a file beyond all bounds'} | ${(path: string) => writeFileSync(path, Buffer.alloc(16 * 1024 * 1024 + 1))} | ${'has 16777217 bytes; at most 16777216 are read'}
-      ${'a link in a circle'}       | ${(path: string) => symlinkSync(path, path)}                                 | ${'is not a regular file'}
-      ${'a link to a good file'}    | ${(path: string) => symlinkSync('/etc/hostname', path)}                      | ${'is not a regular file'}
-      ${'a device'}                 | ${(path: string) => execFileSync('mknod', [path, 'c', '1', '5'])}            | ${'is not a regular file'}
-      ${"another user's file"}      | ${(path: string) => (writeFileSync(path, '{}'), chownSync(path, 4711, 0))}   | ${'is not a regular file of ours'}
+      name                                | make                                                                         | because
+      ${'a directory'}                    | ${(path: string) => mkdirSync(path)}                                         | ${'is not a regular file'}
+      ${'a FIFO without a writer'}        | ${(path: string) => execFileSync('mkfifo', [path])}                          | ${'is not a regular file'}
+      ${'a file above the size limit'}    | ${(path: string) => writeFileSync(path, Buffer.alloc(16 * 1024 * 1024 + 1))} | ${'has 16777217 bytes; at most 16777216 are read'}
+      ${'a symbolic link to itself'}      | ${(path: string) => symlinkSync(path, path)}                                 | ${'is not a regular file'}
+      ${'a symbolic link to a good file'} | ${(path: string) => symlinkSync('/etc/hostname', path)}                      | ${'is not a regular file'}
+      ${'a device'}                       | ${(path: string) => execFileSync('mknod', [path, 'c', '1', '5'])}            | ${'is not a regular file'}
+      ${"another user's file"}            | ${(path: string) => (writeFileSync(path, '{}'), chownSync(path, 4711, 0))}   | ${'is not a regular file of ours'}
     `(
-      '$name is not a state, and can be set aside',
+      '$name is unreadable and can be quarantined',
       ({ make, because }: { make: (path: string) => void; because: string }) => {
         const file = open(makeDir());
         make(file.path);
@@ -218,7 +218,7 @@ describe('read', () => {
     ),
   );
 
-  test.each(['EMFILE', 'ENFILE', 'ENOMEM'])('%s is a failure outside of the file', (code) => {
+  test.each(['EMFILE', 'ENFILE', 'ENOMEM'])('%s is a failure that is not about the file', (code) => {
     const file = open(makeDir(), {
       ...nodeFsOps,
       readText: () => {
@@ -242,7 +242,7 @@ describe('quarantine', () => {
     expect(kept.sort()).toEqual([4, 5, 6, 7, 8, 9, 10, 11].map((n) => `bad ${n}`).sort());
   });
 
-  test('does not touch files with similar names', () => {
+  test('ignores files with similar names', () => {
     const dir = makeDir();
     const others = [
       'state.json.bad-',
@@ -259,7 +259,7 @@ describe('quarantine', () => {
   });
 });
 
-test('backupAs keeps the present text through later saves, and the latest one of two', () => {
+test('backupAs keeps the present text over later saves; a second backup replaces the first', () => {
   const file = open(makeDir());
   for (const text of ['first', 'second']) {
     file.save(text);
@@ -287,7 +287,7 @@ describe('on real file systems', () => {
   };
 
   defineWithPrerequisite(canMount ? undefined : 'root is needed to mount a file system', () => {
-    test('on a full one the save fails and the old text stays', () => {
+    test('a full one: the save fails and the old text stays', () => {
       const file = open(mountAt('size=64k'));
       expect(file.save('x'.repeat(20_000))).toEqual({ ok: true });
       expect(file.save('y'.repeat(60_000))).toMatchObject({ ok: false, code: 'ENOSPC', onDisk: 'old' });
@@ -295,7 +295,7 @@ describe('on real file systems', () => {
       expect(file.save('z'.repeat(20_000))).toEqual({ ok: true });
     });
 
-    test('a read-only one is read, and reported as not writable before the first save', () => {
+    test('a read-only one: it is read, and reported as not writable before the first save', () => {
       const dir = mountAt('size=64k');
       open(dir).save('kept');
       execFileSync('mount', ['-o', 'remount,ro', dir]);

@@ -10,7 +10,7 @@ import { VECTORS } from './kubelet-checkpoint/vectors';
 
 const SEED = 20261121;
 const RUNS = 20_000;
-/** An input of a few kilobytes takes well under a millisecond; this is far from it and far from a hang. */
+/** A few kilobytes take well under a millisecond. The limit is far above that and far below a hang. */
 const MAX_MS = 500;
 
 const OURS = [
@@ -26,7 +26,7 @@ const OURS = [
 ].map((name) => readFileSync(join(__dirname, `../fixtures/state/${name}.json`), 'utf8'));
 const KUBELETS = VECTORS.map(({ file }) => file);
 
-/** Pieces which parsers stumble over. */
+/** Texts that parsers may fail on. */
 const anyPiece = fc.oneof(
   fc.constantFrom(
     'null',
@@ -53,7 +53,7 @@ const anyPiece = fc.oneof(
   fc.json({ maxDepth: 3 }),
 );
 
-/** A good file with a few cuts, insertions and replacements, or garbage. */
+/** A good file with a few cuts, insertions and replacements, or random text. */
 function anyInput(files: readonly string[]): fc.Arbitrary<string> {
   const anyEdit = fc.record({
     at: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -81,7 +81,7 @@ function slowest(files: readonly string[], decode: (text: string) => void): numb
   let maxMs = 0;
   fc.assert(
     fc.property(anyInput(files), (text) => {
-      // A pause of the machine is no slowness of ours: what seems slow gets two more chances.
+      // A slow run may be a pause of the machine, so it is repeated twice.
       let ms = timeMs(() => decode(text));
       for (let again = 0; again < 2 && ms > MAX_MS; again++)
         ms = Math.min(
@@ -95,7 +95,7 @@ function slowest(files: readonly string[], decode: (text: string) => void): numb
   return maxMs;
 }
 
-test(`decodeState takes ${RUNS} damaged texts without throwing, and accepts none that it would not write itself`, () => {
+test(`decodeState reads ${RUNS} damaged texts without throwing, and an accepted state is the same after encoding and decoding`, () => {
   const outcomes = new Map<string, number>();
   const count = (outcome: string): unknown => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
   const maxMs = slowest(OURS, (text) => {
@@ -108,7 +108,7 @@ test(`decodeState takes ${RUNS} damaged texts without throwing, and accepts none
   expect(maxMs).toBeLessThan(MAX_MS);
 });
 
-test('an entry with any value in any field is an assignment, or refused with a reason', () => {
+test('an entry with a random value in one field is an assignment, or refused with a reason', () => {
   const good = JSON.parse(OURS[4]!) as { assignments: Record<string, unknown>[] };
   const anyValue = fc.oneof(
     fc.json().map((text) => JSON.parse(text) as unknown),
@@ -139,7 +139,7 @@ test('an entry with any value in any field is an assignment, or refused with a r
   expect(Math.min(outcomes.taken, outcomes.refused)).toBeGreaterThan(100);
 });
 
-test(`parseKubeletState takes ${RUNS} damaged texts without throwing, and an accepted one is written and read as the same`, () => {
+test(`parseKubeletState reads ${RUNS} damaged texts without throwing, and an accepted one can be written and read again`, () => {
   const outcomes = new Set<string>();
   const maxMs = slowest(KUBELETS, (text) => {
     const parsed = parseKubeletState(text);

@@ -16,7 +16,7 @@ function open(dir: string): StateStore {
   return opened.store;
 }
 
-/** Whatever a tenant may write: nothing, names of properties, halves of characters, and as much as an API server takes. */
+/** Texts that a tenant may write: empty, property names, halves of surrogate pairs, and up to the limit of the API server. */
 const anyText = fc.oneof(
   { weight: 6, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
   fc.constantFrom('__proto__', 'constructor', '\ud800', '\u2028', '"],"checksum":"', '1', ''),
@@ -52,7 +52,7 @@ const anyPod: fc.Arbitrary<PodSpec> = fc
   })
   .map(({ podResources, ...pod }) => ({ ...pod, ...(podResources && { podResources }) }));
 
-/** Assignments as the model can have them: each container once, and each CPU. */
+/** Assignments with unique containers and disjoint CPUs, as in the model. */
 const anyAssignments: fc.Arbitrary<readonly Assignment[]> = fc
   .uniqueArray(
     fc.record({ podUid: anyText, containerName: anyText, podName: anyText, because: anyText, chosenBy: anyText }),
@@ -94,15 +94,15 @@ test('everything that a save accepts is read at the next start, except the pods 
     }),
     { numRuns: 150 },
   );
-  expect(refused).toBe(0); // so few can't be too large: a refusal would be a way out of the property
+  expect(refused).toBe(0); // such small states are never too large, so each run tests the property
 });
 
-describe('more than the limit', () => {
+describe('a state above the size limit', () => {
   const pods = Array.from({ length: 110 }, (_, i) =>
     specOf(`p${i}`, 'app 1', { annotations: { 'kubernetes.io/config.hash': 'x'.repeat(i * 2048) } }),
   );
 
-  test('of pods is left out, the longest first; assignments stay', () => {
+  test('leaves out the longest pods first, and keeps all assignments', () => {
     const dir = makeDir();
     const assignments = [assignmentOf('a', '2-3')];
     const outcome = open(dir).save({ generation: 1, assignments, pods });
@@ -111,13 +111,13 @@ describe('more than the limit', () => {
     if (loaded.kind !== 'loaded') throw new Error(loaded.kind);
     expect(loaded.state.assignments).toEqual(assignments);
     const kept = loaded.state.pods.map(({ uid }) => uid);
-    expect([...kept, ...leftOut]).toEqual(pods.map(({ uid }) => uid)); // they are in the order of their size
+    expect([...kept, ...leftOut]).toEqual(pods.map(({ uid }) => uid)); // the pods are in the order of their size
     expect(JSON.stringify(loaded.state.pods).length).toBeLessThanOrEqual(MAX_PODS_BYTES);
     expect(kept.length).toBeGreaterThan(20);
     expect(leftOut.length).toBeGreaterThan(20);
   });
 
-  test('of assignments is refused with the rule, and the previous state stays', () => {
+  test('is refused with the rule when the assignments are too large, and the previous state stays', () => {
     const dir = makeDir();
     const store = open(dir);
     const small = [assignmentOf('a', '2-3')];

@@ -23,12 +23,12 @@ const OTHERS: readonly Refusal[] = [
   { ...BY_THE_NODE, podUid: 'other', asked: 'change', code: 'UNAVAILABLE', requested: 0, zones: [], policy: 'static' },
 ];
 
-test('refusals that were written are read', () => {
+test('refusals are the same after encoding and decoding', () => {
   for (const refusals of [[], [REFUSAL], [REFUSAL, ...OTHERS]])
     expect(decodeRefusals(encodeRefusals(refusals))).toEqual({ ok: true, refusals });
 });
 
-test('the most refusals with the longest texts fit into the limit for reading', () => {
+test('the maximum number of refusals with the longest texts is within the read limit', () => {
   const text = '\u0000'.repeat(1_024);
   const name = '\u0000'.repeat(253);
   const zones = Array.from({ length: 16 }, (_, node) => ({ node: node + 1e9, allocatable: 1e9, free: 1e9 }));
@@ -44,7 +44,7 @@ test.each([
   ['a list', '[]', /is not of ours/],
   ['null', 'null', /is not of ours/],
   ['of another kind', '{"version":1}', /"refusals" is not a list/],
-  ['of a version to come', '{"version":2,"refusals":[]}', /has version 2, and 1 is read/],
+  ['of a newer version', '{"version":2,"refusals":[]}', /has version 2, and 1 is read/],
 ])('a file that is %s is refused', (_name, text, because) => {
   expect(decodeRefusals(text)).toEqual({ ok: false, because: expect.stringMatching(because) as string });
 });
@@ -64,17 +64,17 @@ test.each([
   ['zones', [{ node: -1, allocatable: 1, free: 1 }]],
   ['podUid', 7],
   ['chosenBy', 7],
-])('an entry whose %s is %j is left out, and the others are read', (field, value) => {
+])('an entry whose %s is %j is dropped, and the others are read', (field, value) => {
   const text = JSON.stringify({ version: 1, refusals: [{ ...REFUSAL, [field]: value }, null, ...OTHERS] });
   expect(decodeRefusals(text)).toEqual({ ok: true, refusals: OTHERS });
 });
 
-test('of two entries of one container one is read', () => {
+test('two entries of one container: the last one is read', () => {
   const decoded = decodeRefusals(encodeRefusals([REFUSAL, { ...REFUSAL, times: 13 }]));
   expect(decoded.ok && decoded.refusals.map(({ times }) => times)).toEqual([13]);
 });
 
-test('any text gives entries that can be written again, or a reason', () => {
+test('a damaged text gives entries that can be written again, or a reason', () => {
   const good = encodeRefusals([REFUSAL, ...OTHERS]);
   const edit = fc.record({
     at: fc.nat(good.length),

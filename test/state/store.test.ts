@@ -21,7 +21,7 @@ function open(dir: string): StateStore {
   return opened.store;
 }
 
-test('a saved state is there after a restart', () => {
+test('a saved state is loaded after a restart', () => {
   const dir = join(makeDir(), 'new');
   const assignments = [assignmentOf('a', '2-3'), assignmentOf('b', '4', { containerId: null })];
   const store = open(dir);
@@ -45,7 +45,7 @@ test.each`
   ${'broken-changed-cpu.json'}      | ${'garbled'}
   ${'inconsistent-cpu-twice.json'}  | ${'inconsistent'}
 `(
-  '$fixture is moved aside unchanged, and the next start finds nothing',
+  '$fixture is quarantined unchanged, and the next start finds no state',
   ({ fixture, problem }: Record<string, string>) => {
     const dir = dirWith(fixture!);
     const store = open(dir);
@@ -59,7 +59,7 @@ test.each`
   },
 );
 
-test('the entries of an inconsistent file without a contradiction are salvaged', () => {
+test('an inconsistent file: the entries without a contradiction are salvaged', () => {
   expect(open(dirWith('inconsistent-cpu-twice.json')).loaded).toMatchObject({
     problem: {
       salvaged: { generation: 4711, assignments: [{ containerName: 'side.car' }, { containerName: '__proto__' }] },
@@ -67,7 +67,7 @@ test('the entries of an inconsistent file without a contradiction are salvaged',
   });
 });
 
-test('a file of a newer version refuses the start and stays as it is', () => {
+test('a file of a newer version refuses the start and stays in place', () => {
   const dir = dirWith('newer-v99.json');
   expect(openStateStore({ dir, version })).toEqual({
     ok: false,
@@ -77,7 +77,7 @@ test('a file of a newer version refuses the start and stays as it is', () => {
   expect(readFileSync(join(dir, 'state.json'))).toEqual(readFileSync(join(FIXTURES, 'newer-v99.json')));
 });
 
-test('a file that can not be opened is quarantined', () => {
+test('a file that can’t be opened is quarantined', () => {
   const dir = dirWith('v1-one.json');
   const fs = {
     ...nodeFsOps,
@@ -93,7 +93,7 @@ test('a file that can not be opened is quarantined', () => {
   expect(readdirSync(dir)).toEqual(['state.json.bad-1']);
 });
 
-test('too many open files refuse the start, and the good file stays', () => {
+test('too many open files refuse the start, and the good file stays in place', () => {
   const dir = dirWith('v2-kinds.json');
   const fs = {
     ...nodeFsOps,
@@ -105,7 +105,7 @@ test('too many open files refuse the start, and the good file stays', () => {
   expect(open(dir).loaded).toMatchObject({ kind: 'loaded' });
 });
 
-test('a broken file that can not be moved is reported and replaced by the next save', () => {
+test('a broken file that can’t be moved is a warning, and the next save replaces it', () => {
   const dir = dirWith('broken-empty.json');
   let readOnly = true;
   const opened = openStateStore({
@@ -127,7 +127,7 @@ test('a broken file that can not be moved is reported and replaced by the next s
   expect(open(dir).loaded).toMatchObject({ kind: 'loaded' });
 });
 
-test('inspectState gives the same and changes nothing on disk', () => {
+test('inspectState finds the same problem and changes nothing on disk', () => {
   const dir = dirWith('broken-changed-cpu.json');
   writeFileSync(join(dir, 'state.json.tmp'), 'being written');
   expect(inspectState({ dir })).toMatchObject({ kind: 'problem', problem: { kind: 'garbled' } });

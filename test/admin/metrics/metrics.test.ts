@@ -19,7 +19,7 @@ const topology = buildTopology({
     uncoreCache: 0,
   })),
 });
-/** CPUs 2-5 belong to somebody alone. */
+/** A node on which CPUs 2-5 are exclusive. */
 const node = { topology, exclusive: parseCpuList('2-5') };
 const log = { error: () => undefined, warn: () => undefined };
 
@@ -47,11 +47,11 @@ test.each`
   ${'cpusetd_nri_connection_state{state="connecting"}'}       | ${0}
   ${'cpusetd_cri_connection_state{state="connecting"}'}       | ${1}
   ${'cpusetd_build_info{version="0.1.0"}'}                    | ${1}
-`('$sample is read from the status: $value', async ({ sample, value }) => {
+`('$sample is $value', async ({ sample, value }) => {
   expect((await samplesOf(createMetrics())).get(sample)).toBe(value);
 });
 
-/** Two sockets of 8 CPUs; a pod that a scheduler gave 3 CPUs of node 0 for all of its containers, and some of its own policy. */
+/** Two sockets of 8 CPUs, a pod with 3 CPUs of node 0 chosen by a scheduler, and an immovable pod. */
 function nodeWithPods(): NodeDriver {
   const machine = buildTopology({
     cpus: Array.from({ length: 16 }, (_, id) => {
@@ -71,16 +71,16 @@ function nodeWithPods(): NodeDriver {
 }
 
 test.each`
-  what                                                  | history                                                      | offline  | counts
-  ${'nobody'}                                           | ${''}                                                        | ${''}    | ${[0, 0, 0]}
-  ${'a container with CPUs of its own'}                 | ${'make p/a 2'}                                              | ${''}    | ${[2, 2, 0]}
-  ${'a set that two containers of a pod share, once'}   | ${'make scheduled/a 2; make scheduled/b 1'}                  | ${''}    | ${[3, 3, 0]}
-  ${'the same when one of the two has exited'}          | ${'make scheduled/a 2; make scheduled/b 1; end scheduled/a'} | ${''}    | ${[3, 3, 0]}
-  ${'one that is immovable: not, others run there too'} | ${'make fixed/a 2'}                                          | ${''}    | ${[0, 0, 0]}
-  ${'one that was immovable and has exited: not'}       | ${'make fixed/a 2; end fixed/a; make p/a 2'}                 | ${''}    | ${[2, 2, 0]}
-  ${'one that has exited, as long as nobody gets them'} | ${'make p/a 2; make p/b 1; end p/a'}                         | ${''}    | ${[3, 3, 0]}
-  ${'CPUs that are online only'}                        | ${'make p/a 9'}                                              | ${'8-9'} | ${[7, 1, 6]}
-  ${'of nobody’s CPUs who has none online: none'}       | ${'make p/a 2'}                                              | ${'1-2'} | ${[0, 0, 0]}
+  what                                                                             | history                                                      | offline  | counts
+  ${'no container: 0'}                                                             | ${''}                                                        | ${''}    | ${[0, 0, 0]}
+  ${'exclusive CPUs of a container: counted'}                                      | ${'make p/a 2'}                                              | ${''}    | ${[2, 2, 0]}
+  ${'exclusive CPUs shared by two containers of a pod: counted once'}              | ${'make scheduled/a 2; make scheduled/b 1'}                  | ${''}    | ${[3, 3, 0]}
+  ${'exclusive CPUs shared in a pod after one container has exited: counted once'} | ${'make scheduled/a 2; make scheduled/b 1; end scheduled/a'} | ${''}    | ${[3, 3, 0]}
+  ${'immovable CPUs: not counted'}                                                 | ${'make fixed/a 2'}                                          | ${''}    | ${[0, 0, 0]}
+  ${'immovable CPUs of an exited container: not counted'}                          | ${'make fixed/a 2; end fixed/a; make p/a 2'}                 | ${''}    | ${[2, 2, 0]}
+  ${'idle CPUs of an exited container: counted'}                                   | ${'make p/a 2; make p/b 1; end p/a'}                         | ${''}    | ${[3, 3, 0]}
+  ${'exclusive CPUs that are offline: not counted'}                                | ${'make p/a 9'}                                              | ${'8-9'} | ${[7, 1, 6]}
+  ${'a container whose CPUs are all offline: 0'}                                   | ${'make p/a 2'}                                              | ${'1-2'} | ${[0, 0, 0]}
 `('$what', async ({ history, offline, counts }: { history: string; offline: string; counts: number[] }) => {
   const driver = nodeWithPods();
   driver.run(history);
@@ -94,7 +94,7 @@ test.each`
   expect(names.map((name) => samples.get(`cpusetd_cpu_manager_${name}`))).toEqual(counts);
 });
 
-test('names and reasons with any text add no line to the exposition', async () => {
+test('random names and reasons add no line to the exposition', async () => {
   const random = createRandom(5);
   const text = () => wellFormed(randomText(random, 50));
   const status: Status = {
@@ -113,7 +113,7 @@ test('names and reasons with any text add no line to the exposition', async () =
   expect(lines.map(unsafeIn).filter(Boolean)).toEqual([]);
 });
 
-test('events are counted', async () => {
+test('each event increases its counter', async () => {
   const metrics = createMetrics();
   metrics.pinningRequested();
   metrics.pinningRequested();
@@ -143,7 +143,7 @@ test('events are counted', async () => {
   });
 });
 
-test('metrics are served over HTTP, with those of the process, and nothing else is', async () => {
+test('/metrics is served over HTTP with the metrics of the process; other paths and methods are refused', async () => {
   const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics: createMetrics(), log });
   try {
     const base = `http://127.0.0.1:${server.port}`;
@@ -160,7 +160,7 @@ test('metrics are served over HTTP, with those of the process, and nothing else 
   }
 });
 
-test('a source that fails is answered with 500, without the text of its error', async () => {
+test('metrics that can’t be read are answered with 500 and without the error text', async () => {
   const metrics = createMetrics();
   const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
   jest.spyOn(metrics, 'expose').mockRejectedValue(new Error('secret'));
@@ -172,7 +172,7 @@ test('a source that fails is answered with 500, without the text of its error', 
   }
 });
 
-test('an address in use rejects with the code of the system', async () => {
+test('an address in use rejects with EADDRINUSE', async () => {
   const metrics = createMetrics();
   const first = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
   try {

@@ -9,7 +9,7 @@ import { withAdminRig } from '../with-admin-server';
 const FILE = 'podresources/v1/podresources.proto';
 const SERVICE = 'v1.PodResourcesLister';
 
-/** Asks over a socket, with a client that a second codec made of the proto file. */
+/** Calls over a socket, with a client of another codec. */
 async function ask(socketPath: string, method: string, request: object = {}): Promise<unknown> {
   const client = loadProtoClient(FILE, SERVICE, `unix:${socketPath}`);
   try {
@@ -19,7 +19,7 @@ async function ask(socketPath: string, method: string, request: object = {}): Pr
   }
 }
 
-/** A kubelet that answers with these on its own socket, or with an error. */
+/** A kubelet that gives these answers on its own socket, or an error. */
 async function startKubelet(
   socketPath: string,
   answers: Readonly<Record<string, object>>,
@@ -63,10 +63,10 @@ const WEB = {
     { name: 'sidecar' },
   ],
 };
-/** CPUs that containers of a pod share are told once, of the pod. */
+/** CPUs that the containers of a pod share are listed for the pod. */
 const JOB = { name: 'job', namespace: 'default', containers: [{ name: 'init' }], cpuIds: [4, 5] };
 
-describe('on a node without a kubelet', () => {
+describe('without a kubelet', () => {
   test('List has exclusive CPUs only, and the memory nodes', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
@@ -74,7 +74,7 @@ describe('on a node without a kubelet', () => {
     });
   });
 
-  test('GetAllocatableResources has all CPUs that can be given out', async () => {
+  test('GetAllocatableResources has all allocatable CPUs', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       expect(await ask(socketPath, 'GetAllocatableResources')).toEqual({
@@ -93,7 +93,7 @@ describe('on a node without a kubelet', () => {
   });
 
   test.each([
-    ['of a name that no pod has', { podName: 'nope', podNamespace: 'default' }],
+    ['of an unknown pod', { podName: 'nope', podNamespace: 'default' }],
     ['of another namespace', { podName: 'web', podNamespace: 'other' }],
     ['without a name', {}],
   ])('Get %s is NOT_FOUND', async (_what, request) => {
@@ -104,7 +104,7 @@ describe('on a node without a kubelet', () => {
   });
 });
 
-describe('beside a kubelet', () => {
+describe('with a kubelet', () => {
   const devices = [{ resource_name: 'vendor/nic', device_ids: ['0000:01:00.0'], topology: { nodes: [{ ID: 1 }] } }];
   const claims = [{ claim_name: 'c', claim_namespace: 'default', claim_resources: [{ share_id: 's' }] }];
   const List = {
@@ -116,7 +116,7 @@ describe('beside a kubelet', () => {
           {
             name: 'app',
             devices,
-            cpu_ids: [6], // what it believes of CPUs does not count
+            cpu_ids: [6], // the kubelet's CPUs are not used
             memory: [
               { memory_type: 'memory', size: 1 },
               { memory_type: 'hugepages-2Mi', size: 2_097_152 },
@@ -131,7 +131,7 @@ describe('beside a kubelet', () => {
   };
   const shownDevices = [{ resourceName: 'vendor/nic', deviceIds: ['0000:01:00.0'], topology: { nodes: [{ ID: 1 }] } }];
 
-  test('devices, claims, huge pages and unknown pods are the kubelet’s, CPUs and memory are ours', async () => {
+  test('List has devices, claims, huge pages and unknown pods of the kubelet, and CPUs and memory of cpusetd', async () => {
     await withAdminRig(async ({ start, socketPath, folder }) => {
       const kubelet = await startKubelet(join(folder, 'kubelet.sock'), { List });
       await start();
@@ -164,7 +164,7 @@ describe('beside a kubelet', () => {
     });
   });
 
-  test('allocatable devices are the kubelet’s', async () => {
+  test('GetAllocatableResources has the devices of the kubelet', async () => {
     await withAdminRig(async ({ start, socketPath, folder }) => {
       const kubelet = await startKubelet(join(folder, 'kubelet.sock'), {
         GetAllocatableResources: { devices, cpu_ids: [0] },
@@ -180,25 +180,22 @@ describe('beside a kubelet', () => {
 
   test.each([
     ['refuses', async (path: string) => startKubelet(path, {})],
-    ['is gone and has left its socket', (path: string) => Promise.resolve(writeFileSync(path, ''))],
-  ])(
-    'when it %s, the call fails, since an answer without devices would mean a node without',
-    async (_what, prepare) => {
-      await withAdminRig(async ({ start, socketPath, folder }) => {
-        const kubelet = await prepare(join(folder, 'kubelet.sock'));
-        await start();
-        await expect(ask(socketPath, 'List')).rejects.toMatchObject({
-          code: grpc.status.UNAVAILABLE,
-          details: 'the kubelet does not answer for devices on its own PodResources socket',
-        });
-        kubelet?.forceShutdown();
+    ['has left a dead socket', (path: string) => Promise.resolve(writeFileSync(path, ''))],
+  ])('that %s fails the call, because an answer without devices would be wrong', async (_what, prepare) => {
+    await withAdminRig(async ({ start, socketPath, folder }) => {
+      const kubelet = await prepare(join(folder, 'kubelet.sock'));
+      await start();
+      await expect(ask(socketPath, 'List')).rejects.toMatchObject({
+        code: grpc.status.UNAVAILABLE,
+        details: 'the kubelet does not answer for devices on its own PodResources socket',
       });
-    },
-  );
+      kubelet?.forceShutdown();
+    });
+  });
 });
 
-describe('many callers at one time', () => {
-  test('share one call of the kubelet that is sent after theirs', async () => {
+describe('200 calls at the same time', () => {
+  test('share one call of the kubelet, which begins after theirs', async () => {
     await withAdminRig(async ({ start, socketPath, folder }) => {
       let asked = 0;
       const counting = await startKubelet(
@@ -214,15 +211,15 @@ describe('many callers at one time', () => {
       expect(asked).toBeLessThan(50);
       const before = asked;
       await ask();
-      expect(asked).toBe(before + 1); // who comes later is not told what was true before
+      expect(asked).toBe(before + 1); // a later call gets its own answer
       client.close();
       counting.forceShutdown();
     });
   });
 });
 
-describe('a socket for consumers', () => {
-  test('answers PodResources and nothing else, for its owner alone, and goes with the server', async () => {
+describe('the PodResources socket', () => {
+  test('serves PodResources only, has mode 0600, and is removed with the server', async () => {
     await withAdminRig(async ({ start, folder }) => {
       const podResourcesSocket = join(folder, 'mount/kubelet.sock');
       const server = await start({ podResourcesSocket });
@@ -240,7 +237,7 @@ describe('a socket for consumers', () => {
     });
   });
 
-  test('that another process has is an error that names it, and the admin socket is free again', async () => {
+  test('of another process: ALREADY_EXISTS with its name, and the admin socket is removed', async () => {
     await withAdminRig(async ({ start, socketPath, folder }) => {
       const podResourcesSocket = join(folder, 'kubelet.sock');
       const kubelet = await startKubelet(podResourcesSocket, {});

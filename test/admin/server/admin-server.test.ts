@@ -46,7 +46,7 @@ describe('health', () => {
     });
   });
 
-  test('Watch tells the status at once, each change once, and the end at shutdown', async () => {
+  test('Watch sends the status at once, each change once, and NOT_SERVING at shutdown', async () => {
     await withAdminRig(async ({ start, health, socketPath }) => {
       const server = await start();
       const client = loadProtoClient(...HEALTH, `unix:${socketPath}`);
@@ -63,7 +63,7 @@ describe('health', () => {
     });
   });
 
-  test('Watch of an unknown service says SERVICE_UNKNOWN and stays open', async () => {
+  test('Watch of an unknown service sends SERVICE_UNKNOWN and stays open', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       const server = await start();
       const client = loadProtoClient(...HEALTH, `unix:${socketPath}`);
@@ -76,7 +76,7 @@ describe('health', () => {
     });
   });
 
-  test('is answered over TCP where asked for, and nothing else is', async () => {
+  test('over TCP is served alone, without the other services', async () => {
     await withAdminRig(async ({ health, logged }) => {
       const address = { host: '127.0.0.1', port: 0 };
       const log = { error: (fact: unknown) => void logged.push(fact), warn: (fact: unknown) => void logged.push(fact) };
@@ -98,7 +98,7 @@ describe('health', () => {
 });
 
 describe('cpusetd.v1.CpuManager', () => {
-  test('the status arrives whole, through our codec', async () => {
+  test('GetStatus has the whole status, read by the generated codec', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       const client = await connectAdmin(socketPath);
@@ -107,7 +107,7 @@ describe('cpusetd.v1.CpuManager', () => {
     });
   });
 
-  test('a second codec reads the same', async () => {
+  test('GetStatus has the same status, read by another codec', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
@@ -138,7 +138,7 @@ describe('cpusetd.v1.CpuManager', () => {
     });
   });
 
-  test('ListAssignments names all that have something of their own, idle ones without a container id', async () => {
+  test('ListAssignments has all assignments; idle ones have no container id', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
@@ -159,7 +159,7 @@ describe('cpusetd.v1.CpuManager', () => {
     });
   });
 
-  test('GetTopology tells the machine and who has what, through our codec', async () => {
+  test('GetTopology has the machine and its assignments, read by the generated codec', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       const client = await connectAdmin(socketPath);
@@ -168,7 +168,7 @@ describe('cpusetd.v1.CpuManager', () => {
     });
   });
 
-  test('a second codec reads the same machine', async () => {
+  test('GetTopology has the same machine, read by another codec', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
@@ -181,7 +181,7 @@ describe('cpusetd.v1.CpuManager', () => {
     });
   });
 
-  test('WatchStatus sends the full status, then every kind of change', async () => {
+  test('WatchStatus sends the full status, then each kind of change', async () => {
     await withAdminRig(async ({ start, socketPath, backend }) => {
       await start();
       const changes: StatusChange[] = [
@@ -198,7 +198,7 @@ describe('cpusetd.v1.CpuManager', () => {
       const seen: StatusChange[] = [];
       for await (const change of client.watch(stop.signal)) {
         seen.push(change);
-        if (seen.length === 1) changes.forEach((of) => backend.tell(of));
+        if (seen.length === 1) changes.forEach((of) => backend.emit(of));
         if (seen.length === 1 + changes.length) stop.abort();
       }
       expect(seen).toEqual([{ kind: 'full', status: sampleStatus }, ...changes]);
@@ -206,7 +206,7 @@ describe('cpusetd.v1.CpuManager', () => {
     });
   });
 
-  test('a watcher that goes away is forgotten', async () => {
+  test('a watcher that disconnects is removed', async () => {
     await withAdminRig(async ({ start, socketPath, backend }) => {
       await start();
       const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
@@ -220,7 +220,7 @@ describe('cpusetd.v1.CpuManager', () => {
     });
   });
 
-  test('a watcher that does not read costs no memory, and gets the present status when it reads again', async () => {
+  test('a watcher that reads slowly misses changes and gets the present status later', async () => {
     await withAdminRig(async ({ start, socketPath, backend }) => {
       await start();
       const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
@@ -231,7 +231,7 @@ describe('cpusetd.v1.CpuManager', () => {
       const rounds = 20_000;
       for (let i = 1; i <= rounds; i++) {
         backend.current = { ...sampleStatus, node: { ...sampleStatus.node, generation: i } };
-        backend.tell({
+        backend.emit({
           kind: 'node',
           node: { ...backend.current.node, cri: { ...backend.current.node.cri, reason: 'x'.repeat(1_000) } },
         });
@@ -250,10 +250,10 @@ describe('cpusetd.v1.CpuManager', () => {
   });
 
   test.each`
-    what                         | request                   | code                  | details
-    ${'a pod that is not known'} | ${{ pod: { name: 'q' } }} | ${'NOT_FOUND'}        | ${'no pod q'}
-    ${'nothing at all'}          | ${{}}                     | ${'INVALID_ARGUMENT'} | ${'nothing to explain: name a pod or a number of CPUs'}
-    ${'what breaks us inside'}   | ${{ cpus: 13 }}           | ${'INTERNAL'}         | ${'internal error; see the log of cpusetd'}
+    what                                | request                   | code                  | details
+    ${'an unknown pod'}                 | ${{ pod: { name: 'q' } }} | ${'NOT_FOUND'}        | ${'no pod q'}
+    ${'an empty query'}                 | ${{}}                     | ${'INVALID_ARGUMENT'} | ${'nothing to explain: name a pod or a number of CPUs'}
+    ${'a query with an internal error'} | ${{ cpus: 13 }}           | ${'INTERNAL'}         | ${'internal error; see the log of cpusetd'}
   `('Explain of $what is $code', async ({ request, code, details }) => {
     await withAdminRig(async ({ start, socketPath, logged }) => {
       await start();
@@ -281,7 +281,7 @@ describe('cpusetd.v1.CpuManager', () => {
     });
   });
 
-  test('a request larger than any of ours is refused', async () => {
+  test('a request of 100 kB is refused', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       const client = loadProtoClient(...CPU_MANAGER, `unix:${socketPath}`);
@@ -293,7 +293,7 @@ describe('cpusetd.v1.CpuManager', () => {
   });
 });
 
-test('one that listens and does not answer is named, with what to do, and without the words of the library', async () => {
+test('a server that does not answer: DEADLINE_EXCEEDED, with its path and the remedy', async () => {
   await withAdminRig(async ({ socketPath }) => {
     const sockets: Socket[] = [];
     const mute = createServer((socket) => void sockets.push(socket.on('error', () => undefined).resume()));
@@ -309,8 +309,8 @@ test('one that listens and does not answer is named, with what to do, and withou
   });
 });
 
-describe('the server as a whole', () => {
-  test('an error that quotes a long text of the peer reaches it, bounded', async () => {
+describe('the server', () => {
+  test('cuts an error that quotes a long text of the client', async () => {
     await withAdminRig(async ({ start, socketPath, backend }) => {
       jest.spyOn(backend, 'explain').mockImplementation((query) => {
         throw new CpusetdError('NOT_FOUND', `no pod ${query.kind === 'pod' ? query.pod : ''}\ud800`);
@@ -331,9 +331,9 @@ describe('the server as a whole', () => {
     ['an unknown method of a long name', { ':path': `/x/${'%'.repeat(30_000)}` }],
     ['a long header', { 'x-long': 'y'.repeat(60_000) }],
     ['many headers', Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`x-${i}`, 'y']))],
-    ['a deadline that is none', { 'grpc-timeout': 'soon' }],
-    ['an encoding that is none', { 'grpc-encoding': 'y'.repeat(1_000) }],
-  ])('%s ends its own call at most', async (_what, headers) => {
+    ['an invalid deadline', { 'grpc-timeout': 'soon' }],
+    ['an unknown encoding', { 'grpc-encoding': 'y'.repeat(1_000) }],
+  ])('ends at most the call with %s', async (_what, headers) => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       const session = connectHttp2('http://localhost', { createConnection: () => connect(socketPath) });
@@ -354,7 +354,7 @@ describe('the server as a whole', () => {
     });
   });
 
-  test('bytes that are no HTTP/2 end their connection and nothing else', async () => {
+  test('ends a connection that is not HTTP/2, and no other', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       await start();
       await new Promise<void>((resolve) => {
@@ -369,7 +369,7 @@ describe('the server as a whole', () => {
     });
   });
 
-  test('closing twice is harmless, and a client that keeps its connection does not hold it up', async () => {
+  test('closes once for two calls, without waiting for idle clients', async () => {
     await withAdminRig(async ({ start, socketPath }) => {
       const server = await start();
       const client = await connectAdmin(socketPath);
@@ -380,7 +380,7 @@ describe('the server as a whole', () => {
     });
   });
 
-  test('a second server on the socket of a living one is refused', async () => {
+  test('refuses a second server on its socket', async () => {
     await withAdminRig(async ({ start }) => {
       await start();
       await expect(start()).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });

@@ -1,6 +1,6 @@
-// Clients as light as can be, in processes of their own: what is measured is the server. They speak gRPC over node:http2 by hand.
-//   flood SOCKET PATH CALLS CONNECTIONS   makes all calls at once; prints how they ended
-//   probe SOCKET PATH                     one call after the other until standard input ends; prints how long they took, in ms
+// gRPC clients over node:http2, in processes of their own, that cost little beside the server under test:
+// flood SOCKET PATH CALLS CONNECTIONS  makes all calls at once; prints their results
+// probe SOCKET PATH                    makes one call after the other until standard input ends; prints their durations in ms
 'use strict';
 const http2 = require('node:http2');
 

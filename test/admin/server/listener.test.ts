@@ -18,14 +18,14 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'listener-'))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test('who asks before there is anybody to answer waits, and is answered', async () => {
+test('a client that calls before the server starts is answered when it starts', async () => {
   const socketPath = join(folder, 'a.sock');
   const admin = await listenAt(socketPath, () => undefined);
   expect(statSync(socketPath).mode & 0o777).toBe(0o600);
   const client = await connectAdmin(socketPath);
   const early = client.status();
   const raw = connect(socketPath);
-  await new Promise((resolve) => raw.once('connect', resolve)); // so the client is connected too
+  await new Promise((resolve) => raw.once('connect', resolve)); // connected after the client
   const server = startAdminServer({
     listeners: { admin },
     kubeletResourcesSocket: join(folder, 'kubelet.sock'),
@@ -42,16 +42,16 @@ test('who asks before there is anybody to answer waits, and is answered', async 
 });
 
 test.each([
-  ['another process answers there', 'ALREADY_EXISTS', (path: string) => listenAt(path, () => undefined)],
-  ['a file is there', 'FAILED_PRECONDITION', (path: string) => Promise.resolve(writeFileSync(path, ''))],
-])('a path where %s is told at once', async (_what, code, prepare) => {
+  ['another process listens', 'ALREADY_EXISTS', (path: string) => listenAt(path, () => undefined)],
+  ['a file exists', 'FAILED_PRECONDITION', (path: string) => Promise.resolve(writeFileSync(path, ''))],
+])('listenAt a path where %s rejects at once', async (_what, code, prepare) => {
   const path = join(folder, 'a.sock');
   const other = await prepare(path);
   await expect(listenAt(path, () => undefined)).rejects.toMatchObject({ code });
   other?.close();
 });
 
-test('a guest too many pushes out the oldest', async () => {
+test('a connection above the limit closes the oldest one', async () => {
   const listener = await listenAt(join(folder, 'a.sock'), () => undefined);
   const connections = new LimitedConnections(2);
   listener.open((socket) => connections.add(socket.resume()));
@@ -73,7 +73,7 @@ test('a guest too many pushes out the oldest', async () => {
 describe('the metrics server', () => {
   const topology = buildTopology({ cpus: [{ id: 0, core: 0, socket: 0, numaNode: 0, uncoreCache: 0 }] });
 
-  test('clients that send nothing, half a request, or too much of one are in nobody’s way', async () => {
+  test('100 incomplete requests and one that is too long do not affect a scrape', async () => {
     const metrics = new Metrics({ status: () => sampleStatus, node: { topology, exclusive: CpuSet.empty } });
     const server = await startMetricsServer({ address: { host: '127.0.0.1', port: 0 }, metrics, log });
     const open = async (text: string): Promise<Socket> => {
@@ -92,7 +92,7 @@ describe('the metrics server', () => {
     await server.close();
   });
 
-  test('scrapes at one time share one reading', async () => {
+  test('20 scrapes at the same time share one reading', async () => {
     let reads = 0;
     const metrics = new Metrics({ status: () => sampleStatus, node: { topology, exclusive: CpuSet.empty } });
     const expose = metrics.expose.bind(metrics);

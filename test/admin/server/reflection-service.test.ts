@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-explicit-any -- what another codec made has no types of ours */
+/* eslint-disable @typescript-eslint/no-explicit-any -- messages of another codec have no generated types */
 import { create, createFileRegistry, fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
@@ -7,7 +7,7 @@ import { withAdminRig } from '../with-admin-server';
 
 const PROTO = 'grpc/reflection/v1/reflection.proto';
 
-/** Asks all questions over one stream. */
+/** Sends all requests over one stream. */
 async function ask(requests: object[]): Promise<any[]> {
   const answers: any[] = [];
   await withAdminRig(async ({ start, socketPath }) => {
@@ -45,7 +45,7 @@ test.each([
   'cpusetd.v1.WatchStatusResponse.event',
   'cpusetd.v1.VerdictKind',
   'cpusetd.v1.VERDICT_KIND_KEPT',
-])('the files of %s are complete: a client can build the service from them', async (symbol) => {
+])('the files of %s are enough to build the service', async (symbol) => {
   const [{ fileDescriptorResponse }] = await ask([{ fileContainingSymbol: symbol }]);
   const file = fileDescriptorResponse.fileDescriptorProto.map((bytes: Uint8Array) =>
     fromBinary(FileDescriptorProtoSchema, bytes),
@@ -61,12 +61,12 @@ test.each([
   ]);
 });
 
-test('a file is found by its name', async () => {
+test('fileByFilename returns that file', async () => {
   const [{ fileDescriptorResponse }] = await ask([{ fileByFilename: 'google/protobuf/timestamp.proto' }]);
   expect(fileDescriptorResponse.fileDescriptorProto).toHaveLength(1);
 });
 
-test('an unknown name is an error in the answer, and the stream goes on', async () => {
+test('an unknown name is an error in the answer, and the stream stays open', async () => {
   const answers = await ask([
     { fileByFilename: '/etc/passwd' },
     { fileContainingSymbol: 'cpusetd.v1.Nope' },
@@ -79,7 +79,7 @@ test('an unknown name is an error in the answer, and the stream goes on', async 
   expect(answers.at(-1).allExtensionNumbersResponse).toEqual({ baseTypeName: 'cpusetd.v1.Status' });
 });
 
-test('clients that use the older name are answered too', async () => {
+test('the service is also served under its v1alpha name', async () => {
   await withAdminRig(async ({ start, socketPath }) => {
     await start();
     const client = loadProtoClient(

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { streamLatest } from '../../../src/admin/server/stream-latest';
 
-/** A peer that reads one message at a time, when it is told to. */
+/** A peer that reads one message at a time, on request. */
 class SlowPeer extends Writable {
   readonly read: string[] = [];
   #next: (() => void) | undefined;
@@ -40,13 +40,13 @@ function stream({ closing = new AbortController() } = {}) {
     fail: (error) => failures.push(error),
   });
   const change = (...names: readonly string[]): void =>
-    names.forEach((name) => listeners.forEach((tell) => tell(name)));
+    names.forEach((name) => listeners.forEach((listener) => listener(name)));
   return { peer, change, listeners, failures, setSnapshot: (make: () => string) => (snapshot = make) };
 }
 
 const turn = () => new Promise(setImmediate);
 
-/** Lets the peer read everything that it gets. */
+/** Reads until the peer gets nothing more. */
 async function drain(peer: SlowPeer): Promise<readonly string[]> {
   for (let before = -1; before !== peer.read.length;) {
     before = peer.read.length;
@@ -65,7 +65,7 @@ test('a peer that reads gets the snapshot, then each change', async () => {
   expect(await drain(peer)).toEqual(['snapshot', 'a', 'b']);
 });
 
-test('a slow peer misses changes, and gets the present snapshot once it has room', async () => {
+test('a slow peer misses changes, and gets the present snapshot later', async () => {
   const { peer, change, setSnapshot } = stream();
   change('a', 'b', 'c');
   setSnapshot(() => 'after c');
@@ -81,7 +81,7 @@ test('a slow peer that missed nothing gets no second snapshot', async () => {
   expect(await drain(peer)).toEqual(['snapshot', 'a']);
 });
 
-test('a snapshot that can not be made for a slow peer fails the stream', async () => {
+test('a snapshot that throws fails the stream', async () => {
   const { peer, change, failures, setSnapshot } = stream();
   change('a', 'b');
   setSnapshot(() => {
@@ -91,7 +91,7 @@ test('a snapshot that can not be made for a slow peer fails the stream', async (
   expect(failures).toEqual([new TypeError('a fault')]);
 });
 
-test('a peer that goes away is not written to any more', async () => {
+test('a peer that disconnects is unsubscribed', async () => {
   const { peer, listeners } = stream();
   peer.destroy();
   await turn();
@@ -101,7 +101,7 @@ test('a peer that goes away is not written to any more', async () => {
 test.each([
   ['before', true],
   ['after', false],
-])('a server that closes %s the beginning ends the stream after the snapshot', async (_name, isFirst) => {
+])('a server that closes %s the start of a stream ends it after the snapshot', async (_name, isFirst) => {
   const closing = new AbortController();
   if (isFirst) closing.abort();
   const { peer, listeners } = stream({ closing });

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 const reasons = () => alarms.list().map(({ because }) => because);
 
-test('what is raised again is no news; it is over once', () => {
+test('raise keeps the first reason of an alarm; clear ends it once', () => {
   alarms.raise('repairs-stopped', 'c1', 'a');
   alarms.raise('repairs-stopped', 'c1', 'b');
   expect(reasons()).toEqual(['a']);
@@ -27,13 +27,13 @@ test('what is raised again is no news; it is over once', () => {
 });
 
 test.each`
-  name                                               | told                | want                             | left
-  ${'nothing to tell is no news'}                    | ${[undefined]}      | ${[]}                            | ${[]}
-  ${'the same is told once'}                         | ${['a', 'a']}       | ${['alarm: a']}                  | ${['a']}
-  ${'another reason is told, and nothing was over'}  | ${['a', 'b']}       | ${['alarm: a', 'alarm: b']}      | ${['b']}
-  ${'it is over when there is nothing more to tell'} | ${['a', undefined]} | ${['alarm: a', 'alarm is over']} | ${[]}
-`('$name', ({ told, want, left }: { told: (string | undefined)[]; want: string[]; left: string[] }) => {
-  for (const because of told) alarms.update('kubelet-cpu-manager', '', because);
+  name                                                       | reasonsGiven        | want                             | left
+  ${'no reason: no alarm'}                                   | ${[undefined]}      | ${[]}                            | ${[]}
+  ${'the same reason twice: one alarm'}                      | ${['a', 'a']}       | ${['alarm: a']}                  | ${['a']}
+  ${'another reason: a new log line, and the alarm goes on'} | ${['a', 'b']}       | ${['alarm: a', 'alarm: b']}      | ${['b']}
+  ${'no reason any more: the alarm is over'}                 | ${['a', undefined]} | ${['alarm: a', 'alarm is over']} | ${[]}
+`('$name', ({ reasonsGiven, want, left }: { reasonsGiven: (string | undefined)[]; want: string[]; left: string[] }) => {
+  for (const because of reasonsGiven) alarms.update('kubelet-cpu-manager', '', because);
   expect(logged).toEqual(want);
   expect(reasons()).toEqual(left);
   expect(changes).toBe(want.length);

@@ -19,38 +19,38 @@ function start(signal = end.signal) {
     now: () => new Date().toISOString(),
   });
   const connection = new ApiServerConnection({ context, access: { nodeName: 'n', log, signal } });
-  const told = (): readonly string[] => context.alarms.list().map(({ because }) => because);
-  return { connection, told };
+  const reasons = (): readonly string[] => context.alarms.list().map(({ because }) => because);
+  return { connection, reasons };
 }
 
-test('an API server of which nothing was ever heard is an alarm after a minute, as one that is away', () => {
-  const { connection, told } = start();
+test('an API server that has never answered is an alarm after a minute', () => {
+  const { connection, reasons } = start();
   connection.become('connecting', '');
   jest.advanceTimersByTime(59_999);
-  expect(told()).toEqual([]);
+  expect(reasons()).toEqual([]);
   jest.advanceTimersByTime(1);
-  expect(told()).toEqual(['no news from the API server: it has not answered yet']);
+  expect(reasons()).toEqual(['no news from the API server: it has not answered yet']);
 });
 
-test('the alarm says the reason of now, and is over when the server is there', () => {
-  const { connection, told } = start();
+test('the alarm has the latest reason, and is over once the API server answers', () => {
+  const { connection, reasons } = start();
   connection.become('ready', '');
   jest.advanceTimersByTime(3_600_000);
-  expect(told()).toEqual([]);
+  expect(reasons()).toEqual([]);
   connection.become('connecting', 'the answer of the credential plugin /bin/x did not come in time');
   jest.advanceTimersByTime(60_000);
-  expect(told()).toEqual([
+  expect(reasons()).toEqual([
     'no news from the API server: the answer of the credential plugin /bin/x did not come in time',
   ]);
   connection.become('connecting', 'ECONNREFUSED');
-  expect(told()).toEqual(['no news from the API server: ECONNREFUSED']);
+  expect(reasons()).toEqual(['no news from the API server: ECONNREFUSED']);
   connection.become('ready', '');
-  expect(told()).toEqual([]);
+  expect(reasons()).toEqual([]);
   connection.become('connecting', 'away');
-  expect(told()).toEqual([]);
+  expect(reasons()).toEqual([]);
 });
 
-test('the end of the daemon leaves no timer', () => {
+test('abort clears the timer', () => {
   start();
   const other = new AbortController();
   const before = jest.getTimerCount();
@@ -60,13 +60,13 @@ test('the end of the daemon leaves no timer', () => {
   expect(jest.getTimerCount()).toBe(before);
 });
 
-test('one that is back within the minute is no alarm, and its next absence has a minute of its own', () => {
-  const { connection, told } = start();
+test('absences below a minute are no alarm, and do not add up', () => {
+  const { connection, reasons } = start();
   for (let round = 0; round < 3; round++) {
     connection.become('connecting', 'refused');
     jest.advanceTimersByTime(59_999);
     connection.become('ready', '');
   }
   jest.advanceTimersByTime(60_000);
-  expect(told()).toEqual([]);
+  expect(reasons()).toEqual([]);
 });

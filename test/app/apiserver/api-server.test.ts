@@ -57,7 +57,7 @@ function open(options: Partial<Config> = {}) {
   return { apiServer, context, events, ended: apiServer.run(stop.signal) };
 }
 
-test('the pods of this node reach the transactor, those of another node do not, and the source counts them', async () => {
+test('only pods of this node reach the transactor, and the source counts them', async () => {
   server.put('/api/v1/pods', pod('mine', 'n1'));
   server.put('/api/v1/pods', pod('other', 'n2'));
   const { apiServer, context, events, ended } = open();
@@ -83,7 +83,7 @@ test('given the node condition, an alarm is published on the Node', async () => 
   await ended;
 });
 
-test('run ends with its signal, also while the API server does not answer', async () => {
+test('run ends on abort, also while the API server does not answer', async () => {
   server.trouble = () => ({ hang: true });
   const { apiServer, ended } = open();
   await waitUntil('asked', () => server.requests.length > 0);

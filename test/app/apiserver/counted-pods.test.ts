@@ -14,7 +14,7 @@ const watched = (phase: string, spec: PodSpec): WatchedPod => ({
   spec: { ...spec, finished: phase === 'Succeeded' || phase === 'Failed' },
 });
 
-describe('which pods count', () => {
+describe('the phase decides if a pod counts', () => {
   const node = new NodeDriver();
   test.each<[string, boolean, boolean]>([
     ['Pending', false, false],
@@ -22,7 +22,7 @@ describe('which pods count', () => {
     ['Succeeded', true, false],
     ['Failed', true, false],
     ['Unknown', true, false],
-  ])('%s: dedicated %s, shared %s', (phase, dedicated, shared) => {
+  ])('%s: counted in mode dedicated %s, in mode shared %s', (phase, dedicated, shared) => {
     const pod = watched(phase, specOf('p', 'a 0.5'));
     const counts = (mode: CountMode): boolean => countPods(mode, [pod], node.model).counted.length === 1;
     expect([counts('dedicated'), counts('shared')]).toEqual([dedicated, shared]);
@@ -31,7 +31,7 @@ describe('which pods count', () => {
   test.each<[CountMode, InformerMode]>([
     ['dedicated', 'Dedicated'],
     ['shared', 'Shared'],
-  ])('%s makes the fingerprint that the plugin makes in the mode %s', async (mode, informerMode) => {
+  ])('in mode %s the fingerprint equals that of the scheduler plugin in mode %s', async (mode, informerMode) => {
     const [fingerprintOf, ofPlugin] = await Promise.all([loadPodFingerprint(), loadFingerprintOfPlugin()]);
     const pods = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'].map((phase) =>
       watched(phase, specOf(phase.toLowerCase(), 'a 0.5')),
@@ -47,83 +47,99 @@ interface Situation {
   readonly phase?: string;
   readonly spec?: PodSpec;
   readonly rules?: Rules;
-  /** Told by the runtime; the words are those of NodeDriver. */
+  /** Events of the runtime, in the words of NodeDriver. */
   readonly history?: string;
 }
 
 const DB = specOf('p', 'db 2');
 
-describe('a pod waits for its CPUs', () => {
+describe('undecided: the pod still waits for its CPUs', () => {
   test.each<[string, boolean, Situation]>([
-    ['bound, nothing of it is in the runtime', true, {}],
-    ['bound, its sandbox is there, its image is on the way', true, { history: 'pod p' }],
-    ['its container is created and has CPUs', false, { history: 'pod p; create p/db 2' }],
-    ['its container runs', false, { history: 'pod p; make p/db 2' }],
-    ['its container was refused', true, { history: 'pod x; make x/big 6; pod p; ask p/db 2' }],
+    ['bound, and unknown to the runtime', true, {}],
+    ['bound, with a sandbox and no container', true, { history: 'pod p' }],
+    ['a created container with CPUs', false, { history: 'pod p; create p/db 2' }],
+    ['a running container', false, { history: 'pod p; make p/db 2' }],
+    ['a refused container', true, { history: 'pod x; make x/big 6; pod p; ask p/db 2' }],
     [
-      'its container shares, since it did not fit',
+      'a container that shares because it did not fit',
       false,
       { history: 'pod x; make x/big 6; pod p; make p/db 2', rules: { onInsufficientCpu: 'share' } },
     ],
     [
-      'its container ended and is started again: the CPUs stay with the pod',
+      'an ended container that will start again: the CPUs stay with the pod',
       false,
       { phase: 'Running', history: 'pod p; make p/db 2; end p/db' },
     ],
-    ['it runs, as the API server says, and the runtime has not told of it', true, { phase: 'Running' }],
+    ['running for the API server, unknown to the runtime', true, { phase: 'Running' }],
     [
-      'its sandbox is gone, and another one will come',
+      'a removed sandbox of a running pod',
       true,
       { phase: 'Running', history: 'pod p; make p/db 2; end p/db; forget p/db; stop p; remove p' },
     ],
-    ['it has succeeded', false, { phase: 'Succeeded' }],
-    ['it has failed', false, { phase: 'Failed' }],
-    ['its state is unknown', true, { phase: 'Unknown' }],
-    ['it asks for a fraction', false, { spec: specOf('p', 'web 0.5') }],
-    ['it asks for nothing', false, { spec: specOf('p', 'web 0') }],
-    ['it is Burstable', false, { spec: specOf('p', 'db 2', { qos: 'Burstable' }) }],
-    ['it has resources as a whole', false, { spec: specOf('p', 'db 2', { podResources: { requestMilliCpu: 2000 } }) }],
-    ['one of two has its CPUs', true, { spec: specOf('p', 'a 1, b 1'), history: 'pod p; make p/a 1' }],
-    ['both have', false, { spec: specOf('p', 'a 1, b 1'), history: 'pod p; make p/a 1; make p/b 1' }],
-    ['the other one only shares', false, { spec: specOf('p', 'a 1, log 0'), history: 'pod p; make p/a 1' }],
-    ['its init container is not created yet', true, { spec: specOf('p', 'setup init 2, web 0') }],
+    ['a pod that has succeeded', false, { phase: 'Succeeded' }],
+    ['a pod that has failed', false, { phase: 'Failed' }],
+    ['a pod in phase Unknown', true, { phase: 'Unknown' }],
+    ['a request of half a CPU', false, { spec: specOf('p', 'web 0.5') }],
+    ['no request', false, { spec: specOf('p', 'web 0') }],
+    ['a Burstable pod', false, { spec: specOf('p', 'db 2', { qos: 'Burstable' }) }],
     [
-      'its init container has the CPUs that the others will take over',
+      'a pod with pod-level resources',
+      false,
+      { spec: specOf('p', 'db 2', { podResources: { requestMilliCpu: 2000 } }) },
+    ],
+    ['one of two containers with CPUs', true, { spec: specOf('p', 'a 1, b 1'), history: 'pod p; make p/a 1' }],
+    ['both containers with CPUs', false, { spec: specOf('p', 'a 1, b 1'), history: 'pod p; make p/a 1; make p/b 1' }],
+    [
+      'a container with CPUs and one that shares',
+      false,
+      { spec: specOf('p', 'a 1, log 0'), history: 'pod p; make p/a 1' },
+    ],
+    ['an init container that is not created yet', true, { spec: specOf('p', 'setup init 2, web 0') }],
+    [
+      'an init container with the CPUs that the app container takes over',
       false,
       { spec: specOf('p', 'setup init 2, db 2'), history: 'pod p; make p/setup 2' },
     ],
     [
-      'its init container has fewer than the others need',
+      'an init container with fewer CPUs than the app container needs',
       true,
       { spec: specOf('p', 'setup init 1, db 2'), history: 'pod p; make p/setup 1' },
     ],
     [
-      'it asks for more than it got before it ended',
+      'a request above the CPUs of the ended container',
       true,
       { phase: 'Running', spec: specOf('p', 'db 4'), history: 'pod p; make p/db 2; end p/db' },
     ],
-    ['its init container has ended', false, { spec: specOf('p', 'setup init 2!, web 0') }],
+    ['an init container that has ended', false, { spec: specOf('p', 'setup init 2!, web 0') }],
     [
-      'it runs, so its init containers have ended',
+      'a running pod, whose init containers have ended',
       false,
       { phase: 'Running', spec: specOf('p', 'setup init 2, web 0') },
     ],
-    ['its sidecar is not created yet', true, { phase: 'Running', spec: specOf('p', 'proxy sidecar 1, web 0') }],
-    ['a container that ended for good', false, { phase: 'Running', spec: specOf('p', 'job 2!, web 0') }],
-    ['nobody is pinned here', false, { rules: { cpuManagerPolicy: 'none' } }],
+    ['a sidecar that is not created yet', true, { phase: 'Running', spec: specOf('p', 'proxy sidecar 1, web 0') }],
     [
-      'it chose to share',
+      'a container that ended and will not start again',
+      false,
+      { phase: 'Running', spec: specOf('p', 'job 2!, web 0') },
+    ],
+    ['the policy none', false, { rules: { cpuManagerPolicy: 'none' } }],
+    [
+      'a pod that chooses to share',
       false,
       { spec: { ...DB, annotations: { 'cpusetd.io/policy': 'none' } }, rules: { podPolicies: ['none'] } },
     ],
-    ['it chose to share, and may not', true, { spec: { ...DB, annotations: { 'cpusetd.io/policy': 'none' } } }],
     [
-      'it follows NUMA nodes, which takes no CPUs',
+      'a pod that chooses to share without permission',
+      true,
+      { spec: { ...DB, annotations: { 'cpusetd.io/policy': 'none' } } },
+    ],
+    [
+      'a pod with the policy numa, which takes no CPUs',
       false,
       { spec: { ...DB, annotations: { 'topology.crane.io/cpu-policy': 'numa' } }, rules: { podPolicies: ['numa'] } },
     ],
     [
-      'it is Burstable and chose exclusive CPUs',
+      'a Burstable pod that chooses exclusive CPUs',
       true,
       {
         spec: specOf('p', 'db 2', { qos: 'Burstable', annotations: { 'topology.crane.io/cpu-policy': 'exclusive' } }),
@@ -131,7 +147,7 @@ describe('a pod waits for its CPUs', () => {
       },
     ],
     [
-      'a mirror of a static pod, which the runtime knows by the kubelet’s uid',
+      'a mirror pod, which the runtime knows by the hash of the kubelet',
       false,
       {
         phase: 'Running',
@@ -144,7 +160,7 @@ describe('a pod waits for its CPUs', () => {
       },
     ],
     [
-      'it names another pod’s uid as its own',
+      'a pod that names the uid of another pod as its mirror hash',
       true,
       {
         spec: {
@@ -162,7 +178,7 @@ describe('a pod waits for its CPUs', () => {
       expect(countPods(mode, [watched(phase, spec)], node.model).undecided?.uid).toBe(waits ? spec.uid : undefined);
   });
 
-  test('other rules are other entitlements', () => {
+  test('the answer follows new rules', () => {
     const node = new NodeDriver();
     const pods = [watched('Pending', DB)];
     expect(countPods('dedicated', pods, node.model).undecided).toBeDefined();
@@ -171,19 +187,19 @@ describe('a pod waits for its CPUs', () => {
   });
 });
 
-/** All CPUs of the machine that can be given out to a container alone: CPU 0 is reserved. */
+/** All CPUs that can be allocated exclusively: CPU 0 is reserved. */
 const ALL = 7;
 
 interface SimulatedPod extends ApiPod {
   readonly spec: PodSpec;
   readonly demand: number;
-  /** Containers that the runtime has made, in their order. */
+  /** The number of containers that the runtime has made. */
   made: number;
 }
 
 /**
- * Pods come, run, end and go; the API server has it at once, the daemon and the scheduler hear of it in their own time. The
- * object is published at any time, and the scheduler looks at it at any time after that.
+ * Random pods come, run, end and go. The API server knows at once; the daemon and the scheduler hear of it later, each at its own pace.
+ * The object is published at any time, and the scheduler reads it at any time after that.
  */
 class History {
   readonly node = new NodeDriver();
@@ -205,13 +221,13 @@ class History {
   step(): void {
     const { random } = this;
     const pod = this.pods.size > 0 ? random.pick([...this.pods.values()]) : undefined;
-    const what = random.int(0, 11);
-    if (what <= 1 && this.pods.size < 6) this.bind();
-    else if (what <= 4 && pod) this.makeNext(pod);
-    else if (what === 5 && pod?.phase === 'Running') this.finish(pod);
-    else if (what === 6 && pod && random.chance(0.5)) this.remove(pod);
-    else if (what <= 8) this.news.daemon.shift()?.();
-    else if (what <= 10) this.news.plugin.shift()?.();
+    const choice = random.int(0, 11);
+    if (choice <= 1 && this.pods.size < 6) this.bind();
+    else if (choice <= 4 && pod) this.makeNext(pod);
+    else if (choice === 5 && pod?.phase === 'Running') this.finish(pod);
+    else if (choice === 6 && pod && random.chance(0.5)) this.remove(pod);
+    else if (choice <= 8) this.news.daemon.shift()?.();
+    else if (choice <= 10) this.news.plugin.shift()?.();
     else this.publish();
   }
 
@@ -220,7 +236,7 @@ class History {
     const sizes = Array.from({ length: this.random.int(1, 3) }, () => this.random.pick([0, 0.5, 1, 2]));
     const spec = specOf(uid, sizes.map((size, i) => `c${i} ${size}`).join(', '));
     const demand = sizes.filter(Number.isInteger).reduce((sum, size) => sum + size, 0);
-    this.tell({ namespace: 'ns', name: uid, nodeName: 'n1', phase: 'Pending', spec, demand, made: 0 });
+    this.update({ namespace: 'ns', name: uid, nodeName: 'n1', phase: 'Pending', spec, demand, made: 0 });
   }
 
   private makeNext(pod: SimulatedPod): void {
@@ -230,13 +246,13 @@ class History {
     this.node.run(`make ${pod.name}/${next.name} ${(next.requestMilliCpu ?? 0) / 1000}`);
     if (this.node.answer?.kind === 'refuse') return;
     pod.made++;
-    if (pod.made === pod.spec.containers.length) this.tell({ ...pod, phase: 'Running' });
+    if (pod.made === pod.spec.containers.length) this.update({ ...pod, phase: 'Running' });
   }
 
   private finish(pod: SimulatedPod): void {
     this.tearDown(pod);
     const phase = this.random.pick(['Succeeded', 'Failed']);
-    this.tell({ ...pod, phase, spec: { ...pod.spec, finished: true } });
+    this.update({ ...pod, phase, spec: { ...pod.spec, finished: true } });
   }
 
   private remove(pod: SimulatedPod): void {
@@ -255,7 +271,7 @@ class History {
     this.node.run([...ended, `stop ${name}`, `remove ${name}`].join(';'));
   }
 
-  private tell(pod: SimulatedPod): void {
+  private update(pod: SimulatedPod): void {
     this.pods.set(pod.name, pod);
     this.news.daemon.push(() => {
       this.daemon.set(pod.name, pod);
@@ -279,7 +295,7 @@ test.each<[CountMode, InformerMode]>([
   ['dedicated', 'Dedicated'],
   ['shared', 'Shared'],
 ])(
-  '%s: in every history, when fingerprints match no CPU is offered that a pod will take',
+  'mode %s, random histories: with equal fingerprints no CPU is published that a pod will take',
   async (mode, informerMode) => {
     const [fingerprintOf, ofPlugin] = await Promise.all([loadPodFingerprint(), loadFingerprintOfPlugin()]);
     let [matches, full] = [0, 0];
@@ -291,7 +307,7 @@ test.each<[CountMode, InformerMode]>([
         const theirs = ofPlugin(informerMode, [...plugin.values()], 'n1');
         if (published === undefined || theirs === undefined || theirs !== published.fingerprint) continue;
         matches++;
-        // Of the pods that the daemon had heard of, those that still have CPUs or will get some.
+        // Pods that the daemon knew, and that have CPUs or will get some.
         const live = [...pods.values()].filter(
           ({ name, phase }) => published.knew.has(name) && /Pending|Running/.test(phase),
         );
@@ -306,11 +322,11 @@ test.each<[CountMode, InformerMode]>([
 );
 
 test.each<[string, string, number]>([
-  ['33,000 containers that share', '0.5', 110],
-  ['one pod of 3,000 that are entitled, before others', '1', 11],
-])('counting costs one turn of the event loop little: %s', (_name, size, pods) => {
+  ['33,000 shared containers', '0.5', 110],
+  ['one pod of 3,000 exclusive containers, and others', '1', 11],
+])('counting takes less than 20 ms: %s', (_name, size, pods) => {
   const node = new NodeDriver();
   const containers = Array.from({ length: 33_000 / pods }, (_, i) => `c${i} ${size}`).join(', ');
-  const told = () => Array.from({ length: pods }, (_, i) => watched('Pending', specOf(`p${i}`, containers)));
-  expect(leastCpuMsOf(told, (all) => countPods('dedicated', all, node.model))).toBeLessThan(20);
+  const makePods = () => Array.from({ length: pods }, (_, i) => watched('Pending', specOf(`p${i}`, containers)));
+  expect(leastCpuMsOf(makePods, (all) => countPods('dedicated', all, node.model))).toBeLessThan(20);
 });

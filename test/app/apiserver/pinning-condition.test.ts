@@ -12,14 +12,14 @@ function stateOf(mode: 'nri' | 'cri-proxy', { serving = [] as string[], alarms =
 }
 
 test.each`
-  given                                             | mode           | serving    | alarms                                            | want
-  ${'NRI mode with a runtime'}                      | ${'nri'}       | ${['nri']} | ${[]}                                             | ${'Pinning'}
-  ${'NRI mode with CRI alone'}                      | ${'nri'}       | ${['cri']} | ${[]}                                             | ${'RuntimeNotConnected'}
-  ${'proxy mode with a runtime'}                    | ${'cri-proxy'} | ${['cri']} | ${[]}                                             | ${'Pinning'}
-  ${'proxy mode with NRI alone'}                    | ${'cri-proxy'} | ${['nri']} | ${[]}                                             | ${'RuntimeNotConnected'}
-  ${'an alarm about the disk'}                      | ${'nri'}       | ${['nri']} | ${['state-not-saved']}                            | ${'Alarm'}
-  ${'alarms that do not keep containers from CPUs'} | ${'nri'}       | ${['nri']} | ${['api-server', 'not-listening', 'not-watched']} | ${'Pinning'}
-  ${'one of those, and one that does'}              | ${'nri'}       | ${['nri']} | ${['api-server', 'repairs-stopped']}              | ${'Alarm'}
+  given                                                       | mode           | serving    | alarms                                            | want
+  ${'NRI mode with a runtime'}                                | ${'nri'}       | ${['nri']} | ${[]}                                             | ${'Pinning'}
+  ${'NRI mode with CRI alone'}                                | ${'nri'}       | ${['cri']} | ${[]}                                             | ${'RuntimeNotConnected'}
+  ${'proxy mode with a runtime'}                              | ${'cri-proxy'} | ${['cri']} | ${[]}                                             | ${'Pinning'}
+  ${'proxy mode with NRI alone'}                              | ${'cri-proxy'} | ${['nri']} | ${[]}                                             | ${'RuntimeNotConnected'}
+  ${'an alarm about the disk'}                                | ${'nri'}       | ${['nri']} | ${['state-not-saved']}                            | ${'Alarm'}
+  ${'alarms that do not affect pinning'}                      | ${'nri'}       | ${['nri']} | ${['api-server', 'not-listening', 'not-watched']} | ${'Pinning'}
+  ${'an alarm that affects pinning beside one that does not'} | ${'nri'}       | ${['nri']} | ${['api-server', 'repairs-stopped']}              | ${'Alarm'}
 `(
   'given $given the condition is $want',
   ({
@@ -39,7 +39,7 @@ test.each`
   },
 );
 
-test('an alarm is quoted in the condition, and one that is harmless is not', () => {
+test('the message quotes only alarms that affect pinning', () => {
   expect(stateOf('nri', { serving: ['nri'], alarms: ['api-server', 'repairs-stopped'] }).message).toBe(
     'because of repairs-stopped',
   );

@@ -7,9 +7,9 @@ async function withClock(mode: 'dedicated' | 'off' = 'dedicated') {
   let nowMs = 0;
   const write =
     (level: string) =>
-    (...said: unknown[]): void =>
+    (...args: unknown[]): void =>
       void lines.push(
-        [level, ...said.map((one) => (typeof one === 'string' ? one.slice(0, 44) : (one as { pod: string }).pod))].join(
+        [level, ...args.map((one) => (typeof one === 'string' ? one.slice(0, 44) : (one as { pod: string }).pod))].join(
           ' ',
         ),
       );
@@ -21,7 +21,7 @@ async function withClock(mode: 'dedicated' | 'off' = 'dedicated') {
   return { fingerprint, node, waits, lines, wait: (ms: number) => (nowMs += ms) };
 }
 
-test('it is there only where the pods are known, and wanted', async () => {
+test('a fingerprint exists only when it is wanted, loaded and the pods are known', async () => {
   const { fingerprint, node } = await withClock();
   expect(fingerprint.of(undefined, node.model)).toBeUndefined();
   expect(fingerprint.of([], node.model)).toMatch(/^pfp0v001/);
@@ -34,7 +34,7 @@ test('it is there only where the pods are known, and wanted', async () => {
   expect(unloaded.of([], node.model)).toBeUndefined();
 });
 
-test('a pod that waits for its CPUs withholds it; for longer than a minute that is a warning, once, and its end is told', async () => {
+test('a pod that waits for its CPUs withholds the fingerprint; after a minute that is one warning, and the end is logged', async () => {
   const { fingerprint, node, waits, lines, wait } = await withClock();
   for (let i = 0; i < 4; i++) {
     expect(fingerprint.of(waits, node.model)).toBeUndefined();
@@ -49,7 +49,7 @@ test('a pod that waits for its CPUs withholds it; for longer than a minute that 
   ]);
 });
 
-test('a short wait is no more than a line at debug', async () => {
+test('a wait below a minute is one debug line', async () => {
   const { fingerprint, node, waits, lines, wait } = await withClock();
   fingerprint.of(waits, node.model);
   wait(59_000);

@@ -18,7 +18,7 @@ const specOf = (uid: string, more: Partial<PodSpec> = {}): PodSpec => ({
   ...more,
 });
 
-/** A node that remembers CPUs 1-2 of the pod `p`; the runtime tells what it has when `synchronize` is called. */
+/** A node that keeps CPUs 1-2 for the pod `p`. `synchronize` lists the pods of the runtime. */
 function startNode() {
   const model = new NodeModel(EIGHT_CPUS, settingsWith());
   const saved: string[][] = [];
@@ -54,7 +54,7 @@ function assignmentOf(podUid: string): Assignment {
   };
 }
 
-test('specs are remembered until the API server has them no more, and cost no write', () => {
+test('pod specs are kept until the API server deletes them, and are not saved', () => {
   const { model, pods, saved } = startNode();
   pods.onList([specOf('a'), specOf('b')]);
   pods.onPod(specOf('c'));
@@ -67,8 +67,8 @@ test('specs are remembered until the API server has them no more, and cost no wr
   expect(saved).toEqual([]);
 });
 
-describe('CPUs of a pod that has ended unseen', () => {
-  test('go back when neither the API server nor the runtime has it, and that is durable', () => {
+describe('the CPUs of a pod that ended unseen', () => {
+  test('are released durably when neither the API server nor the runtime has the pod', () => {
     const { model, pods, saved, synchronize, remember } = startNode();
     synchronize([]);
     remember('p');
@@ -78,13 +78,13 @@ describe('CPUs of a pod that has ended unseen', () => {
   });
 
   test.each`
-    name                                  | listed             | inRuntime | synchronized
-    ${'the API server has it'}            | ${[specOf('p')]}   | ${[]}     | ${true}
-    ${'the runtime has it'}               | ${[]}              | ${['p']}  | ${true}
-    ${'nobody has asked the runtime yet'} | ${[]}              | ${[]}     | ${false}
-    ${'the API server has its mirror'}    | ${[mirrorOf('p')]} | ${[]}     | ${true}
+    name                                         | listed             | inRuntime | synchronized
+    ${'the API server has the pod'}              | ${[specOf('p')]}   | ${[]}     | ${true}
+    ${'the runtime has the pod'}                 | ${[]}              | ${['p']}  | ${true}
+    ${'the runtime has not listed its pods yet'} | ${[]}              | ${[]}     | ${false}
+    ${'the API server has the mirror pod'}       | ${[mirrorOf('p')]} | ${[]}     | ${true}
   `(
-    'stay as long as $name',
+    'are kept while $name',
     ({ listed, inRuntime, synchronized }: { listed: PodSpec[]; inRuntime: string[]; synchronized: boolean }) => {
       const { model, pods, synchronize, remember } = startNode();
       if (synchronized) synchronize(inRuntime);
@@ -94,7 +94,7 @@ describe('CPUs of a pod that has ended unseen', () => {
     },
   );
 
-  test('a deletion that is told speaks of that pod only', () => {
+  test('are released by a deletion of that pod alone', () => {
     const { model, pods, synchronize, remember } = startNode();
     synchronize([]);
     remember('p');
@@ -105,8 +105,8 @@ describe('CPUs of a pod that has ended unseen', () => {
   });
 });
 
-describe('a disk that takes nothing', () => {
-  /** A shared container whose pod may choose; the disk is full until `free`. */
+describe('while the disk is full', () => {
+  /** A shared container whose pod may choose a policy. The disk is full until the test empties it. */
   function startFullDisk() {
     const model = new NodeModel(EIGHT_CPUS, settingsWith({ podPolicies: ['exclusive'] }));
     const disk = { isFull: false };
@@ -128,21 +128,21 @@ describe('a disk that takes nothing', () => {
     disk.isFull = true;
     return { model, pods, disk, end };
   }
-  const wish = specOf('p', {
+  const choosing = specOf('p', {
     qos: 'Burstable',
     annotations: { 'cpusetd.io/policy': 'exclusive' },
     containers: [{ name: 'app', kind: 'app', ended: false, requestMilliCpu: 2000, limitMilliCpu: 2000 }],
   });
 
   test.each`
-    how         | tell
-    ${'a pod'}  | ${(pods: PodIngest) => pods.onPod(wish)}
-    ${'a list'} | ${(pods: PodIngest) => pods.onList([wish])}
+    how            | ingest
+    ${'as a pod'}  | ${(pods: PodIngest) => pods.onPod(choosing)}
+    ${'as a list'} | ${(pods: PodIngest) => pods.onList([choosing])}
   `(
-    'a switch told as $how is not made, and made when it does',
-    async ({ tell }: { tell: (pods: PodIngest) => void }) => {
+    'a switch that comes $how is not made until there is space',
+    async ({ ingest }: { ingest: (pods: PodIngest) => void }) => {
       const { model, pods, disk, end } = startFullDisk();
-      tell(pods);
+      ingest(pods);
       expect([model.assignments.size, model.containers.get('c')?.placement]).toEqual([0, 'shared']);
       disk.isFull = false;
       await waitUntil(() => model.assignments.size === 1);
@@ -152,14 +152,14 @@ describe('a disk that takes nothing', () => {
   );
 
   test.each`
-    how         | tell
+    how         | ingest
     ${'a pod'}  | ${(pods: PodIngest, spec: PodSpec) => pods.onPod(spec)}
     ${'a list'} | ${(pods: PodIngest, spec: PodSpec) => pods.onList([spec])}
   `(
-    'a pod whose containers are to come, told as $how, has its CPUs planned when it does',
-    async ({ tell }: { tell: (pods: PodIngest, spec: PodSpec) => void }) => {
+    'CPUs of a new pod that comes $how are not planned until there is space',
+    async ({ ingest }: { ingest: (pods: PodIngest, spec: PodSpec) => void }) => {
       const { model, pods, disk, end } = startFullDisk();
-      tell(pods, { ...wish, uid: 'q', name: 'q' });
+      ingest(pods, { ...choosing, uid: 'q', name: 'q' });
       expect([model.assignments.size, model.podSpecs.size]).toEqual([0, 0]);
       disk.isFull = false;
       await waitUntil(() => model.assignments.size === 1);
@@ -168,10 +168,10 @@ describe('a disk that takes nothing', () => {
     },
   );
 
-  test('what is told meanwhile is what is made', async () => {
+  test('a change of the pod meanwhile replaces the earlier one', async () => {
     const { model, pods, disk, end } = startFullDisk();
-    pods.onList([wish]);
-    pods.onPod({ ...wish, annotations: {} });
+    pods.onList([choosing]);
+    pods.onPod({ ...choosing, annotations: {} });
     disk.isFull = false;
     pods.onPod(specOf('q'));
     await waitUntil(() => model.podSpecs.size === 2);
@@ -180,7 +180,7 @@ describe('a disk that takes nothing', () => {
   });
 });
 
-test('what runs of a pod that is gone from the API server keeps its CPUs', () => {
+test('a running container keeps its CPUs when its pod is gone from the API server', () => {
   const { model, pods, transactor, synchronize } = startNode();
   synchronize(['p']);
   const container = {
@@ -198,61 +198,61 @@ function mirrorOf(uid: string): PodSpec {
   return specOf(`mirror-of-${uid}`, { name: uid, annotations });
 }
 
-describe('tenants that have much to tell', () => {
+describe('large pods and frequent changes', () => {
   const containers = Array.from({ length: 300 }, (_, i) => ({ name: `c${i}`, kind: 'app' as const, ended: false }));
 
-  /** Counts what is told, by kind and pod. */
+  /** Lists the events that reach the transactor. */
   function startCounting(paceMs = 20) {
-    const told: string[] = [];
+    const handled: string[] = [];
     const end = new AbortController();
     const pods = new PodIngest({
       transactor: {
         handle: (event) => {
-          if (event.kind === 'pod-spec') told.push(event.spec.uid);
-          else if (event.kind === 'pod-spec-gone') told.push(`${event.uid} gone`);
-          else if (event.kind === 'pod-specs') told.push(`list of ${event.specs.length}`);
+          if (event.kind === 'pod-spec') handled.push(event.spec.uid);
+          else if (event.kind === 'pod-spec-gone') handled.push(`${event.uid} gone`);
+          else if (event.kind === 'pod-specs') handled.push(`list of ${event.specs.length}`);
           return { kind: 'ok' };
         },
       },
       signal: end.signal,
       paceMs,
     });
-    return { told, pods, end };
+    return { handled, pods, end };
   }
 
-  test('a long list is told pod by pod, each in a turn of its own, and as a list when all had theirs', async () => {
-    const { told, pods } = startCounting();
+  test('a long list is handled pod by pod, one per turn, and then as a list', async () => {
+    const { handled, pods } = startCounting();
     pods.onList(['c', 'a', 'b'].map((uid) => specOf(uid, { containers })));
-    expect(told).toEqual(['a']);
+    expect(handled).toEqual(['a']);
     pods.onGone('b');
-    expect(told).toEqual(['a', 'b gone']);
-    await waitUntil(() => told.length === 4);
-    expect(told).toEqual(['a', 'b gone', 'c', 'list of 2']);
+    expect(handled).toEqual(['a', 'b gone']);
+    await waitUntil(() => handled.length === 4);
+    expect(handled).toEqual(['a', 'b gone', 'c', 'list of 2']);
   });
 
-  test('a pod that changes a thousand times in a moment is told at once, and then once more, as it is by then', async () => {
-    const { told, pods } = startCounting();
+  test('a thousand changes of a pod in one turn are handled at once and then once more, with the last state', async () => {
+    const { handled, pods } = startCounting();
     for (let i = 0; i < 1000; i++) pods.onPod(specOf('a', { annotations: { 'cpusetd.io/policy': `${i}` } }));
     pods.onPod(specOf('other'));
-    expect(told).toEqual(['a', 'other']);
-    await waitUntil(() => told.length === 3);
-    expect(told).toEqual(['a', 'other', 'a']);
+    expect(handled).toEqual(['a', 'other']);
+    await waitUntil(() => handled.length === 3);
+    expect(handled).toEqual(['a', 'other', 'a']);
   });
 
-  test('a pod that says the same as before is not told', () => {
-    const { told, pods } = startCounting();
+  test('an unchanged pod is not handled again', () => {
+    const { handled, pods } = startCounting();
     pods.onList([specOf('a', { containers })]);
     pods.onPod(specOf('a', { containers: containers.map((each) => ({ ...each })) }));
-    expect(told).toEqual(['list of 1']);
+    expect(handled).toEqual(['list of 1']);
   });
 
-  test('nothing is told any more when the daemon ends', async () => {
-    const { told, pods, end } = startCounting(1);
+  test('after abort nothing is handled', async () => {
+    const { handled, pods, end } = startCounting(1);
     pods.onList(['a', 'b'].map((uid) => specOf(uid, { containers })));
     pods.onPod(specOf('c'));
     pods.onPod(specOf('c', { finished: true }));
     end.abort();
-    await new Promise((resolve) => setTimeout(resolve, 5)); // longer than the pace: a timer that was left would have fired
-    expect(told).toEqual(['a', 'c']);
+    await new Promise((resolve) => setTimeout(resolve, 5)); // longer than the pace, so that a timer left over would have fired
+    expect(handled).toEqual(['a', 'c']);
   });
 });

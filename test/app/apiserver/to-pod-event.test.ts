@@ -4,10 +4,10 @@ import { NodeDriver } from '../../core/transition/node-driver';
 import { createRandom } from '../../support/random';
 import { randomText, unsafeIn } from '../../support/unsafe-text';
 
-/** What the API server takes as the text of an Event. */
+/** The maximum length of the message of an Event in the API server. */
 const LONGEST_MESSAGE = 1_024;
 
-test('whatever the reason quotes, the text of an Event is one harmless line that the API server takes', () => {
+test('a random reason gives a message of one harmless line within the length limit', () => {
   const topology = buildTopology({
     cpus: Array.from({ length: 4 }, (_, id) => ({ id, core: id, socket: 0, numaNode: 0, uncoreCache: 0 })),
   });

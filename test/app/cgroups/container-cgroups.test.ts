@@ -1,13 +1,17 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pino } from 'pino';
+import { podCgroupOf } from '../../../src/app/cgroups/container-cgroups';
+import { parseCpuList } from '../../../src/core/cpuset';
+import { NodeModel } from '../../../src/core/model/node-model';
 import type { Move } from '../../../src/core/plan/plan-moves';
-import { openCgroups } from '../../../src/host';
-import { cpus, NodeDriver } from '../../core/transition/node-driver';
+import { openCgroups, type Cgroups, type WriteOutcome } from '../../../src/host';
+import { cpus, EIGHT_CPUS, NodeDriver, podOf, settingsWith } from '../../core/transition/node-driver';
 import { containerCgroups } from '../../support/container-cgroups';
 
-/** A cgroup v2 tree of plain files: what is written is read back as it was written. */
-describe('a move writes what was promised', () => {
+/** On a cgroup v2 tree of plain files: a written text is read back unchanged. */
+describe('move', () => {
   let root: string;
   const pod = 'kubepods/burstable/podp';
   const read = (path: string): string => readFileSync(join(root, path), 'utf8').trim();
@@ -33,20 +37,20 @@ describe('a move writes what was promised', () => {
     });
   };
 
-  test('CPUs, and no quota where none is promised', () => {
+  test('without a promised quota, only the CPUs are written', () => {
     expect(move({})).toBeUndefined();
     expect([read(`${pod}/c/cpuset.cpus`), read(`${pod}/c/cpu.max`)]).toEqual(['1-2', 'max 100000']);
   });
 
-  test('the quota of the container and of its pod, where they were lifted', () => {
+  test('promised quotas of the container and of its pod are written over lifted ones', () => {
     const podQuota = { podUid: 'p', quota: { quotaUs: 300_000, periodUs: 100_000 } };
     expect(move({ quota: { quotaUs: 200_000, periodUs: 100_000 } }, { podQuota })).toBeUndefined();
     expect([read(`${pod}/c/cpu.max`), read(`${pod}/cpu.max`)]).toEqual(['200000 100000', '300000 100000']);
   });
 
-  test('a quota of the pod that can’t be written fails the move, and says where', () => {
+  test('a pod quota that can’t be written fails the move, and the failure names the file', () => {
     rmSync(join(root, pod, 'cpu.max'));
-    mkdirSync(join(root, pod, 'cpu.max')); // no kernel takes a write there
+    mkdirSync(join(root, pod, 'cpu.max')); // a directory can't be written
     const podQuota = { podUid: 'p', quota: { quotaUs: 300_000, periodUs: 100_000 } };
     expect(move({ quota: { quotaUs: 200_000, periodUs: 100_000 } }, { podQuota })).toEqual({
       kind: 'refused',
@@ -55,15 +59,91 @@ describe('a move writes what was promised', () => {
     expect([read(`${pod}/c/cpuset.cpus`), read(`${pod}/c/cpu.max`)]).toEqual(['1-2', '200000 100000']);
   });
 
-  test('a quota is lifted', () => {
+  test('a promised quota without limit replaces the limit', () => {
     writeFileSync(join(root, pod, 'c', 'cpu.max'), '200000 100000');
     expect(move({ quota: { quotaUs: -1 } })).toBeUndefined();
-    expect(read(`${pod}/c/cpu.max`)).toMatch(/^max 100000/); // a plain file keeps what a shorter text leaves
+    expect(read(`${pod}/c/cpu.max`)).toMatch(/^max 100000/); // a plain file keeps the rest of a longer text
   });
 
-  test('a parent that is not this pod’s is not touched', () => {
+  test('a parent cgroup of another pod is not written', () => {
     const podQuota = { podUid: 'another', quota: { quotaUs: 300_000 } };
     expect(move({ quota: { quotaUs: 200_000 } }, { podQuota })).toBeUndefined();
     expect(read(`${pod}/cpu.max`)).toBe('max 100000');
+  });
+});
+
+describe('widenAbovePod', () => {
+  const widened: string[] = [];
+  const cgroups = (version: 1 | 2) => {
+    const widen: Cgroups['widen'] = (dir, cpus) => {
+      widened.push(`${dir} ${cpus.toString()}`);
+      return { kind: 'ok', changed: true };
+    };
+    return { version, widen } as Cgroups;
+  };
+  beforeEach(() => (widened.length = 0));
+
+  test.each`
+    name                                                    | version | cgroupParent              | outcome      | calls
+    ${'version 1, cgroupfs driver: the pod cgroup'}         | ${1}    | ${'/kubepods/podu'}       | ${'ok'}      | ${['/kubepods/podu 0-3']}
+    ${'version 1, systemd driver: the slice with its path'} | ${1}    | ${'kubepods-podu.slice'}  | ${'ok'}      | ${['/kubepods.slice/kubepods-podu.slice 0-3']}
+    ${'version 1, no cgroups per QoS: nothing'}             | ${1}    | ${''}                     | ${'ok'}      | ${[]}
+    ${'version 1, a parent with "..": refused'}             | ${1}    | ${'/kubepods/../../podu'} | ${'refused'} | ${[]}
+    ${'version 2: nothing'}                                 | ${2}    | ${'/kubepods/podu'}       | ${'ok'}      | ${[]}
+  `('$name', ({ version, cgroupParent, outcome, calls }) => {
+    const pod = { ...podOf('u'), cgroupParent: cgroupParent as string };
+    expect(
+      containerCgroups(cgroups(version as 1 | 2), new NodeDriver().model).widenAbovePod(pod, parseCpuList('0-3')).kind,
+    ).toBe(outcome);
+    expect(widened).toEqual(calls);
+  });
+});
+
+describe('widenPod', () => {
+  /** The calls of `widen`, and the log messages. */
+  function widenWith(outcome: WriteOutcome) {
+    const calls: string[] = [];
+    const logged: string[] = [];
+    const cgroups = {
+      version: 1,
+      widen: (dir, cpus) => {
+        calls.push(`${dir} ${cpus.toString()}`);
+        return outcome;
+      },
+    } as Pick<Cgroups, 'version' | 'widen'> as Cgroups;
+    const log = pino({}, { write: (line) => logged.push((JSON.parse(line) as { msg: string }).msg) });
+    containerCgroups(cgroups, new NodeModel(EIGHT_CPUS, settingsWith()), { log }).widenPod(podOf('p'));
+    return { calls, logged };
+  }
+
+  const WIDENED = 'cgroups above a pod lacked CPUs that had been offline; they have them again';
+  const REFUSED = 'cgroups above a pod could not be given all CPUs';
+
+  test.each`
+    name                                            | outcome                                                       | logged
+    ${'cgroups that lacked CPUs: logged'}           | ${{ kind: 'ok', changed: true }}                              | ${[WIDENED]}
+    ${'cgroups that have all CPUs: not logged'}     | ${{ kind: 'ok', changed: false }}                             | ${[]}
+    ${'a pod that has no cgroup yet: not logged'}   | ${{ kind: 'gone' }}                                           | ${[]}
+    ${'a write that the kernel refuses: a warning'} | ${{ kind: 'refused', errno: 'EACCES', because: 'no access' }} | ${[REFUSED]}
+  `('$name', ({ outcome, logged }) => {
+    expect(widenWith(outcome as WriteOutcome)).toEqual({ calls: [`${podOf('p').cgroupParent} 0-7`], logged });
+  });
+});
+
+describe('podCgroupOf', () => {
+  const UID = '8f0e1c1a-5f3b-4a53-9c53-0d3f5f2b7a10';
+  const SLICE = '/kubepods.slice/kubepods-pod8f0e1c1a_5f3b_4a53_9c53_0d3f5f2b7a10.slice';
+
+  test.each`
+    name                                                        | dir                                    | uid           | pod
+    ${'cgroupfs driver: the parent'}                            | ${`/kubepods/pod${UID}/abc`}           | ${UID}        | ${`/kubepods/pod${UID}`}
+    ${'systemd driver, dashes as underscores: the parent'}      | ${`${SLICE}/cri-containerd-abc.scope`} | ${UID}        | ${SLICE}
+    ${'a static pod, whose uid is a hash: the parent'}          | ${'/kubepods/pod0123abcd/abc'}         | ${'0123abcd'} | ${'/kubepods/pod0123abcd'}
+    ${'a parent of another pod: none'}                          | ${`/kubepods/podother/abc`}            | ${UID}        | ${undefined}
+    ${'no cgroups per QoS, so that the parent is shared: none'} | ${'/system.slice/abc'}                 | ${UID}        | ${undefined}
+    ${'a container below the root: none'}                       | ${'/abc'}                              | ${UID}        | ${undefined}
+    ${'a pod without uid: none'}                                | ${'/kubepods/pod/abc'}                 | ${''}         | ${undefined}
+  `('$name', ({ dir, uid, pod }: { dir: string; uid: string; pod: string | undefined }) => {
+    expect(podCgroupOf(dir, uid)).toBe(pod);
   });
 });

@@ -15,7 +15,7 @@ const containerIn = (phase: ContainerPhase): ContainerInfo => ({
   resources: {},
 });
 
-test('only the cpuset of a running container is live: the cgroup of another one is not set yet, or no longer its own', () => {
+test('only running containers have a live cpuset', () => {
   const cpus = parseCpuList('2-3');
   const cgroups = {
     readCpuset: () => ({ kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty }),
@@ -30,7 +30,7 @@ test.each`
   ${1}    | ${'2-3'} | ${[['running', '2-3']]}
   ${2}    | ${'0-3'} | ${[['running', '0-3']]}
   ${2}    | ${''}    | ${[['running', '']]}
-`('cgroup version $version: below a parent with CPUs 0-3, CPUs "$own" are live as $live', ({ version, own, live }) => {
+`('cgroup v$version, parent 0-3, own CPUs "$own": live $live', ({ version, own, live }) => {
   const [cpus, parent] = [own as string, '0-3'].map(parseCpuList);
   const cgroups = {
     version,
@@ -42,9 +42,9 @@ test.each`
 });
 
 test.each`
-  name                                | effective | active
-  ${'lacks CPUs: what could it have'} | ${'2'}    | ${'0-2,4-7'}
-  ${'has them all: nobody asks'}      | ${'2-3'}  | ${undefined}
+  name                                             | effective | active
+  ${'lacks CPUs: the CPUs of the parent are read'} | ${'2'}    | ${'0-2,4-7'}
+  ${'has all its CPUs: the parent is not read'}    | ${'2-3'}  | ${undefined}
 `('a container that $name', ({ effective, active }: { effective: string; active: string | undefined }) => {
   const container = {
     ...containerIn('running'),
@@ -71,7 +71,7 @@ describe('CFS quotas', () => {
   const error = (errno: string) => ({ kind: 'error', errno, because: `${errno}: no` });
   const found = { kind: 'found', quotaUs: 200_000, periodUs: 100_000 };
 
-  function lookAt(more: Partial<Container>, readings: { readonly own: unknown; readonly pod: unknown }): Seen {
+  function observe(more: Partial<Container>, readings: { readonly own: unknown; readonly pod: unknown }): Seen {
     const container = {
       ...containerIn('running'),
       podUid: '1',
@@ -90,15 +90,15 @@ describe('CFS quotas', () => {
 
   test.each`
     name                                                  | more                                             | own                  | pod                  | quota        | podQuota     | unread
-    ${'both are read'}                                    | ${{}}                                            | ${found}             | ${found}             | ${200_000}   | ${200_000}   | ${undefined}
-    ${'where there is no file there is none'}             | ${{}}                                            | ${{ kind: 'gone' }} | ${{ kind: 'gone' }} | ${undefined} | ${undefined} | ${undefined}
-    ${'without the controller there are none'}            | ${{}}                                            | ${error('ENODEV')}   | ${error('ENODEV')}   | ${undefined} | ${undefined} | ${undefined}
-    ${'one that can not be read is not none'}             | ${{}}                                            | ${error('EIO')}      | ${found}             | ${undefined} | ${200_000}   | ${['container']}
-    ${'nor is that of the pod'}                           | ${{}}                                            | ${found}             | ${error('EACCES')}   | ${200_000}   | ${undefined} | ${['pod']}
-    ${'of one that shares nobody asks'}                   | ${{ placement: 'shared' }}                       | ${found}             | ${found}             | ${undefined} | ${undefined} | ${undefined}
-    ${'unless its own has to be as it was asked for'}     | ${{ placement: 'shared', quota: 'as-asked' }}    | ${found}             | ${error('EIO')}      | ${200_000}   | ${undefined} | ${['pod']}
+    ${'both quotas are read'}                                    | ${{}}                                            | ${found}             | ${found}             | ${200_000}   | ${200_000}   | ${undefined}
+    ${'no file: no quota'}             | ${{}}                                            | ${{ kind: 'gone' }} | ${{ kind: 'gone' }} | ${undefined} | ${undefined} | ${undefined}
+    ${'no cpu controller: no quota'}            | ${{}}                                            | ${error('ENODEV')}   | ${error('ENODEV')}   | ${undefined} | ${undefined} | ${undefined}
+    ${'an unreadable quota of the container is named'}             | ${{}}                                            | ${error('EIO')}      | ${found}             | ${undefined} | ${200_000}   | ${['container']}
+    ${'an unreadable quota of the pod is named'}                           | ${{}}                                            | ${found}             | ${error('EACCES')}   | ${200_000}   | ${undefined} | ${['pod']}
+    ${'quotas of a shared container are not read'}                   | ${{ placement: 'shared' }}                       | ${found}             | ${found}             | ${undefined} | ${undefined} | ${undefined}
+    ${'quotas of a shared container with quota as-asked are read'}     | ${{ placement: 'shared', quota: 'as-asked' }}    | ${found}             | ${error('EIO')}      | ${200_000}   | ${undefined} | ${['pod']}
   `('$name', ({ more, own, pod, quota, podQuota, unread }) => {
-    const seen = lookAt(more as Partial<Container>, { own, pod });
+    const seen = observe(more as Partial<Container>, { own, pod });
     expect([seen.quota?.quotaUs, seen.podQuota?.quotaUs, seen.unread?.map(({ of }) => of)]).toEqual([
       quota,
       podQuota,
@@ -107,7 +107,7 @@ describe('CFS quotas', () => {
   }); // prettier-ignore
 });
 
-test('a sweep looks at the threads of eight containers, the next one at those of the next eight, and then it begins again', () => {
+test('each sweep reads the threads of the next eight containers, and starts again after the last one', () => {
   const sampled: string[] = [];
   const cpus = parseCpuList('0-3');
   const cgroups = {

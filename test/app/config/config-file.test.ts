@@ -24,19 +24,19 @@ const listen = (): Promise<void> =>
 
 test.each`
   what                          | prepare                                                    | message
-  ${'a pipe without a writer'}  | ${() => execFileSync('mkfifo', [path()])}                  | ${'is not a regular file'}
-  ${'a device without an end'}  | ${() => symlinkSync('/dev/zero', path())}                  | ${'is not a regular file'}
+  ${'a FIFO without a writer'}  | ${() => execFileSync('mkfifo', [path()])}                  | ${'is not a regular file'}
+  ${'an endless device'}        | ${() => symlinkSync('/dev/zero', path())}                  | ${'is not a regular file'}
   ${'a socket'}                 | ${listen}                                                  | ${'is not a regular file'}
   ${'a link to itself'}         | ${() => symlinkSync(path(), path())}                       | ${'goes round in circles'}
   ${'nothing'}                  | ${() => undefined}                                         | ${'no such file'}
-  ${'lists without an end'}     | ${() => writeFileSync(path(), `a: ${'['.repeat(60_000)}`)} | ${':1: '}
-  ${'lists in lists in lists'}  | ${() => writeFileSync(path(), `a: ${nested(20_000)}`)}     | ${':1: '}
-  ${'marks after marks'}        | ${() => writeFileSync(path(), '- '.repeat(30_000))}        | ${':1: is nested deeper than 32 levels'}
-  ${'indents after indents'}    | ${() => writeFileSync(path(), indented(300))}              | ${':1: is nested deeper than 32 levels'}
-  ${'an alias of an alias ...'} | ${() => writeFileSync(path(), bomb())}                     | ${'no such option'}
-  ${'a key that is no word'}    | ${() => writeFileSync(path(), '? [a]\n: 1')}               | ${'no such option'}
-  ${'a key that is nothing'}    | ${() => writeFileSync(path(), ': 1\n? ')}                  | ${'no such option'}
-`('$what is refused with a sentence, and not waited for', async ({ prepare, message }) => {
+  ${'lists nested without end'} | ${() => writeFileSync(path(), `a: ${'['.repeat(60_000)}`)} | ${':1: '}
+  ${'lists nested too deep'}    | ${() => writeFileSync(path(), `a: ${nested(20_000)}`)}     | ${':1: '}
+  ${'nested dashes'}            | ${() => writeFileSync(path(), '- '.repeat(30_000))}        | ${':1: is nested deeper than 32 levels'}
+  ${'too many indents'}         | ${() => writeFileSync(path(), indented(300))}              | ${':1: is nested deeper than 32 levels'}
+  ${'exponential aliases'}      | ${() => writeFileSync(path(), bomb())}                     | ${'no such option'}
+  ${'a key that is a list'}     | ${() => writeFileSync(path(), '? [a]\n: 1')}               | ${'no such option'}
+  ${'an empty key'}             | ${() => writeFileSync(path(), ': 1\n? ')}                  | ${'no such option'}
+`('$what as the config file is refused at once with a problem', async ({ prepare, message }) => {
   await prepare();
   const { settings, problems } = readConfigFile(path());
   expect(settings).toEqual([]);
@@ -45,7 +45,7 @@ test.each`
   expect(problems.length).toBeLessThanOrEqual(21);
 });
 
-test('a file of thousands of lines is read in a moment, and its faults are not told one by one', () => {
+test('a file of thousands of wrong lines is read quickly, and 20 problems and a count are reported', () => {
   writeFileSync(path(), Array.from({ length: 6_000 }, (_, at) => `k${at}: 1\n`).join(''));
   const before = process.cpuUsage();
   const { problems } = readConfigFile(path());

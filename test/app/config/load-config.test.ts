@@ -27,7 +27,7 @@ async function load({ flags = {}, env = {}, file }: Given) {
   return loadConfig({ flags: { ...flags, ...(file !== undefined && { config: [writeConfigFile(file)] }) }, env });
 }
 
-/** Loads what must be right; a reservation is added. */
+/** Loads settings that must be valid; a reservation is added. */
 async function loadRight(given: Given): Promise<Config> {
   const loaded = await load({ ...given, env: { CPUSETD_RESERVED_CPUS: '0', ...given.env } });
   if (!loaded.ok) throw new Error(loaded.problems.join('\n'));
@@ -44,14 +44,14 @@ function reserved(given: Given): Given {
   return { ...given, env: { CPUSETD_RESERVED_CPUS: '0', ...given.env } };
 }
 
-describe('the table', () => {
-  test.each(Object.keys(OPTIONS) as OptionKey[])('the default of %s is a right value', (key) => {
+describe('the table of options', () => {
+  test.each(Object.keys(OPTIONS) as OptionKey[])('the default of %s is valid', (key) => {
     const { type, default: text } = OPTIONS[key];
     if (text !== undefined) expect(type.parse(text)).toMatchObject({ ok: true });
     else expect(['reservedCpus', 'reservedCpuCount', 'nodeName']).toContain(key);
   });
 
-  test('names follow from keys, and are not two options at once', () => {
+  test('flag and variable names follow from keys, and are unique', () => {
     expect(nameOf('cpuManagerPolicyOptions')).toBe('cpu-manager-policy-options');
     expect(nameOf('reconcilePeriodMs')).toBe('reconcile-period');
     expect(envNameOf('reconcilePeriodMs')).toBe('CPUSETD_RECONCILE_PERIOD');
@@ -59,7 +59,7 @@ describe('the table', () => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  test('without any setting but the reservation there are the documented defaults', async () => {
+  test('with only a reservation set, the documented defaults are in force', async () => {
     expect(await loadRight({})).toMatchObject({
       mode: 'nri',
       cpuManagerPolicy: 'static',
@@ -83,24 +83,24 @@ describe('the table', () => {
 
 describe('precedence', () => {
   test.each`
-    where                                | given                                                                                                  | want
-    ${'the default when nothing is set'} | ${{}}                                                                                                  | ${'info'}
-    ${'the file'}                        | ${{ file: 'log-level: warn' }}                                                                         | ${'warn'}
-    ${'the environment over the file'}   | ${{ file: 'log-level: warn', env: { CPUSETD_LOG_LEVEL: 'error' } }}                                    | ${'error'}
-    ${'the flag over all'}               | ${{ file: 'log-level: warn', env: { CPUSETD_LOG_LEVEL: 'error' }, flags: { 'log-level': ['debug'] } }} | ${'debug'}
-    ${'not an empty variable'}           | ${{ file: 'log-level: warn', env: { CPUSETD_LOG_LEVEL: '' } }}                                         | ${'warn'}
-  `('what counts is $where', async ({ given, want }: { given: Given; want: string }) => {
+    where                                    | given                                                                                                  | want
+    ${'the default when nothing is set'}     | ${{}}                                                                                                  | ${'info'}
+    ${'the file'}                            | ${{ file: 'log-level: warn' }}                                                                         | ${'warn'}
+    ${'the environment over the file'}       | ${{ file: 'log-level: warn', env: { CPUSETD_LOG_LEVEL: 'error' } }}                                    | ${'error'}
+    ${'the flag over both'}                  | ${{ file: 'log-level: warn', env: { CPUSETD_LOG_LEVEL: 'error' }, flags: { 'log-level': ['debug'] } }} | ${'debug'}
+    ${'the file when the variable is empty'} | ${{ file: 'log-level: warn', env: { CPUSETD_LOG_LEVEL: '' } }}                                         | ${'warn'}
+  `('the value in force is $where', async ({ given, want }: { given: Given; want: string }) => {
     expect((await loadRight(given)).logLevel).toBe(want);
   });
 
-  test('the file can be named by CPUSETD_CONFIG, and --config wins over that', async () => {
+  test('CPUSETD_CONFIG names the file, and --config overrides it', async () => {
     const weaker = writeConfigFile('log-level: warn', 'weaker.yaml');
     expect((await loadRight({ env: { CPUSETD_CONFIG: weaker } })).logLevel).toBe('warn');
     expect((await loadRight({ env: { CPUSETD_CONFIG: weaker }, file: 'log-level: error' })).logLevel).toBe('error');
   });
 });
 
-describe('right values', () => {
+describe('valid values', () => {
   test.each`
     name                            | text                                | key                          | want
     ${'reserved-cpu-count'}         | ${'500m'}                           | ${'reservedCpuCount'}        | ${1}
@@ -118,39 +118,39 @@ describe('right values', () => {
     ${'state-dir'}                  | ${'/var/lib/x/'}                    | ${'stateDir'}                | ${'/var/lib/x'}
     ${'cgroup-writes'}              | ${'off'}                            | ${'cgroupWrites'}            | ${false}
     ${'cpu-manager-policy-options'} | ${'a=true, b=0'}                    | ${'cpuManagerPolicyOptions'} | ${new Map([['a', 'true'], ['b', '0']])}
-  `('--$name $text', async ({ name, text, key, want }) => {
+  `('--$name $text gives $want', async ({ name, text, key, want }) => {
     const env = name === 'reserved-cpu-count' ? { CPUSETD_RESERVED_CPUS: '' } : {};
     expect((await loadRight({ flags: { [name]: [text] }, env }))[key as OptionKey]).toEqual(want);
   });
 
-  test('--reserved-cpus is a list of CPUs', async () => {
+  test('--reserved-cpus takes a list of CPUs', async () => {
     const { reservedCpus } = await loadRight({ flags: { 'reserved-cpus': ['0-1,8'] } });
     expect(reservedCpus?.toArray()).toEqual([0, 1, 8]);
   });
 
   test.each`
     form                         | file                                                                    | key                          | want
-    ${'a text as it is written'} | ${'nri-plugin-index: 05'}                                               | ${'nriPluginIndex'}          | ${'05'}
-    ${'quotes'}                  | ${'nri-plugin-index: "07"'}                                             | ${'nriPluginIndex'}          | ${'07'}
-    ${'on as a word'}            | ${'cgroup-writes: off'}                                                 | ${'cgroupWrites'}            | ${false}
+    ${'a text without quotes'}   | ${'nri-plugin-index: 05'}                                               | ${'nriPluginIndex'}          | ${'05'}
+    ${'a text in quotes'}        | ${'nri-plugin-index: "07"'}                                             | ${'nriPluginIndex'}          | ${'07'}
+    ${'off as a switch'}         | ${'cgroup-writes: off'}                                                 | ${'cgroupWrites'}            | ${false}
     ${'a number'}                | ${'min-shared-cpus: 2'}                                                 | ${'minSharedCpus'}           | ${2}
     ${'a mapping of options'}    | ${'cpu-manager-policy-options:\n  full-pcpus-only: true\n  b: "false"'} | ${'cpuManagerPolicyOptions'} | ${new Map([['full-pcpus-only', 'true'], ['b', 'false']])}
     ${'a list of options'}       | ${'cpu-manager-policy-options: [a=1, b=0]'}                             | ${'cpuManagerPolicyOptions'} | ${new Map([['a', '1'], ['b', '0']])}
     ${'JSON'}                    | ${'{"log-level": "warn", "min-shared-cpus": 3}'}                        | ${'minSharedCpus'}           | ${3}
-    ${'an anchor used again'}    | ${'sysfs-root: &d /x\ncgroup-root: *d'}                                 | ${'cgroupRoot'}              | ${'/x'}
+    ${'an anchor and its alias'} | ${'sysfs-root: &d /x\ncgroup-root: *d'}                                 | ${'cgroupRoot'}              | ${'/x'}
     ${'comments only'}           | ${'# nothing\n'}                                                        | ${'logLevel'}                | ${'info'}
-    ${'nothing at all'}          | ${''}                                                                   | ${'logLevel'}                | ${'info'}
+    ${'nothing'}                 | ${''}                                                                   | ${'logLevel'}                | ${'info'}
   `('the file may hold $form', async ({ file, key, want }) => {
     expect((await loadRight({ file }))[key as OptionKey]).toEqual(want);
   });
 
-  test('a list of CPUs in the file', async () => {
+  test('the file may hold a list of CPUs', async () => {
     const loaded = await load({ file: 'reserved-cpus: [0, 2-3]' });
     expect(loaded.ok && loaded.config.reservedCpus?.toString()).toBe('0,2-3');
   });
 });
 
-describe('wrong values name input, rule and remedy', () => {
+describe('a wrong value gives a problem with the input, the rule and the remedy:', () => {
   test.each`
     flag                            | text                     | message
     ${'mode'}                       | ${'proxy'}               | ${'--mode: "proxy" is not a known value; choose one of nri, cri-proxy'}
@@ -199,48 +199,48 @@ describe('wrong values name input, rule and remedy', () => {
   });
 
   test.each`
-    what                              | given                                                                                   | message
-    ${'a variable with a bad value'}  | ${{ env: { CPUSETD_LOG_LEVEL: 'loud' } }}                                               | ${'CPUSETD_LOG_LEVEL: "loud" is not a known value; choose'}
-    ${'a variable that is no option'} | ${{ env: { CPUSETD_LOGLEVEL: 'info' } }}                                                | ${'CPUSETD_LOGLEVEL: no such option; remove it'}
-    ${'a flag twice'}                 | ${{ flags: { 'log-level': ['info', 'info'] } }}                                         | ${'--log-level: is given 2 times; give it once'}
-    ${'two files'}                    | ${{ flags: { config: ['/a', '/b'] } }}                                                  | ${'--config: is given 2 times; give it once'}
-    ${'a file that is not there'}     | ${{ flags: { config: ['/nope.yaml'] } }}                                                | ${'--config /nope.yaml: no such file; check the path'}
-    ${'a missing file by variable'}   | ${{ env: { CPUSETD_CONFIG: '/nope.yaml' } }}                                            | ${'--config /nope.yaml: no such file; check the path'}
-    ${'a bad value in the file'}      | ${{ file: '# x\nmin-shared-cpus: 1\nlog-level: loud' }}                                 | ${'/cpusetd.yaml:3: log-level: "loud" is not a known value'}
-    ${'an unknown key'}               | ${{ file: 'log-level: info\nloglevel: info' }}                                          | ${'/cpusetd.yaml:2: loglevel: no such option; remove it'}
-    ${'the key of the type Config'}   | ${{ file: 'logLevel: info' }}                                                           | ${'/cpusetd.yaml:1: logLevel: no such option'}
-    ${'a key twice'}                  | ${{ file: 'log-level: info\nlog-format: json\nlog-level: warn' }}                       | ${'/cpusetd.yaml:3: an option is set twice; correct the file'}
-    ${'a key twice in JSON'}          | ${{ file: '{"log-level": "info",\n"log-level": "warn"}' }}                              | ${'/cpusetd.yaml:2: an option is set twice'}
-    ${'no value'}                     | ${{ file: 'log-level:' }}                                                               | ${'/cpusetd.yaml:1: log-level: has no value that can be read'}
-    ${'lists in lists'}               | ${{ file: 'cpu-manager-policy-options: [[a]]' }}                                        | ${'cpu-manager-policy-options: has no value that can be read'}
-    ${'a list of words'}              | ${{ file: '- log-level' }}                                                              | ${'/cpusetd.yaml:1: is not a mapping; write lines like reserved-cpus: 0-1'}
-    ${'one word'}                     | ${{ file: 'hello' }}                                                                    | ${'is not a mapping'}
-    ${'two documents'}                | ${{ file: 'log-level: info\n---\nlog-level: warn' }}                                    | ${'holds more than one document'}
-    ${'a key that is a list'}         | ${{ file: '? [a]\n: b' }}                                                               | ${'no such option'}
-    ${'an alias of nothing'}          | ${{ file: 'log-level: *nope' }}                                                         | ${'/cpusetd.yaml:1:'}
-    ${'binary rubbish'}               | ${{ file: '\u0000\u0001{{{' }}                                                          | ${'/cpusetd.yaml:1:'}
-    ${'a file that is too large'}     | ${{ file: `# ${'x'.repeat(1 << 16)}` }}                                                 | ${'larger than 64 KiB'}
-    ${'lists nested too deep'}        | ${{ file: `log-level: ${'['.repeat(60_000)}` }}                                         | ${'/cpusetd.yaml:1: is nested deeper than 32 levels'}
-    ${'dashes nested too deep'}       | ${{ file: '- '.repeat(30_000) }}                                                        | ${'/cpusetd.yaml:1: is nested deeper than 32 levels'}
-    ${'a value of another kind'}      | ${{ file: 'log-level: {a: b}' }}                                                        | ${'log-level: "a=b" is not a known value'}
-    ${'options with policy numa'}     | ${{ flags: { 'cpu-manager-policy': ['numa'], 'cpu-manager-policy-options': ['a=1'] } }} | ${'--cpu-manager-policy-options: the policy numa has no options'}
-    ${'options with policy none'}     | ${{ flags: { 'cpu-manager-policy': ['none'], 'cpu-manager-policy-options': ['a=1'] } }} | ${'--cpu-manager-policy-options: the policy none has no options'}
-  `('$what', async ({ given, message }: { given: Given; message: string }) => {
+    what                                        | given                                                                                   | message
+    ${'a variable with a bad value'}            | ${{ env: { CPUSETD_LOG_LEVEL: 'loud' } }}                                               | ${'CPUSETD_LOG_LEVEL: "loud" is not a known value; choose'}
+    ${'a variable of no option'}                | ${{ env: { CPUSETD_LOGLEVEL: 'info' } }}                                                | ${'CPUSETD_LOGLEVEL: no such option; remove it'}
+    ${'a flag twice'}                           | ${{ flags: { 'log-level': ['info', 'info'] } }}                                         | ${'--log-level: is given 2 times; give it once'}
+    ${'two files'}                              | ${{ flags: { config: ['/a', '/b'] } }}                                                  | ${'--config: is given 2 times; give it once'}
+    ${'a missing file'}                         | ${{ flags: { config: ['/nope.yaml'] } }}                                                | ${'--config /nope.yaml: no such file; check the path'}
+    ${'a missing file named by CPUSETD_CONFIG'} | ${{ env: { CPUSETD_CONFIG: '/nope.yaml' } }}                                            | ${'--config /nope.yaml: no such file; check the path'}
+    ${'a bad value in the file'}                | ${{ file: '# x\nmin-shared-cpus: 1\nlog-level: loud' }}                                 | ${'/cpusetd.yaml:3: log-level: "loud" is not a known value'}
+    ${'an unknown key'}                         | ${{ file: 'log-level: info\nloglevel: info' }}                                          | ${'/cpusetd.yaml:2: loglevel: no such option; remove it'}
+    ${'a key of the type Config'}               | ${{ file: 'logLevel: info' }}                                                           | ${'/cpusetd.yaml:1: logLevel: no such option'}
+    ${'a key twice'}                            | ${{ file: 'log-level: info\nlog-format: json\nlog-level: warn' }}                       | ${'/cpusetd.yaml:3: an option is set twice; correct the file'}
+    ${'a key twice in JSON'}                    | ${{ file: '{"log-level": "info",\n"log-level": "warn"}' }}                              | ${'/cpusetd.yaml:2: an option is set twice'}
+    ${'a key without value'}                    | ${{ file: 'log-level:' }}                                                               | ${'/cpusetd.yaml:1: log-level: has no value that can be read'}
+    ${'lists in lists'}                         | ${{ file: 'cpu-manager-policy-options: [[a]]' }}                                        | ${'cpu-manager-policy-options: has no value that can be read'}
+    ${'a list of words'}                        | ${{ file: '- log-level' }}                                                              | ${'/cpusetd.yaml:1: is not a mapping; write lines like reserved-cpus: 0-1'}
+    ${'one word'}                               | ${{ file: 'hello' }}                                                                    | ${'is not a mapping'}
+    ${'two documents'}                          | ${{ file: 'log-level: info\n---\nlog-level: warn' }}                                    | ${'holds more than one document'}
+    ${'a key that is a list'}                   | ${{ file: '? [a]\n: b' }}                                                               | ${'no such option'}
+    ${'an alias without anchor'}                | ${{ file: 'log-level: *nope' }}                                                         | ${'/cpusetd.yaml:1:'}
+    ${'binary rubbish'}                         | ${{ file: '\u0000\u0001{{{' }}                                                          | ${'/cpusetd.yaml:1:'}
+    ${'a file that is too large'}               | ${{ file: `# ${'x'.repeat(1 << 16)}` }}                                                 | ${'larger than 64 KiB'}
+    ${'lists nested too deep'}                  | ${{ file: `log-level: ${'['.repeat(60_000)}` }}                                         | ${'/cpusetd.yaml:1: is nested deeper than 32 levels'}
+    ${'dashes nested too deep'}                 | ${{ file: '- '.repeat(30_000) }}                                                        | ${'/cpusetd.yaml:1: is nested deeper than 32 levels'}
+    ${'a mapping as a value'}                   | ${{ file: 'log-level: {a: b}' }}                                                        | ${'log-level: "a=b" is not a known value'}
+    ${'options with policy numa'}               | ${{ flags: { 'cpu-manager-policy': ['numa'], 'cpu-manager-policy-options': ['a=1'] } }} | ${'--cpu-manager-policy-options: the policy numa has no options'}
+    ${'options with policy none'}               | ${{ flags: { 'cpu-manager-policy': ['none'], 'cpu-manager-policy-options': ['a=1'] } }} | ${'--cpu-manager-policy-options: the policy none has no options'}
+  `('$what is a problem', async ({ given, message }: { given: Given; message: string }) => {
     expect((await loadWrong(reserved(given)))[0]).toContain(message);
   });
 
-  test('a FIFO does not hang the start', async () => {
+  test('a FIFO as config file is a problem, and the start does not hang', async () => {
     spawnSync('mkfifo', [join(folder, 'f')]);
     expect(await loadWrong(reserved({ flags: { config: [join(folder, 'f')] } }))).toEqual([
       '--config /f: is not a regular file; check the path',
     ]);
   });
 
-  test('a file that is no YAML at every character names the first faults only', async () => {
-    expect(await loadWrong(reserved({ file: '}'.repeat(1000) }))).toHaveLength(21); // the last one counts the rest
+  test('a file with 1000 syntax errors: 20 problems and a count', async () => {
+    expect(await loadWrong(reserved({ file: '}'.repeat(1000) }))).toHaveLength(21); // 20 problems and a count of the rest
   });
 
-  test('a folder is not a file', async () => {
+  test('a folder as config file is a problem', async () => {
     mkdirSync(join(folder, 'd'));
     expect(await loadWrong(reserved({ flags: { config: [join(folder, 'd')] } }))).toEqual([
       '--config /d: is a folder, not a file; check the path',
@@ -259,12 +259,12 @@ describe('wrong values name input, rule and remedy', () => {
   });
 
   test.each`
-    what                        | given                                                                              | message
-    ${'nothing reserved'}       | ${{}}                                                                              | ${'no CPU is reserved, and the static policy needs at least one for the system; set --reserved-cpus or --reserved-cpu-count'}
-    ${'with a policy of Crane'} | ${{ flags: { 'cpu-manager-policy': ['numa'] } }}                                   | ${'no CPU is reserved, and the numa policy needs at least one'}
-    ${'reserved in two ways'}   | ${{ flags: { 'reserved-cpus': ['0'] }, env: { CPUSETD_RESERVED_CPU_COUNT: '1' } }} | ${'--reserved-cpus and CPUSETD_RESERVED_CPU_COUNT: both say what is reserved; set only one of them'}
-    ${'also from a file'}       | ${{ flags: { 'reserved-cpus': ['0'] }, file: '\nreserved-cpu-count: 500m' }}       | ${'--reserved-cpus and /cpusetd.yaml:2: reserved-cpu-count: both say'}
-  `('exactly one reservation: $what', async ({ given, message }: { given: Given; message: string }) => {
+    what                           | given                                                                              | message
+    ${'none'}                      | ${{}}                                                                              | ${'no CPU is reserved, and the static policy needs at least one for the system; set --reserved-cpus or --reserved-cpu-count'}
+    ${'none, with a Crane policy'} | ${{ flags: { 'cpu-manager-policy': ['numa'] } }}                                   | ${'no CPU is reserved, and the numa policy needs at least one'}
+    ${'two'}                       | ${{ flags: { 'reserved-cpus': ['0'] }, env: { CPUSETD_RESERVED_CPU_COUNT: '1' } }} | ${'--reserved-cpus and CPUSETD_RESERVED_CPU_COUNT: both say what is reserved; set only one of them'}
+    ${'two, one in the file'}      | ${{ flags: { 'reserved-cpus': ['0'] }, file: '\nreserved-cpu-count: 500m' }}       | ${'--reserved-cpus and /cpusetd.yaml:2: reserved-cpu-count: both say'}
+  `('reservations given: $what: a problem', async ({ given, message }: { given: Given; message: string }) => {
     expect(await loadWrong(given)).toEqual([expect.stringContaining(message)]);
   });
 
@@ -275,7 +275,7 @@ describe('wrong values name input, rule and remedy', () => {
         const given = { 'cpu-manager-policy': [policy], 'pod-policies': [podPolicies] };
         const pins = policy !== 'none' || !['off', 'none'].includes(podPolicies);
 
-        test(`${pins ? 'a' : 'no'} reservation is demanded`, async () => {
+        test(`${pins ? 'a' : 'no'} reservation is required`, async () => {
           const who =
             policy === 'none'
               ? /pods may choose .*(static|exclusive|numa|immovable)/
@@ -292,14 +292,14 @@ describe('wrong values name input, rule and remedy', () => {
           ['reserved-cpus', '0'],
           ['reserved-cpu-count', '500m'],
           ['kubelet-config', '/etc/kubelet.yaml'],
-        ])('--%s %s is one', async (name, text) => {
+        ])('--%s %s is accepted as a reservation', async (name, text) => {
           expect(await loadWrong({ flags: { ...given, [name]: [text] } })).toEqual([]);
         });
       },
     );
   });
 
-  test('pods that may choose are told of with the place where they were let', async () => {
+  test('without a reservation the problem names the place where pods may choose', async () => {
     const given = { flags: { 'cpu-manager-policy': ['none'] }, env: { CPUSETD_POD_POLICIES: 'none,numa,static' } };
     expect(await loadWrong(given)).toEqual([
       'no CPU is reserved, and pods may choose static, numa (CPUSETD_POD_POLICIES), which needs at least one for the system; ' +
@@ -311,21 +311,21 @@ describe('wrong values name input, rule and remedy', () => {
     ['is no YAML', '}', /correct the file/],
     ['is a list', '- reserved-cpus', /is not a mapping/],
     ['has no value for it', 'reserved-cpus:', /reserved-cpus: has no value/],
-  ])('a file that %s may have had the reservation: nobody asks for it', async (_name, file, problem) => {
+  ])('a file that %s: no problem about a missing reservation', async (_name, file, problem) => {
     expect(await loadWrong({ file })).toEqual([expect.stringMatching(problem)]);
   });
 
-  test('a file that cannot be read may have had any option', async () => {
+  test('an unreadable config file is the only problem', async () => {
     const flags = { config: [join(folder, 'nowhere')], mode: ['cri-proxy'], 'kube-events': ['on'] };
     expect(await loadWrong({ flags })).toEqual([expect.stringMatching(/nowhere: no such file/)]);
   });
 
   test.each`
-    what          | given                                               | text
-    ${'a flag'}   | ${{ flags: { 'reserved-cpu-count': ['1001m'] } }}   | ${'--reserved-cpu-count 1001m'}
-    ${'variable'} | ${{ env: { CPUSETD_RESERVED_CPU_COUNT: '1.001' } }} | ${'CPUSETD_RESERVED_CPU_COUNT 1.001'}
-    ${'a file'}   | ${{ file: 'reserved-cpus: "3, 0-1"' }}              | ${'/cpusetd.yaml:1: reserved-cpus 3, 0-1'}
-  `('the place of an option can be quoted with the text that was given: $what', async ({ given, text }) => {
+    what            | given                                               | text
+    ${'a flag'}     | ${{ flags: { 'reserved-cpu-count': ['1001m'] } }}   | ${'--reserved-cpu-count 1001m'}
+    ${'a variable'} | ${{ env: { CPUSETD_RESERVED_CPU_COUNT: '1.001' } }} | ${'CPUSETD_RESERVED_CPU_COUNT 1.001'}
+    ${'a file'}     | ${{ file: 'reserved-cpus: "3, 0-1"' }}              | ${'/cpusetd.yaml:1: reserved-cpus 3, 0-1'}
+  `('placeOf quotes the text of an option set by $what', async ({ given, text }) => {
     const loaded = await load(given as Given);
     const name =
       String(text).includes('count') || String(text).includes('COUNT') ? 'reserved-cpu-count' : 'reserved-cpus';
@@ -333,14 +333,17 @@ describe('wrong values name input, rule and remedy', () => {
     expect(loaded.ok && loaded.placeOf('mode', { withText: true })).toBe('--mode');
   });
 
-  test.each(['none', 'static', 'exclusive', 'numa', 'immovable'])('the policy %s can be the node’s', async (policy) => {
-    expect(await load(reserved({ flags: { 'cpu-manager-policy': [policy] } }))).toMatchObject({
-      ok: true,
-      config: { cpuManagerPolicy: policy },
-    });
-  });
+  test.each(['none', 'static', 'exclusive', 'numa', 'immovable'])(
+    '--cpu-manager-policy %s is accepted',
+    async (policy) => {
+      expect(await load(reserved({ flags: { 'cpu-manager-policy': [policy] } }))).toMatchObject({
+        ok: true,
+        config: { cpuManagerPolicy: policy },
+      });
+    },
+  );
 
-  test('options are for pods that choose a policy with options, whatever the policy of the node', async () => {
+  test('policy options are accepted when pods may choose a policy that has options', async () => {
     const flags = {
       'cpu-manager-policy': ['none'],
       'pod-policies': ['exclusive'],
@@ -349,7 +352,7 @@ describe('wrong values name input, rule and remedy', () => {
     expect(await load(reserved({ flags }))).toMatchObject({ ok: true });
   });
 
-  test('all faults are told at once', async () => {
+  test('five problems in flags, variables and the file are all reported', async () => {
     const problems = await loadWrong(
       reserved({
         flags: { mode: ['x'] },
@@ -369,11 +372,11 @@ test.each([
   'CPUSETD_PORT_9100_TCP',
   'CPUSETD_PORT_9100_TCP_ADDR',
   'CPUSETD_METRICS_SERVICE_HOST',
-])('%s comes from a Kubernetes service and is no option', async (variable) => {
+])('%s, a variable of a Kubernetes service, is ignored', async (variable) => {
   await expect(loadRight({ env: { [variable]: 'tcp://10.0.0.1:9100' } })).resolves.toBeDefined();
 });
 
-test('what is in force has every option that can be set and has a value, as a user would write it', async () => {
+test('inForce lists every offered option that has a value, in the user’s notation, and the place of each', async () => {
   const loaded = await load(reserved({ flags: { 'reconcile-period': ['1m'] } }));
   if (!loaded.ok) throw new Error(loaded.problems.join());
   const { options, setAt } = loaded.inForce;

@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers';
 import { envNameOf, listOffered, loadConfig, nameOf, OPTIONS, type OptionKey } from '../../../src/app/config';
 import { runCli } from '../../../src/cli/program';
 
-// All options together, each good, bad or absent, by flag, variable or file: what comes out is a configuration, or sentences
-// for the operator. Rules over several options are where one that was not accepted does harm.
+// Random good, bad and absent options by flag, variable and file give a configuration or problems. Rules over several options must not see
+// a value that was refused.
 
 let folder: string;
 beforeAll(() => {
@@ -19,7 +19,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const SOCKETS = ['/run/a.sock', '/run/b.sock', 'unix:///run/a.sock', '/var/run/b.sock', '/run/../run/a.sock'];
 const DIRS = ['/run', '/', '/sys', '/sys/fs/cgroup/x', '/var/lib/cpusetd', '/var/lib/cpusetd/locks', '/run//x/'];
 
-/** Right values, beside the default and the words that the help offers. */
+/** Valid values, beside the default and the words of the help. */
 const GOOD: Partial<Record<OptionKey, readonly string[]>> = {
   cpuManagerPolicyOptions: ['full-pcpus-only=true', 'a=1,b=2', ''],
   podPolicies: ['all', 'off', 'none,static'],
@@ -80,7 +80,7 @@ const textOf = (key: OptionKey) =>
 
 type Set = typeof setting extends (key: OptionKey) => fc.Arbitrary<infer T> ? T : never;
 
-/** Most options are left alone, so that few faults hide a rule over several. */
+/** At most eight options are set, so that few problems hide a rule over several. */
 const settings = fc
   .uniqueArray(fc.constantFrom(...listOffered()), { maxLength: 8 })
   .chain((keys) => fc.tuple(...keys.map(setting)));
@@ -100,10 +100,10 @@ function spread(all: readonly Set[]) {
   return { flags: { ...flags, config: [path] }, env: { ...(!isReserved && { CPUSETD_RESERVED_CPUS: '0' }), ...env } };
 }
 
-/** Where it was set, what is wrong, and what to do: in one line that is not too long to read. */
+/** A problem names the place, the fault and the remedy in one short line. */
 const PROBLEM = /^(?:--[a-z-]+|CPUSETD_[A-Z_]+|\/.*:\d+: [a-z-]+|no CPU is reserved)[^\n]*[;,] [^\n]+$/;
 
-test('whatever the options are, there is a configuration or a list of problems', async () => {
+test('random options give a configuration or a list of problems', async () => {
   let [accepted, refused] = [0, 0];
   await fc.assert(
     fc.asyncProperty(settings, async (all) => {
@@ -126,7 +126,7 @@ test('whatever the options are, there is a configuration or a list of problems',
   expect({ accepted: accepted > 50, refused: refused > 50 }).toEqual({ accepted: true, refused: true });
 });
 
-test('an option that is wrong hides no other, and no rule speaks of its value', async () => {
+test('one bad option gives one problem, and no other rule mentions its value', async () => {
   const sound = { flags: { 'reserved-cpus': ['0'] }, env: {} };
   for (const key of listOffered()) {
     const flags = { ...sound.flags, mode: ['cri-proxy'], [nameOf(key)]: ['\u0000'] };
@@ -135,21 +135,21 @@ test('an option that is wrong hides no other, and no rule speaks of its value', 
   }
 });
 
-test('whatever two options are given, one of them bad, no rule speaks of a value that was not accepted', async () => {
-  const told = new Map<string, readonly string[]>();
+test('two options, one of them bad: no rule mentions the value that was refused', async () => {
+  const outcomes = new Map<string, readonly string[]>();
   for (const bad of listOffered())
     for (const other of listOffered())
       for (const text of [...new Set([...(GOOD[other] ?? []), ...words(other), '\u0000'])]) {
         if (other === bad) continue;
         const flags = { [nameOf(other)]: [text], [nameOf(bad)]: ['\u0000'] };
         const loaded = await loadConfig({ flags, env: {} });
-        told.set(`${nameOf(other)} ${text}, ${nameOf(bad)} bad`, loaded.ok ? ['accepted'] : loaded.problems);
+        outcomes.set(`${nameOf(other)} ${text}, ${nameOf(bad)} bad`, loaded.ok ? ['accepted'] : loaded.problems);
       }
-  expect(told.size).toBeGreaterThan(2_000);
-  expect([...told].filter(([, problems]) => /undefined|NaN|\[object|^accepted$/.test(problems.join()))).toEqual([]);
+  expect(outcomes.size).toBeGreaterThan(2_000);
+  expect([...outcomes].filter(([, problems]) => /undefined|NaN|\[object|^accepted$/.test(problems.join()))).toEqual([]);
 });
 
-/** Everything that a person can type after `cpusetd`, with values that do no harm where they are right. */
+/** All commands with their options and operands. The values do no harm where they are valid. */
 const COMMANDS: readonly (readonly [name: readonly string[], options: readonly string[], operands: number])[] = [
   [['status'], ['--output', '--watch', '--admin-socket'], 0],
   [['topology'], ['--output', '--topology', '--admin-socket'], 0],
@@ -164,7 +164,7 @@ const COMMANDS: readonly (readonly [name: readonly string[], options: readonly s
   [['nonsense'], ['--nonsense'], 1],
 ];
 
-const words2 = fc.oneof(
+const values = fc.oneof(
   fc.constantFrom('table', 'json', 'yaml', 'v2', 'static', 'off', '0', '-', '--', '', '-o', '--help'),
   fc.constantFrom('relative', '\u0001', '/dev/null', '/proc/self/mem', 'a/b/c', '0-3', 'x'.repeat(300)),
   fc.constantFrom('').map(() => join(folder, 'nowhere')),
@@ -177,8 +177,8 @@ const commandLine = fc
   .chain(([name, options, operands]) =>
     fc
       .tuple(
-        fc.array(fc.tuple(fc.constantFrom(...options), fc.option(words2)), { maxLength: 4 }),
-        fc.array(words2, { maxLength: operands + 1 }),
+        fc.array(fc.tuple(fc.constantFrom(...options), fc.option(values)), { maxLength: 4 }),
+        fc.array(values, { maxLength: operands + 1 }),
       )
       .map(([given, rest]) => [
         ...name,
@@ -187,7 +187,7 @@ const commandLine = fc
       ]),
   );
 
-test('whatever is typed, each command ends with a status and sentences, never with a stack', async () => {
+test('random command lines end with an exit status and messages, without a stack trace', async () => {
   await fc.assert(
     fc.asyncProperty(commandLine, async (args) => {
       const [stdout, stderr] = [new PassThrough(), new PassThrough()];
@@ -203,10 +203,10 @@ test('whatever is typed, each command ends with a status and sentences, never wi
       });
       stdout.end();
       stderr.end();
-      const [, told] = await printed;
+      const [, errors] = await printed;
       expect([0, 1, 2]).toContain(status);
-      expect(told).not.toMatch(/\n\s+at |TypeError/);
-      if (status !== 0) expect(told).not.toBe('');
+      expect(errors).not.toMatch(/\n\s+at |TypeError/);
+      if (status !== 0) expect(errors).not.toBe('');
     }),
     { numRuns: 400 },
   );

@@ -1,6 +1,6 @@
 import { withClosers } from '../../../src/app/lifecycle/closers';
 
-test('what was opened last is closed first, also when the work has thrown; the error of the work is thrown', async () => {
+test('closers run in reverse order, also when the work throws, and its error is thrown', async () => {
   const closed: number[] = [];
   const work = withClosers((onClose) => {
     for (const i of [1, 2, 3]) onClose(() => void closed.push(i));
@@ -10,7 +10,7 @@ test('what was opened last is closed first, also when the work has thrown; the e
   expect(closed).toEqual([3, 2, 1]);
 });
 
-test('a closer that fails keeps no other from running, and its error is thrown at the end', async () => {
+test('a closer that fails does not keep the others from running, and its error is thrown at the end', async () => {
   const closed: number[] = [];
   const work = withClosers(async (onClose) => {
     onClose(() => void closed.push(1));
@@ -20,7 +20,7 @@ test('a closer that fails keeps no other from running, and its error is thrown a
   expect(closed).toEqual([1]);
 });
 
-test('a closer that never ends is given up after the deadline: the others are called, and the error says so', async () => {
+test('a closer that never ends is given up at the deadline: the others run, and the error names the deadline', async () => {
   const closed: number[] = [];
   const work = withClosers(
     async (onClose) => {

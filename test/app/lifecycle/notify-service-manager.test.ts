@@ -11,7 +11,7 @@ import { startDaemon } from '../../e2e/rig';
 import { builtBundle } from '../../support/built-bundle';
 import { NriRuntime } from '../../support/nri-runtime';
 
-// systemd's side is a real datagram socket, which Node can't open: a few lines of Python hold it and print what arrives.
+// Node has no unix datagram sockets, so a Python process is systemd's side and prints each message.
 const LISTEN = `
 import os, socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -58,7 +58,7 @@ const firstMessage = async (): Promise<string> => {
   return received.find((line) => line.includes('READY=1'))!;
 };
 
-test('systemd hears READY=1 when containers are pinned, and not before', async () => {
+test('READY=1 is sent once, when containers are pinned', async () => {
   const health = new HealthState();
   begin(health);
   health.set('', 'SERVING');
@@ -70,14 +70,14 @@ test('systemd hears READY=1 when containers are pinned, and not before', async (
   expect(received.filter((line) => line.includes('READY=1'))).toHaveLength(1);
 });
 
-test('it hears it at once when they are pinned already', async () => {
+test('READY=1 is sent at once when containers are pinned already', async () => {
   const health = new HealthState();
   health.set('nri', 'SERVING');
   begin(health);
   expect(await firstMessage()).toMatch(/STATUS=containers are pinned/);
 });
 
-test('a runtime that does not come holds up nobody for more than ten seconds, and the status says so', async () => {
+test('without a runtime READY=1 is sent after ten seconds, with that status', async () => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
   begin(new HealthState());
   jest.advanceTimersByTime(9_999);
@@ -88,7 +88,7 @@ test('a runtime that does not come holds up nobody for more than ten seconds, an
   expect(await firstMessage()).toMatch(/STATUS=not connected to the runtime: containers are not pinned/);
 });
 
-test('who is told to end waits for nothing any more', () => {
+test('abort ends the timer and the listener', () => {
   jest.useFakeTimers();
   const listeners = new Set<unknown>();
   notifyServiceManager({
@@ -106,7 +106,7 @@ test('who is told to end waits for nothing any more', () => {
   expect([jest.getTimerCount(), listeners.size]).toEqual([0, 0]);
 });
 
-test('the daemon in a process of its own says it when the runtime has told what runs', async () => {
+test('a daemon process sends READY=1 after the synchronization with the runtime', async () => {
   builtBundle();
   const runtime = await NriRuntime.listen({ socketPath: join(folder, 'nri.sock') });
   const args = ['--reserved-cpus', '0', '--nri-socket', join(folder, 'nri.sock'), '--cri-endpoint', 'off'];
@@ -120,11 +120,11 @@ test('the daemon in a process of its own says it when the runtime has told what 
   }
 });
 
-test('a program that can’t be had is one line in the log', async () => {
+test('a missing program is one line in the log', async () => {
   const path = process.env['PATH'];
   const logged: string[] = [];
   const health = new HealthState();
-  const heard = new Promise<void>((resolve) => {
+  const written = new Promise<void>((resolve) => {
     const write = (line: string): void => {
       logged.push(line);
       resolve();
@@ -140,6 +140,6 @@ test('a program that can’t be had is one line in the log', async () => {
     health.set('nri', 'SERVING');
     process.env['PATH'] = path;
   });
-  await heard;
+  await written;
   expect(logged.join('')).toMatch(/systemd could not be told that the start is complete/);
 });

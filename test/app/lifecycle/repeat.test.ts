@@ -7,7 +7,7 @@ beforeEach(() => {
 });
 afterEach(() => jest.useRealTimers());
 
-test('a round that takes longer than the period is not run twice at a time, and the pause begins at its end', async () => {
+test('a round longer than the period does not overlap the next one, which begins a period after its end', async () => {
   let [running, most, ended] = [0, 0, 0];
   const round = async (): Promise<void> => {
     most = Math.max(most, ++running);
@@ -23,7 +23,7 @@ test('a round that takes longer than the period is not run twice at a time, and 
   await all;
 });
 
-test('given an abort within a round, it resolves when the round has ended and begins no other', async () => {
+test('abort during a round: repeat resolves at the end of the round, and no other begins', async () => {
   let finish: () => void = () => undefined;
   let begun = 0;
   let isOver = false;
@@ -47,7 +47,7 @@ test('given an aborted signal, no round begins', async () => {
   expect(round).not.toHaveBeenCalled();
 });
 
-test('a pause ends at once with the signal, and leaves no timer', async () => {
+test('pause ends at once on abort and leaves no timer', async () => {
   const paused = pause(60_000, stop.signal);
   stop.abort();
   await paused;

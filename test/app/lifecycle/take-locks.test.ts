@@ -57,7 +57,7 @@ test('given another daemon with the same runtime and its own state, the second o
   });
 });
 
-test('given two socket paths that lead to one folder over a link, the start is refused with both options', async () => {
+test('two socket paths that are one through a symbolic link are refused with both options', async () => {
   mkdirSync(join(folder, 'real'));
   symlinkSync(join(folder, 'real'), join(folder, 'link'));
   const options = { 'admin-socket': join(folder, 'real/a.sock'), 'nri-socket': join(folder, 'link/a.sock') };
@@ -67,7 +67,7 @@ test('given two socket paths that lead to one folder over a link, the start is r
   });
 });
 
-test('given a socket folder that others may write to, a warning names the option and the command, and the folder stays', async () => {
+test('a socket folder that others can write to: a warning names the option and the command', async () => {
   const open = join(folder, 'open');
   mkdirSync(open);
   chmodSync(open, 0o777);

@@ -12,7 +12,7 @@ import { podOf } from '../../core/transition/node-driver';
 import { loadMachine, withSysfs } from '../../support/sysfs-tree';
 import { contextOf } from '../../support/daemon-context';
 
-/** Eight CPUs, two threads a core; CPUs 2-3 are one container's, the reservation was chosen by count. */
+/** Eight CPUs, two threads a core. CPUs 2-3 belong to one container; the reserved CPUs were chosen by count. */
 function withMachine(body: (node: ReturnType<typeof build>) => void, writes = true): void {
   withSysfs(loadMachine('1x4x2'), (sysfsRoot) => body(build(sysfsRoot, writes)));
 }
@@ -97,11 +97,11 @@ function build(sysfsRoot: string, writes: boolean) {
   return { model, check, online, log, sysfsRoot };
 }
 
-test('while nothing changes nothing is done', () => {
+test('given unchanged online CPUs, a check does nothing', () => {
   withMachine(({ check }) => expect([check(), check()]).toEqual([[], []]));
 });
 
-test('a CPU of the pool leaves and comes back', () => {
+test('a shared CPU goes offline and comes back: shared containers leave it and get it back', () => {
   withMachine(({ model, check, online }) => {
     online('0-6');
     expect(check()).toEqual(['move web 0-1,4-6', 'reclaim /p/db', 'reclaim /p/web']);
@@ -111,7 +111,7 @@ test('a CPU of the pool leaves and comes back', () => {
   });
 });
 
-test('what changed is looked at once more: a topology that was read too early, cpusets that could not have the CPU yet', () => {
+test('a check after a change reads again: the topology is corrected, and cpusets that lacked the CPU get it', () => {
   withMachine(({ model, check, online, log, sysfsRoot }) => {
     online('0-6');
     check();
@@ -128,7 +128,7 @@ test('what changed is looked at once more: a topology that was read too early, c
   });
 });
 
-test('a CPU comes back: a pod whose container is only being made can have it too', () => {
+test('a CPU comes back: the cgroup of a pod without containers is widened too', () => {
   withMachine(({ model, check, online }) => {
     model.apply({ kind: 'put-pod', pod: { ...podOf('new'), stopped: false } });
     online('0-6');
@@ -138,7 +138,7 @@ test('a CPU comes back: a pod whose container is only being made can have it too
   });
 });
 
-test('a CPU of a container leaves: it keeps the rest, nobody gets the other, and it has it again later', () => {
+test('one CPU of a pinned container goes offline: the container keeps the rest, and gets the CPU back later', () => {
   withMachine(({ model, check, online }) => {
     online('0-2,4-7');
     expect(check()).toContain('move db 2');
@@ -149,7 +149,7 @@ test('a CPU of a container leaves: it keeps the rest, nobody gets the other, and
   });
 });
 
-test('all CPUs of a container leave: it runs in the pool until one is back', () => {
+test('all CPUs of a pinned container go offline: it runs in the shared pool until one is back', () => {
   withMachine(({ check, online }) => {
     online('0-1,4-7');
     expect(check()).toContain('move db 0-1,4-7');
@@ -158,7 +158,7 @@ test('all CPUs of a container leave: it runs in the pool until one is back', () 
   });
 });
 
-test('the reservation stays as it was chosen: no other CPU is reserved in place of one that left', () => {
+test('a reserved CPU goes offline: no other CPU is reserved in its place', () => {
   withMachine(({ model, check, online }) => {
     online('0,2-7');
     check();
@@ -170,7 +170,7 @@ test('the reservation stays as it was chosen: no other CPU is reserved in place 
   });
 });
 
-test('what can not be read is thrown, and changes nothing', () => {
+test('a list of online CPUs that can’t be read: the check throws, and nothing changes', () => {
   withMachine(({ model, check, online }) => {
     online('nonsense');
     for (let i = 0; i < 2; i++) expect(check).toThrow(/online.*nonsense/);
@@ -180,7 +180,7 @@ test('what can not be read is thrown, and changes nothing', () => {
   });
 });
 
-test('where cgroups are not written none is touched, and who runs is moved all the same', () => {
+test('given cgroup writes off, no cgroup is widened, and shared containers are moved all the same', () => {
   withMachine(({ check, online }) => {
     online('0-6');
     expect(check()).toEqual(['move web 0-1,4-6']);
@@ -189,7 +189,7 @@ test('where cgroups are not written none is touched, and who runs is moved all t
   }, false);
 });
 
-test('a container that has no cgroup yet, or no more, is passed over', () => {
+test('a container without a cgroup is skipped', () => {
   withMachine(({ model, check, online }) => {
     const web = model.containers.get('web')!;
     model.apply({ kind: 'put-container', container: { ...web, phase: 'creating' } });

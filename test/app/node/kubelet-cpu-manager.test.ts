@@ -22,41 +22,41 @@ afterEach(() => rmSync(dir, { recursive: true }));
 const write = (text: string) => writeFileSync(join(dir, 'cpu_manager_state'), text);
 const stateOf = (policyName: string, defaultCpuSet: string) =>
   formatKubeletState({ policyName, defaultCpuSet, entries: new Map(), podEntries: new Map() }, 'v2');
-const look = () => {
+const check = () => {
   kubelet.look();
   return { alarms: alarms.list().length, isActive: kubelet.isActive };
 };
 const QUIET = { alarms: 0, isActive: false };
 
-test('no file, or the policy none, is as it should be', () => {
-  expect(look()).toEqual(QUIET);
+test('no state file, or one with policy none: no alarm', () => {
+  expect(check()).toEqual(QUIET);
   write(stateOf('none', ''));
-  expect(look()).toEqual(QUIET);
+  expect(check()).toEqual(QUIET);
 });
 
-test('static at the start may be a leftover: told, and called active only when it is written', () => {
+test('a static state file from before the start is an alarm; the kubelet counts as active once the file is written', () => {
   write(stateOf('static', '0-7'));
-  expect(look()).toEqual({ alarms: 1, isActive: false });
-  expect(look()).toEqual({ alarms: 1, isActive: false });
+  expect(check()).toEqual({ alarms: 1, isActive: false });
+  expect(check()).toEqual({ alarms: 1, isActive: false });
   expect(alarms.list()[0]!.because).toMatch(/is, or was, static/);
   write(stateOf('static', '0-3'));
-  expect(look()).toEqual({ alarms: 1, isActive: true });
+  expect(check()).toEqual({ alarms: 1, isActive: true });
   expect(alarms.list()[0]!.because).toMatch(/has just been written/);
 });
 
 test.each<[string, () => void, boolean]>([
-  ['nothing is there', () => undefined, false],
-  ['the file says none', () => write(stateOf('none', '')), false],
-  ['the file says static since before the start', () => write(stateOf('static', '0-7')), true],
-  ['the configuration says static', () => kubelet.noteConfig('static'), true],
-  ['the configuration says none', () => kubelet.noteConfig('none'), false],
+  ['without a file: no', () => undefined, false],
+  ['the file says none: no', () => write(stateOf('none', '')), false],
+  ['the file says static since before the start: yes', () => write(stateOf('static', '0-7')), true],
+  ['the configuration says static: yes', () => kubelet.noteConfig('static'), true],
+  ['the configuration says none: no', () => kubelet.noteConfig('none'), false],
   [
-    'the configuration says none, and the kubelet was not started again since',
+    'the configuration says none, but the kubelet has not restarted since: yes',
     () => (write(stateOf('static', '0-7')), kubelet.noteConfig('none')),
     true,
   ],
-])('schedulers are told that the kubelet pins: %s', (_name, make, isStatic) => {
-  make();
+])('isStatic: %s', (_name, prepare, isStatic) => {
+  prepare();
   kubelet.look();
   expect(kubelet.isStatic).toBe(isStatic);
   write(stateOf('none', ''));
@@ -65,33 +65,33 @@ test.each<[string, () => void, boolean]>([
   expect(kubelet.isStatic).toBe(false);
 });
 
-test('a file that appears while we run was written by somebody', () => {
-  look();
+test('a static file that appears after the start counts as written by an active kubelet', () => {
+  check();
   write(stateOf('static', '0-7'));
-  expect(look()).toEqual({ alarms: 1, isActive: true });
+  expect(check()).toEqual({ alarms: 1, isActive: true });
 });
 
 test.each([
   ['removed', () => rmSync(join(dir, 'cpu_manager_state'))],
   ['set to none', () => write(stateOf('none', ''))],
-])('the alarm is over when it is %s', (_name, change) => {
+])('a static file that is %s ends the alarm', (_name, change) => {
   write(stateOf('static', '0-7'));
-  look();
+  check();
   change();
-  expect(look()).toEqual(QUIET);
+  expect(check()).toEqual(QUIET);
 });
 
-test("a file with a wrong checksum still tells the kubelet's policy", () => {
+test("a file with a wrong checksum still gives the kubelet's policy", () => {
   write(stateOf('static', '0-7').replace('0-7', '0-6'));
-  expect(look().alarms).toBe(1);
+  expect(check().alarms).toBe(1);
 });
 
-test.each([['torn'], [''], ['{"policyName":"statical"}']])('%j is no sign of a second manager', (text) => {
+test.each([['torn'], [''], ['{"policyName":"statical"}']])('a file with the text %j is no alarm', (text) => {
   write(text);
-  expect(look()).toEqual(QUIET);
+  expect(check()).toEqual(QUIET);
 });
 
-describe('a file that no kubelet writes is told of, and the round goes on', () => {
+describe('a file that no kubelet writes is an alarm, and the check goes on:', () => {
   const WHOLE = Array.from({ length: 1500 }, (_, i) => `"${i}":{"cpuSet":"0-65535"}`).join(',');
   const HEAD = '"policyName":"none","defaultCpuSet":"","checksum":1';
 
@@ -102,20 +102,20 @@ describe('a file that no kubelet writes is told of, and the round goes on', () =
     ['a FIFO', () => spawnSync('mkfifo', [join(dir, 'cpu_manager_state')]), /is not a regular file/],
     ['a folder', () => mkdirSync(join(dir, 'cpu_manager_state')), /is a folder, not a file/],
     ['a device', () => symlinkSync('/dev/zero', join(dir, 'cpu_manager_state')), /is not a regular file/],
-  ])('%s', (_name, make, because) => {
-    make();
-    expect(look()).toEqual({ alarms: 1, isActive: false });
+  ])('%s', (_name, prepare, because) => {
+    prepare();
+    expect(check()).toEqual({ alarms: 1, isActive: false });
     const [alarm] = alarms.list();
     expect(alarm!.because).toMatch(because);
     expect(alarm!.because).toMatch(/^\/.*cpu_manager_state: .*remove it/);
     expect(leastCpuMs(() => new KubeletCpuManagerWatch(dir, alarms).look())).toBeLessThan(500);
     rmSync(join(dir, 'cpu_manager_state'), { recursive: true });
-    expect(look()).toEqual(QUIET);
+    expect(check()).toEqual(QUIET);
   });
 
-  test('it may still say that the policy is static', () => {
+  test('a damaged file whose policy is readable as static is an alarm', () => {
     write(`{${HEAD.replace('none', 'static')},"podEntries":{${WHOLE}}}`);
-    expect(look().alarms).toBe(1);
+    expect(check().alarms).toBe(1);
     expect(alarms.list()[0]!.because).toMatch(/is, or was, static/);
   });
 });

@@ -26,7 +26,7 @@ async function configOf(options: Record<string, string> = {}): Promise<Config> {
   return loaded.config;
 }
 const write = (text: string): void => writeFileSync(join(dir, 'config.yaml'), text);
-/** Nine aliases of nine aliases, and so on. */
+/** YAML in which each alias stands for nine others. */
 function aliasBomb(): string {
   const levels = Array.from({ length: 30 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`).join(', ')}]`);
   return `kind: KubeletConfiguration\na0: &a0 [x]\n${levels.join('\n')}\n`;
@@ -35,20 +35,20 @@ const reservedBy = (config: Config, kubelet?: KubeletConfig): string =>
   toSettings(withReservation(config, kubelet), machineOf(4, 2)).reserved.toString();
 
 test.each([
-  ['a list is taken as it is', 'reservedSystemCPUs: 2,6', '2,6'],
+  ['reservedSystemCPUs: these CPUs', 'reservedSystemCPUs: 2,6', '2,6'],
   [
-    'counts are added, rounded up, and the CPUs chosen',
+    'kubeReserved and systemReserved: the sum, rounded up to whole CPUs',
     'kubeReserved: {cpu: 600m}\nsystemReserved: {cpu: 600m}',
     '0,4',
   ],
-  ['nothing reserved: one CPU, since the policy needs it', 'maxPods: 110', '0'],
-])('of the file: %s', async (_name, text, reserved) => {
+  ['nothing reserved: one CPU, because the static policy needs one', 'maxPods: 110', '0'],
+])('the reservation in the kubelet’s file, %s', async (_name, text, reserved) => {
   write(`apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${text}\n`);
   const config = await configOf();
   expect(reservedBy(config, await loadKubeletConfig(config, { log }))).toBe(reserved);
 });
 
-test('a reservation of our own wins', async () => {
+test('--reserved-cpus overrides the kubelet’s reservation', async () => {
   write('kind: KubeletConfiguration\nreservedSystemCPUs: 2,6\n');
   const config = await configOf({ 'reserved-cpus': '1' });
   expect(reservedBy(config, await loadKubeletConfig(config, { log }))).toBe('1');
@@ -56,33 +56,33 @@ test('a reservation of our own wins', async () => {
 
 test.each([
   [
-    'it is missing',
+    'missing',
     undefined,
     /no such file; no CPU is reserved without it: name the configuration file of the kubelet, or set --reserved-cpus$/,
   ],
   [
-    'it reserves what no kubelet does',
+    'a resource that no kubelet reserves',
     'kind: KubeletConfiguration\nkubeReserved: {gpu: 1}',
     /kubelet-config \S+: kubeReserved names "gpu"; the kubelet reserves only cpu, memory/,
   ],
-  ['it is something else', 'kind: Pod', /it is not a KubeletConfiguration/],
-  ['it is no YAML', '{{{', /kubelet-config/],
-  ['it is too large', `kind: KubeletConfiguration\n#${' '.repeat(1 << 16)}`, /is larger than 64 KiB/],
-  ['its aliases grow without end', aliasBomb(), /[Aa]lias/],
-  // These ended the process: the YAML library goes down by calls, and V8 can't compile an expression at the end of the stack.
-  ['lists are nested too deep', `kind: KubeletConfiguration\na: ${'['.repeat(60_000)}`, /nested deeper than 32 levels/],
-  ['dashes are nested too deep', '- '.repeat(30_000), /nested deeper than 32 levels/],
-  ['keys are nested too deep', '? '.repeat(30_000), /nested deeper than 32 levels/],
-])('without a reservation of our own a file that can’t be used ends the start: %s', async (_name, text, problem) => {
+  ['another kind', 'kind: Pod', /it is not a KubeletConfiguration/],
+  ['no YAML', '{{{', /kubelet-config/],
+  ['too large', `kind: KubeletConfiguration\n#${' '.repeat(1 << 16)}`, /is larger than 64 KiB/],
+  ['exponential aliases', aliasBomb(), /[Aa]lias/],
+  // Deeper nesting overflows the stack of the YAML parser and would end the process.
+  ['lists nested too deep', `kind: KubeletConfiguration\na: ${'['.repeat(60_000)}`, /nested deeper than 32 levels/],
+  ['dashes nested too deep', '- '.repeat(30_000), /nested deeper than 32 levels/],
+  ['keys nested too deep', '? '.repeat(30_000), /nested deeper than 32 levels/],
+])('an unusable kubelet file without --reserved-cpus stops the start: %s', async (_name, text, problem) => {
   if (text !== undefined) write(text);
   await expect(loadKubeletConfig(await configOf(), { log })).rejects.toThrow(problem);
   expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }), { log })).toBeUndefined();
 });
 
-test('with a reservation of our own such a file is a warning: the comparison that was asked for is not made', async () => {
+test('an unusable kubelet file with --reserved-cpus is a warning that nothing is compared with it', async () => {
   const lines: string[] = [];
-  const told = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
-  expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }), { log: told })).toBeUndefined();
+  const warnings = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
+  expect(await loadKubeletConfig(await configOf({ 'reserved-cpus': '0' }), { log: warnings })).toBeUndefined();
   expect(lines).toEqual([
     expect.stringMatching(
       /config.yaml: .*no such file; name the configuration file of the kubelet, or leave the option out.*nothing is compared with it/,
@@ -90,7 +90,7 @@ test('with a reservation of our own such a file is a warning: the comparison tha
   ]);
 });
 
-test('under the policy none the reservation hangs on the file as soon as pods may choose', async () => {
+test('under the policy none the kubelet’s file is needed as soon as pods may choose a policy', async () => {
   const none = { 'cpu-manager-policy': 'none' };
   expect(await loadKubeletConfig(await configOf(none))).toBeUndefined();
   await expect(loadKubeletConfig(await configOf({ ...none, 'pod-policies': 'exclusive' }))).rejects.toThrow(
@@ -104,19 +104,19 @@ test.each([
     /^the kubelet's kubeReserved and systemReserved of 7001m CPU: all 8/,
   ],
   ['reservedSystemCPUs: 9,1', /^the kubelet's reservedSystemCPUs 9,1: /],
-])('a reservation of the kubelet that does not fit is quoted as it has it: %s', async (text, problem) => {
+])('a kubelet reservation that does not fit the node is quoted in the error: %s', async (text, problem) => {
   write(`kind: KubeletConfiguration\n${text}\n`);
   const config = await configOf();
   const found = await loadKubeletConfig(config);
   expect(() => toSettings(withReservation(config, found), machineOf(4, 2))).toThrow(problem);
 });
 
-test('a FIFO in its place does not hang the start', async () => {
+test('a FIFO as the kubelet’s file is an error, and the start does not hang', async () => {
   spawnSync('mkfifo', [join(dir, 'config.yaml')]);
   await expect(loadKubeletConfig(await configOf(), { log })).rejects.toThrow(/is not a regular file/);
 });
 
-test('a list that is none ends the start', async () => {
+test('a kubelet reservation that is no CPU list stops the start', async () => {
   write('kind: KubeletConfiguration\nreservedSystemCPUs: all\n');
   const config = await configOf();
   expect(() =>
@@ -124,7 +124,7 @@ test('a list that is none ends the start', async () => {
   ).toThrow(/"all" is not a CPU list/);
 });
 
-describe('asked through the API server', () => {
+describe('with --kubelet-config configz', () => {
   const configz = () => configOf({ 'kubelet-config': 'configz', kubeconfig: '/somewhere' });
 
   function adopt(given: Config, model: NodeModel, alarms: Alarms, found: KubeletConfig): void {
@@ -139,7 +139,7 @@ describe('asked through the API server', () => {
   }
   const alarmsOf = (): Alarms => new Alarms({ log, now: () => '', onChange: () => undefined });
 
-  test('one CPU is kept until the kubelet has answered; the answer is taken over and remembered', async () => {
+  test('one CPU is reserved until the kubelet answers; then its reservation is adopted and cached', async () => {
     const given = await configz();
     expect(await loadKubeletConfig(given, { log })).toBeUndefined();
     const topology = machineOf(4, 2);
@@ -154,9 +154,9 @@ describe('asked through the API server', () => {
   });
 
   test.each<[string, Record<string, string>]>([
-    ['the kubelet’s reservation of CPUs', {}],
-    ['one of our own', { 'reserved-cpus': '0' }],
-  ])('all of the answer is remembered, also what is published only; with %s', async (_name, own) => {
+    ['with the kubelet’s reservation', {}],
+    ['with --reserved-cpus', { 'reserved-cpus': '0' }],
+  ])('the whole answer is cached, also the parts that are only published: %s', async (_name, own) => {
     const given = await configOf({ 'kubelet-config': 'configz', kubeconfig: '/somewhere', ...own });
     const topology = machineOf(4, 2);
     const model = new NodeModel(topology, toSettings(withReservation(given, undefined), topology));
@@ -171,7 +171,7 @@ describe('asked through the API server', () => {
     expect(await loadKubeletConfig(given)).toEqual(found);
   });
 
-  test('a difference to our own is an alarm as long as it lasts', async () => {
+  test('a reservation that differs from --reserved-cpus is an alarm until they agree', async () => {
     const given = await configOf({ 'kubelet-config': 'configz', kubeconfig: '/somewhere', 'reserved-cpus': '0' });
     const topology = machineOf(4, 2);
     const model = new NodeModel(topology, toSettings(given, topology));
@@ -190,7 +190,7 @@ describe('asked through the API server', () => {
     expect(model.settings.reserved.toString()).toBe('0');
   });
 
-  test('a fault of our own in taking it over is no alarm about the kubelet', async () => {
+  test('an internal fault while adopting a reservation is thrown, and is no alarm about the kubelet', async () => {
     const given = await configz();
     const topology = machineOf(4, 2);
     const model = new NodeModel(topology, toSettings(withReservation(given, undefined), topology));
@@ -205,7 +205,7 @@ describe('asked through the API server', () => {
     expect(alarms.list()).toEqual([]);
   });
 
-  test('a reservation that can’t be taken over leaves what is, and is told', async () => {
+  test('a reservation that can’t be adopted changes nothing and is an alarm', async () => {
     const given = await configz();
     const topology = machineOf(4, 2);
     const model = new NodeModel(topology, toSettings(withReservation(given, undefined), topology));

@@ -9,7 +9,7 @@ import { NodeDriver } from '../../core/transition/node-driver';
 import { containerCgroups } from '../../support/container-cgroups';
 
 const { model } = new NodeDriver();
-const cgroups = { readCpus: () => ({ kind: 'gone' }) } as unknown as Cgroups; // no parent to be narrower
+const cgroups = { readCpus: () => ({ kind: 'gone' }) } as unknown as Cgroups; // no parent cgroup that restricts it
 const promise = { cpus: parseCpuList('2-3'), mems: CpuSet.empty };
 const seen = { kind: 'seen', cpus: parseCpuList('5'), effective: parseCpuList('5'), mems: CpuSet.empty } as const;
 const containerAt = (cgroupsPath: string): Container => ({
@@ -32,7 +32,7 @@ const folder = mkdtempSync(join(tmpdir(), 'clues-'));
 const unitsLoadedFile = join(folder, 'systemd-units-load');
 afterAll(() => rmSync(folder, { recursive: true }));
 
-describe('a reload of systemd is told by the file that it touches then', () => {
+describe('a reload of systemd, by the time of the file that it touches', () => {
   const explain = (container: Container) => {
     const diagnosis = new DriftDiagnosis({
       model,
@@ -43,16 +43,16 @@ describe('a reload of systemd is told by the file that it touches then', () => {
     return diagnosis.diagnose(container, { seen, repairs: 0, nowMs: 0 }).cause;
   };
 
-  test('where there is none, nothing is told', () => {
+  test('without the file: unknown writer', () => {
     rmSync(unitsLoadedFile, { force: true });
     expect(explain(onSystemd)).toBe('unknown-writer');
   });
 
   test.each`
-    name                         | agoS     | cause
-    ${'just now'}                | ${0.5}   | ${'systemd-reload'}
-    ${'an hour ago'}             | ${3_600} | ${'unknown-writer'}
-    ${'in an hour, by its time'} | ${-60}   | ${'unknown-writer'}
+    name                                       | agoS     | cause
+    ${'just now: systemd reload'}              | ${0.5}   | ${'systemd-reload'}
+    ${'an hour ago: unknown writer'}           | ${3_600} | ${'unknown-writer'}
+    ${'an hour in the future: unknown writer'} | ${-60}   | ${'unknown-writer'}
   `('touched $name', ({ agoS, cause }: { agoS: number; cause: string }) => {
     writeFileSync(unitsLoadedFile, '');
     const atS = Date.now() / 1000 - agoS;
@@ -62,7 +62,7 @@ describe('a reload of systemd is told by the file that it touches then', () => {
   });
 });
 
-test('a CPU that the kernel has taken out of cpusets is going offline, also before the kernel calls it so', () => {
+test('a CPU that left all cpusets counts as offline, also while the kernel lists it as online', () => {
   const diagnosis = new DriftDiagnosis({
     model,
     cgroups: containerCgroups(cgroups, model),
@@ -75,10 +75,10 @@ test('a CPU that the kernel has taken out of cpusets is going offline, also befo
   expect(explain('0-7').cause).toBe('unknown-writer');
 });
 
-test('who runs on the node is looked up when a repair was undone, and not each time', () => {
-  let looked = 0;
+test('process names are read after an undone repair, at most every 30 s', () => {
+  let reads = 0;
   const names = () => {
-    looked++;
+    reads++;
     return new Set(['systemd', 'koordlet', 'node']);
   };
   const diagnosis = new DriftDiagnosis({
@@ -90,14 +90,14 @@ test('who runs on the node is looked up when a repair was undone, and not each t
   const explain = (repairs: number, nowMs: number) =>
     diagnosis.diagnose(containerAt('/kubepods/podp/c'), { seen, repairs, nowMs });
   expect(explain(0, 0).cause).toBe('unknown-writer');
-  expect(looked).toBe(0);
+  expect(reads).toBe(0);
   for (const nowMs of [0, 10, 29_999]) expect(explain(3, nowMs).because).toMatch(/koordlet/);
-  expect(looked).toBe(1);
+  expect(reads).toBe(1);
   explain(3, 30_000);
-  expect(looked).toBe(2);
+  expect(reads).toBe(2);
 });
 
-test('the names of processes are the kernel’s', () => {
+test('the process names are those of the kernel, and none for a folder without processes', () => {
   expect([...listProcessNames()].some((name) => /node|jest/.test(name))).toBe(true);
   expect(listProcessNames(folder)).toEqual(new Set());
 });

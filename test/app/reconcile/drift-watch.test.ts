@@ -9,14 +9,14 @@ import { contextOf } from '../../support/daemon-context';
 type Outcome = ReturnType<CpusetWatch['add']>;
 const NONE_LEFT: Outcome = { kind: 'unwatched', isLimit: true, because: 'none left (ENOSPC); raise the limit' };
 
-/** A kernel that grants so many watches, and the containers c0, c1, … which are promised CPU 1. */
+/** A kernel with a limit of watches, and containers c0, c1, … with CPU 1 promised. */
 function watching(count: number, limit = Infinity) {
   const kernel = { limit, fails: undefined as (() => Outcome) | undefined, attempts: 0, watched: new Set<string>() };
   const has = new Map<string, string>();
   let port!: Parameters<Cgroups['watch']>[0];
   const drifted: string[] = [];
-  /** Containers that are read back anyway. */
-  const inLine = new Set<string>();
+  /** Containers that are already in the read-back queue. */
+  const queued = new Set<string>();
   const containers = new Map<string, Container>();
   const run = (id: string): void => {
     const container = { id, phase: 'running', cgroupsPath: `/p/${id}`, promise: { cpus: cpus('1'), mems: cpus('') } };
@@ -55,7 +55,7 @@ function watching(count: number, limit = Infinity) {
     context,
     reconciler: {
       check: (ids) => drifted.push(...ids),
-      willReadBack: (id) => inLine.has(id),
+      willReadBack: (id) => queued.has(id),
       noteWritten: () => undefined,
     },
   });
@@ -66,15 +66,15 @@ function watching(count: number, limit = Infinity) {
     kernel.watched.delete(dir);
     port.onLost(dir, because);
   };
-  /** Somebody writes; it is told when the cgroup is watched. */
+  /** Another process writes a cpuset. The watch reports it if there is one. */
   const write = (id: string, list: string): void => {
     has.set(`/p/${id}`, list);
     if (kernel.watched.has(`/p/${id}`)) port.onChange(`/p/${id}`);
   };
-  return { watch, kernel, containers, run, settle, lose, write, drifted, inLine, alarms, unwatched: () => unwatched };
+  return { watch, kernel, containers, run, settle, lose, write, drifted, queued, alarms, unwatched: () => unwatched };
 }
 
-test('what the kernel has no watch for is an alarm, and is tried again: a raised limit helps in the next round', async () => {
+test('cgroups beyond the watch limit are an alarm, and a round watches and compares them once the limit is raised', async () => {
   const { watch, kernel, settle, alarms, drifted, write, unwatched } = watching(5, 2);
   watch.follow();
   await settle();
@@ -82,9 +82,9 @@ test('what the kernel has no watch for is an alarm, and is tried again: a raised
   expect(alarms.list()).toMatchObject([{ kind: 'not-watched', subject: '', because: expect.stringContaining('raise the limit') }]); // prettier-ignore
   expect(unwatched()).toBe(3);
 
-  write('c4', '0'); // while nobody looks
+  write('c4', '0'); // not watched
   kernel.limit = 5;
-  watch.follow(); // an event is no round
+  watch.follow(); // an event does not try again
   expect(kernel.watched.size).toBe(2);
   watch.tryAgain();
   await settle();
@@ -94,7 +94,7 @@ test('what the kernel has no watch for is an alarm, and is tried again: a raised
   expect(unwatched()).toBe(3);
 });
 
-test('without a watch left a round makes one attempt, and an event none for those who lack one', async () => {
+test('without a free watch a round makes one attempt, and an event tries only new containers', async () => {
   const { watch, kernel, settle, run } = watching(5_000, 0);
   watch.follow();
   await settle();
@@ -111,11 +111,11 @@ test('without a watch left a round makes one attempt, and an event none for thos
   expect(kernel.attempts).toBe(5);
 });
 
-test('thousands that are met at once are watched some in each turn', async () => {
+test('a thousand containers are watched in several turns', async () => {
   const { watch, kernel, settle, containers } = watching(1_000);
   watch.follow();
   expect(kernel.attempts).toBe(64);
-  watch.follow(); // an event in between begins nothing twice
+  watch.follow(); // an event in between starts nothing twice
   expect(kernel.attempts).toBe(64);
   containers.delete('c999');
   await settle();
@@ -123,21 +123,21 @@ test('thousands that are met at once are watched some in each turn', async () =>
   expect(kernel.watched.size).toBe(999);
 });
 
-test('an event looks at nobody but those it is about, however many there are', async () => {
+test('an event reads only the containers it names', async () => {
   const { watch, kernel, settle, containers, run } = watching(1_000);
   watch.follow();
   await settle();
-  const looks = jest.spyOn(containers, 'get');
+  const gets = jest.spyOn(containers, 'get');
   run('new');
   watch.follow(['new']);
   containers.delete('c7');
   watch.follow(['c7', 'c8']);
-  expect(looks.mock.calls.length).toBeLessThan(10);
+  expect(gets.mock.calls.length).toBeLessThan(10);
   expect(kernel.watched.size).toBe(1_000);
   expect([kernel.watched.has('/p/new'), kernel.watched.has('/p/c7')]).toEqual([true, false]);
 });
 
-test('what a fault kept from being followed is followed with the next event', () => {
+test('containers that a fault left unwatched are watched at the next event', () => {
   const { watch, kernel, containers } = watching(3);
   const fails = jest.spyOn(containers, 'get').mockImplementation(() => {
     throw new TypeError('a fault');
@@ -148,7 +148,7 @@ test('what a fault kept from being followed is followed with the next event', ()
   expect(kernel.watched.size).toBe(3);
 });
 
-test('a watch that breaks is counted, is an alarm, and is begun again by the next round', async () => {
+test('a broken watch is counted, is an alarm, and is replaced in the next round', async () => {
   const { watch, kernel, settle, lose, alarms, unwatched } = watching(2);
   watch.follow();
   lose('/p/c1', 'EIO');
@@ -160,7 +160,7 @@ test('a watch that breaks is counted, is an alarm, and is begun again by the nex
   expect(alarms.list()).toEqual([]);
 });
 
-test('one that can’t be watched for a reason of its own keeps nobody else from it', async () => {
+test('a container whose watch fails does not keep others from theirs', async () => {
   const { watch, kernel, settle, alarms } = watching(3);
   let calls = 0;
   kernel.fails = () => (++calls === 1 ? { kind: 'unwatched', isLimit: false, because: 'EACCES' } : { kind: 'watched' });
@@ -170,7 +170,7 @@ test('one that can’t be watched for a reason of its own keeps nobody else from
   expect(alarms.list()).toHaveLength(1);
 });
 
-test('a fault in watching is tried again by rounds, not by events', async () => {
+test('a fault in adding a watch is repeated by rounds, not by events', async () => {
   const { watch, kernel, settle, alarms } = watching(2);
   kernel.fails = () => {
     throw new TypeError('a fault');
@@ -187,7 +187,7 @@ test('a fault in watching is tried again by rounds, not by events', async () => 
   expect(alarms.list()).toEqual([]);
 });
 
-test('the alarm ends with the containers that it was about', () => {
+test('the alarm ends with its containers', () => {
   const { watch, containers, alarms } = watching(1, 0);
   watch.follow();
   expect(alarms.list()).toHaveLength(1);
@@ -196,7 +196,7 @@ test('the alarm ends with the containers that it was about', () => {
   expect(alarms.list()).toEqual([]);
 });
 
-test('a cgroup that is not there yet is nobody’s alarm, and is watched at a later event', () => {
+test('a missing cgroup is no alarm, and is watched at a later event', () => {
   const { watch, kernel, alarms } = watching(1);
   kernel.fails = () => ({ kind: 'gone' });
   watch.follow();
@@ -206,18 +206,18 @@ test('a cgroup that is not there yet is nobody’s alarm, and is watched at a la
   expect([...kernel.watched]).toEqual(['/p/c0']);
 });
 
-test('who is read back anyway is not compared as well', async () => {
-  const { watch, settle, write, drifted, inLine } = watching(2);
+test('a container in the read-back queue is not compared', async () => {
+  const { watch, settle, write, drifted, queued } = watching(2);
   watch.follow();
   await settle();
-  inLine.add('c0');
+  queued.add('c0');
   write('c0', '3');
   write('c1', '3');
   await settle();
   expect(drifted).toEqual(['c1']);
 });
 
-test('after close nothing is begun', async () => {
+test('after close no watch is added', async () => {
   const { watch, kernel, settle } = watching(200);
   watch.follow();
   watch.close();

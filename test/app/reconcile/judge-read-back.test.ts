@@ -10,7 +10,7 @@ node.run('make p/a 2');
 const promised = node.model.containers.get('p/a#1')!;
 const other = { ...promised.promise!, cpus: parseCpuList('0') };
 
-/** What the kernel has: a CPU list, or a word for a reading without one. */
+/** An observation of this CPU list, or of a cgroup that is `gone` or `unreadable`. */
 function reading(text: string): Observation {
   if (text === 'gone') return { kind: 'gone' };
   if (text === 'unreadable') return { kind: 'unreadable', because: 'EACCES' };
@@ -27,28 +27,28 @@ test('the example is promised CPUs 1 and 5', () => {
 });
 
 test.each`
-  given                                                      | move         | kernel          | want
-  ${'a move that was applied, and that the kernel has'}      | ${'applied'} | ${'1,5'}        | ${'kept'}
-  ${'another cpuset after a move that was applied'}          | ${'applied'} | ${'0'}          | ${'to be repaired'}
-  ${'another cpuset after a move that failed'}               | ${'failed'}  | ${'0'}          | ${'pending, unapplied'}
-  ${'the promised cpuset after a move that had failed'}      | ${'failed'}  | ${'1,5'}        | ${'to be repaired'}
-  ${'a cgroup that is gone after a move that was applied'}   | ${'applied'} | ${'gone'}       | ${'pending'}
-  ${'a cgroup that cannot be read after a move that failed'} | ${'failed'}  | ${'unreadable'} | ${'unknown'}
-`('$given is $want', ({ move, kernel, want }: Record<string, string>) => {
+  given                                          | move         | kernel          | want
+  ${'an applied move and the promised cpuset'}   | ${'applied'} | ${'1,5'}        | ${'kept'}
+  ${'an applied move and another cpuset'}        | ${'applied'} | ${'0'}          | ${'to be repaired'}
+  ${'a failed move and another cpuset'}          | ${'failed'}  | ${'0'}          | ${'pending, unapplied'}
+  ${'a failed move and the promised cpuset'}     | ${'failed'}  | ${'1,5'}        | ${'to be repaired'}
+  ${'an applied move and a cgroup that is gone'} | ${'applied'} | ${'gone'}       | ${'pending'}
+  ${'a failed move and an unreadable cgroup'}    | ${'failed'}  | ${'unreadable'} | ${'unknown'}
+`('$given: $want', ({ move, kernel, want }: Record<string, string>) => {
   const judged = judgeReadBack(node.model, containers[move!]!, reading(kernel!));
   const shown = judged ? judged.verdict.kind + (judged.isUnapplied ? ', unapplied' : '') : 'to be repaired';
   expect(shown).toBe(want);
 });
 
 test.each`
-  given                                            | move         | kernel          | want
-  ${'the promised cpuset after a write'}           | ${'applied'} | ${'1,5'}        | ${'ok'}
-  ${'the promised cpuset though the write failed'} | ${'failed'}  | ${'1,5'}        | ${'ok'}
-  ${'another cpuset after a write that succeeded'} | ${'applied'} | ${'0'}          | ${'undone'}
-  ${'another cpuset after a write that failed'}    | ${'failed'}  | ${'0'}          | ${'refused'}
-  ${'a cgroup that cannot be read'}                | ${'applied'} | ${'unreadable'} | ${'unreadable'}
-  ${'a cgroup that is gone'}                       | ${'failed'}  | ${'gone'}       | ${'gone'}
-`('a repair of which $given is read has the result $want', ({ move, kernel, want }: Record<string, string>) => {
+  given                                        | move         | kernel          | want
+  ${'a repair and the promised cpuset'}        | ${'applied'} | ${'1,5'}        | ${'ok'}
+  ${'a failed repair and the promised cpuset'} | ${'failed'}  | ${'1,5'}        | ${'ok'}
+  ${'a repair and another cpuset'}             | ${'applied'} | ${'0'}          | ${'undone'}
+  ${'a failed repair and another cpuset'}      | ${'failed'}  | ${'0'}          | ${'refused'}
+  ${'a repair and an unreadable cgroup'}       | ${'applied'} | ${'unreadable'} | ${'unreadable'}
+  ${'a repair and a cgroup that is gone'}      | ${'failed'}  | ${'gone'}       | ${'gone'}
+`('$given: $want', ({ move, kernel, want }: Record<string, string>) => {
   const container = containers[move!]!;
   const observation = reading(kernel!);
   expect(checkRepair(container, observation, judge(node.model, container, observation))).toBe(want);

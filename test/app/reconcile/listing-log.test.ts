@@ -17,7 +17,7 @@ function listing() {
   return { lines, stop, listingLog: new ListingLog({ log, signal: stop.signal }) };
 }
 
-test('the first failure is a warning with its reason, those after it are for debugging, its end is news', () => {
+test('the first failure is a warning, repetitions are debug lines, and the end is logged', () => {
   const { lines, listingLog } = listing();
   listingLog.worked();
   listingLog.failed(new CpusetdError('DEADLINE_EXCEEDED', 'no answer after 5.001 s'));
@@ -33,20 +33,20 @@ test('the first failure is a warning with its reason, those after it are for deb
   ]);
 });
 
-test('a failure of another kind is news', () => {
+test('a failure of another kind is a new warning', () => {
   const { lines, listingLog } = listing();
   listingLog.failed(new CpusetdError('UNAVAILABLE', 'no socket'));
   listingLog.failed(new CpusetdError('UNIMPLEMENTED', 'no such service'));
   expect(lines.map((line) => line.split(':')[0])).toEqual(['warn', 'warn']);
 });
 
-test('a fault of our own is not told as an answer of the runtime', () => {
+test('an internal fault is thrown and not logged', () => {
   const { lines, listingLog } = listing();
   expect(() => listingLog.failed(new TypeError('x is undefined'))).toThrow(TypeError);
   expect(lines).toEqual([]);
 });
 
-test('what our own end cancels is no failure', () => {
+test('a failure after abort is not logged', () => {
   const { lines, stop, listingLog } = listing();
   stop.abort();
   listingLog.failed(new CpusetdError('CANCELLED', 'cancelled'));

@@ -11,7 +11,7 @@ import { specOf } from '../../support/spec-of';
 const POD = '/kubepods/podp';
 const OWN = `${POD}/a1`;
 
-/** A pod of one container, whose quotas were lifted with its CPUs, on a kernel of which the test says what it takes and tells. */
+/** A pod with one pinned container and lifted quotas, on a kernel whose quota files can fail. */
 class Stage {
   readonly quotas = new Map([
     [POD, -1],
@@ -45,7 +45,7 @@ class Stage {
     });
   }
 
-  /** The annotations of the pod say by now that it shares: its quotas have to be as they were. */
+  /** The pod now chooses to share, so its quotas must be set again. */
   letShare(): void {
     const spec = specOf('p', 'a 2', { annotations: { 'cpusetd.io/policy': 'none' } });
     this.transactor.handle({ kind: 'pod-spec', spec });
@@ -87,55 +87,55 @@ let stage: Stage;
 beforeEach(() => (stage = new Stage()));
 
 const quotas = () => [stage.quotas.get(OWN), stage.quotas.get(POD)];
-const told = (msg: string) => stage.logged.filter((each) => each === msg).length;
+const countLogged = (msg: string) => stage.logged.filter((each) => each === msg).length;
 
-test('who shares again has its quotas again at once, and a round has nothing to do', async () => {
+test('a container that switches to shared has its quotas again at once; the next round writes nothing', async () => {
   stage.letShare();
   expect(quotas()).toEqual([200_000, 300_000]);
   await stage.reconciler.round();
   expect(stage.verdict).toMatchObject({ kind: 'kept', because: expect.not.stringMatching(/quota/) });
-  expect(told('quota set again')).toBe(0);
+  expect(countLogged('quota set again')).toBe(0);
 });
 
 test.each`
-  of             | dir    | kind          | because
-  ${'the pod'}   | ${POD} | ${'kept'}     | ${/; the CFS quota of its pod is none, and 3 CPUs .* was to be set again$/}
-  ${'container'} | ${OWN} | ${'violated'} | ${/^its CFS quota is none, and 2 CPUs .* was to be set again$/}
+  of                 | dir    | kind          | because
+  ${'the pod'}       | ${POD} | ${'kept'}     | ${/; the CFS quota of its pod is none, and 3 CPUs .* was to be set again$/}
+  ${'the container'} | ${OWN} | ${'violated'} | ${/^its CFS quota is none, and 2 CPUs .* was to be set again$/}
 `(
-  'a quota of $of that the kernel refuses is tried in each round, said once, and there as soon as the kernel takes it',
+  'a quota of $of that the kernel refuses is tried in each round, logged once, and set when the kernel accepts it',
   async ({ dir, kind, because }: { dir: string; kind: string; because: RegExp }) => {
     stage.refusing.add(dir);
     stage.letShare();
     for (let i = 0; i < 5; i++) await stage.reconciler.round();
     expect(stage.quotas.get(dir)).toBe(-1);
     expect(stage.verdict).toMatchObject({ kind, because: expect.stringMatching(because) });
-    expect(told('quota not written')).toBe(1);
+    expect(countLogged('quota not written')).toBe(1);
     stage.refusing.clear();
     await stage.reconciler.round();
     expect(quotas()).toEqual([200_000, 300_000]);
     expect(stage.verdict).toMatchObject({ kind: 'kept', because: expect.not.stringMatching(/quota/) });
-    expect(told('quota set again')).toBe(1);
+    expect(countLogged('quota set again')).toBe(1);
   },
 );
 
-test('a quota that somebody takes away from one that shares again is set again', async () => {
+test('a quota of a shared container that another process removes is set again', async () => {
   stage.letShare();
   stage.quotas.set(OWN, -1).set(POD, -1);
   await stage.reconciler.round();
   expect(quotas()).toEqual([200_000, 300_000]);
 });
 
-test.each([POD, OWN])('a limit of %s that can not be lifted is tried in each round, and said once', async (dir) => {
+test.each([POD, OWN])('a quota of %s that can’t be lifted is tried in each round and logged once', async (dir) => {
   stage.quotas.set(dir, 100_000);
   stage.refusing.add(dir);
   for (let i = 0; i < 5; i++) await stage.reconciler.round();
-  expect(told('quota not written')).toBe(1);
+  expect(countLogged('quota not written')).toBe(1);
   stage.refusing.clear();
   await stage.reconciler.round();
   expect(quotas()).toEqual([-1, -1]);
 });
 
-test.each([POD, OWN])('a quota of %s that can not be read is not known: nothing is kept or written until it is read', async (dir) => {
+test.each([POD, OWN])('an unreadable quota of %s: the verdict is unknown, and nothing is written until it is readable', async (dir) => {
   await stage.reconciler.round();
   expect(stage.verdict?.kind).toBe('kept');
   stage.unreadable.add(dir);

@@ -17,21 +17,21 @@ import { specOf } from '../../support/spec-of';
 
 type CpusetReading = ReturnType<Cgroups['readCpuset']>;
 
-/** A reconciler over cgroups that are as promised, with a runtime that lists what the test says. */
+/** A reconciler over cgroups that match the promises, with a runtime whose list the test sets. */
 class Stage {
   listing: RuntimeListing | Error = { pods: [], containers: [] };
   /** Called while the runtime makes its list. */
-  meanwhile = (): void => undefined;
+  whileListing = (): void => undefined;
   readonly resynchronized: (readonly string[])[] = [];
   readonly kernel = new Map<string, string>();
   readonly node: NodeDriver;
   readonly reconciler: Reconciler;
   diskIsFull = false;
-  /** Somebody who undoes each move before it can be read back: what is in the kernel then. */
-  saboteur: string | undefined;
-  /** The CPUs that any cgroup can have. */
+  /** Another writer that undoes each move at once: the CPUs that it writes. */
+  otherWriter: string | undefined;
+  /** The CPUs that are active in cgroups. */
   active: CpuSet | undefined;
-  /** The kernel takes no write. */
+  /** Every write is refused. */
   refusing = false;
   moves = 0;
   saves = 0;
@@ -39,9 +39,9 @@ class Stage {
   readonly drifts: string[] = [];
   readonly alarms: Alarms;
   readonly events: DaemonEvents;
-  /** Throws where something of that name is done. */
+  /** Functions that throw at the step of that name. */
   failAt: Readonly<Record<string, () => void>> = {};
-  /** Readings of a container's cpuset that are not what was written. */
+  /** Replaces what is read of a container's cpuset. */
   readAs: (id: string) => CpusetReading | undefined = () => undefined;
   reads = 0;
   readonly verdicts = new VerdictStore();
@@ -70,7 +70,7 @@ class Stage {
           if (!writes) return { kind: 'off', because: 'cgroup-writes is off' };
           if (this.refusing) return { kind: 'refused', because: 'EBUSY' };
           this.moves++;
-          this.kernel.set(containerId, this.saboteur ?? to.cpus.toString());
+          this.kernel.set(containerId, this.otherWriter ?? to.cpus.toString());
           return undefined;
         },
       },
@@ -100,7 +100,7 @@ class Stage {
       runtime: {
         list: () => {
           const { listing } = this;
-          this.meanwhile();
+          this.whileListing();
           return listing instanceof Error ? Promise.reject(listing) : Promise.resolve(listing);
         },
         resynchronize: (ids) => {
@@ -111,7 +111,7 @@ class Stage {
     });
   }
 
-  /** The runtime has these pods, all ready, and these running containers: `p p/a#1`. */
+  /** The runtime lists these pods, all ready, and these running containers: `p p/a#1`. */
   has(text: string): this {
     const items = text.split(' ').filter((item) => item !== '');
     this.listing = {
@@ -130,7 +130,7 @@ class Stage {
   }
 }
 
-/** What was written last; before that, what was promised. */
+/** The cpuset that was written last; before that, the applied one. */
 function cgroupsOf(stage: Stage): Cgroups {
   const { kernel, node } = stage;
   const { model } = node;
@@ -160,7 +160,7 @@ let stage: Stage;
 afterEach(() => stage.end());
 
 describe('pause containers', () => {
-  test('are looked at in each round, and what drifted is repaired', async () => {
+  test('are read in each round, and drifted ones are repaired', async () => {
     const pods = Array.from({ length: 100 }, (_, i) => `q${i}`);
     const history = pods.map((uid) => `pod ${uid}; pause ${uid} 0-7`).join('; ');
     stage = new Stage(`${history}; make p/a 2`).has(`p p/a#1 ${pods.join(' ')}`);
@@ -173,7 +173,7 @@ describe('pause containers', () => {
     expect([stage.moves, stage.resynchronized]).toEqual([100, []]);
   });
 
-  test('that somebody wrote are repaired at once, and verdicts on those that are gone are forgotten', async () => {
+  test('written by another process are repaired at once; the verdicts of removed ones are dropped', async () => {
     stage = new Stage('make p/a 2; pod q; pause q 0-7').has('p p/a#1 q');
     stage.kernel.set('sandbox-q', '0-7');
     stage.reconciler.check(['sandbox-q'], { written: true });
@@ -186,7 +186,7 @@ describe('pause containers', () => {
   });
 });
 
-describe('work over all containers', () => {
+describe('a pass over all containers', () => {
   const CONTAINERS = 200;
   const names = Array.from({ length: CONTAINERS }, (_, i) => `p/s${i}`);
   let nowMs: number;
@@ -196,7 +196,7 @@ describe('work over all containers', () => {
   });
   afterEach(() => jest.restoreAllMocks());
 
-  /** Looks at many containers that have drifted; reading one takes a millisecond. Returns the most that were read in a turn. */
+  /** Works on many drifted containers, with reads of one millisecond. Returns the maximum number of reads in one turn. */
   async function mostReads(work: () => Promise<void>): Promise<number> {
     stage.readAs = () => {
       nowMs++;
@@ -224,16 +224,16 @@ describe('work over all containers', () => {
 
   test.each<[string, () => Promise<void>]>([
     ['a round', () => stage.reconciler.round()],
-    ['a look at all', () => stage.reconciler.checkAll()],
-  ])('%s does some of it in each turn of the event loop, and all of it', async (_what, work) => {
+    ['checkAll', () => stage.reconciler.checkAll()],
+  ])('%s repairs 200 containers in several turns of the event loop', async (_what, work) => {
     manyDrifted();
     const most = await mostReads(work);
-    // Sixteen are read, repaired, and read again.
+    // Sixteen containers are read, repaired, and read again.
     expect([repaired(), most]).toEqual([CONTAINERS, 32]);
     expect(names.every((name) => stage.verdicts.get(`${name}#1`)?.verdict.kind === 'kept')).toBe(true);
   });
 
-  test('it ends with the daemon', async () => {
+  test('ends on abort', async () => {
     manyDrifted();
     stage.readAs = () => {
       nowMs++;
@@ -244,7 +244,7 @@ describe('work over all containers', () => {
     expect(stage.reads).toBe(32);
   });
 
-  test('who ends while others are looked at is passed over', async () => {
+  test('skips a container that ends meanwhile', async () => {
     manyDrifted();
     stage.readAs = () => {
       nowMs++;
@@ -256,10 +256,10 @@ describe('work over all containers', () => {
   });
 });
 
-test('a round in which nothing has changed keeps the objects of the round before', async () => {
+test('a round without changes keeps the objects of the last round', async () => {
   stage = new Stage('make p/a 2; make q/s 0').has('p p/a#1 q q/s#1');
   await stage.reconciler.round();
-  // The threads of each are looked at in turn, and these are the same from now on.
+  // Each round reads the threads of some containers; from now on they do not change.
   await stage.reconciler.round();
   const before = ['p/a#1', 'q/s#1'].map((id) => stage.verdicts.get(id)!);
   await stage.reconciler.round();
@@ -272,49 +272,49 @@ test('a round in which nothing has changed keeps the objects of the round before
   }
 });
 
-test('what the runtime no longer has is released', async () => {
+test('a container that the runtime no longer lists is released', async () => {
   stage = new Stage('make p/a 2; make q/s 0').has('q q/s#1');
   await stage.reconciler.round();
   expect(stage.node.state).toBe('pool 0-7');
 });
 
-test('and the pool grows by it for those who run', async () => {
+test('a release lets shared containers use the freed CPUs', async () => {
   stage = new Stage('make q/s 0; make p/a 2').has('q q/s#1');
   await stage.reconciler.round();
   expect(stage.kernel.get('q/s#1')).toBe('0-7');
 });
 
-test('a runtime that cannot be asked releases nothing', async () => {
+test('a runtime that can’t be listed releases nothing', async () => {
   stage = new Stage('make p/a 2');
   stage.listing = new CpusetdError('UNAVAILABLE', 'nobody answers');
   await stage.reconciler.round();
   expect(stage.node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
 });
 
-test('what is made while the list is on its way is not judged by it', async () => {
+test('containers created while the list is made are kept', async () => {
   stage = new Stage('pod p').has('p');
-  stage.meanwhile = () => void stage.node.run('make p/a 2; make q/b 2');
+  stage.whileListing = () => void stage.node.run('make p/a 2; make q/b 2');
   await stage.reconciler.round();
   expect(stage.node.state).toBe('p/a 1,5; q/b 2,6; pool 0,3-4,7');
 });
 
-test('a switch that could not be made is made by the round that finds CPUs given back', async () => {
+test('a blocked switch is made by the round that releases CPUs', async () => {
   stage = new Stage('make q/b 6').has('q q/b#1 p p/a#1');
   const { node } = stage;
   node.setRules({ podPolicies: ['none', 'exclusive'] });
-  const saying = (policy: string) => ({ annotations: { 'cpusetd.io/policy': policy } });
-  node.podFields.set('p', saying('none'));
-  node.run('make p/a 2').send({ kind: 'pod-spec', spec: specOf('p', 'a 2', saying('exclusive')) });
+  const choosing = (policy: string) => ({ annotations: { 'cpusetd.io/policy': policy } });
+  node.podFields.set('p', choosing('none'));
+  node.run('make p/a 2').send({ kind: 'pod-spec', spec: specOf('p', 'a 2', choosing('exclusive')) });
   await stage.reconciler.round();
   expect(node.state).toBe('q/b 1-3,5-7; pool 0,4');
   expect(node.container('p/a')).toMatchObject({ blockedSwitch: {} });
-  stage.has('p p/a#1'); // nobody told of the end of q
+  stage.has('p p/a#1'); // no event reported the end of q
   await stage.reconciler.round();
   expect(node.state).toBe('p/a 1,5; pool 0,2-4,6-7');
   expect(stage.kernel.get('p/a#1')).toBe('1,5');
 });
 
-test('a stranger that is there in two lists is asked for, one that is there once is not', async () => {
+test('an unknown container is asked for when two lists have it, and not after one', async () => {
   stage = new Stage('make p/a 2').has('p p/a#1 p/x#1');
   await stage.reconciler.round();
   expect(stage.resynchronized).toEqual([]);
@@ -325,7 +325,7 @@ test('a stranger that is there in two lists is asked for, one that is there once
   expect(stage.resynchronized).toEqual([['p/y#1']]);
 });
 
-test('a round tries to save what could not be saved before', async () => {
+test('a round repeats a failed save', async () => {
   stage = new Stage('make p/a 2; make q/b 2').has('q q/b#1');
   stage.diskIsFull = true;
   await stage.reconciler.round();
@@ -336,12 +336,12 @@ test('a round tries to save what could not be saved before', async () => {
   expect(stage.saves).toBe(2);
 });
 
-test('repairs that are undone before they can be read back are bounded all the same', () => {
+test('repairs that are undone before they are read back are limited too', () => {
   jest.useFakeTimers();
   try {
     stage = new Stage('make p/a 2');
     stage.moves = 0;
-    stage.saboteur = '0';
+    stage.otherWriter = '0';
     stage.kernel.set('p/a#1', '0');
     for (let second = 0; second < 600; second++) {
       stage.reconciler.check(['p/a#1'], { written: true });
@@ -353,19 +353,19 @@ test('repairs that are undone before they can be read back are bounded all the s
   }
 });
 
-describe('where the runtime does the writing, a repair counts when it is seen', () => {
-  test('the kernel has what was promised again', async () => {
+describe('without cgroup writes, a repair counts when the promised cpuset is read', () => {
+  test('in a later round: ok', async () => {
     stage = new Stage('make p/a 2', { writes: false }).has('p p/a#1');
     stage.kernel.set('p/a#1', '0');
     stage.reconciler.check(['p/a#1'], { written: true });
     expect(stage.repairs).toEqual([]);
-    stage.kernel.set('p/a#1', '1,5'); // the runtime's recorder was told to
+    stage.kernel.set('p/a#1', '1,5'); // the runtime's record was updated
     await stage.reconciler.round();
     await stage.reconciler.round();
     expect(stage.repairs).toEqual(['ok']);
   });
 
-  test('an update that the runtime did not take is a repair that failed; others are no repairs', () => {
+  test('a failed update of a delegated repair: failed; of another container: nothing', () => {
     stage = new Stage('make p/a 2; make q/b 2', { writes: false });
     stage.kernel.set('p/a#1', '0');
     stage.reconciler.check(['p/a#1'], { written: true });
@@ -375,11 +375,11 @@ describe('where the runtime does the writing, a repair counts when it is seen', 
   });
 });
 
-test('a runtime that can’t be listed is a warning; a fault of our own in asking it is told as that', async () => {
+test('a runtime that can’t be listed is no error; an internal fault in listing is an alarm', async () => {
   stage = new Stage('make p/a 1');
   stage.listing = new CpusetdError('UNAVAILABLE', 'nobody answers');
   for (let rounds = 0; rounds < 3; rounds++) await stage.reconciler.round();
-  expect([stage.logged, stage.alarms.list()]).toEqual([[], []]); // errors only
+  expect([stage.logged, stage.alarms.list()]).toEqual([[], []]); // only errors are collected
   stage.listing = new TypeError('x is undefined');
   for (let rounds = 0; rounds < 3; rounds++) await stage.reconciler.round();
   expect(stage.logged).toContain('a fault of cpusetd; everything else goes on');
@@ -388,11 +388,11 @@ test('a runtime that can’t be listed is a warning; a fault of our own in askin
   ]);
 });
 
-describe('a fault of our own', () => {
+describe('an internal fault', () => {
   const fault = (): never => {
-    throw new Error('a fault of our own');
+    throw new Error('an internal fault');
   };
-  /** Two containers that have drifted, and what a round makes of them with this fault. */
+  /** Runs a round with this fault over two drifted containers. */
   async function roundWith(failAt: Stage['failAt']): Promise<void> {
     stage = new Stage('make p/a 2; make q/b 2').has('p p/a#1 q q/b#1');
     stage.kernel.set('p/a#1', '0').set('q/b#1', '0');
@@ -400,18 +400,18 @@ describe('a fault of our own', () => {
     await stage.reconciler.round();
   }
 
-  test('in looking at one container leaves the others repaired, and its own verdict says so', async () => {
+  test('in reading one container: the others are repaired, and its verdict is unknown with the reason', async () => {
     await roundWith({ 'read p/a#1': fault });
     expect(stage.kernel.get('q/b#1')).toBe('2,6');
     expect(stage.verdicts.get('q/b#1')?.verdict.kind).toBe('kept');
     expect(stage.verdicts.get('p/a#1')?.verdict).toEqual({
       kind: 'unknown',
-      because: expect.stringContaining('a fault of our own'),
+      because: expect.stringContaining('an internal fault'),
     });
   });
 
   test.each(['diagnosis', 'drifted', 'repaired', 'changed', 'resynchronize'])(
-    'in %s leaves both repaired, and ends no round',
+    'in %s: both containers are repaired, and later rounds run',
     async (where) => {
       await roundWith({ [where]: fault });
       expect([stage.kernel.get('p/a#1'), stage.kernel.get('q/b#1')]).toEqual(['1,5', '2,6']);
@@ -423,7 +423,7 @@ describe('a fault of our own', () => {
     },
   );
 
-  test('in the judgement of one container leaves the others judged and repaired, once each', async () => {
+  test('in judging one container: the others are judged and repaired once', async () => {
     stage = new Stage('make p/a 2; make q/b 2').has('p p/a#1 q q/b#1');
     stage.kernel.set('p/a#1', '0').set('q/b#1', '0');
     const { containers, allContainers } = stage.node.model;
@@ -435,11 +435,11 @@ describe('a fault of our own', () => {
     expect(stage.verdicts.get('p/a#1')?.verdict.kind).toBe('unknown');
   });
 
-  test('that lasts is logged once, and an alarm until it is over', async () => {
+  test('in several rounds is logged once, and is an alarm until it is over', async () => {
     await roundWith({ 'read p/a#1': fault });
     for (let i = 0; i < 9; i++) await stage.reconciler.round();
     expect(stage.alarms.list()).toMatchObject([
-      { kind: 'internal-fault', subject: 'looking at p/a#1', because: expect.stringContaining('a fault of our own') },
+      { kind: 'internal-fault', subject: 'looking at p/a#1', because: expect.stringContaining('an internal fault') },
     ]);
     expect(stage.logged).toEqual(['a fault of cpusetd; everything else goes on', 'alarm']);
     stage.failAt = {};
@@ -448,7 +448,7 @@ describe('a fault of our own', () => {
     expect(stage.kernel.get('p/a#1')).toBe('1,5');
   });
 
-  test('that lasts is forgotten with its container', async () => {
+  test('in several rounds is forgotten with its container', async () => {
     await roundWith({ 'read p/a#1': fault });
     for (let i = 0; i < 3; i++) await stage.reconciler.round();
     expect(stage.alarms.list()).toHaveLength(1);
@@ -459,7 +459,7 @@ describe('a fault of our own', () => {
   });
 });
 
-test('a creation that is ten minutes old, and that the runtime does not list, has failed', async () => {
+test('a creation that the runtime does not list for ten minutes is released', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] });
   try {
     stage = new Stage('pod p; ask p/a 2').has('p');
@@ -475,11 +475,11 @@ test('a creation that is ten minutes old, and that the runtime does not list, ha
   }
 });
 
-describe('a fight over a cpuset', () => {
-  /** Somebody writes once a second, until the repairs have stopped. */
-  function fight(): void {
+describe('a repeated drift', () => {
+  /** Another process writes once a second until the repairs stop. */
+  function repairUntilStopped(): void {
     stage = new Stage('make p/a 2').has('p p/a#1');
-    stage.saboteur = '0';
+    stage.otherWriter = '0';
     stage.kernel.set('p/a#1', '0');
     for (let second = 0; second < 300 && stage.alarms.list().length === 0; second++) {
       stage.reconciler.check(['p/a#1'], { written: true });
@@ -490,30 +490,30 @@ describe('a fight over a cpuset', () => {
   beforeEach(() => jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] }));
   afterEach(() => jest.useRealTimers());
 
-  test('each repair is one drift, and what merely lasts is none', () => {
-    fight();
+  test('is counted once per repair, and not while it lasts', () => {
+    repairUntilStopped();
     const before = stage.drifts.length;
     expect(stage.drifts.filter((action) => action === 'repair')).toHaveLength(MAX_REPAIRS);
     for (let i = 0; i < 5; i++) stage.reconciler.check(['p/a#1'], { written: true });
     expect(stage.drifts.length).toBe(before);
   });
 
-  test('the alarm is cleared when the container is as promised', () => {
-    fight();
+  test('is an alarm until the container matches its promise', () => {
+    repairUntilStopped();
     stage.kernel.set('p/a#1', '1,5');
     stage.reconciler.check(['p/a#1']);
     expect(stage.alarms.list()).toEqual([]);
   });
 
-  test('the alarm goes with its container', async () => {
-    fight();
+  test('is an alarm until its container is gone', async () => {
+    repairUntilStopped();
     stage.has('p');
-    await stage.reconciler.round(); // the runtime has it no more
+    await stage.reconciler.round(); // the runtime no longer lists it
     await stage.reconciler.round();
     expect(stage.alarms.list()).toEqual([]);
   });
 
-  test('nothing is repaired when all is to end', () => {
+  test('is not repaired after abort', () => {
     stage = new Stage('make p/a 2');
     stage.kernel.set('p/a#1', '0');
     stage.moves = 0;
@@ -523,7 +523,7 @@ describe('a fight over a cpuset', () => {
   });
 });
 
-test('after a request that could not be saved, a round learns whether the disk takes state again, though nothing is to be written', async () => {
+test('after a refused unsaved request, the next round saves once although nothing has changed', async () => {
   stage = new Stage('pod p').has('p');
   stage.diskIsFull = true;
   const container = {
@@ -538,8 +538,8 @@ test('after a request that could not be saved, a round learns whether the disk t
   expect(stage.saves).toBe(2);
 });
 
-describe('who was moved is read back', () => {
-  /** A shared container that was looked at, and whose pool was made smaller since. */
+describe('the read-back after a move', () => {
+  /** A shared container that was read, and whose pool has become smaller since. */
   function moved(options: { writes?: boolean } = {}): void {
     stage = new Stage('make q/s 0', options);
     stage.reconciler.check(['q/s#1']);
@@ -556,14 +556,14 @@ describe('who was moved is read back', () => {
     return `${kind}: ${reason}`;
   };
 
-  test('and kept from then on, not before', () => {
+  test('changes the verdict from pending to kept', () => {
     moved();
     expect(verdict()).toBe('pending: promised 0-6 since it was last read: not read back yet');
     stage.reconciler.readBack(['q/s#1']);
     expect(verdict()).toBe('kept: in the shared pool');
   });
 
-  test('once: a second look has nothing to say, unless somebody asks for it', () => {
+  test('happens once; `always` reads again', () => {
     moved();
     stage.reconciler.readBack();
     const { reads } = stage;
@@ -573,7 +573,7 @@ describe('who was moved is read back', () => {
     expect(stage.reads).toBe(reads + 1);
   });
 
-  test('and put right where somebody has written something else meanwhile', () => {
+  test('repairs a cpuset that another process wrote meanwhile', () => {
     moved();
     stage.kernel.set('q/s#1', '0');
     stage.reconciler.readBack(['q/s#1']);
@@ -581,10 +581,10 @@ describe('who was moved is read back', () => {
   });
 
   test.each`
-    where                                         | writes
-    ${'where the runtime does the writing'}       | ${false}
-    ${'where the kernel did not take the change'} | ${true}
-  `('$where it is on its way, and nobody has drifted', ({ writes }: { writes: boolean }) => {
+    where                                   | writes
+    ${'where the runtime writes'}           | ${false}
+    ${'where the kernel refused the write'} | ${true}
+  `('$where, leaves the verdict pending, and is no drift', ({ writes }: { writes: boolean }) => {
     stage = new Stage('make q/s 0', { writes });
     stage.kernel.set('q/s#1', '0-7');
     stage.reconciler.check(['q/s#1']);
@@ -602,14 +602,14 @@ describe('who was moved is read back', () => {
     expect([verdict(), stage.drifts, stage.repairs]).toEqual(['kept: in the shared pool', [], []]);
   });
 
-  test('one that has no cgroup yet, and one that is gone, is not', () => {
+  test('skips a container without a cgroup and one that is gone', () => {
     stage = new Stage('create p/a 2');
     stage.reconciler.readBack(['p/a#1', 'p/b#1'], { always: true });
     expect(stage.reads).toBe(0);
     expect(verdict()).toBe('pending: the container has not started');
   });
 
-  test('one that is left alone has its verdict without a change of anything', () => {
+  test('gives a left-alone container its verdict without a change of the model', () => {
     stage = new Stage('');
     stage.node.setRules({ cpuManagerPolicy: 'none' });
     stage.node.run('make p/a 2');
@@ -620,7 +620,7 @@ describe('who was moved is read back', () => {
   });
 });
 
-describe('a repair is told when the kernel was read after it, and has what is promised now', () => {
+describe('a repair is reported when the promised cpuset was read after it', () => {
   const reading = (cpus: string, effective = cpus): CpusetReading => {
     const mems = CpuSet.empty;
     return {
@@ -634,9 +634,9 @@ describe('a repair is told when the kernel was read after it, and has what is pr
 
   test.each<[string, CpusetReading]>([
     ['is gone', { kind: 'gone' }],
-    ['can not be read', { kind: 'error', errno: 'EACCES', because: 'EACCES' }],
+    ['can’t be read', { kind: 'error', errno: 'EACCES', because: 'EACCES' }],
     ['lost a CPU that is going offline', reading('1')],
-  ])('not where the cgroup %s', (_what, after) => {
+  ])('not when the cgroup %s', (_what, after) => {
     stage = new Stage('make p/a 2');
     stage.kernel.set('p/a#1', '0');
     if (after.kind === 'found') stage.active = parseCpuList('0-4');
@@ -646,7 +646,7 @@ describe('a repair is told when the kernel was read after it, and has what is pr
     expect([stage.moves, stage.repairs]).toEqual([1, []]);
   });
 
-  test('later, where it could not be read at first', () => {
+  test('later, when the first read fails', () => {
     stage = new Stage('make p/a 2');
     stage.kernel.set('p/a#1', '0');
     let reads = 0;

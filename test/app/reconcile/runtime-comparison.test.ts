@@ -6,7 +6,7 @@ import type { Cgroups } from '../../../src/host';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { contextOf } from '../../support/daemon-context';
 
-/** A node whose runtime lists what the test says: pods `p`, running containers `p/a#1`. */
+/** A node whose runtime lists what the test sets: pods `p`, running containers `p/a#1`. */
 class Stage {
   readonly node = new NodeDriver();
   readonly resynchronized: (readonly string[])[] = [];
@@ -69,8 +69,8 @@ test('without a way to ask the runtime nothing is released', async () => {
 
 test('an error that is not about the connection is thrown', async () => {
   const stage = new Stage('make p/a 2');
-  stage.listing = new TypeError('a fault of our own');
-  await expect(stage.comparison.compare()).rejects.toThrow('a fault of our own');
+  stage.listing = new TypeError('an internal fault');
+  await expect(stage.comparison.compare()).rejects.toThrow('an internal fault');
 });
 
 test('an unknown container is asked for when two lists in a row have it, and not when only one has', async () => {

@@ -20,7 +20,7 @@ test.each`
   },
 );
 
-test('the same case gives the same text, whatever else the error says', () => {
+test('two errors of the same case with different details give the same text', () => {
   const explain = (message: string) => explainCriError('/run/cri.sock', new CpusetdError('UNAVAILABLE', message));
   expect(explain('connect ENOENT: attempt 1')).toBe(explain('connect ENOENT: attempt 2'));
 });

@@ -19,15 +19,15 @@ let folder: string;
 let stop: AbortController;
 let attachment: Attachment | undefined;
 let ended: Promise<void> | undefined;
-let told: string[];
-/** The states that status showed. */
+let reported: string[];
+/** The connection states that status showed. */
 let shown: string[];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'attach-'));
   writeFileSync(join(folder, 'cgroup.controllers'), 'cpuset cpu');
   stop = new AbortController();
-  told = [];
+  reported = [];
   shown = [];
 });
 afterEach(async () => {
@@ -37,7 +37,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Attached to what listens at the socket; `told` is what the node gets to know. */
+/** Attaches to the NRI socket. `reported` lists the events that reach the transactor, and the gap. */
 function attach(): { health: HealthState; attachment: Attachment } {
   const health = new HealthState();
   const context = contextOf({
@@ -52,7 +52,7 @@ function attach(): { health: HealthState; attachment: Attachment } {
     transactor: {
       handleAll: (events: readonly RuntimeEvent[], live?: LiveCpusets) =>
         events.map(({ kind }) => {
-          told.push([kind, ...(live ? [...live.values()].map((cpus) => cpus.toString()) : [])].join(' '));
+          reported.push([kind, ...(live ? [...live.values()].map((cpus) => cpus.toString()) : [])].join(' '));
           return { kind: 'ok' };
         }),
     },
@@ -61,15 +61,15 @@ function attach(): { health: HealthState; attachment: Attachment } {
       withPause: (event: RuntimeEvent) =>
         event.kind === 'pod-started' ? [event, { kind: 'pauses-found', pauses: [] }] : [event],
     },
-    gap: { begin: () => void told.push('gap begins'), end: () => void told.push('gap ends') },
+    gap: { begin: () => void reported.push('gap begins'), end: () => void reported.push('gap ends') },
     client: { connection: { state: 'off', since: '', reason: '' } },
   } as unknown as AttachmentParts);
   ended = attachment.run(stop.signal);
   return { health, attachment };
 }
 
-describe('the first contact', () => {
-  test('is had when the runtime has told of its containers, and health says so by then', async () => {
+describe('firstContact', () => {
+  test('resolves when the runtime has listed its containers; health is SERVING by then', async () => {
     const runtime = await NriRuntime.listen({ socketPath: join(folder, 'nri.sock') });
     const { attachment, health } = attach();
     expect(health.get('nri')).toBe('NOT_SERVING');
@@ -78,14 +78,14 @@ describe('the first contact', () => {
     await runtime.close();
   });
 
-  test('is over at once when there is no socket', async () => {
+  test('resolves at once when there is no socket', async () => {
     const { attachment, health } = attach();
     await attachment.firstContact;
     expect(health.get('nri')).toBe('NOT_SERVING');
     expect(attachment.facts.nri.reason).toContain('nri.sock');
   });
 
-  test('is still to come while a runtime that took the connection says nothing', async () => {
+  test('stays pending while a runtime accepts the connection and sends nothing', async () => {
     const server = createServer((socket) => socket.on('error', () => undefined)).listen(join(folder, 'nri.sock'));
     const connected = new Promise((resolve) => server.once('connection', resolve));
     const { attachment } = attach();
@@ -98,7 +98,7 @@ describe('the first contact', () => {
   });
 });
 
-describe('a connection', () => {
+describe('the connection', () => {
   const socketPath = (): string => join(folder, 'nri.sock');
   const makeCgroup = (path: string, list: string): void => {
     mkdirSync(join(folder, path), { recursive: true });
@@ -106,7 +106,7 @@ describe('a connection', () => {
       writeFileSync(join(folder, path, `cpuset.${name}`), name.startsWith('cpus') ? list : '0');
   };
 
-  test('the node is told of running containers with the CPUs that they have, and the gap ends by that', async () => {
+  test('synchronize carries the CPUs of running containers, and the gap ends after it', async () => {
     const before = await NriRuntime.listen({ socketPath: socketPath() });
     const running = await before.createContainer(await before.runPod({ name: 'web' }), { name: 'app' });
     await before.startContainer(running);
@@ -116,17 +116,21 @@ describe('a connection', () => {
     runtime.adopt(before);
     const { attachment } = attach();
     await attachment.firstContact;
-    expect(told.filter((line, i) => line !== told[i - 1])).toEqual(['gap begins', 'synchronize 2-3', 'gap ends']);
+    expect(reported.filter((line, i) => line !== reported[i - 1])).toEqual([
+      'gap begins',
+      'synchronize 2-3',
+      'gap ends',
+    ]);
 
-    told.length = 0;
+    reported.length = 0;
     await runtime.runPod({ name: 'new' });
-    expect(told).toEqual(['pod-started', 'pauses-found']); // nothing is read for what is asked all the time
+    expect(reported).toEqual(['pod-started', 'pauses-found']); // no cgroup is read for other events
     await runtime.close();
-    await waitUntil(() => told.length > 2);
-    expect(told[2]).toBe('gap begins');
+    await waitUntil(() => reported.length > 2);
+    expect(reported[2]).toBe('gap begins');
   });
 
-  test('how far it is can be told', async () => {
+  test('status shows connecting, synchronizing and ready, then the name and version of the runtime', async () => {
     const { attachment, health } = attach();
     expect(attachment.facts.nri.state).toBe('connecting');
     const runtime = await NriRuntime.listen({ socketPath: socketPath() });
@@ -136,7 +140,7 @@ describe('a connection', () => {
     await runtime.close();
   });
 
-  test('is given up for a new one when containers are unknown, but not before it has lasted half a minute', async () => {
+  test('resynchronize makes a new connection, but only when this one is 30 s old', async () => {
     const runtime = await NriRuntime.listen({ socketPath: socketPath() });
     const { attachment } = attach();
     await attachment.firstContact;
@@ -148,10 +152,10 @@ describe('a connection', () => {
       now.mockReturnValue(sinceMs + 29_999);
       attachment.resynchronize();
       await runtime.runPod({ name: 'served' });
-      expect([dropped, ...told.slice(-2)]).toEqual([0, 'pod-started', 'pauses-found']);
+      expect([dropped, ...reported.slice(-2)]).toEqual([0, 'pod-started', 'pauses-found']);
       now.mockReturnValue(sinceMs + 30_000);
       attachment.resynchronize();
-      await waitUntil(() => told.filter((line) => line === 'synchronize').length === 2 && dropped > 0);
+      await waitUntil(() => reported.filter((line) => line === 'synchronize').length === 2 && dropped > 0);
       expect(dropped).toBe(1);
     } finally {
       now.mockRestore();

@@ -2,7 +2,7 @@ import { ReadinessGate } from '../../../src/app/runtime/readiness-gate';
 
 const limits = (timeoutMs = 10_000, signal = new AbortController().signal) => ({ timeoutMs, signal });
 
-test('a gate is closed at first, lets through when it opens, and closes again', async () => {
+test('a new gate is closed; calls pass once it opens, and wait again after it closes', async () => {
   const gate = new ReadinessGate();
   const waiting = gate.whenOpen(limits());
   gate.open();
@@ -13,7 +13,7 @@ test('a gate is closed at first, lets through when it opens, and closes again', 
   expect(await gate.whenOpen(limits(1))).toBe(false);
 });
 
-test('whoever gives up is let go, also one who had given up before', async () => {
+test('an aborted caller gets false at once, also when it had aborted before the call', async () => {
   const gate = new ReadinessGate();
   const caller = new AbortController();
   const waiting = gate.whenOpen(limits(10_000, caller.signal));

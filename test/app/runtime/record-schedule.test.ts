@@ -1,7 +1,7 @@
 import { RecordSchedule, type NextRecord } from '../../../src/app/runtime/record-schedule';
 import { NodeDriver } from '../../core/transition/node-driver';
 
-/** Two shared containers, whose pool has shrunk since: their records are behind. */
+/** Two shared containers whose pool has shrunk since: their records are outdated. */
 const node = new NodeDriver().run('make q/s 0; make r/t 0; make p/a 2');
 const inKernel = (id: string) => ({
   ...node.model.containers.get(id)!,
@@ -32,7 +32,7 @@ test('an empty schedule has nothing to write', () => {
   expect(next(scheduleOf({}))).toBeUndefined();
 });
 
-test('a container that only the runtime can move comes before one whose record alone is behind', () => {
+test('a container that only the runtime can move comes before one whose kernel cpuset is right', () => {
   const schedule = scheduleOf({ behind: ['q/s#1'], urgent: ['r/t#1'] });
   expect([next(schedule), next(schedule), next(schedule)]).toEqual([
     { containerId: 'r/t#1' },
@@ -42,15 +42,15 @@ test('a container that only the runtime can move comes before one whose record a
 });
 
 test.each`
-  given                                         | sets                     | inFlight | want
-  ${'an urgent one with one update in flight'}  | ${{ urgent: ['q/s#1'] }} | ${1}     | ${{ containerId: 'q/s#1' }}
-  ${'an urgent one with two updates in flight'} | ${{ urgent: ['q/s#1'] }} | ${2}     | ${undefined}
-  ${'another one with one update in flight'}    | ${{ behind: ['q/s#1'] }} | ${1}     | ${undefined}
-`('$given: $want', ({ sets, inFlight, want }: { sets: object; inFlight: number; want: unknown }) => {
+  given                                               | sets                     | inFlight | want
+  ${'an urgent container with one update in flight'}  | ${{ urgent: ['q/s#1'] }} | ${1}     | ${{ containerId: 'q/s#1' }}
+  ${'an urgent container with two updates in flight'} | ${{ urgent: ['q/s#1'] }} | ${2}     | ${undefined}
+  ${'another container with one update in flight'}    | ${{ behind: ['q/s#1'] }} | ${1}     | ${undefined}
+`('$given: next is $want', ({ sets, inFlight, want }: { sets: object; inFlight: number; want: unknown }) => {
   expect(next(scheduleOf(sets), { inFlight })).toEqual(want);
 });
 
-test('a record that can wait is written 3 s after the last work of the runtime, an urgent one at once', () => {
+test('an outdated record waits 3 s after the last work of the runtime; an urgent one does not wait', () => {
   const schedule = scheduleOf({ behind: ['q/s#1'], urgent: ['r/t#1'] });
   schedule.noteEvent('container-created', 99_000);
   expect(next(schedule)).toEqual({ containerId: 'r/t#1' });
@@ -58,13 +58,13 @@ test('a record that can wait is written 3 s after the last work of the runtime, 
   expect(next(schedule, { nowMs: 102_000 })).toEqual({ containerId: 'q/s#1' });
 });
 
-test('an event that is no work of the runtime delays nothing', () => {
+test('an update event does not delay records', () => {
   const schedule = scheduleOf({ behind: ['q/s#1'] });
   schedule.noteEvent('update-container', 100_000);
   expect(next(schedule)).toEqual({ containerId: 'q/s#1' });
 });
 
-test('a record waits while the runtime makes a sandbox that the model does not show, and not longer than 60 s', () => {
+test('a record waits while the runtime makes a sandbox that the model lacks, for 60 s at most', () => {
   const schedule = scheduleOf({ behind: ['q/s#1'] });
   expect(next(schedule, { isMaking: true })).toEqual({ delayMs: 200 });
   expect(next(schedule, { nowMs: 159_999, isMaking: true })).toEqual({ delayMs: 200 });
@@ -78,7 +78,7 @@ test('after an update the next one is sent when the runtime has rested for as lo
   expect(next(schedule, { nowMs: 100_030 })).toEqual({ containerId: 'q/s#1' });
 });
 
-test('a container whose record is right by now is taken out by a refresh', () => {
+test('refresh removes a container whose record is right again', () => {
   const schedule = scheduleOf({ behind: ['q/s#1'] });
   const container = inKernel('q/s#1');
   schedule.refresh(new Map([['q/s#1', { ...container, runtimeRecord: container.promise! }]]), 100_001);

@@ -7,11 +7,11 @@ import { recorderOf } from '../../support/recorder-of';
 
 const delay = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** Updates that end when the test says so. */
+/** A runtime whose updates the test ends. */
 class Runtime {
   /** Each as `id cpus`, in the order of their start. */
   readonly started: string[] = [];
-  /** Updates end by themselves after so long. */
+  /** Updates end by themselves after this time. */
   takesMs: number | undefined;
   private readonly open = new Map<string, { resolve: () => void; reject: (error: Error) => void }>();
 
@@ -40,7 +40,7 @@ interface Stage {
   readonly recorder: RecordSync;
   readonly stop: AbortController;
   readonly logged: string[];
-  /** Sandboxes that the runtime is making, unseen by the model. */
+  /** Sandboxes that the runtime is making and the model does not have yet. */
   readonly making: Set<string>;
 }
 
@@ -63,12 +63,12 @@ async function stageOf(history: string, transactorOf = recorderOf): Promise<Stag
   return { node, runtime, recorder, stop, logged, making };
 }
 
-/** Number of containers whose record does not say what was promised. */
+/** The number of containers whose record differs from the promise. */
 function countBehind({ model }: NodeDriver): number {
   return [...model.containers.values()].filter(needsRecord).length;
 }
 
-/** Updates may be put off for a moment after a change, so that they do not compete with what follows it. */
+/** Waits until the updates that follow a change have begun. */
 async function settle(): Promise<void> {
   await jest.advanceTimersByTimeAsync(250);
 }
@@ -79,21 +79,21 @@ afterEach(() => jest.useRealTimers());
 const FAILURE = new Error('UNAVAILABLE');
 
 test.each`
-  name                                                       | history                                                  | started
-  ${'a record that says what was promised is let alone'}     | ${'make q/s 0'}                                          | ${[]}
-  ${'one that is behind is written'}                         | ${'make q/s 0; make p/a 2'}                              | ${['q/s#1 0,2-4,6-7']}
-  ${'also of a container that has not started'}              | ${'create q/s 0; make p/a 2'}                            | ${['q/s#1 0,2-4,6-7']}
-  ${'not of one that is being made'}                         | ${'ask q/s 0; make p/a 2'}                               | ${[]}
-  ${'nor of one that is starting: the update would be lost'} | ${'create q/s 0; starting q/s; make p/a 2'}              | ${[]}
-  ${'but when it runs'}                                      | ${'create q/s 0; starting q/s; make p/a 2; started q/s'} | ${['q/s#1 0,2-4,6-7']}
-  ${'not of one that has ended'}                             | ${'make q/s 0; make p/a 2; end q/s'}                     | ${[]}
+  name                                                                             | history                                                  | started
+  ${'a record that matches the promise: not written'}                              | ${'make q/s 0'}                                          | ${[]}
+  ${'an outdated record: written'}                                                 | ${'make q/s 0; make p/a 2'}                              | ${['q/s#1 0,2-4,6-7']}
+  ${'an outdated record of a container that has not started: written'}             | ${'create q/s 0; make p/a 2'}                            | ${['q/s#1 0,2-4,6-7']}
+  ${'a container that is being created: not written'}                              | ${'ask q/s 0; make p/a 2'}                               | ${[]}
+  ${'a container that is starting: not written, because the update would be lost'} | ${'create q/s 0; starting q/s; make p/a 2'}              | ${[]}
+  ${'a container that was starting and runs now: written'}                         | ${'create q/s 0; starting q/s; make p/a 2; started q/s'} | ${['q/s#1 0,2-4,6-7']}
+  ${'a container that has ended: not written'}                                     | ${'make q/s 0; make p/a 2; end q/s'}                     | ${[]}
 `('$name', async ({ history, started }: { history: string; started: string[] }) => {
   const { runtime, node } = await stageOf(history);
   expect(runtime.started).toEqual(started);
   expect(countBehind(node)).toBe(started.length);
 });
 
-test('a record that was written is remembered, and not written again', async () => {
+test('a record that was written is kept in the model and not written again', async () => {
   const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
   await runtime.end('q/s#1');
   expect(node.container('q/s')?.runtimeRecord?.cpus.toString()).toBe('0,2-4,6-7');
@@ -102,7 +102,7 @@ test('a record that was written is remembered, and not written again', async () 
   expect({ started: runtime.started.length, pending: countBehind(node) }).toEqual({ started: 1, pending: 0 });
 });
 
-test('an update that could not be begun for a fault of ours is made at the next look', async () => {
+test('an internal fault before an update: the next look at the records makes the update', async () => {
   let faults = 1;
   const { runtime, recorder, logged } = await stageOf('make q/s 0; make p/a 2', (model) => {
     const transactor = recorderOf(model);
@@ -120,7 +120,7 @@ test('an update that could not be begun for a fault of ours is made at the next 
   expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7']);
 });
 
-test('while one update of a container is under way no other is, and after it the last promise is written', async () => {
+test('three more changes during an update: one more update, with the last promise', async () => {
   const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
   for (const step of ['make p/b 2', 'make p/c 1', 'end p/c; remove p', 'make r/d 3']) {
     node.run(step);
@@ -133,7 +133,7 @@ test('while one update of a container is under way no other is, and after it the
   expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7', `q/s#1 ${node.model.sharedPool.toString()}`]);
 });
 
-test('a promise that was taken back meanwhile is written back', async () => {
+test('a promise that changes back during an update is written back', async () => {
   const { node, runtime } = await stageOf('make q/s 0; make p/a 2');
   node.run('remove p');
   await runtime.end('q/s#1');
@@ -141,7 +141,7 @@ test('a promise that was taken back meanwhile is written back', async () => {
   expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7', 'q/s#1 0-7']);
 });
 
-test('where the runtime was answered something else meanwhile, it is written again, though the promise is what it was', async () => {
+test('a record that the runtime got from another answer during the update is written again with the same promise', async () => {
   const { node, runtime } = await stageOf('make q/s 0; make p/a 2');
   const asked = node.container('q/s')!.promise!;
   node.run('remove p');
@@ -155,7 +155,7 @@ test('where the runtime was answered something else meanwhile, it is written aga
   expect(runtime.started).toEqual(['q/s#1 0,2-4,6-7', 'q/s#1 0,2-4,6-7']);
 });
 
-test('records that follow are written one at a time', async () => {
+test('four outdated records are written one at a time', async () => {
   const { runtime } = await stageOf('make q/s 0; make q/t 0; make q/u 0; make q/v 0; make p/a 2');
   let most = 0;
   while (runtime.underWay.length > 0) {
@@ -167,8 +167,8 @@ test('records that follow are written one at a time', async () => {
   expect(runtime.started.map((line) => line.split('#')[0]).sort()).toEqual(['q/s', 'q/t', 'q/u', 'q/v']);
 });
 
-describe('a failure', () => {
-  test('is tried again, each time after twice the pause, up to 30 s', async () => {
+describe('a failed update', () => {
+  test('is repeated after a doubled pause each time, up to 30 s', async () => {
     const { runtime } = await stageOf('make q/s 0; make p/a 2');
     const pausesMs: number[] = [];
     for (let failures = 1; failures <= 8; failures++) {
@@ -180,14 +180,14 @@ describe('a failure', () => {
     expect(pausesMs).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
   });
 
-  test('does not hold up the others', async () => {
+  test('does not delay other containers', async () => {
     const { runtime } = await stageOf('make q/s 0; make q/t 0; make p/a 2');
     await runtime.end('q/s#1', FAILURE);
     await settle();
     expect(runtime.underWay).toEqual(['q/t#1']);
   });
 
-  test('is forgotten after a success', async () => {
+  test('is forgotten after a success, so that the next pause is short again', async () => {
     const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
     await runtime.end('q/s#1', FAILURE);
     await jest.advanceTimersByTimeAsync(600);
@@ -200,7 +200,7 @@ describe('a failure', () => {
     expect(runtime.started).toHaveLength(4);
   });
 
-  test('is a warning the first time, and no noise after', async () => {
+  test('is a warning the first time, and a debug line afterwards', async () => {
     const { runtime, logged } = await stageOf('make q/s 0; make p/a 2');
     for (let i = 0; i < 3; i++) {
       await runtime.end('q/s#1', FAILURE);
@@ -209,7 +209,7 @@ describe('a failure', () => {
     expect(logged.map((line) => (JSON.parse(line) as { level: number }).level)).toEqual([40, 20, 20]);
   });
 
-  test('of a container that is gone is none', async () => {
+  test('of a container that is gone is neither logged nor repeated', async () => {
     const { node, runtime, logged } = await stageOf('make q/s 0; make p/a 2');
     node.run('end q/s');
     await runtime.end('q/s#1', FAILURE);
@@ -217,7 +217,7 @@ describe('a failure', () => {
     expect({ started: runtime.started.length, logged }).toEqual({ started: 1, logged: [] });
   });
 
-  test('tries the last promise again, not the one that failed', async () => {
+  test('is repeated with the latest promise', async () => {
     const { node, runtime } = await stageOf('make q/s 0; make p/a 2');
     node.run('make p/b 2');
     await runtime.end('q/s#1', FAILURE);
@@ -226,7 +226,7 @@ describe('a failure', () => {
   });
 });
 
-test('a container that has just failed does not wait for one that has failed often', async () => {
+test('a container that fails for the first time does not wait for one that failed often', async () => {
   const { node, runtime, recorder } = await stageOf('make q/s 0; make p/a 2');
   for (let failures = 0; failures < 6; failures++) {
     await runtime.end('q/s#1', FAILURE);
@@ -240,7 +240,7 @@ test('a container that has just failed does not wait for one that has failed oft
   expect(runtime.underWay).toEqual(['q/t#1']);
 });
 
-/** So many containers of the shared pool, whose records are right. */
+/** A stage whose records are all up to date. */
 async function calmStage(history: string, takesMs = 10): Promise<Stage> {
   const stage = await stageOf(history);
   stage.runtime.takesMs = takesMs;
@@ -259,7 +259,9 @@ function run({ node, recorder }: Stage, kind: RuntimeEvent['kind'], history: str
   recorder.schedule();
 }
 
-/** Creations that follow one another, each before the end of the last but one: the pool is never what it was at first. */
+/**
+ * Creates containers one after the other, each before the one before last ends, so that the shared pool never returns to its first CPUs.
+ */
 async function stream(stage: Stage, forMs: number, pauseMs: number): Promise<void> {
   for (let i = 0; i * pauseMs < forMs; i++) {
     run(stage, 'create-container', `make p${i}/a ${1 + (i % 2)}`);
@@ -268,15 +270,15 @@ async function stream(stage: Stage, forMs: number, pauseMs: number): Promise<voi
   }
 }
 
-describe('creations come first', () => {
-  test.each([200, 1_500])('%d ms apart, no record of others is written between them', async (pauseMs) => {
+describe('records while the runtime creates containers', () => {
+  test.each([200, 1_500])('creations %d ms apart: no record of other containers is written', async (pauseMs) => {
     const stage = await calmStage(sharing(100));
     await stream(stage, 20_000, pauseMs);
     expect(countBehind(stage.node)).toBe(100);
     expect(stage.runtime.started).toEqual([]);
   });
 
-  test('500 records are right within 30 s of calm, each written once, where an update takes 20 ms', async () => {
+  test('500 records are written once each within 30 s after the last creation, given updates of 20 ms', async () => {
     const stage = await calmStage(sharing(500), 20);
     await stream(stage, 5_000, 200);
     await jest.advanceTimersByTimeAsync(30_000);
@@ -286,7 +288,7 @@ describe('creations come first', () => {
     });
   });
 
-  test('between 100 records the runtime has as long a pause as an update takes', async () => {
+  test('after each of 100 updates the runtime rests as long as the update took', async () => {
     const stage = await calmStage(sharing(100));
     run(stage, 'create-container', 'make p/a 1');
     await jest.advanceTimersByTimeAsync(3_000 + 20 * 50);
@@ -294,7 +296,7 @@ describe('creations come first', () => {
     expect(stage.runtime.started.length).toBeLessThanOrEqual(51);
   });
 
-  test('what is being written when a sandbox comes ends, and nothing follows it before it is quiet again', async () => {
+  test('a new sandbox: the update in flight ends, and the next one waits 3 s', async () => {
     const stage = await calmStage(sharing(100));
     run(stage, 'create-container', 'make p/a 1');
     while (stage.runtime.started.length < 10) await jest.advanceTimersByTimeAsync(10);
@@ -311,7 +313,7 @@ describe('creations come first', () => {
     ${'a container that is being made'}       | ${'; ask p/b 0'}                  | ${false} | ${'end p/b'}
     ${'a container that is starting'}         | ${'; create p/b 0; starting p/b'} | ${false} | ${'started p/b'}
   `(
-    '$what holds them up, however long it takes within a minute',
+    '$what delays the records for up to a minute',
     async ({ history, sandbox, after }: { history: string; sandbox: boolean; after: string }) => {
       const stage = await calmStage('make q/s 0');
       if (sandbox) stage.making.add('sandbox');
@@ -326,7 +328,7 @@ describe('creations come first', () => {
     },
   );
 
-  test('where they never cease, every record has its turn after a minute all the same, a few in each second', async () => {
+  test('creations without a pause: every record is written after a minute, a few per second', async () => {
     const stage = await calmStage(sharing(100));
     await stream(stage, 59_000, 200);
     expect(stage.runtime.started).toEqual([]);
@@ -336,7 +338,7 @@ describe('creations come first', () => {
     expect(ids.length).toBeLessThan(300);
   });
 
-  test('one that is right again meanwhile is not written, and the wait of the others begins anew', async () => {
+  test('a record that is right again is not written, and the waiting time of the others starts again', async () => {
     const stage = await calmStage(sharing(10));
     for (let i = 0; i < 50; i++) {
       run(stage, 'create-container', `make p${i}/a 1`);
@@ -354,7 +356,7 @@ describe('creations come first', () => {
     expect(stage.runtime.started).toEqual(['q/s#1 0,2-4,6-7']);
   });
 
-  test('nor does one whom somebody waits for', async () => {
+  test('a container that a caller flushes does not wait', async () => {
     const stage = await calmStage('make q/s 0');
     stage.making.add('sandbox');
     run(stage, 'create-container', 'make p/a 2');
@@ -364,7 +366,7 @@ describe('creations come first', () => {
     expect(await settled).toBeUndefined();
   });
 
-  test('an update that passes through is no work that has to be waited for', async () => {
+  test('an update event does not delay the records', async () => {
     const stage = await calmStage('make q/s 0');
     run(stage, 'update-container', 'make p/a 2');
     await settle();
@@ -372,22 +374,22 @@ describe('creations come first', () => {
   });
 });
 
-describe('on abort', () => {
-  test('nothing new is begun when an update ends', async () => {
+describe('after abort', () => {
+  test('no update begins when one ends', async () => {
     const { runtime, stop } = await stageOf('make q/s 0; make q/t 0; make p/a 2');
     stop.abort();
     await runtime.end('q/s#1');
     expect(runtime.started).toHaveLength(1);
   });
 
-  test('a failure is neither told nor tried again', async () => {
+  test('a failure is neither logged nor repeated', async () => {
     const { runtime, stop, logged } = await stageOf('make q/s 0; make p/a 2');
     stop.abort();
     await runtime.end('q/s#1', FAILURE);
     expect({ logged, timers: jest.getTimerCount() }).toEqual({ logged: [], timers: 0 });
   });
 
-  test('a pause ends with it', async () => {
+  test('the pause before a repetition ends', async () => {
     const { runtime, stop } = await stageOf('make q/s 0; make p/a 2');
     await runtime.end('q/s#1', FAILURE);
     expect(jest.getTimerCount()).toBe(1);
@@ -395,7 +397,7 @@ describe('on abort', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('waking does nothing any more', async () => {
+  test('schedule does nothing', async () => {
     const { node, runtime, recorder, stop } = await stageOf('make q/s 0');
     stop.abort();
     node.run('make p/a 2');

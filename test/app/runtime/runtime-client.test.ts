@@ -33,7 +33,6 @@ function link() {
   return client;
 }
 
-/** Does to the path of the socket what a row says. */
 const socketPath = (): string => join(folder, 'cri.sock');
 async function listen(onConnection: (socket: Socket) => void): Promise<NetServer> {
   const server = createServer(onConnection);
@@ -41,7 +40,7 @@ async function listen(onConnection: (socket: Socket) => void): Promise<NetServer
   return server;
 }
 
-describe('a runtime that can not be asked is no connection, and the reason tells which case it is', () => {
+describe('a runtime that can’t be reached leaves the connection connecting, and the reason names the case:', () => {
   const expectReason = async (reason: RegExp): Promise<void> => {
     const runtime = link();
     await expect(
@@ -52,7 +51,7 @@ describe('a runtime that can not be asked is no connection, and the reason tells
     const first = runtime.connection.reason;
     expect(runtime.connection).toMatchObject({ state: 'connecting', reason: expect.stringMatching(reason) });
     await runtime.ask((client, options) => client.listPods({ ...options, timeoutMs: 300 })).catch(() => undefined);
-    expect(runtime.connection.reason).toBe(first); // the same case is no news
+    expect(runtime.connection.reason).toBe(first); // the same case keeps its text
   };
 
   test('no socket', async () => {
@@ -61,7 +60,7 @@ describe('a runtime that can not be asked is no connection, and the reason tells
     );
   });
 
-  test('a socket on which nobody listens', async () => {
+  test('a socket without a listener', async () => {
     const child = spawnSync(process.execPath, [
       '-e',
       `require('net').createServer().listen(${JSON.stringify(socketPath())}, () => process.kill(process.pid, 'SIGKILL'))`,
@@ -75,7 +74,7 @@ describe('a runtime that can not be asked is no connection, and the reason tells
     await expectReason(/cri\.sock is there and nobody listens on it; start the runtime$/);
   });
 
-  test('one that hangs: its option is not blamed', async () => {
+  test('a runtime that hangs: the reason does not blame the endpoint option', async () => {
     const sockets: Socket[] = [];
     const server = await listen((socket) => void sockets.push(socket));
     const hangs =
@@ -87,7 +86,7 @@ describe('a runtime that can not be asked is no connection, and the reason tells
   });
 });
 
-test('one that answers, and not with its lists, is no connection either, and says why', async () => {
+test('a server without CRI leaves the connection connecting, and the reason names the option', async () => {
   const server = new Server(); // without CRI
   await new Promise<void>((resolve, reject) =>
     server.bindAsync(`unix:${join(folder, 'cri.sock')}`, ServerCredentials.createInsecure(), (error) =>

@@ -7,7 +7,7 @@ import { NodeDriver } from '../../core/transition/node-driver';
 import { contextOf } from '../../support/daemon-context';
 import { waitUntil } from '../../support/wait-until';
 
-/** A synchronizer whose runtime answers when the test says so. */
+/** A synchronizer whose listings the test ends. */
 class Stage {
   readonly stop = new AbortController();
   readonly events: NodeEvent['kind'][] = [];
@@ -120,7 +120,7 @@ test('two callers during a run share the one run that follows it', async () => {
   expect(stage.listings).toBe(2);
 });
 
-test('given a runtime that goes away, calls wait again, and a listing in flight counts no more', async () => {
+test('a runtime that goes away makes calls wait again, and the listing in flight is ignored', async () => {
   const done = stage.synchronizer.synchronizeUntilReady();
   await settle();
   stage.synchronizer.onUpstream(false);
@@ -145,7 +145,7 @@ test('a later synchronization that fails leaves the connection ready', async () 
   expect({ state: stage.state, health: stage.health }).toEqual({ state: 'ready', health: 'SERVING' });
 });
 
-test('a synchronization that the node refuses opens nothing', async () => {
+test('a synchronization that the node refuses keeps calls waiting', async () => {
   stage.answer = { kind: 'refuse', code: 'INTERNAL', message: 'a fault' };
   stage.synchronizer.resynchronize();
   await settle();

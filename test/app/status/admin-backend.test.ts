@@ -27,7 +27,7 @@ const facts: DaemonFacts = {
   alarms: [],
 };
 
-/** One pod for each policy that a pod may choose, by the name of the policy. */
+/** A backend after this history. For each policy there is a pod of that name, which chooses it. */
 function backendAfter(history: string) {
   const node = new NodeDriver(TWO_NODES, { podPolicies: POLICY_NAMES });
   for (const policy of POLICY_NAMES) {
@@ -60,7 +60,7 @@ test.each`
   ${'exclusive'} | ${'exclusive'} | ${'exclusive'} | ${'cpusetd.io/policy'} | ${undefined}
   ${'immovable'} | ${'immovable'} | ${'immovable'} | ${'cpusetd.io/policy'} | ${undefined}
   ${'numa'}      | ${'numa'}      | ${'numa'}      | ${'cpusetd.io/policy'} | ${'0'}
-`('a container under $pod is shown with its kind, who chose it, and its nodes', ({ pod, ...expected }) => {
+`('a pod under $pod has placement, kind, the annotation that chose it, and nodes', ({ pod, ...expected }) => {
   const backend = backendAfter(`make ${pod}/a 2`);
   const [container] = backend.status().containers;
   const [assignment] = backend.assignments();
@@ -77,7 +77,7 @@ test.each`
   }).toEqual(traits);
 });
 
-test('pause containers are shown as such, and explain no pod', () => {
+test('a pause container is in the status, and neither in explain nor in PodResources', () => {
   const backend = backendAfter('make static/a 2; pause static 0-7');
   const [pause] = backend.status().containers.filter(({ pause }) => pause);
   expect(pause).toMatchObject({ id: 'sandbox-static', podUid: 'static', container: '(pause)', placement: 'shared' });
@@ -89,13 +89,13 @@ test('pause containers are shown as such, and explain no pod', () => {
   ]);
 });
 
-test('a container that shares has neither kind nor rules', () => {
+test('a shared container has neither kind nor rules nor nodes', () => {
   const [container] = backendAfter('make none/a 2').status().containers;
   expect(container).toMatchObject({ placement: 'shared' });
   expect([container?.kind, container?.rules, container?.nodes]).toEqual([undefined, undefined, undefined]);
 });
 
-test('assignments name their container while it lives; those of exited ones are idle as well', () => {
+test('assignments name their container while it runs, and those of exited containers are idle too', () => {
   const backend = backendAfter('make static/a 2; make static/b 1; end static/a');
   expect(backend.assignments().map(({ container, containerId }) => [container, containerId])).toEqual([
     ['a', ''],
@@ -104,7 +104,7 @@ test('assignments name their container while it lives; those of exited ones are 
   expect(backend.status().idle.map(({ container, kind }) => [container, kind])).toEqual([['a', 'static']]);
 });
 
-test('the topology is of the same instant as node and assignments', () => {
+test('the topology comes with the node and the assignments of the same moment', () => {
   const { topology, offline, node, assignments } = backendAfter('make static/a 2').topology();
   expect([topology.online.toString(), offline.toString()]).toEqual(['0-7', '8-9']);
   expect([node.sharedPool.toString(), assignments[0]?.cpus.toString()]).toEqual(['0,3-7', '1-2']);
@@ -131,7 +131,7 @@ describe('explain', () => {
     ]).toEqual(found);
   });
 
-  test('tells how the CPUs were chosen, where that is known', () => {
+  test('has the allocation steps where they are known', () => {
     const explanation = backendAfter(HISTORY).explain(pod('static'));
     const steps = explanation.kind === 'containers' ? explanation.containers.map((each) => each.steps) : [];
     expect(steps).toEqual([[{ rule: 'single-cpu', took: cpus('1-2'), because: 'the first' }], []]);
@@ -156,7 +156,7 @@ describe('explain', () => {
     ${3}  | ${true}  | ${'4-6'} | ${'3 exclusive CPUs, free on the node'}
     ${9}  | ${false} | ${''}    | ${'asked for 9 exclusive CPUs, 4 can be given now'}
   `(
-    '$count CPUs: $fits',
+    '$count CPUs fit: $fits',
     ({ count, fits, cpus: list, because }: { count: number; fits: boolean; cpus: string; because: string }) => {
       const explanation = backendAfter('make static/a 3').explain({ kind: 'cpus', count });
       if (explanation.kind !== 'what-if') throw new Error('a number was asked for');

@@ -46,7 +46,7 @@ async function whileServing(
   });
 }
 
-test('the sockets are there before anything answers, and are gone after the end', async () => {
+test('the sockets exist once the listeners are open, and are removed at the end', async () => {
   const config = configOf({ podResourcesSocket: join(folder, 'pod-resources.sock') });
   await withClosers(async (onClose) => {
     await openListeners(config, { log, onClose });
@@ -58,7 +58,7 @@ test('the sockets are there before anything answers, and are gone after the end'
   expect([config.adminSocket, config.podResourcesSocket!].filter((path) => existsSync(path))).toEqual([]);
 });
 
-test('a socket that another process listens on ends the start', async () => {
+test('a socket with another listener stops the start', async () => {
   const other = createServer().listen(join(folder, 'admin.sock'));
   await once(other, 'listening');
   const opening = withClosers((onClose) => openListeners(configOf(), { log, onClose }));
@@ -66,13 +66,13 @@ test('a socket that another process listens on ends the start', async () => {
   other.close();
 });
 
-test('the health as a whole serves when the endpoints do', async () => {
+test('health is SERVING once the endpoints serve', async () => {
   await whileServing(configOf(), async (health) => {
     expect([health.get(''), health.get('cpusetd.v1.CpuManager')]).toEqual(['SERVING', 'SERVING']);
   });
 });
 
-test('metrics are answered at their address, and are not loaded without one', async () => {
+test('metrics are served at their address, and not loaded without one', async () => {
   const port = await freePort();
   const config = configOf({ metricsAddress: { host: '127.0.0.1', port } });
   await whileServing(config, async () => {
@@ -82,7 +82,7 @@ test('metrics are answered at their address, and are not loaded without one', as
   expect(await loadMetrics(configOf(), { status: () => sampleStatus, node: new NodeDriver().model })).toBeUndefined();
 });
 
-test('a metrics port that is taken is an alarm that names the option, and the rest serves', async () => {
+test('a metrics port in use is an alarm with the option’s name, and the rest serves', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;

@@ -6,32 +6,32 @@ import { NodeDriver } from '../../core/transition/node-driver';
 import { silentFaults } from '../../support/faults';
 import { specOf } from '../../support/spec-of';
 
-test('how CPUs were chosen is known as long as the container lives', async () => {
+test('the steps of an allocation are kept as long as its container', async () => {
   const node = new NodeDriver();
-  const book = new AllocationTrace(node.model, silentFaults());
+  const trace = new AllocationTrace(node.model, silentFaults());
   const run = async (history: string): Promise<void> => {
     node.run(history);
-    book.note(node.reported);
+    trace.note(node.reported);
     await setImmediate();
   };
   await run('ask p/a 3');
-  expect(book.stepsOf('p/a#1').map(({ rule, took }) => `${rule} ${took.toString()}`)).toEqual([
+  expect(trace.stepsOf('p/a#1').map(({ rule, took }) => `${rule} ${took.toString()}`)).toEqual([
     'whole-core 1,5',
     'single-cpu 4',
   ]);
   await run('ask p/b 0');
-  expect(book.stepsOf('p/b#1')).toEqual([]);
+  expect(trace.stepsOf('p/b#1')).toEqual([]);
   node.run('created p/a; start p/a; end p/a; forget p/a');
   await run('ask q/a 1');
-  expect(book.stepsOf('p/a#1')).toEqual([]);
-  expect(book.stepsOf('q/a#1')).toHaveLength(1);
+  expect(trace.stepsOf('p/a#1')).toEqual([]);
+  expect(trace.stepsOf('q/a#1')).toHaveLength(1);
 });
 
-test('how CPUs were chosen that were planned is known of the container that gets them', async () => {
+test('the steps of a planned allocation go to the container that gets it', async () => {
   const node = new NodeDriver();
-  const book = new AllocationTrace(node.model, silentFaults());
+  const trace = new AllocationTrace(node.model, silentFaults());
   const note = async (): Promise<void> => {
-    book.note(node.reported);
+    trace.note(node.reported);
     await setImmediate();
   };
   node.send({ kind: 'synchronize', pods: [], containers: [] });
@@ -41,18 +41,18 @@ test('how CPUs were chosen that were planned is known of the container that gets
   }
   node.run('ask p/a 1');
   await note();
-  expect(book.stepsOf('p/a#1').map(({ rule, took }) => `${rule} ${took.toString()}`)).toEqual(['single-cpu 4']);
+  expect(trace.stepsOf('p/a#1').map(({ rule, took }) => `${rule} ${took.toString()}`)).toEqual(['single-cpu 4']);
 });
 
-test('steps whose text can not be made end nothing', async () => {
+test('steps whose text throws are dropped', async () => {
   const node = new NodeDriver();
-  const book = new AllocationTrace(node.model, silentFaults());
+  const trace = new AllocationTrace(node.model, silentFaults());
   const broken = Object.defineProperty({} as AllocationStep, 'because', {
     get: () => {
-      throw new Error('a fault of our own');
+      throw new Error('an internal fault');
     },
   });
-  book.note([
+  trace.note([
     {
       kind: 'pinned',
       subject: { containerId: 'a', podUid: 'p', pod: 'ns/p', container: 'a' },
@@ -63,5 +63,5 @@ test('steps whose text can not be made end nothing', async () => {
     },
   ]);
   await setImmediate();
-  expect(book.stepsOf('a')).toEqual([]);
+  expect(trace.stepsOf('a')).toEqual([]);
 });

@@ -20,7 +20,7 @@ import {
 import { cpus, EIGHT_CPUS, NodeDriver, without, type Rules } from '../../core/transition/node-driver';
 import { specOf } from '../../support/spec-of';
 
-/** A node behind a transactor, and what the operator reads of it: each line of the log, and below it its Event on the pod. */
+/** A node behind a transactor, with the log lines and pod Events that operators get. */
 class ReportedNode extends NodeDriver {
   readonly lines: string[] = [];
   readonly kinds = new Set<DomainEvent['kind']>();
@@ -40,8 +40,8 @@ class ReportedNode extends NodeDriver {
         for (const event of reported) {
           this.kinds.add(event.kind);
           logEvents(this.log, [event]);
-          const news = toPodEvent(this.model, event);
-          if (news) this.lines.push(`  Event ${JSON.stringify(news)}`);
+          const podEvent = toPodEvent(this.model, event);
+          if (podEvent) this.lines.push(`  Event ${JSON.stringify(podEvent)}`);
         }
       },
     },
@@ -59,13 +59,13 @@ class ReportedNode extends NodeDriver {
     this.transactor.change(work);
   }
 
-  /** A pod that is told with these annotations by the runtime. */
-  says(uid: string, annotations: Record<string, string>, cgroupParent = `/kubepods/burstable/pod${uid}`): this {
+  /** The runtime reports the pod with these annotations. */
+  annotate(uid: string, annotations: Record<string, string>, cgroupParent = `/kubepods/burstable/pod${uid}`): this {
     this.podFields.set(uid, { annotations, cgroupParent });
     return this;
   }
 
-  /** The runtime lists these pods and containers, and no others. */
+  /** The runtime lists these pods and containers only. */
   list(targets: string, live?: LiveCpusets): void {
     const infos = targets.split(' ').map((target) => this.infoOf(target));
     const containers = infos.map(({ container }) => ({ ...container, phase: 'running' as const }));
@@ -97,12 +97,12 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
   },
   'an annotation is not followed': {
     rules: { podPolicies: [] },
-    run: (node) => node.says('p', { [POLICY]: 'exclusive' }).run('ask p/a 2'),
+    run: (node) => node.annotate('p', { [POLICY]: 'exclusive' }).run('ask p/a 2'),
   },
   'an annotation that is not followed is written later': {
     rules: { podPolicies: [] },
     run: (node) => {
-      node.says('p', {}).run('make p/a 2');
+      node.annotate('p', {}).run('make p/a 2');
       const annotations = { [POLICY]: 'exclusive' };
       node.send({ kind: 'pod-spec', spec: specOf('p', 'a 2', { qos: 'Burstable', annotations }) });
     },
@@ -125,11 +125,11 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
   },
   'the policy of the node is none, and the one of the pod can not be followed': {
     rules: { cpuManagerPolicy: 'none' },
-    run: (node) => node.says('p', { [POLICY]: 'exclusive' }, '/kubepods/podp').run('ask p/a 1.5'),
+    run: (node) => node.annotate('p', { [POLICY]: 'exclusive' }, '/kubepods/podp').run('ask p/a 1.5'),
   },
   'the policy of the node is none, and the pod does not get what it chose': {
     rules: { cpuManagerPolicy: 'none', onInsufficientCpu: 'share' },
-    run: (node) => node.says('p', { [POLICY]: 'exclusive' }, '/kubepods/podp').run('ask p/a 8'),
+    run: (node) => node.annotate('p', { [POLICY]: 'exclusive' }, '/kubepods/podp').run('ask p/a 8'),
   },
   'CPUs of a container that has ended are idle, and then released': {
     run: (node) => {
@@ -146,7 +146,7 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
   },
   'a container is switched to CPUs of its own, and back': {
     run: (node) => {
-      node.says('p', {}).run('make p/a 2');
+      node.annotate('p', {}).run('make p/a 2');
       for (const policy of ['exclusive', 'shared', 'numa', 'none']) {
         const annotations = { [POLICY]: policy };
         node.send({ kind: 'pod-spec', spec: specOf('p', 'a 2', { qos: 'Burstable', annotations }) });
@@ -155,7 +155,7 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
   },
   'a container can not be switched': {
     run: (node) => {
-      node.says('p', {}).run('make q/a 6; make p/a 2');
+      node.annotate('p', {}).run('make q/a 6; make p/a 2');
       const annotations = { [POLICY]: 'exclusive' };
       node.send({ kind: 'pod-spec', spec: specOf('p', 'a 2', { qos: 'Burstable', annotations }) });
     },
@@ -233,7 +233,7 @@ const HISTORIES: Readonly<Record<string, { readonly rules?: Rules; readonly run:
 
 const GOLDEN = join(__dirname, '../../fixtures/events/event-log.txt');
 
-/** The compiler wants every kind here. */
+/** The type makes this list complete. */
 const KINDS: Readonly<Record<DomainEvent['kind'], true>> = {
   pinned: true,
   switched: true,
@@ -252,7 +252,7 @@ const KINDS: Readonly<Record<DomainEvent['kind'], true>> = {
   'online-cpus-changed': true,
 };
 
-test('each kind of event has the log line and the Event on the pod that it always had, to the byte', () => {
+test('each kind of event has the log line and the pod Event of the golden file, to the byte', () => {
   const nodes = Object.entries(HISTORIES).map(([name, { rules, run }]) => {
     const node = new ReportedNode(rules);
     run(node);

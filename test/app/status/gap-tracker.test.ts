@@ -15,8 +15,8 @@ const gone: DomainEvent = {
   because: 'it ended',
 };
 
-/** A keeper with clocks of its own: one that people set, one that never steps. The process stalled for `stalledMs` just now. */
-function keep(fromMs: number, startMs = fromMs) {
+/** A gap tracker with a wall clock, a steady clock, and a process that has just stalled for `stalledMs`. */
+function startTracker(fromMs: number, startMs = fromMs) {
   const ended: { seconds: number; containers: number }[] = [];
   const log: Record<string, unknown>[] = [];
   const logger = pino(
@@ -34,19 +34,19 @@ function keep(fromMs: number, startMs = fromMs) {
     },
     fromMs,
   );
-  const pass = (ms: number): void => {
+  const advance = (ms: number): void => {
     clock.wallMs += ms;
     clock.steadyMs += ms;
   };
-  return { gap, ended, log, clock, pass };
+  return { gap, ended, log, clock, advance };
 }
 
-test('it lasts from the last sign of life until the runtime has told of all containers', () => {
-  const { gap, ended, log, pass } = keep(10_000, 11_000);
+test('a gap lasts from the last heartbeat until the runtime has listed all containers', () => {
+  const { gap, ended, log, advance } = startTracker(10_000, 11_000);
   expect(gap.current).toEqual({ from: '1970-01-01T00:00:10.000Z', containers: 0, names: [] });
-  gap.begin(); // still connecting: it is the same gap
+  gap.begin(); // still connecting, so the same gap
   gap.note([found('a'), gone, found('b')]);
-  pass(1_500);
+  advance(1_500);
   gap.end();
   const to = '1970-01-01T00:00:12.500Z';
   expect(gap.current).toEqual({ from: '1970-01-01T00:00:10.000Z', to, containers: 2, names: ['ns/pod/a', 'ns/pod/b'] });
@@ -54,15 +54,15 @@ test('it lasts from the last sign of life until the runtime has told of all cont
   expect(log).toMatchObject([{ level: 40, seconds: 2.5, containers: 2, names: ['ns/pod/a', 'ns/pod/b'] }]);
 });
 
-test('a connection that is lost opens the next one, which counts anew', () => {
-  const { gap, ended, log, pass } = keep(0);
+test('a lost connection begins a new gap with its own count', () => {
+  const { gap, ended, log, advance } = startTracker(0);
   gap.note([found('a')]);
-  pass(1_000);
+  advance(1_000);
   gap.end();
-  gap.end(); // said twice
-  pass(4_000);
+  gap.end(); // a second call
+  advance(4_000);
   gap.begin();
-  pass(1_000);
+  advance(1_000);
   gap.begin();
   expect(gap.current).toMatchObject({ from: '1970-01-01T00:00:05.000Z', containers: 0 });
   gap.end();
@@ -70,24 +70,24 @@ test('a connection that is lost opens the next one, which counts anew', () => {
     { seconds: 1, containers: 1 },
     { seconds: 1, containers: 0 },
   ]);
-  expect(log.map(({ level }) => level)).toEqual([40, 30]); // nobody started without us: nothing to warn of
+  expect(log.map(({ level }) => level)).toEqual([40, 30]); // no warning without a container
 });
 
-test('a process that was stopped learns of the loss afterwards: the gap begins where it stopped', () => {
-  const { gap, ended, clock, pass } = keep(0);
+test('after a stall of the process the gap begins at the beginning of the stall', () => {
+  const { gap, ended, clock, advance } = startTracker(0);
   gap.end();
-  pass(60_000);
+  advance(60_000);
   clock.stalledMs = 45_000;
   gap.begin();
   expect(gap.current).toMatchObject({ from: '1970-01-01T00:00:15.000Z' });
-  pass(100);
+  advance(100);
   gap.end();
   expect(gap.current).toMatchObject({ from: '1970-01-01T00:00:15.000Z', to: '1970-01-01T00:01:00.100Z' });
   expect(ended[1]).toEqual({ seconds: 45.1, containers: 0 });
 });
 
-test('who is found after the end of a gap is not counted with it, nor with the next', () => {
-  const { gap, ended } = keep(0);
+test('a container found after a gap is counted neither in it nor in the next one', () => {
+  const { gap, ended } = startTracker(0);
   gap.note([found('a')]);
   gap.end();
   const before = gap.current;
@@ -99,32 +99,32 @@ test('who is found after the end of a gap is not counted with it, nor with the n
   expect(ended.map(({ containers }) => containers)).toEqual([1, 0]);
 });
 
-test('a state that was shown does not change afterwards', () => {
-  const { gap } = keep(0);
+test('a value of `current` does not change afterwards', () => {
+  const { gap } = startTracker(0);
   const shown = gap.current;
   gap.note([found('a')]);
   expect(shown).toMatchObject({ containers: 0, names: [] });
 });
 
-test.each([-86_400_000, 86_400_000])('a clock that is set by %d ms meanwhile changes no length', (stepMs) => {
-  const { gap, ended, clock, pass } = keep(100_000_000);
-  pass(500);
+test.each([-86_400_000, 86_400_000])('setting the clock by %d ms does not change the length of a gap', (stepMs) => {
+  const { gap, ended, clock, advance } = startTracker(100_000_000);
+  advance(500);
   clock.wallMs += stepMs;
-  pass(500);
+  advance(500);
   gap.end();
   expect(ended).toEqual([{ seconds: 1, containers: 0 }]);
   const { from, to } = gap.current!;
   expect(Date.parse(to!) - Date.parse(from)).toBe(1_000);
 });
 
-test('a sign of life that is ahead of the clock makes no negative gap', () => {
-  const { gap, ended } = keep(5_000, 1_000);
+test('a heartbeat ahead of the clock gives a gap of 0 s', () => {
+  const { gap, ended } = startTracker(5_000, 1_000);
   gap.end();
   expect(ended).toEqual([{ seconds: 0, containers: 0 }]);
 });
 
-test('names are kept for some, all are counted', () => {
-  const { gap } = keep(0);
+test('500 containers are counted, and fewer than 50 names are kept', () => {
+  const { gap } = startTracker(0);
   gap.note(Array.from({ length: 500 }, (_, i) => found(`c${i}`)));
   expect(gap.current?.containers).toBe(500);
   expect(gap.current?.names.length).toBeLessThan(50);

@@ -16,14 +16,14 @@ const AT = '2026-11-21T10:00:00.000Z';
 const log = pino({ enabled: false });
 const topology = buildTopology({ cpus: [{ id: 0, core: 0, socket: 0, numaNode: 0, uncoreCache: 0 }] });
 
-/** Somebody else, who has taken a port. */
+/** Listens on a port, as another process would. */
 async function takePort(port = 0): Promise<{ server: Server; port: number }> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
   return { server, port: (server.address() as { port: number }).port };
 }
 
-/** Alarms, and the next time that they change. */
+/** Alarms, with a promise of their next change. */
 function watchedAlarms() {
   let noteChange = (): void => undefined;
   const alarms = new Alarms({ log, now: () => AT, onChange: () => noteChange() });
@@ -45,7 +45,7 @@ test.each([
     '--health-address',
     (address: { host: string; port: number }) => startHealthServer({ address, health: new HealthState(), log }),
   ],
-])('%s on a port that is taken is an alarm, until the port is free', async (option, start) => {
+])('%s on a port in use is an alarm until the port is free', async (option, start) => {
   const { server: other, port } = await takePort();
   const address = { host: '127.0.0.1', port };
   const { alarms, changed } = watchedAlarms();
@@ -75,7 +75,7 @@ test.each([
   again.close();
 });
 
-test('an address that is none of this machine is an alarm with its reason', async () => {
+test('an address of another machine is an alarm with its reason', async () => {
   const { alarms } = watchedAlarms();
   const address = { host: '192.0.2.1', port: 9 };
   const end = await keepListening({
@@ -89,7 +89,7 @@ test('an address that is none of this machine is an alarm with its reason', asyn
   await end();
 });
 
-test('pauses grow, and the end of the daemon ends the tries', async () => {
+test('the pause between attempts doubles, and close ends the attempts', async () => {
   const { alarms } = watchedAlarms();
   const tries: number[] = [];
   let noteTry = (): void => undefined;
@@ -116,7 +116,7 @@ test('pauses grow, and the end of the daemon ends the tries', async () => {
 test.each([
   ['EADDRINUSE', 'another process listens there; free it, or choose another --metrics-address'],
   ['EADDRNOTAVAIL', 'it is no address of this machine; choose another --metrics-address'],
-])('the remedy fits the reason: %s', (code, text) => {
+])('the message for %s has its remedy', (code, text) => {
   const address = { host: '192.0.2.1', port: 99 };
   const error = Object.assign(new Error('no'), { code });
   expect(explainListen(error, { address, option: '--metrics-address' })).toBe(`can't listen on 192.0.2.1:99: ${text}`);

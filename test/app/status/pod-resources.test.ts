@@ -3,7 +3,7 @@ import { buildTopology } from '../../../src/core/topology';
 import { POLICY_NAMES } from '../../../src/core/model/policies';
 import { NodeDriver, type Rules } from '../../core/transition/node-driver';
 
-/** NUMA node 0 has the CPUs 0-3, node 1 the CPUs 4-7; CPU 0 is reserved. */
+/** NUMA node 0 has CPUs 0-3, node 1 has CPUs 4-7. CPU 0 is reserved. */
 const TWO_NODES = buildTopology({
   cpus: Array.from({ length: 8 }, (_, id) => {
     return { id, core: id, socket: id >> 2, numaNode: id >> 2, uncoreCache: id >> 2 };
@@ -11,7 +11,7 @@ const TWO_NODES = buildTopology({
   memoryNodes: [0, 1].map((id) => ({ id, memoryBytes: 2 ** 33, distances: new Map<number, number>() })),
 });
 
-/** Pods `i…` and `e…` choose Crane's immovable and, with the scheduler's choice of 2 CPUs, exclusive. */
+/** The pod `i` chooses the policy immovable; `e` chooses exclusive, with a NUMA node of 2 CPUs chosen by the scheduler. */
 function nodeOf(rules: Rules = {}): NodeDriver {
   const node = new NodeDriver(TWO_NODES, { podPolicies: POLICY_NAMES, ...rules });
   node.podFields.set('i', {
@@ -31,7 +31,7 @@ function nodeOf(rules: Rules = {}): NodeDriver {
   return node;
 }
 
-/** `p: app 1,3; p: -` where a container has none; `p 4-5: …` what belongs to the pod. */
+/** One text per pod: `p: app 1,3`, or `p: app -` without CPUs; `p 4-5: ...` for CPUs of the whole pod. */
 function show(node: NodeDriver): string[] {
   return listPodResources(node.model).pods.map(({ pod, shared, containers }) => {
     const each = containers.map(({ container, cpus }) => `${container} ${cpus.isEmpty ? '-' : cpus.toString()}`);
@@ -40,25 +40,25 @@ function show(node: NodeDriver): string[] {
 }
 
 test.each`
-  what                                             | history                                 | pods
-  ${'nothing runs'}                                | ${''}                                   | ${[]}
-  ${'a container that shares has none'}            | ${'make p/web 0'}                       | ${['p: web -']}
-  ${'exclusive CPUs are told'}                     | ${'make p/db 2; make p/web 0'}          | ${['p: db 1-2, web -']}
-  ${'a container that exited while its pod lives'} | ${'make p/init 2; end p/init'}          | ${['p: init 1-2']}
-  ${'a restarted container is told once'}          | ${'make p/db 2; end p/db; make p/db 2'} | ${['p: db 1-2']}
-  ${'a pod that is gone'}                          | ${'make p/db 2; end p/db; stop p'}      | ${[]}
-  ${'immovable CPUs are not exclusive'}            | ${'make i/a 2'}                         | ${['i: a -']}
-  ${'CPUs that a pod shares are the pod’s'}        | ${'make e/a 1; make e/b 1'}             | ${['e 4-5: a -, b -']}
+  what                                                                | history                                 | pods
+  ${'no pod: nothing is listed'}                                      | ${''}                                   | ${[]}
+  ${'a shared container has no CPUs'}                                 | ${'make p/web 0'}                       | ${['p: web -']}
+  ${'exclusive CPUs are listed'}                                      | ${'make p/db 2; make p/web 0'}          | ${['p: db 1-2, web -']}
+  ${'an exited container of a running pod keeps its CPUs'}            | ${'make p/init 2; end p/init'}          | ${['p: init 1-2']}
+  ${'a restarted container is listed once'}                           | ${'make p/db 2; end p/db; make p/db 2'} | ${['p: db 1-2']}
+  ${'a pod that is gone is not listed'}                               | ${'make p/db 2; end p/db; stop p'}      | ${[]}
+  ${'immovable CPUs are not listed'}                                  | ${'make i/a 2'}                         | ${['i: a -']}
+  ${'CPUs that the containers of a pod share are listed for the pod'} | ${'make e/a 1; make e/b 1'}             | ${['e 4-5: a -, b -']}
 `('$what', ({ history, pods }: { history: string; pods: string[] }) => {
   expect(show(nodeOf().run(history))).toEqual(pods);
 });
 
-test('allocatable are the CPUs that are not reserved, given out or not; memory only where it follows', () => {
+test('allocatable CPUs are all but the reserved ones; memory is empty unless it follows the CPUs', () => {
   const { allocatable } = listPodResources(nodeOf().run('make p/db 2').model);
   expect([allocatable.cpus.toString(), allocatable.memory]).toEqual(['1-7', []]);
 });
 
-test('where memory follows, each container’s limit is told with its nodes, and each node’s memory', () => {
+test('with memory-nodes follow, the memory limits and the memory of each node are listed', () => {
   const { pods, allocatable } = listPodResources(
     nodeOf({ memoryNodes: 'follow' }).run('make p/db 2; make p/web 0').model,
   );

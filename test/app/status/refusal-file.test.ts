@@ -36,12 +36,12 @@ const refusalOf = (podUid: string, times = 1): Refusal => ({
   times,
 });
 
-/** A life of the daemon as far as refusals go: these pods are refused. Returns who is remembered at its end. */
-async function live(stateDir: string, refused: readonly string[]) {
+/** Runs a daemon's refusal history in which these pods are refused. Returns the entries at its end. */
+async function runHistory(stateDir: string, refused: readonly string[]) {
   const { log, lines } = createLog();
   const model = new NodeModel(EIGHT_CPUS, settingsWith());
   const names = await withClosers((onClose) => {
-    const book = openRefusals({ stateDir, model, now, log, onClose });
+    const history = openRefusals({ stateDir, model, now, log, onClose });
     for (const uid of refused) {
       const pod = podOf(uid);
       const resources = resourcesOf(9);
@@ -53,7 +53,7 @@ async function live(stateDir: string, refused: readonly string[]) {
         cgroupsPath: '',
         resources,
       } as const;
-      book.note({
+      history.note({
         event: 'create-container',
         request: { kind: 'create-container', pod, container },
         answer: { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', message: 'there are 7' },
@@ -63,21 +63,21 @@ async function live(stateDir: string, refused: readonly string[]) {
         timing: { decideMs: 0, saveMs: 0, moveMs: 0 },
       });
     }
-    return Promise.resolve(book.list().map(({ podUid, times }) => `${podUid} ${times}`));
+    return Promise.resolve(history.list().map(({ podUid, times }) => `${podUid} ${times}`));
   });
   return { names, lines };
 }
 
-test('who was refused is known after a restart, and retries go on being counted', async () => {
+test('refusals are known after a restart, and attempts are counted on', async () => {
   const stateDir = makeDir();
-  await live(stateDir, ['a', 'b', 'a']);
-  expect(await live(stateDir, ['b'])).toEqual({ names: ['a 2', 'b 2'], lines: [] });
+  await runHistory(stateDir, ['a', 'b', 'a']);
+  expect(await runHistory(stateDir, ['b'])).toEqual({ names: ['a 2', 'b 2'], lines: [] });
   expect(statSync(join(stateDir, 'refusals.json')).mode & 0o777).toBe(0o600);
 });
 
-test('without a refusal there is no file', async () => {
+test('no refusal: no file', async () => {
   const stateDir = makeDir();
-  expect(await live(stateDir, [])).toEqual({ names: [], lines: [] });
+  expect(await runHistory(stateDir, [])).toEqual({ names: [], lines: [] });
   expect(readdirSync(stateDir)).toEqual([]);
 });
 
@@ -86,7 +86,7 @@ test.each([
   ['too large', (path: string) => writeFileSync(path, ' '.repeat(5 * 2 ** 20))],
   ['a folder', (path: string) => mkdirSync(path)],
   ['a link', (path: string) => symlinkSync('/etc/passwd', path)],
-])('a file that is %s is told and forgotten', (_name, make) => {
+])('a file that is %s is ignored with a warning', (_name, make) => {
   const { log, lines } = createLog();
   const path = join(makeDir(), 'refusals.json');
   make(path);
@@ -94,26 +94,26 @@ test.each([
   expect(lines).toEqual(['earlier refusals are forgotten']);
 });
 
-test('a link that somebody has put where the file is written first is not followed', async () => {
+test('a symbolic link at the path of the temporary file is not followed', async () => {
   const stateDir = makeDir();
   const victim = join(makeDir(), 'victim');
   writeFileSync(victim, 'precious');
   symlinkSync(victim, join(stateDir, 'refusals.json.tmp'));
-  await live(stateDir, ['a']);
+  await runHistory(stateDir, ['a']);
   expect(readFileSync(victim, 'utf8')).toBe('precious');
-  expect((await live(stateDir, [])).names).toEqual(['a 1']);
+  expect((await runHistory(stateDir, [])).names).toEqual(['a 1']);
 });
 
-test('a state directory that takes no file costs no refusal, and the end of the daemon neither waits nor fails', async () => {
+test('a missing state directory: refusals are counted, one warning is logged, and the close succeeds', async () => {
   const stateDir = join(makeDir(), 'gone');
-  expect(await live(stateDir, ['a', 'b'])).toEqual({
+  expect(await runHistory(stateDir, ['a', 'b'])).toEqual({
     names: ['a 1', 'b 1'],
     lines: ['refusals are not kept over a restart'],
   });
   expect(existsSync(stateDir)).toBe(false);
 });
 
-/** A file whose writes are let through one by one. */
+/** A file whose writes the test ends one by one. */
 function stage({ gatherMs = 1, retriesMs = 60_000 } = {}) {
   const { log, lines } = createLog();
   const begun = new EventEmitter();
@@ -140,13 +140,13 @@ function stage({ gatherMs = 1, retriesMs = 60_000 } = {}) {
   return { file, lines, texts, change, write: () => once(begun, 'write'), finish: (error?: Error) => finish(error) };
 }
 
-test('changes are written together, one write at a time, and the last of them is what is there', async () => {
+test('many changes become one write at a time, and the last write has the last change', async () => {
   const { file, texts, change, write, finish } = stage();
   for (let i = 1; i <= 100; i++) change([refusalOf('a', i)]);
   await write();
   expect(texts).toEqual([encodeRefusals([refusalOf('a', 100)])]);
   for (let i = 101; i <= 200; i++) change([refusalOf('a', i)]);
-  await delay(20); // the time of the next write comes while this one is under way
+  await delay(20); // the next write is due while this one is in flight
   expect(texts).toHaveLength(1);
   const next = write();
   finish();
@@ -157,7 +157,7 @@ test('changes are written together, one write at a time, and the last of them is
   expect(texts).toHaveLength(2);
 });
 
-test('retries alone are in no hurry, and are written at the end', async () => {
+test('repetitions alone are written late, or at the close', async () => {
   const { file, texts, change, write, finish } = stage({ gatherMs: 1 });
   change([refusalOf('a', 2)], 'repeated');
   await delay(20);
@@ -170,7 +170,7 @@ test('retries alone are in no hurry, and are written at the end', async () => {
   expect(texts).toEqual([encodeRefusals([refusalOf('a', 2)])]);
 });
 
-test('a write that fails is told once, until one succeeds, and made again with the next change', async () => {
+test('a failing write is logged once until one succeeds, and repeated with the next change', async () => {
   const { file, lines, change, write, finish } = stage();
   for (const error of [new Error('full'), new Error('full'), undefined, new Error('full')]) {
     const begun = write();
@@ -186,7 +186,7 @@ test('a write that fails is told once, until one succeeds, and made again with t
   await closed;
 });
 
-test('a disk that hangs does not hang the end', async () => {
+test('a write that hangs does not delay the close', async () => {
   const { file, change, write } = stage();
   const begun = write();
   change([refusalOf('a')]);

@@ -13,21 +13,21 @@ import { EIGHT_CPUS, podOf, resourcesOf, settingsWith, type Rules } from '../../
 
 const HOUR_MS = 3_600_000;
 
-/** A node that events are sent to, with the book of what it refused and the metrics of it. */
+/** A node with its refusal history and metrics. */
 class Node {
   nowMs = Date.parse('2026-11-22T10:00:00Z');
   diskIsFull = false;
   readonly changes: string[] = [];
   readonly model: NodeModel;
   readonly metrics = createMetricsOf();
-  readonly book: RefusalHistory;
+  readonly history: RefusalHistory;
   private readonly transactor: Transactor;
   private containers = 0;
 
   constructor(rules: Rules = {}) {
     this.model = new NodeModel(EIGHT_CPUS, settingsWith(rules));
     const now = () => new Date(this.nowMs).toISOString();
-    this.book = new RefusalHistory({ model: this.model, now, onChange: (change) => this.changes.push(change) });
+    this.history = new RefusalHistory({ model: this.model, now, onChange: (change) => this.changes.push(change) });
     this.transactor = new Transactor({
       model: this.model,
       now,
@@ -39,8 +39,8 @@ class Node {
   }
 
   private onTransaction(done: Transaction): void {
-    this.book.note(done);
-    this.metrics.count(this.model, done, this.book.of(done));
+    this.history.note(done);
+    this.metrics.count(this.model, done, this.history.of(done));
   }
 
   send(event: NodeEvent): string {
@@ -48,7 +48,7 @@ class Node {
     return answer.kind === 'refuse' ? answer.code : 'ok';
   }
 
-  /** Each creation has a new id, as those of the kubelet have. */
+  /** Each creation has a new id, as with the kubelet. */
   create(pod: PodInfo, name: string, cpus: number): string {
     const id = `c${++this.containers}`;
     const resources = resourcesOf(cpus);
@@ -63,13 +63,13 @@ class Node {
 
   explain(pod: string, container = '') {
     const status = { containers: [], idle: [] } as never;
-    const known = { status, refused: this.book.list(), stepsOf: () => [], view: this.model };
+    const known = { status, refused: this.history.list(), stepsOf: () => [], view: this.model };
     const explanation = explainPod(known, { kind: 'pod', namespace: '', pod, container });
     return explanation.kind === 'containers' ? explanation.refused : [];
   }
 
   get names(): string[] {
-    return this.book.list().map(({ podUid, containerName, times }) => `${podUid}/${containerName} ${times}`);
+    return this.history.list().map(({ podUid, containerName, times }) => `${podUid}/${containerName} ${times}`);
   }
 }
 
@@ -81,15 +81,15 @@ function countByNamespace(refusals: readonly Refusal[]): ReadonlyMap<string, num
 
 const inNamespace = (namespace: string, uid: string): PodInfo => ({ ...podOf(uid), namespace });
 
-describe('a refused container', () => {
-  test('is remembered with when, what it asked for, under which policy, and what was free where', () => {
+describe('a refusal', () => {
+  test('has its times, the request, the policy and the free CPUs per NUMA node', () => {
     const node = new Node({ podPolicies: ['exclusive'] });
     node.create(podOf('a'), 'app', 5);
     const pod = { ...podOf('b'), annotations: { 'cpusetd.io/policy': 'exclusive' } };
     expect(node.create(pod, 'app', 4)).toBe('RESOURCE_EXHAUSTED');
     node.nowMs += 1_000;
     expect(node.create(pod, 'app', 4)).toBe('RESOURCE_EXHAUSTED');
-    expect(node.book.list()).toEqual([
+    expect(node.history.list()).toEqual([
       {
         podUid: 'b',
         podNamespace: 'ns',
@@ -109,26 +109,26 @@ describe('a refused container', () => {
     ]);
   });
 
-  test('is one whose change was refused, too', () => {
+  test('may be that of a change', () => {
     const node = new Node();
     node.create(podOf('a'), 'app', 5);
     expect(node.change(podOf('a'), 'app', resourcesOf(9))).toBe('RESOURCE_EXHAUSTED');
-    expect(node.book.list()).toMatchObject([{ asked: 'change', requested: 9, times: 1 }]);
+    expect(node.history.list()).toMatchObject([{ asked: 'change', requested: 9, times: 1 }]);
     expect(node.change(podOf('a'), 'app', resourcesOf(6))).toBe('ok');
     expect(node.names).toEqual([]);
   });
 
-  test('is one that a full disk refused', () => {
+  test('may come from a full disk', () => {
     const node = new Node();
     node.diskIsFull = true;
     expect(node.create(podOf('a'), 'app', 2)).toBe('UNAVAILABLE');
-    expect(node.book.list()).toMatchObject([{ code: 'UNAVAILABLE', requested: 2, policy: 'static' }]);
+    expect(node.history.list()).toMatchObject([{ code: 'UNAVAILABLE', requested: 2, policy: 'static' }]);
     expect(node.explain('a')).toMatchObject([
       { fitsNow: true, remedy: expect.stringMatching(/what could not be written/) as string },
     ]);
   });
 
-  test('is forgotten when it is served', () => {
+  test('ends when the container is created', () => {
     const node = new Node();
     node.create(podOf('a'), 'app', 6);
     node.create(podOf('b'), 'app', 2);
@@ -139,7 +139,7 @@ describe('a refused container', () => {
     expect(node.names).toEqual(['b/side 1']);
   });
 
-  test('is forgotten when it was made while cpusetd was away', () => {
+  test('ends when a synchronization finds the container', () => {
     const node = new Node();
     node.create(podOf('b'), 'app', 9);
     node.create(podOf('b'), 'side', 9);
@@ -155,14 +155,14 @@ describe('a refused container', () => {
     expect(node.names).toEqual(['b/side 1']);
   });
 
-  test('is forgotten when the API server has its pod no more, and not while the runtime has it and the API server is behind', () => {
+  test('ends when the API server deletes the pod, but not while the runtime has a pod that the API server lacks', () => {
     const node = new Node();
     node.send({ kind: 'pod-started', pod: podOf('new') });
-    for (const uid of ['gone', 'told', 'new', 'missing']) node.create(podOf(uid), 'app', 9);
-    node.send({ kind: 'pod-specs', specs: [specOf('told', 'app 9'), specOf('gone', 'app 9')] });
-    expect(node.names).toEqual(['gone/app 1', 'told/app 1', 'new/app 1']);
+    for (const uid of ['gone', 'listed', 'new', 'missing']) node.create(podOf(uid), 'app', 9);
+    node.send({ kind: 'pod-specs', specs: [specOf('listed', 'app 9'), specOf('gone', 'app 9')] });
+    expect(node.names).toEqual(['gone/app 1', 'listed/app 1', 'new/app 1']);
     node.send({ kind: 'pod-spec-gone', uid: 'gone' });
-    expect(node.names).toEqual(['told/app 1', 'new/app 1']);
+    expect(node.names).toEqual(['listed/app 1', 'new/app 1']);
   });
 
   describe('of a static pod', () => {
@@ -180,13 +180,13 @@ describe('a refused container', () => {
     const MIRROR_GONE = { kind: 'pod-spec-gone', uid: 'mirror-1' } as const;
     const SANDBOX_GONE = { kind: 'pod-removed', sandboxId: 'sandbox-static' } as const;
 
-    test('stays while the kubelet has the pod: it makes a mirror anew, and tries again', () => {
+    test('stays while the runtime has the pod: the kubelet makes a new mirror and tries again', () => {
       const node = refuse();
       node.send(MIRROR_GONE);
       expect(node.names).toEqual(['static/app 1']);
       node.send({ kind: 'pod-spec', spec: { ...mirror, uid: 'mirror-2' } });
       node.send({ kind: 'pod-specs', specs: [{ ...mirror, uid: 'mirror-2' }] });
-      node.send(SANDBOX_GONE); // the kubelet makes a sandbox anew
+      node.send(SANDBOX_GONE); // the kubelet makes a new sandbox
       expect(node.names).toEqual(['static/app 1']);
     });
 
@@ -194,13 +194,13 @@ describe('a refused container', () => {
       ['the mirror first', [MIRROR_GONE, SANDBOX_GONE]],
       ['the sandbox first', [SANDBOX_GONE, MIRROR_GONE]],
       ['the mirror first, its sandbox stopped', [MIRROR_GONE, { kind: 'pod-stopped', sandboxId: 'sandbox-static' }]],
-    ] as const)('goes when both are gone, %s', (_order, events) => {
+    ] as const)('ends when mirror and sandbox are gone, %s', (_order, events) => {
       const node = refuse();
       for (const event of events) node.send(event);
       expect(node.names).toEqual([]);
     });
 
-    test('stays without an API server: nobody tells whether its file is still there', () => {
+    test('stays without an API server, because the deletion of its file is unknown', () => {
       const node = new Node();
       node.send({ kind: 'pod-started', pod: podOf('static') });
       node.create(podOf('static'), 'app', 9);
@@ -209,26 +209,26 @@ describe('a refused container', () => {
     });
   });
 
-  test('is forgotten when another pod has its name', () => {
+  test('ends when another pod of its name starts', () => {
     const node = new Node();
     for (const uid of ['db-1', 'db-2', 'web']) node.create({ ...podOf(uid), name: uid.slice(0, 2) }, 'app', 9);
     node.send({ kind: 'pod-started', pod: { ...podOf('db-2'), name: 'db' } });
     expect(node.names).toEqual(['db-2/app 1', 'web/app 1']);
   });
 
-  test('of a clock that was far ahead is forgotten when the clock is put right', () => {
+  test('with a time far in the future ends when the clock is set back', () => {
     const node = new Node();
     const now = node.nowMs;
     node.nowMs = Date.parse('2099-01-01T00:00:00Z');
     node.create(podOf('a'), 'app', 9);
-    expect(node.book.list()).toHaveLength(1);
+    expect(node.history.list()).toHaveLength(1);
     node.nowMs = now;
-    expect(node.book.list()).toEqual([]);
+    expect(node.history.list()).toEqual([]);
     node.create(podOf('b'), 'app', 9);
-    expect(node.book.list()).toMatchObject([{ podUid: 'b' }]);
+    expect(node.history.list()).toMatchObject([{ podUid: 'b' }]);
   });
 
-  test('is forgotten after a day without a try', () => {
+  test('ends after a day without an attempt', () => {
     const node = new Node();
     node.create(podOf('a'), 'app', 9);
     node.nowMs += 23 * HOUR_MS;
@@ -236,11 +236,11 @@ describe('a refused container', () => {
     node.nowMs += HOUR_MS + 1;
     expect(node.names).toEqual(['b/app 1']);
     node.create(podOf('c'), 'app', 9);
-    node.nowMs -= 2 * HOUR_MS; // whatever the clock does, it is gone
+    node.nowMs -= 2 * HOUR_MS; // a clock that is set back restores nothing
     expect(node.names).toEqual(['b/app 1', 'c/app 1']);
   });
 
-  test('is told to whoever keeps the book, once as news and then as a repetition', () => {
+  test('calls onChange with entries the first time, and with repeated afterwards', () => {
     const node = new Node();
     for (let i = 0; i < 3; i++) node.create(podOf('a'), 'app', 9);
     node.create(podOf('b'), 'app', 1);
@@ -248,15 +248,15 @@ describe('a refused container', () => {
   });
 });
 
-describe('the book is bounded, and fair', () => {
-  test('one container that is refused without end has one entry', () => {
+describe('the limit of the history', () => {
+  test('one container has one entry, however often it is refused', () => {
     const node = new Node();
     node.create(podOf('quiet'), 'app', 9);
     for (let i = 0; i < 2 * MOST_REFUSALS; i++) node.create(podOf('loud'), 'app', 9);
     expect(node.names).toEqual(['quiet/app 1', `loud/app ${2 * MOST_REFUSALS}`]);
   });
 
-  test('a namespace with thousands of refused pods, or a pod with thousands of containers, pushes nobody else out', () => {
+  test('thousands of refused pods of one namespace, or containers of one pod, push out no other namespace', () => {
     const node = new Node();
     node.create(inNamespace('other', 'quiet'), 'app', 9);
     node.create(inNamespace('loud', 'small'), 'app', 9);
@@ -268,47 +268,47 @@ describe('the book is bounded, and fair', () => {
     expect(node.names[0]).toBe('quiet/app 1');
   });
 
-  const live = (node: Node, namespace: string, uid = namespace): PodInfo => {
+  const startPod = (node: Node, namespace: string, uid = namespace): PodInfo => {
     const pod = inNamespace(namespace, uid);
     node.send({ kind: 'pod-started', pod });
     return pod;
   };
 
-  test('a tenant with more namespaces than there are places pushes nobody out who is alone in his', () => {
+  test('more namespaces than places: the only entry of an earlier namespace with a running pod stays', () => {
     const node = new Node();
-    node.create(live(node, 'quiet'), 'app', 9);
+    node.create(startPod(node, 'quiet'), 'app', 9);
     for (let i = 0; i < 2 * MOST_REFUSALS; i++) {
       node.nowMs += 1;
-      node.create(live(node, `tenant-${i}`), 'app', 9);
+      node.create(startPod(node, `tenant-${i}`), 'app', 9);
     }
     expect(node.names).toHaveLength(MOST_REFUSALS);
     expect(node.names[0]).toBe('quiet/app 1');
   });
 
-  test('where each namespace has one, pods that are gone make room, the latest of them first', () => {
+  test('one entry per namespace: entries of pods that are gone are dropped, the latest first', () => {
     const node = new Node();
     for (let i = 0; i < MOST_REFUSALS; i++) {
       node.nowMs += 1;
-      node.create(live(node, `n${i}`), 'app', 9);
+      node.create(startPod(node, `n${i}`), 'app', 9);
     }
     for (const uid of ['n3', 'n200']) node.send({ kind: 'pod-removed', sandboxId: `sandbox-${uid}` });
     for (const name of ['first', 'second', 'third']) {
       node.nowMs += 1;
-      node.create(live(node, name), 'app', 9);
+      node.create(startPod(node, name), 'app', 9);
     }
     expect(node.names).toHaveLength(MOST_REFUSALS);
     expect(node.names).toEqual(expect.arrayContaining(['n2/app 1', 'first/app 1', 'second/app 1']));
     expect(node.names.filter((name) => /^(n3|n200|third)\//.test(name))).toEqual([]);
   });
 
-  test('who has two loses one of them before anybody loses his only one, and the namespace that came last begins', () => {
+  test('a namespace with two entries loses one before another loses its only one, beginning with the latest namespace', () => {
     const node = new Node();
     for (let i = 0; i < MOST_REFUSALS / 2; i++) {
       node.nowMs += 1;
-      const pod = live(node, `n${i}`);
+      const pod = startPod(node, `n${i}`);
       for (const name of ['app', 'side']) node.create(pod, name, 9);
     }
-    node.create(live(node, 'newcomer'), 'app', 9);
+    node.create(startPod(node, 'newcomer'), 'app', 9);
     expect(node.names).toHaveLength(MOST_REFUSALS);
     expect(node.names.filter((name) => name.startsWith(`n${MOST_REFUSALS / 2 - 1}/`))).toEqual([
       `n${MOST_REFUSALS / 2 - 1}/side 1`,
@@ -316,17 +316,17 @@ describe('the book is bounded, and fair', () => {
     expect(node.names).toContain('newcomer/app 1');
   });
 
-  test('who finds no place changes nothing in the book, and is a refusal all the same', async () => {
+  test('a refusal without a place changes no entry, and is counted in the metrics', async () => {
     const node = new Node();
-    for (let i = 0; i < MOST_REFUSALS; i++) node.create(live(node, `n${i}`), 'app', 9);
+    for (let i = 0; i < MOST_REFUSALS; i++) node.create(startPod(node, `n${i}`), 'app', 9);
     node.nowMs += 1;
     const before = node.changes.length;
-    expect(node.create(live(node, 'late'), 'app', 9)).toBe('RESOURCE_EXHAUSTED');
+    expect(node.create(startPod(node, 'late'), 'app', 9)).toBe('RESOURCE_EXHAUSTED');
     expect(node.changes).toHaveLength(before);
     expect((await node.metrics.read()).refusals).toBe(MOST_REFUSALS + 1);
   });
 
-  test('at random: who loses his place was one of most in his namespace, or of a pod that is gone, or came last', () => {
+  test('random refusals: a dropped entry was of the largest namespace, of a pod that is gone, or the latest', () => {
     const random = createRandom(20);
     const node = new Node();
     const gone = new Set<string>();
@@ -334,11 +334,11 @@ describe('the book is bounded, and fair', () => {
       node.nowMs += 1;
       const namespace = `n${random.int(0, random.pick([5, 300, 2_000]))}`;
       const uid = `${namespace}-${random.int(0, 3)}`;
-      const before = node.book.list();
-      const pod = live(node, namespace, uid);
+      const before = node.history.list();
+      const pod = startPod(node, namespace, uid);
       gone.delete(uid);
       node.create(pod, random.pick(['app', 'side']), 9);
-      const after = new Set(node.book.list().map(keyOfRefusal));
+      const after = new Set(node.history.list().map(keyOfRefusal));
       const lost = before.filter((refusal) => !after.has(keyOfRefusal(refusal)));
       expect(after.size).toBeLessThanOrEqual(MOST_REFUSALS);
       const most = Math.max(...countByNamespace(before).values());
@@ -352,30 +352,30 @@ describe('the book is bounded, and fair', () => {
         gone.add(uid);
       }
     }
-    expect(node.book.list()).toHaveLength(MOST_REFUSALS);
+    expect(node.history.list()).toHaveLength(MOST_REFUSALS);
   });
 
-  test('texts are bounded, and characters whole', () => {
+  test('long texts are cut at whole characters', () => {
     const node = new Node();
     const long = '𝒳'.repeat(10_000);
     const pod = { ...podOf(long), namespace: long, name: long };
     node.create(pod, long, 2);
-    const [entry] = node.book.list();
+    const [entry] = node.history.list();
     expect(entry).toMatchObject({ code: 'INVALID_ARGUMENT', podName: '𝒳'.repeat(126) });
     expect(JSON.stringify(entry).length).toBeLessThan(3_000);
     expect(JSON.stringify(entry)).not.toMatch(/\\ud/);
   });
 });
 
-describe('counted', () => {
-  test('a refused creation is one container that got no CPUs, however often it is tried; every try is a refusal', async () => {
+describe('the metrics', () => {
+  test('count a refused creation as one request and one error, and each attempt as a refusal', async () => {
     const node = new Node();
     for (let i = 0; i < 5; i++) node.create(podOf('a'), 'app', 9);
     node.create(podOf('a'), 'side', 9);
     expect(await node.metrics.read()).toEqual({ requests: 2, errors: 2, refusals: 6 });
   });
 
-  test('one that was served in between counts anew', async () => {
+  test('count a container again that was served in between', async () => {
     const node = new Node();
     node.create(podOf('a'), 'app', 9);
     node.create(podOf('a'), 'app', 2);
@@ -384,18 +384,18 @@ describe('counted', () => {
     expect(await node.metrics.read()).toEqual({ requests: 3, errors: 2, refusals: 3 });
   });
 
-  test('one that a full disk refused counts once, and one that was to share does not count', async () => {
+  test('count a creation refused by a full disk once, and a shared container not at all', async () => {
     const node = new Node();
     node.create(podOf('b'), 'app', 2);
     node.diskIsFull = true;
     for (let i = 0; i < 3; i++) node.create(podOf('a'), 'app', 2);
-    node.create(podOf('b'), 'app', 0); // gives up the CPUs of its name, which would have to be written
+    node.create(podOf('b'), 'app', 0); // gives up the CPUs of its name, and that has to be saved
     expect(await node.metrics.read()).toEqual({ requests: 2, errors: 1, refusals: 4 });
   });
 });
 
 describe('explain', () => {
-  test('tells then and now, and what helps', () => {
+  test('shows the free CPUs then and now, and the remedy', () => {
     const node = new Node();
     node.create(podOf('a'), 'app', 5);
     node.create(podOf('b'), 'app', 4);
@@ -427,13 +427,13 @@ describe('explain', () => {
     cpus | options                    | code                     | remedy
     ${9} | ${{}}                      | ${'RESOURCE_EXHAUSTED'}  | ${/^this node has 7 CPUs to give out, and never 9: ask for fewer/}
     ${3} | ${{ fullPcpusOnly: true }} | ${'FAILED_PRECONDITION'} | ${/^ask for what the reason says: trying again does not help/}
-  `('$cpus CPUs that can never be given: $code', ({ cpus, options, code, remedy }) => {
+  `('$cpus CPUs, which never fit: $code with its remedy', ({ cpus, options, code, remedy }) => {
     const node = new Node({ options: options as object });
     expect(node.create(podOf('a'), 'app', Number(cpus))).toBe(code);
     expect(node.explain('a')).toMatchObject([{ remedy: expect.stringMatching(remedy as RegExp) as string }]);
   });
 
-  test('tells whose the CPUs are that are kept for pods still to be created', () => {
+  test('names the pods for which CPUs are kept', () => {
     const node = new Node();
     node.send({ kind: 'synchronize', pods: [], containers: [] });
     node.send({ kind: 'pod-spec', spec: specOf('p', 'a 5') });
@@ -448,14 +448,14 @@ describe('explain', () => {
     ]);
   });
 
-  test('one CPU is one CPU', () => {
+  test('writes 1 CPU in the singular', () => {
     const node = new Node();
     node.diskIsFull = true;
     node.create(podOf('a'), 'app', 1);
     expect(node.explain('a')).toMatchObject([{ now: '1 CPU would fit: 4' }]);
   });
 
-  test('one container of several, and none that nobody knows', () => {
+  test('selects one container; an unknown container or pod is NOT_FOUND', () => {
     const node = new Node();
     for (const name of ['app', 'side']) node.create(podOf('a'), name, 9);
     expect(node.explain('a', 'side').map(({ container }) => container)).toEqual(['side']);
@@ -465,7 +465,7 @@ describe('explain', () => {
     expect(() => node.explain('b')).toThrow(/no running pod b/);
   });
 
-  test('pods of one name in two namespaces are ambiguous also where they were refused', () => {
+  test('two pods of one name in two namespaces are ambiguous', () => {
     const node = new Node();
     for (const namespace of ['one', 'two']) node.create({ ...inNamespace(namespace, namespace), name: 'db' }, 'app', 9);
     expect(() => node.explain('db')).toThrow(/pod db is ambiguous: one\/db \(uid one\), two\/db \(uid two\)/);

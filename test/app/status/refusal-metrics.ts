@@ -8,7 +8,7 @@ import { sampleStatus } from '../../admin/sample-status';
 import { EIGHT_CPUS } from '../../core/transition/node-driver';
 import { silentFaults } from '../../support/faults';
 
-/** The counters of containers that ask for CPUs. */
+/** The counters of requests, errors and refusals. */
 export function createMetricsOf() {
   const metrics = new Metrics({ status: () => sampleStatus, node: { topology: EIGHT_CPUS, exclusive: CpuSet.empty } });
   return {

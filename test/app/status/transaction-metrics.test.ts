@@ -7,7 +7,7 @@ import { sampleStatus } from '../../admin/sample-status';
 import { NodeDriver } from '../../core/transition/node-driver';
 import { silentFaults } from '../../support/faults';
 
-/** A transactor whose saves end as the test says, and what is known of them. */
+/** A transactor whose saves the test replaces, with its metrics and alarms. */
 function watchSaves() {
   const { model } = new NodeDriver();
   const log = pino({ level: 'silent' });
@@ -28,10 +28,10 @@ function watchSaves() {
 
 test.each`
   name                     | save                                                                   | because
-  ${'that the disk takes'} | ${() => undefined}                                                     | ${undefined}
-  ${'that fails'}          | ${() => ({ because: 'no space left', onDisk: 'old' })}                 | ${'no space left'}
-  ${'that throws'}         | ${() => { throw new Error('a fault of our own'); }}                    | ${'a fault in saving: a fault of our own'}
-`('given a save $name, it is measured, and is an alarm as long as saves fail', async ({ save, because }) => {
+  ${'a save that succeeds: measured, no alarm'} | ${() => undefined}                                                     | ${undefined}
+  ${'a save that fails: measured, and an alarm until a save succeeds'}          | ${() => ({ because: 'no space left', onDisk: 'old' })}                 | ${'no space left'}
+  ${'a save that throws: measured, and an alarm until a save succeeds'}         | ${() => { throw new Error('an internal fault'); }}                    | ${'a fault in saving: an internal fault'}
+`('$name', async ({ save, because }) => {
   const { disk, transactor, alarms, metrics } = watchSaves();
   disk.save = save as typeof disk.save;
   transactor.trySaving();

@@ -8,24 +8,24 @@ import { specOf } from '../../support/spec-of';
 
 const makeDir = useTempDirs();
 
-function remember(stateDir: string) {
+function openStore(stateDir: string) {
   const lines: { msg: string; pod?: string }[] = [];
   const log = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line) as (typeof lines)[number]) });
   const model = new NodeModel(EIGHT_CPUS, settingsWith());
-  const memory = openAssignmentStore({ stateDir, version: '0.1.0', model, log });
-  return { memory, model, lines };
+  const store = openAssignmentStore({ stateDir, version: '0.1.0', model, log });
+  return { store, model, lines };
 }
 
-test('a pod of which too much was told is named once in the log, and costs neither assignments nor other pods', () => {
+test('a pod spec of 1 MiB is not saved and is named once in the log; assignments and other pods are saved', () => {
   const stateDir = makeDir();
   const assignments = [assignmentOf('a', '2-3')];
   const small = specOf('small', 'app 1');
   const large = specOf('large', 'app 1', { annotations: { 'cpusetd.io/policy': 'x'.repeat(2 ** 20) } });
-  const { memory, lines } = remember(stateDir);
-  for (const pods of [[small], [small, large], [large, small]]) expect(memory.save(assignments, pods)).toBeUndefined();
+  const { store, lines } = openStore(stateDir);
+  for (const pods of [[small], [small, large], [large, small]]) expect(store.save(assignments, pods)).toBeUndefined();
   expect(lines.map(({ msg, pod }) => `${msg}: ${pod ?? ''}`)).toEqual(['pod not remembered over a restart: ns/large']);
 
-  const { model, lines: later } = remember(stateDir);
+  const { model, lines: later } = openStore(stateDir);
   expect([...model.assignments.values()]).toEqual(assignments);
   expect([...model.keptSpecs.values()]).toEqual([small]);
   expect(later).toEqual([]);

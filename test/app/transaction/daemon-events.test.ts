@@ -12,19 +12,19 @@ function open() {
 
 test('given several listeners of a kind, each gets the event, in the order of registration', () => {
   const { events } = open();
-  const heard: string[] = [];
-  events.on('repaired', 'counting', ({ outcome }) => void heard.push(`count ${outcome}`));
-  events.on('updateFailed', 'noting', () => void heard.push('failed'));
-  events.on('repaired', 'telling', ({ containerId }) => void heard.push(`tell ${containerId}`));
+  const called: string[] = [];
+  events.on('repaired', 'counting', ({ outcome }) => void called.push(`count ${outcome}`));
+  events.on('updateFailed', 'noting', () => void called.push('failed'));
+  events.on('repaired', 'reporting', ({ containerId }) => void called.push(`report ${containerId}`));
   events.emit('repaired', { containerId: 'a', outcome: 'ok' });
-  expect(heard).toEqual(['count ok', 'tell a']);
+  expect(called).toEqual(['count ok', 'report a']);
 });
 
 test('given a listener that throws, it is reported to the faults by its name, and the others are called', () => {
   const { events, logged, alarms } = open();
   let called = 0;
   events.on('changed', 'a part that fails', () => {
-    throw new Error('a fault of our own');
+    throw new Error('an internal fault');
   });
   events.on('changed', 'a part that works', () => called++);
   for (let i = 0; i < 3; i++) events.emit('changed');

@@ -27,7 +27,7 @@ const FAULTY: Job = {
 
 const assigned = (): string[] => [...node.model.assignments.values()].map(({ containerName }) => containerName);
 
-test('a decision that throws is answered INTERNAL and leaves nothing, and the others of its batch are decided', () => {
+test('a decision that throws is answered INTERNAL and changes nothing, and the rest of its batch is decided', () => {
   const [before, faulty, after] = decider.decideAll([
     jobOf(creation('p/a'), undefined),
     FAULTY,
@@ -47,7 +47,7 @@ test('two creations of one batch move each shared container once, to the pool th
   for (const to of targets.values()) expect(to.cpus.toString()).toBe(node.model.sharedPool.toString());
 });
 
-test('where the disk takes nothing a request for CPUs is refused and taken back, with the problem for the log alone', () => {
+test('without saving, a request for CPUs is refused and rolled back, and only the log gets the problem', () => {
   const decided = decider.decideWithoutSaving(jobOf(creation('p/a'), undefined), 'ENOSPC');
   expect(decided).toMatchObject({
     outcome: { answer: { kind: 'refuse', code: 'UNAVAILABLE' }, moves: [] },
@@ -57,7 +57,7 @@ test('where the disk takes nothing a request for CPUs is refused and taken back,
   expect({ assigned: assigned(), reported: decided.draft!.reported }).toEqual({ assigned: [], reported: [] });
 });
 
-test('where the disk takes nothing the end of a container is kept all the same', () => {
+test('without saving, the removal of a container is kept', () => {
   node.run('make p/a 2');
   const event: NodeEvent = { kind: 'container-removed', containerId: 'p/a#1' };
   const decided = decider.decideWithoutSaving(jobOf(event, undefined), 'ENOSPC');

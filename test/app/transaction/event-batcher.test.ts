@@ -1,6 +1,6 @@
 import { EventBatcher } from '../../../src/app/transaction/event-batcher';
 
-test('events of one turn come together and in order, and each has its own answer', async () => {
+test('events of one turn are one batch in order, and each has its own answer', async () => {
   const batches: string[][] = [];
   const queue = new EventBatcher((events) => {
     batches.push(events.map((event) => (event.kind === 'pod-stopped' ? event.sandboxId : '')));
@@ -14,7 +14,7 @@ test('events of one turn come together and in order, and each has its own answer
   expect(batches).toEqual([['a', 'b', 'c'], ['d']]);
 });
 
-test('a batch that throws is rejected whole, handed over once, and the next turn is served', async () => {
+test('a batch that throws rejects all its events, and the next turn has a new batch', async () => {
   const batches: number[] = [];
   const queue = new EventBatcher((events) => {
     batches.push(events.length);

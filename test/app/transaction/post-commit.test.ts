@@ -6,25 +6,25 @@ import type { NodeEvent } from '../../../src/core/model/events';
 import { silentFaults } from '../../support/faults';
 import { podOf } from '../../core/transition/node-driver';
 
-/** A follow-up that writes down what is asked of it. */
+/** A PostCommit whose calls are listed, each of which can be made to fail. */
 function watch(
-  failAt: Partial<Record<'tell' | 'widenPod' | 'watch' | 'check' | 'readBack' | 'follow', () => void>> = {},
+  failAt: Partial<Record<'committed' | 'widenPod' | 'watch' | 'check' | 'readBack' | 'follow', () => void>> = {},
 ) {
   const done: string[] = [];
   const stop = new AbortController();
-  const told: string[] = [];
+  const committed: string[] = [];
   const watched: (readonly string[] | undefined)[] = [];
   const faults = silentFaults();
   const events = new DaemonEvents(faults);
-  events.on('committed', 'a fault', () => failAt.tell?.());
-  events.on('committed', 'a list', ({ event }) => void told.push(event));
+  events.on('committed', 'a fault', () => failAt.committed?.());
+  events.on('committed', 'a list', ({ event }) => void committed.push(event));
   events.on('turnEnded', 'a fault', () => failAt.follow?.());
   events.on('turnEnded', 'a list', () => void done.push('follow'));
   const postCommit = new PostCommit({
     events,
     widenPod: ({ uid }) => {
       failAt.widenPod?.();
-      done.push(`room for ${uid}`);
+      done.push(`widen ${uid}`);
     },
     watch: (ids) => {
       failAt.watch?.();
@@ -42,7 +42,7 @@ function watch(
     faults,
     signal: stop.signal,
   });
-  return { postCommit, done, told, watched, stop };
+  return { postCommit, done, committed, watched, stop };
 }
 
 function transactionOf(request?: NodeEvent, more: Partial<Transaction> = {}): Transaction {
@@ -63,7 +63,7 @@ const started = (id: string) => ({ kind: 'container-started', container: { id } 
 const creation = { kind: 'create-container', pod: podOf('p'), container: { id: 'c' } } as NodeEvent;
 const of = (kind: NodeEvent['kind']) => ({ kind }) as NodeEvent;
 
-test('it begins when the answer has left, once for all of a turn, and the next turn has its own', async () => {
+test('the work begins after the answer, once per turn', async () => {
   const { postCommit, done } = watch();
   postCommit.begin(transactionOf(started('a')));
   postCommit.begin(transactionOf());
@@ -77,24 +77,34 @@ test('it begins when the answer has left, once for all of a turn, and the next t
 });
 
 test.each<[string, NodeEvent | undefined, readonly string[] | undefined, readonly string[]]>([
-  ['those that a change of our own concerns are read back', undefined, ['a'], ['watch', 'read a', 'follow']],
+  ['an internal change: its containers are read back', undefined, ['a'], ['watch', 'read a', 'follow']],
   [
-    'above a container that is made is room for it, and those who made room are read back when it is made',
+    'a creation: the cgroups above the pod are widened, and the moved containers are read back later',
     creation,
     ['a', 'b'],
-    ['room for p', 'watch', 'read a,b later', 'follow'],
+    ['widen p', 'watch', 'read a,b later', 'follow'],
   ],
   [
-    'a container that has started is looked at before the others are read back',
+    'a started container is checked before the others are read back',
     started('a'),
     ['a', 'b'],
     ['watch', 'check a', 'read a,b', 'follow'],
   ],
-  ['who was switched by its pod’s new spec is read back', of('pod-spec'), ['a', 'b'], ['watch', 'read a,b', 'follow']],
-  ['a spec that changes nobody asks for no look', of('pod-spec'), [], ['watch', 'follow']],
-  ['after a change of machine or rules all are read back', undefined, undefined, ['watch', 'read all', 'follow']],
   [
-    'after the runtime has told of all, all are looked at',
+    'a pod spec that switches containers: they are read back',
+    of('pod-spec'),
+    ['a', 'b'],
+    ['watch', 'read a,b', 'follow'],
+  ],
+  ['a pod spec that changes nothing: nothing is read back', of('pod-spec'), [], ['watch', 'follow']],
+  [
+    'a change of machine or settings: all containers are read back',
+    undefined,
+    undefined,
+    ['watch', 'read all', 'follow'],
+  ],
+  [
+    'a synchronization: all containers are read back at once',
     of('synchronize'),
     ['a'],
     ['watch', 'read all always', 'follow'],
@@ -105,7 +115,7 @@ test.each<[string, NodeEvent | undefined, readonly string[] | undefined, readonl
   postCommit.begin({ ...transaction, ...(outdated && { outdated }) });
   await turn();
   expect(done).toEqual(asked);
-  expect(watched).toEqual([outdated]); // undefined: all
+  expect(watched).toEqual([outdated]); // undefined stands for all
 });
 
 test('changes of one turn are read back together, each container once', async () => {
@@ -116,7 +126,7 @@ test('changes of one turn are read back together, each container once', async ()
   expect(done).toEqual(['watch', 'read a,b,c', 'follow']);
 });
 
-test('a look at all has the others of the turn in it, and is made once', async () => {
+test('a read-back of all containers includes the others of its turn', async () => {
   const { postCommit, done } = watch();
   postCommit.begin(transactionOf(of('synchronize')));
   postCommit.begin(transactionOf(undefined, { outdated: ['a'] }));
@@ -126,36 +136,36 @@ test('a look at all has the others of the turn in it, and is made once', async (
   expect(done).toEqual(['watch', 'read all always', 'follow', 'watch', 'follow']);
 });
 
-test('a creation that was refused needs no room', async () => {
+test('a refused creation does not widen cgroups', async () => {
   const { postCommit, done } = watch();
   postCommit.begin(transactionOf(creation, { answer: { kind: 'refuse', code: 'RESOURCE_EXHAUSTED', message: '' } }));
   await turn();
   expect(done).toEqual(['watch', 'follow']);
 });
 
-test('every transaction is told of, in order and after the answer', async () => {
-  const { postCommit, told } = watch();
+test('each transaction is reported to listeners, in order and after the answer', async () => {
+  const { postCommit, committed } = watch();
   postCommit.begin(transactionOf(creation));
   postCommit.begin(transactionOf());
-  expect(told).toEqual([]);
+  expect(committed).toEqual([]);
   await turn();
-  expect(told).toEqual(['create-container', 'internal']);
+  expect(committed).toEqual(['create-container', 'internal']);
 });
 
-test('nothing follows when all is to end, but what was done is told', async () => {
-  const { postCommit, done, told, stop } = watch();
+test('after abort nothing is read, and listeners get the transactions', async () => {
+  const { postCommit, done, committed, stop } = watch();
   postCommit.begin(transactionOf(started('a')));
   stop.abort();
   await turn();
-  expect([done, told]).toEqual([[], ['container-started']]);
+  expect([done, committed]).toEqual([[], ['container-started']]);
 });
 
-test.each(['tell', 'widenPod', 'watch', 'check', 'readBack', 'follow'] as const)(
-  'a fault in %s keeps nothing else from its turn, then and later',
+test.each(['committed', 'widenPod', 'watch', 'check', 'readBack', 'follow'] as const)(
+  'a fault in %s affects no other step, in this turn and the next',
   async (part) => {
-    const { postCommit, done, told } = watch({
+    const { postCommit, done, committed } = watch({
       [part]: () => {
-        throw new Error('a fault of our own');
+        throw new Error('an internal fault');
       },
     });
     for (let i = 0; i < 2; i++) {
@@ -164,7 +174,7 @@ test.each(['tell', 'widenPod', 'watch', 'check', 'readBack', 'follow'] as const)
       await turn();
     }
     const all = {
-      widenPod: 'room for p',
+      widenPod: 'widen p',
       watch: 'watch',
       check: 'check a',
       readBack: 'read b later',
@@ -172,6 +182,6 @@ test.each(['tell', 'widenPod', 'watch', 'check', 'readBack', 'follow'] as const)
     };
     const rest = Object.entries(all).flatMap(([name, line]) => (name === part && part !== 'follow' ? [] : [line]));
     expect(done).toEqual([...rest, ...rest]);
-    expect(told).toHaveLength(4);
+    expect(committed).toHaveLength(4);
   },
 );

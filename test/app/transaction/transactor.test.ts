@@ -39,7 +39,7 @@ const stopped = (uid: string, name: string): RuntimeEvent => ({
 });
 const removed = (uid: string): RuntimeEvent => ({ kind: 'pod-removed', sandboxId: `sandbox-${uid}` });
 
-/** A transactor whose effects on the outside are written down, on a disk and cgroups that fail when told to. */
+/** A transactor whose effects are listed, on a disk and cgroups that fail on request. */
 class Stage {
   readonly effects: string[] = [];
   readonly logged: string[] = [];
@@ -49,7 +49,7 @@ class Stage {
   disk = '';
   diskIsFull = false;
   onDisk: 'old' | 'unknown' = 'old';
-  /** Throws where it has an effect of that name. */
+  /** Functions that throw at the effect of that name. */
   failAt: Readonly<Record<string, () => void>> = {};
   failMove: (containerId: string) => MoveFailure | undefined = () => undefined;
   readonly model: NodeModel;
@@ -76,7 +76,7 @@ class Stage {
           if (!failure) this.kernel.set(containerId, to.cpus.toString());
           return failure;
         },
-        widenPod: (pod) => this.do(`room for ${pod.uid}`),
+        widenPod: (pod) => this.do(`widen ${pod.uid}`),
       },
       log: pino(
         { level: 'info' },
@@ -90,7 +90,7 @@ class Stage {
       observer: {
         onTransaction: ({ event, reported }) => {
           this.lastReported = reported;
-          this.do(`told of ${event}`);
+          this.do(`report ${event}`);
           this.noted.push(...reported.map(({ kind }) => kind));
         },
       },
@@ -115,7 +115,7 @@ class Stage {
     return this.effects;
   }
 
-  get memory(): string {
+  get assigned(): string {
     return this.show(this.model.assignments.values());
   }
 
@@ -147,24 +147,24 @@ function stageWithSharedContainer(): Stage {
   return stage;
 }
 
-describe('order', () => {
-  test('decide, save, move, then answer; whoever watches is told before the answer is returned', () => {
+describe('the order of a transaction', () => {
+  test('is decide, save, move, report to the observer, answer', () => {
     expect(stageWithSharedContainer().effectsOf(create('p', 'a', 2))).toEqual([
       'decide',
       'save',
       'move q/s',
-      'told of create-container',
+      'report create-container',
       'answer',
     ]);
   });
 
-  test('what changes no assignment is not saved', () => {
+  test('without a changed assignment has no save', () => {
     const stage = new Stage();
-    expect(stage.effectsOf(create('p', 'a', 0))).toEqual(['decide', 'told of create-container', 'answer']);
-    expect(stage.effectsOf(create('p', 'b', 9))).toEqual(['decide', 'told of create-container', 'answer']);
+    expect(stage.effectsOf(create('p', 'a', 0))).toEqual(['decide', 'report create-container', 'answer']);
+    expect(stage.effectsOf(create('p', 'b', 9))).toEqual(['decide', 'report create-container', 'answer']);
   });
 
-  test('the disk has the decision when the first container moves', () => {
+  test('has the decision on disk before the first container moves', () => {
     const stage = stageWithSharedContainer();
     let diskAtMove = '';
     stage.failMove = () => {
@@ -176,23 +176,23 @@ describe('order', () => {
   });
 });
 
-describe('room above the containers of a pod', () => {
-  const roomsOf = (...events: RuntimeEvent[]): string[] =>
+describe('widening the cgroups above a pod', () => {
+  const widensOf = (...events: RuntimeEvent[]): string[] =>
     stageWithSharedContainer()
       .effectsOf(...events)
-      .filter((effect) => effect.startsWith('room'));
+      .filter((effect) => effect.startsWith('widen'));
 
   test.each`
-    name                                                       | events                                                                       | rooms
-    ${'is made for a new pod'}                                 | ${[{ kind: 'pod-started', pod: podOf('p') }]}                                | ${['room for p']}
-    ${'is made for all pods that are found at a start'}        | ${[{ kind: 'synchronize', pods: [podOf('q'), podOf('r')], containers: [] }]} | ${['room for q', 'room for r']}
-    ${'does not hold up a creation: its pod was looked after'} | ${[create('p', 'a', 2)]}                                                     | ${[]}
-    ${'is not made for what goes'}                             | ${[{ kind: 'synchronize', pods: [], containers: [] }, removed('q')]}         | ${[]}
-  `('$name', ({ events, rooms }) => {
-    expect(roomsOf(...(events as RuntimeEvent[]))).toEqual(rooms);
+    name                                                              | events                                                                       | widens
+    ${'happens for a new pod'}                                        | ${[{ kind: 'pod-started', pod: podOf('p') }]}                                | ${['widen p']}
+    ${'happens for all pods of a synchronization'}                    | ${[{ kind: 'synchronize', pods: [podOf('q'), podOf('r')], containers: [] }]} | ${['widen q', 'widen r']}
+    ${'does not happen for a creation, whose pod was widened before'} | ${[create('p', 'a', 2)]}                                                     | ${[]}
+    ${'does not happen for a pod that is removed'}                    | ${[{ kind: 'synchronize', pods: [], containers: [] }, removed('q')]}         | ${[]}
+  `('$name', ({ events, widens }) => {
+    expect(widensOf(...(events as RuntimeEvent[]))).toEqual(widens);
   });
 
-  test('is made before anyone who is found moves', () => {
+  test('happens before a container of the synchronization moves', () => {
     const stage = stageWithSharedContainer();
     const found = { ...containerOf('q', 's', 0), phase: 'running' as const };
     const effects = stage.effectsOf(create('p', 'a', 2), {
@@ -200,18 +200,18 @@ describe('room above the containers of a pod', () => {
       pods: [podOf('q')],
       containers: [found],
     });
-    expect(effects.indexOf('room for q')).toBeGreaterThan(effects.indexOf('save'));
-    expect(effects.indexOf('room for q')).toBeLessThan(effects.indexOf('move q/s'));
+    expect(effects.indexOf('widen q')).toBeGreaterThan(effects.indexOf('save'));
+    expect(effects.indexOf('widen q')).toBeLessThan(effects.indexOf('move q/s'));
   });
 });
 
-describe('a save that fails', () => {
-  test('refuses the creation, moves nobody and leaves everything as it was', () => {
+describe('a failed save', () => {
+  test('refuses the creation, moves no container and changes nothing', () => {
     const stage = stageWithSharedContainer();
     stage.diskIsFull = true;
     expect(stage.handle(create('p', 'a', 2))).toEqual(['refused UNAVAILABLE']);
-    expect({ memory: stage.memory, disk: stage.disk, kernel: stage.kernel.get('q/s') }).toEqual({
-      memory: '',
+    expect({ assigned: stage.assigned, disk: stage.disk, kernel: stage.kernel.get('q/s') }).toEqual({
+      assigned: '',
       disk: '',
       kernel: '0-7',
     });
@@ -219,7 +219,7 @@ describe('a save that fails', () => {
     expect(stage.model.containers.get('q/s')?.promise?.cpus.toString()).toBe('0-7');
   });
 
-  test('tells the outside nothing of the disk', () => {
+  test('names the problem in the log and not in the answer', () => {
     const stage = new Stage();
     stage.diskIsFull = true;
     const answer = stage.transactor.handle(create('p', 'a', 2));
@@ -227,7 +227,7 @@ describe('a save that fails', () => {
     expect(stage.logged).toContain('state could not be saved');
   });
 
-  describe('names whom it refuses, in the log and in the Event on the pod', () => {
+  describe('names the refused container or pod in the log and in the Event:', () => {
     const NOT_SAVED = 'the decision could not be written to disk, so it was not made; the log of cpusetd says why';
     const container = containerOf('p', 'a', 4);
     const spec = specOf('p', 'a 2', { annotations: { 'cpusetd.io/policy': 'exclusive' } });
@@ -259,31 +259,31 @@ describe('a save that fails', () => {
     });
   });
 
-  test('does not keep anyone from sharing', () => {
+  test('does not refuse a shared container', () => {
     const stage = new Stage();
     stage.diskIsFull = true;
     expect(stage.handle(create('p', 'a', 1.5))).toEqual(['0-7']);
   });
 
-  test('refuses a resize, and the container keeps what it has', () => {
+  test('refuses a resize, and the container keeps its CPUs', () => {
     const stage = new Stage();
     stage.handle(create('p', 'a', 2));
     stage.diskIsFull = true;
     const container = containerOf('p', 'a', 2);
     const resize = { kind: 'update-container', pod: podOf('p'), container, resources: resourcesOf(4) } as const;
     expect(stage.handle(resize)).toEqual(['refused UNAVAILABLE']);
-    expect(stage.memory).toBe('p/a 1,5');
+    expect(stage.assigned).toBe('p/a 1,5');
     expect(stage.model.containers.get('p/a')).toMatchObject({ entitledCpus: 2, resources: resourcesOf(2) });
   });
 
-  test('cannot undo an end: it is kept in memory, and saved with the next event, whatever that is', () => {
+  test('keeps the end of a container in the model, and the next event saves it', () => {
     const stage = new Stage();
     stage.handle(create('p', 'a', 2));
     stage.handle({ kind: 'container-created', pod: podOf('p'), container: containerOf('p', 'a', 2) });
     stage.diskIsFull = true;
     expect(stage.handle(stopped('p', 'a'))).toEqual(['ok']);
-    expect({ memory: stage.memory, disk: stage.disk, unsaved: stage.transactor.hasUnsavedState }).toEqual({
-      memory: 'p/a 1,5 idle',
+    expect({ assigned: stage.assigned, disk: stage.disk, unsaved: stage.transactor.hasUnsavedState }).toEqual({
+      assigned: 'p/a 1,5 idle',
       disk: 'p/a 1,5',
       unsaved: true,
     });
@@ -295,7 +295,7 @@ describe('a save that fails', () => {
     });
   });
 
-  test('of a batch that was refused whole leaves nothing unsaved; the disk is tried again all the same', () => {
+  test('leaves nothing unsaved when it was of a batch that was refused as a whole, and is repeated once', () => {
     const stage = new Stage();
     stage.diskIsFull = true;
     expect(stage.handle(create('p', 'a', 2), create('q', 'b', 2))).toEqual([
@@ -310,7 +310,7 @@ describe('a save that fails', () => {
     expect(stage.effects).toEqual(['save']);
   });
 
-  test('of a batch that asked for one container twice takes back the later decision first', () => {
+  test('rolls back the later of two decisions about one container first', () => {
     const stage = new Stage();
     stage.diskIsFull = true;
     stage.handle(create('p', 'a', 2), create('p', 'a', 2));
@@ -318,7 +318,7 @@ describe('a save that fails', () => {
     expect([...stage.model.containers.keys()]).toEqual([]);
   });
 
-  test('that may have reached the disk leaves it unsaved: what was refused has to go from there', () => {
+  test('with an unknown result on disk leaves the state unsaved', () => {
     const stage = new Stage();
     stage.diskIsFull = true;
     stage.onDisk = 'unknown';
@@ -326,7 +326,7 @@ describe('a save that fails', () => {
     expect(stage.transactor.hasUnsavedState).toBe(true);
   });
 
-  test('does not make earlier unsaved state forgotten', () => {
+  test('leaves earlier unsaved state unsaved', () => {
     const stage = new Stage();
     stage.handle(create('p', 'a', 2));
     stage.diskIsFull = true;
@@ -335,7 +335,7 @@ describe('a save that fails', () => {
     expect(stage.transactor.hasUnsavedState).toBe(true);
   });
 
-  test('is tried again when asked to, and only then when something is unsaved', () => {
+  test('is repeated by saveAgain, once', () => {
     const stage = new Stage();
     stage.handle(create('p', 'a', 2));
     stage.diskIsFull = true;
@@ -360,18 +360,18 @@ describe('a batch', () => {
     expect(stage.disk).toBe('p/a 1,5; q/b 2,6');
   });
 
-  test('sees what was decided before in it', () => {
+  test('decides each event on the result of the earlier ones', () => {
     expect(new Stage().handle(create('p', 'a', 4), create('q', 'b', 4))).toEqual([
       '1-2,5-6',
       'refused RESOURCE_EXHAUSTED',
     ]);
   });
 
-  test('whose save fails is taken back whole, last first', () => {
+  test('with a failed save is rolled back as a whole, last event first', () => {
     const stage = new Stage();
     stage.handle(create('p', 'a', 2));
     stage.diskIsFull = true;
-    // The second takes over what the first left: only the reverse order gets both back.
+    // The second event takes over the assignment of the first, so only the reverse order restores both.
     expect(stage.handle(stopped('p', 'a'), create('p', 'a', 2), create('q', 'b', 2))).toEqual([
       'ok',
       'refused UNAVAILABLE',
@@ -380,19 +380,19 @@ describe('a batch', () => {
     expect(stage.disk).toBe('p/a 1,5');
     stage.diskIsFull = false;
     stage.transactor.saveAgain();
-    expect({ memory: stage.memory, disk: stage.disk }).toEqual({ memory: '', disk: '' });
+    expect({ assigned: stage.assigned, disk: stage.disk }).toEqual({ assigned: '', disk: '' });
   });
 
-  test('leaves nobody on CPUs that were released and given out again in it', () => {
+  test('does not leave shared containers on CPUs that it releases and assigns again', () => {
     const stage = stageWithSharedContainer();
     stage.handle(create('p', 'a', 2));
     expect(stage.kernel.get('q/s')).toBe('0,2-4,6-7');
     stage.handle(removed('p'), create('r', 'b', 2));
-    expect(stage.memory).toBe('r/b 1,5');
+    expect(stage.assigned).toBe('r/b 1,5');
     expect(stage.kernel.get('q/s')).toBe('0,2-4,6-7');
   });
 
-  test('changes who shares once, and not once for each of its events', () => {
+  test('moves shared containers once, not once per event', () => {
     const countChanges = (shared: number): number => {
       const stage = new Stage();
       const names = Array.from({ length: shared }, (_, i) => `s${i}`);
@@ -402,11 +402,11 @@ describe('a batch', () => {
       for (const name of names) expect(stage.kernel.get(`q/${name}`)).toBe('0,4');
       return stage.model.revision - before;
     };
-    // The promise, and the set that it was moved to.
+    // Two changes per container: the promise and the applied set.
     expect(countChanges(40) - countChanges(0)).toBe(2 * 40);
   });
 
-  test('whose moves fail has them in each answer that needs them, whichever the runtime hears first', () => {
+  test('with failed moves has them in each answer that needs them', () => {
     const stage = stageWithSharedContainer();
     stage.failMove = () => ({ kind: 'off', because: 'off' });
     expect(stage.handle(create('p', 'a', 2), create('r', 'b', 2), create('q', 't', 0), create('v', 'c', 9))).toEqual([
@@ -417,7 +417,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('whose save fails leaves who shares where it was, also when its last event was refused anyway', () => {
+  test('with a failed save and a refused last event leaves shared containers unmoved', () => {
     const stage = stageWithSharedContainer();
     const before = showContainers(stage.model);
     stage.diskIsFull = true;
@@ -429,12 +429,12 @@ describe('a batch', () => {
     expect(stage.kernel.get('q/s')).toBe('0-7');
   });
 
-  test('whose moves can not be planned together is decided one by one', () => {
+  test('is decided event by event when its moves can’t be planned together', () => {
     const stage = stageWithSharedContainer();
     const all = stage.model.allContainers as Map<string, Container>;
     all.values = () => {
       Reflect.deleteProperty(all, 'values');
-      throw new Error('a fault of our own');
+      throw new Error('an internal fault');
     };
     expect(stage.handle(create('p', 'a', 2), create('r', 'b', 2))).toEqual(['1,5', '2,6']);
     expect(stage.disk).toBe('p/a 1,5; r/b 2,6');
@@ -442,7 +442,7 @@ describe('a batch', () => {
     expect(stage.logged).toHaveLength(1);
   });
 
-  test('leads where its events lead one by one', () => {
+  test('at random has the same result as its events one by one', () => {
     let pinned = 0;
     for (let seed = 1; seed <= 300; seed++) {
       const random = createRandom(seed);
@@ -450,7 +450,7 @@ describe('a batch', () => {
       for (let batch = 0; batch < 4; batch++) {
         const events = Array.from({ length: random.int(2, 6) }, () => pickEvent(random));
         expect(together.handle(...events)).toEqual(events.flatMap((event) => oneByOne.handle(event)));
-        expect(together.memory).toBe(oneByOne.memory);
+        expect(together.assigned).toBe(oneByOne.assigned);
         expect(together.disk).toBe(oneByOne.disk);
         expect(showContainers(together.model)).toBe(showContainers(oneByOne.model));
         pinned += together.model.assignments.size;
@@ -470,24 +470,24 @@ function pickEvent(random: Random): RuntimeEvent {
   ]);
 }
 
-/** All that is known of each container, with its sets as lists of CPUs. */
+/** The fields of each container, with CPU sets as lists. */
 function showContainers({ containers }: NodeModel): string {
   return JSON.stringify([...containers].map(([id, container]) => [id, Object.entries(container).sort()]).sort());
 }
 
-describe('moves that fail', () => {
+describe('failed moves', () => {
   test.each`
-    name                                                 | failure                                  | answer
-    ${'the cgroup may not be written: the runtime does'} | ${{ kind: 'refused', because: 'EROFS' }} | ${'1,5 q/s=0,2-4,6-7'}
-    ${'writing is off: the runtime does'}                | ${{ kind: 'off', because: 'off' }}       | ${'1,5 q/s=0,2-4,6-7'}
-    ${'the container is gone: nobody has to'}            | ${{ kind: 'gone', because: 'ENOENT' }}   | ${'1,5'}
+    name                                                           | failure                                  | answer
+    ${'a cgroup that can’t be written: the answer has the update'} | ${{ kind: 'refused', because: 'EROFS' }} | ${'1,5 q/s=0,2-4,6-7'}
+    ${'cgroup writes off: the answer has the update'}              | ${{ kind: 'off', because: 'off' }}       | ${'1,5 q/s=0,2-4,6-7'}
+    ${'a container that is gone: no update'}                       | ${{ kind: 'gone', because: 'ENOENT' }}   | ${'1,5'}
   `('$name', ({ failure, answer }: { failure: MoveFailure; answer: string }) => {
     const stage = stageWithSharedContainer();
     stage.failMove = () => failure;
     expect(stage.handle(create('p', 'a', 2))).toEqual([answer]);
   });
 
-  test('for want of time are the runtime’s: it does not wait for the answer for ever', () => {
+  test('after a second of slow writes: the answer has the rest, so that the runtime does not wait longer', () => {
     let nowMs = 0;
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
     const stage = new Stage();
@@ -502,7 +502,7 @@ describe('moves that fail', () => {
     clock.mockRestore();
   });
 
-  test('do not keep the others from being made', () => {
+  test('do not affect other moves', () => {
     const stage = stageWithSharedContainer();
     stage.handle(create('q', 't', 0));
     stage.handle(starting('q', 't'));
@@ -511,7 +511,7 @@ describe('moves that fail', () => {
     expect(stage.kernel.get('q/t')).toBe('0,2-4,6-7');
   });
 
-  test('leave open what the kernel has: a move to where the container was seen last is made as well', () => {
+  test('leave the kernel’s state unknown, so that a move to the last seen set is made as well', () => {
     const stage = stageWithSharedContainer();
     stage.failMove = () => ({ kind: 'off', because: 'off' });
     stage.handle(create('p', 'a', 2));
@@ -524,7 +524,7 @@ describe('moves that fail', () => {
     expect(stage.handle(create('r', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
   });
 
-  test('are not taken for done: the next plan has them again', () => {
+  test('are in the next plan again', () => {
     const stage = stageWithSharedContainer();
     stage.failMove = () => ({ kind: 'refused', because: 'EBUSY' });
     stage.handle(create('p', 'a', 2));
@@ -537,30 +537,30 @@ describe('moves that fail', () => {
   });
 });
 
-test('a decision that throws changes nothing', () => {
+test('a change that throws changes nothing', () => {
   const stage = new Stage();
   stage.handle(create('p', 'a', 2));
   expect(() =>
     stage.transactor.change((draft) => {
       draft.put({ kind: 'drop-assignment', key: 'p/a' });
-      throw new Error('a fault of our own');
+      throw new Error('an internal fault');
     }),
-  ).toThrow('a fault of our own');
-  expect(stage.memory).toBe('p/a 1,5');
+  ).toThrow('an internal fault');
+  expect(stage.assigned).toBe('p/a 1,5');
 });
 
-describe('a fault of our own', () => {
+describe('an internal fault', () => {
   const fault = (): never => {
-    throw new Error('a fault of our own');
+    throw new Error('an internal fault');
   };
   const container = Object.defineProperty({ ...containerOf('q', 'b', 2) }, 'resources', { get: fault });
   const broken: RuntimeEvent = { kind: 'create-container', pod: podOf('q'), container };
 
-  test('in one decision is the answer to that event alone, and nothing of it remains', () => {
+  test('in one decision refuses that event alone and changes nothing', () => {
     const stage = new Stage();
     expect(stage.handle(create('p', 'a', 2), broken, create('r', 'c', 2))).toEqual(['1,5', 'refused INTERNAL', '2,6']);
-    expect({ memory: stage.memory, disk: stage.disk }).toEqual({
-      memory: 'p/a 1,5; r/c 2,6',
+    expect({ assigned: stage.assigned, disk: stage.disk }).toEqual({
+      assigned: 'p/a 1,5; r/c 2,6',
       disk: 'p/a 1,5; r/c 2,6',
     });
     expect([...stage.model.pods.keys()]).toEqual(['sandbox-p', 'sandbox-r']);
@@ -569,22 +569,25 @@ describe('a fault of our own', () => {
     expect(stage.lastReported).toMatchObject([{ kind: 'refused', subject: { pod: 'ns/q', container: 'b' } }]);
   });
 
-  test('in a decision is told to nobody outside', () => {
-    expect(JSON.stringify(new Stage().transactor.handle(broken))).not.toContain('of our own');
+  test('in a decision has no details in the answer', () => {
+    expect(JSON.stringify(new Stage().transactor.handle(broken))).not.toContain('an internal fault');
   });
 
-  test('in the clock refuses what is asked', () => {
+  test('in the clock refuses the event', () => {
     const stage = new Stage();
     stage.failAt = { decide: fault };
     expect(stage.handle(create('p', 'a', 2))).toEqual(['refused INTERNAL']);
-    expect(stage.memory).toBe('');
+    expect(stage.assigned).toBe('');
   });
 
-  test('in the save is a save that failed, after which the disk may have it', () => {
+  test('in the save is a failed save with an unknown result on disk', () => {
     const stage = stageWithSharedContainer();
     stage.failAt = { save: fault };
     expect(stage.handle(create('p', 'a', 2), create('q', 't', 0))).toEqual(['refused UNAVAILABLE', '0-7']);
-    expect({ memory: stage.memory, unsaved: stage.transactor.hasUnsavedState }).toEqual({ memory: '', unsaved: true });
+    expect({ assigned: stage.assigned, unsaved: stage.transactor.hasUnsavedState }).toEqual({
+      assigned: '',
+      unsaved: true,
+    });
     expect(stage.kernel.get('q/s')).toBe('0-7');
     expect(() => stage.transactor.saveAgain()).not.toThrow();
     stage.failAt = {};
@@ -592,17 +595,17 @@ describe('a fault of our own', () => {
     expect(stage.transactor.hasUnsavedState).toBe(false);
   });
 
-  test('in one move is a move that failed: the runtime makes it, the others are made, and the answer stands', () => {
+  test('in one move leaves that move to the runtime, and the others are made', () => {
     const stage = stageWithSharedContainer();
     stage.handle(create('q', 't', 0));
     stage.handle(starting('q', 't'));
     stage.failMove = (id) => (id === 'q/s' ? fault() : undefined);
     expect(stage.handle(create('p', 'a', 2))).toEqual(['1,5 q/s=0,2-4,6-7']);
-    expect({ memory: stage.memory, disk: stage.disk }).toEqual({ memory: 'p/a 1,5', disk: 'p/a 1,5' });
+    expect({ assigned: stage.assigned, disk: stage.disk }).toEqual({ assigned: 'p/a 1,5', disk: 'p/a 1,5' });
     expect([stage.kernel.get('q/t'), stage.model.containers.get('q/s')?.applied]).toEqual(['0,2-4,6-7', undefined]);
   });
 
-  test('a move that the runtime makes may be in its record too: what that says is not known', () => {
+  test('in a move makes the runtime’s record of that container unknown', () => {
     const stage = stageWithSharedContainer();
     expect(stage.model.containers.get('q/s')?.runtimeRecord?.cpus.toString()).toBe('0-7');
     stage.failMove = () => fault();
@@ -610,7 +613,7 @@ describe('a fault of our own', () => {
     expect(stage.model.containers.get('q/s')?.runtimeRecord).toBeUndefined();
   });
 
-  test('in the move of a pause container is nothing that the runtime is asked for: it has no update for one', () => {
+  test('in the move of a pause container asks nothing of the runtime, which has no update for it', () => {
     const stage = stageWithSharedContainer();
     const pause = { sandboxId: 'sandbox-q', cgroupsPath: '/kubepods/podq/pause', found: parseCpuList('0-7') };
     stage.failMove = (id) => (id === 'sandbox-q' ? fault() : undefined);
@@ -618,15 +621,15 @@ describe('a fault of our own', () => {
     expect(stage.model.allContainers.get('sandbox-q')?.applied).toBeUndefined();
   });
 
-  test('in making room above one pod keeps room from no other', () => {
+  test('in widening above one pod does not affect the others', () => {
     const stage = stageWithSharedContainer();
-    stage.failAt = { 'room for q': fault };
+    stage.failAt = { 'widen q': fault };
     expect(stage.effectsOf({ kind: 'synchronize', pods: [podOf('q'), podOf('r')], containers: [] })).toEqual(
-      expect.arrayContaining(['room for q', 'room for r', 'answer']),
+      expect.arrayContaining(['widen q', 'widen r', 'answer']),
     );
   });
 
-  test.each(['told of create-container', 'log'])('after the commit (%s) changes no answer', (effect) => {
+  test.each(['report create-container', 'log'])('after the save, in %s, changes no answer', (effect) => {
     const stage = stageWithSharedContainer();
     stage.failAt = { [effect]: fault };
     stage.failMove = () => ({ kind: 'refused', because: 'EROFS' });
@@ -637,21 +640,21 @@ describe('a fault of our own', () => {
   });
 });
 
-test('the log does not say pinned of what could not be saved', () => {
+test('an unsaved decision is not logged as pinned', () => {
   const stage = new Stage();
   stage.diskIsFull = true;
   stage.handle(create('p', 'a', 2));
   expect([stage.logged, stage.noted]).toEqual([['state could not be saved'], ['refused']]);
 });
 
-describe('given a fact about what the runtime has applied', () => {
+describe('record', () => {
   const withRecord = (stage: Stage) => stage.model.containers.get('p/a')?.runtimeRecord?.cpus.toString();
   const forget = (draft: Draft): void => {
     const { runtimeRecord: _recorded, ...rest } = draft.model.containers.get('p/a')!;
     draft.put({ kind: 'put-container', container: rest });
   };
 
-  test('it is taken in, and nothing is saved, moved or reported', () => {
+  test('changes the model without a save, a move or a report', () => {
     const stage = new Stage();
     stage.handle(create('p', 'a', 2));
     expect(withRecord(stage)).toBe('1,5');
@@ -660,14 +663,14 @@ describe('given a fact about what the runtime has applied', () => {
     expect([withRecord(stage), stage.effects]).toEqual([undefined, ['decide']]);
   });
 
-  test('that can not be taken in, nothing of it remains', () => {
+  test('that throws changes nothing', () => {
     const stage = new Stage();
     stage.handle(create('p', 'a', 2));
     const fail = (draft: Draft): void => {
       forget(draft);
-      throw new Error('a fault of our own');
+      throw new Error('an internal fault');
     };
-    expect(() => stage.transactor.record(fail)).toThrow('a fault of our own');
+    expect(() => stage.transactor.record(fail)).toThrow('an internal fault');
     expect(withRecord(stage)).toBe('1,5');
   });
 });

@@ -15,11 +15,11 @@ const topologies = new Map([
 
 const line = (of: object): string => JSON.stringify({ id: 1, topology: 'm', algorithm: 'packed', ...of });
 
-const ground = { topologies, options: NO_OPTIONS, reserved: CpuSet.empty };
+const defaults = { topologies, options: NO_OPTIONS, reserved: CpuSet.empty };
 
-/** The answer as it is printed, without its reasons. */
-function answer(text: string, on: typeof ground | object = {}) {
-  const { answered, answer: printed } = answerLine(text, 4, { ...ground, ...on });
+/** The printed answer without its reasons. */
+function answer(text: string, on: typeof defaults | object = {}) {
+  const { answered, answer: printed } = answerLine(text, 4, { ...defaults, ...on });
   return {
     answered,
     ...(JSON.parse(JSON.stringify(printed), (key, value: unknown) =>
@@ -28,26 +28,26 @@ function answer(text: string, on: typeof ground | object = {}) {
   };
 }
 
-test('an answer has the steps of its allocation; in a sequence each item has its own', () => {
-  const { answer: printed } = answerLine(line({ available: '0-3', numCPUs: 3 }), 1, ground);
+test('an answer has the reasons of its allocation; each step of a sequence has its own', () => {
+  const { answer: printed } = answerLine(line({ available: '0-3', numCPUs: 3 }), 1, defaults);
   expect((printed as { because: string }).because).toMatch(/core 0 .*; no whole core fits: 1 CPU/);
   const steps = [{ op: 'alloc', name: 'x', numCPUs: 2 }];
-  const { answer: sequence } = answerLine(line({ steps }), 1, ground);
+  const { answer: sequence } = answerLine(line({ steps }), 1, defaults);
   expect((sequence as { steps: { because: string }[] }).steps[0]!.because).toMatch(/core 0/);
 });
 
-describe('fields that a line leaves out', () => {
+describe('a line without a field', () => {
   const bare = JSON.stringify({ id: 1, numCPUs: 2 });
   const topology = topologies.get('m')!;
 
   test.each`
-    what                                            | on                                                                           | want
-    ${'all online CPUs of the one machine, packed'} | ${{ topology }}                                                              | ${{ result: '0,2' }}
-    ${'the options of the policy'}                  | ${{ topology, options: { ...NO_OPTIONS, distributeCpusAcrossCores: true } }} | ${{ result: '0-1' }}
-    ${'CPUs that are reserved are never given'}     | ${{ topology, reserved: CpuSet.of([0]) }}                                    | ${{ result: '1,3' }}
+    what                                                                      | on                                                                           | want
+    ${'topology and available: all online CPUs of the given machine, packed'} | ${{ topology }}                                                              | ${{ result: '0,2' }}
+    ${'options: those of the command'}                                        | ${{ topology, options: { ...NO_OPTIONS, distributeCpusAcrossCores: true } }} | ${{ result: '0-1' }}
+    ${'reserved: the reserved CPUs of the command are not allocated'}         | ${{ topology, reserved: CpuSet.of([0]) }}                                    | ${{ result: '1,3' }}
   `('$what', ({ on, want }) => expect(answer(bare, on)).toEqual({ answered: true, id: 1, ...want }));
 
-  test('a line without a machine is refused when no default is given', () => {
+  test('topology, without a default: refused', () => {
     expect(answer(bare)).toEqual({
       answered: false,
       id: 1,
@@ -57,12 +57,12 @@ describe('fields that a line leaves out', () => {
 });
 
 test.each`
-  what                        | text                                       | want
-  ${'whole cores first'}      | ${line({ available: '0-3', numCPUs: 2 })}  | ${{ result: '0,2' }}
-  ${'nothing of nothing'}     | ${line({ available: '', numCPUs: 0 })}     | ${{ result: '' }}
-  ${'a refusal is an answer'} | ${line({ available: '0', numCPUs: 2 })}    | ${{ error: 'not enough cpus available to satisfy request: requested=2, available=1' }}
-  ${'ids the machine lacks'}  | ${line({ available: '3,99', numCPUs: 1 })} | ${{ result: '3' }}
-`('one allocation: $what', ({ text, want }) => {
+  what                            | text                                       | want
+  ${'whole cores first'}          | ${line({ available: '0-3', numCPUs: 2 })}  | ${{ result: '0,2' }}
+  ${'no CPUs of none'}            | ${line({ available: '', numCPUs: 0 })}     | ${{ result: '' }}
+  ${'a refusal'}                  | ${line({ available: '0', numCPUs: 2 })}    | ${{ error: 'not enough cpus available to satisfy request: requested=2, available=1' }}
+  ${'ids that the machine lacks'} | ${line({ available: '3,99', numCPUs: 1 })} | ${{ result: '3' }}
+`('the answer to one allocation: $what', ({ text, want }) => {
   expect(answer(text)).toEqual({ answered: true, id: 1, ...want });
 });
 
@@ -88,16 +88,16 @@ describe('a sequence', () => {
   });
 
   test.each`
-    what                        | steps                                                                               | want
-    ${'frees what nobody has'}  | ${[{ op: 'free', name: 'x' }]}                                                      | ${'x holds no CPUs'}
-    ${'takes for a name twice'} | ${[{ op: 'alloc', name: 'x', numCPUs: 1 }, { op: 'alloc', name: 'x', numCPUs: 1 }]} | ${'x holds CPUs already; free them first'}
-  `('that $what is told at the step, and counts as not answered', ({ steps, want }) => {
+    what                            | steps                                                                               | want
+    ${'frees an unknown name'}      | ${[{ op: 'free', name: 'x' }]}                                                      | ${'x holds no CPUs'}
+    ${'allocates twice for a name'} | ${[{ op: 'alloc', name: 'x', numCPUs: 1 }, { op: 'alloc', name: 'x', numCPUs: 1 }]} | ${'x holds CPUs already; free them first'}
+  `('that $what has an error at that step, and counts as not answered', ({ steps, want }) => {
     const { answered, ...printed } = answer(line({ steps }));
     expect(answered).toBe(false);
     expect((printed as unknown as { steps: object[] }).steps.at(-1)).toEqual({ error: want });
   });
 
-  test('whose reservation does not fit is refused with the reason', () => {
+  test('whose reservation does not fit is answered with the reason', () => {
     expect(answer(line({ numReserved: 5, steps: [] }))).toEqual({
       answered: true,
       id: 1,
@@ -107,22 +107,22 @@ describe('a sequence', () => {
 });
 
 test.each`
-  what                         | text                                                       | want
-  ${'no JSON'}                 | ${'{'}                                                     | ${{ line: 4, error: 'not a line of JSON' }}
-  ${'a list'}                  | ${'[]'}                                                    | ${{ line: 4, error: 'the line: expected object' }}
-  ${'null'}                    | ${'null'}                                                  | ${{ line: 4, error: 'the line: expected object' }}
-  ${'an id that is no name'}   | ${line({ id: {}, available: '', numCPUs: 1 })}             | ${{ line: 4, error: expect.stringContaining('expected') }}
-  ${'nothing but an id'}       | ${'{"id":7}'}                                              | ${{ id: 7, error: 'numCPUs: expected number' }}
-  ${'no such machine'}         | ${line({ topology: 'n', available: '', numCPUs: 1 })}      | ${{ id: 1, error: expect.stringContaining('topology: no machine is called n') }}
-  ${'fewer than no CPU'}       | ${line({ available: '0', numCPUs: -1 })}                   | ${{ id: 1, error: 'numCPUs: expected at least 0' }}
-  ${'half a CPU'}              | ${line({ available: '0', numCPUs: 0.5 })}                  | ${{ id: 1, error: 'numCPUs: expected int' }}
-  ${'a number as text'}        | ${line({ available: '0', numCPUs: '1' })}                  | ${{ id: 1, error: 'numCPUs: expected number' }}
-  ${'a list running backward'} | ${line({ available: '3-0', numCPUs: 1 })}                  | ${{ id: 1, error: expect.stringContaining('available: "3-0" is not a CPU list') }}
-  ${'an unknown algorithm'}    | ${line({ available: '0', numCPUs: 1, algorithm: 'best' })} | ${{ id: 1, error: 'algorithm: expected packed or distributed' }}
-  ${'an unknown strategy'}     | ${line({ available: '0', numCPUs: 1, strategy: 'best' })}  | ${{ id: 1, error: 'strategy: expected packed or spread' }}
-  ${'groups of nothing'}       | ${line({ available: '0', numCPUs: 1, cpuGroupSize: 0 })}   | ${{ id: 1, error: 'cpuGroupSize: expected at least 1' }}
-  ${'an unknown step'}         | ${line({ steps: [{ op: 'x' }] })}                          | ${{ id: 1, error: expect.stringContaining('steps.0.op') }}
-  ${'steps that are no list'}  | ${line({ steps: {} })}                                     | ${{ id: 1, error: 'steps: expected array' }}
-`('a line that can not be read is an error: $what', ({ text, want }) => {
+  what                           | text                                                       | want
+  ${'no JSON'}                   | ${'{'}                                                     | ${{ line: 4, error: 'not a line of JSON' }}
+  ${'a list'}                    | ${'[]'}                                                    | ${{ line: 4, error: 'the line: expected object' }}
+  ${'null'}                      | ${'null'}                                                  | ${{ line: 4, error: 'the line: expected object' }}
+  ${'an id that is an object'}   | ${line({ id: {}, available: '', numCPUs: 1 })}             | ${{ line: 4, error: expect.stringContaining('expected') }}
+  ${'an id alone'}               | ${'{"id":7}'}                                              | ${{ id: 7, error: 'numCPUs: expected number' }}
+  ${'an unknown machine'}        | ${line({ topology: 'n', available: '', numCPUs: 1 })}      | ${{ id: 1, error: expect.stringContaining('topology: no machine is called n') }}
+  ${'a negative number of CPUs'} | ${line({ available: '0', numCPUs: -1 })}                   | ${{ id: 1, error: 'numCPUs: expected at least 0' }}
+  ${'half a CPU'}                | ${line({ available: '0', numCPUs: 0.5 })}                  | ${{ id: 1, error: 'numCPUs: expected int' }}
+  ${'a number as text'}          | ${line({ available: '0', numCPUs: '1' })}                  | ${{ id: 1, error: 'numCPUs: expected number' }}
+  ${'a descending range'}        | ${line({ available: '3-0', numCPUs: 1 })}                  | ${{ id: 1, error: expect.stringContaining('available: "3-0" is not a CPU list') }}
+  ${'an unknown algorithm'}      | ${line({ available: '0', numCPUs: 1, algorithm: 'best' })} | ${{ id: 1, error: 'algorithm: expected packed or distributed' }}
+  ${'an unknown strategy'}       | ${line({ available: '0', numCPUs: 1, strategy: 'best' })}  | ${{ id: 1, error: 'strategy: expected packed or spread' }}
+  ${'groups of 0 CPUs'}          | ${line({ available: '0', numCPUs: 1, cpuGroupSize: 0 })}   | ${{ id: 1, error: 'cpuGroupSize: expected at least 1' }}
+  ${'an unknown step'}           | ${line({ steps: [{ op: 'x' }] })}                          | ${{ id: 1, error: expect.stringContaining('steps.0.op') }}
+  ${'steps that are no list'}    | ${line({ steps: {} })}                                     | ${{ id: 1, error: 'steps: expected array' }}
+`('a line that can’t be read is an error: $what', ({ text, want }) => {
   expect(answer(text)).toEqual({ answered: false, ...want });
 });

@@ -8,7 +8,7 @@ import { build } from '../topology/machines';
 import { sampleRefused, sampleTopology } from '../../admin/sample-status';
 import { formatExplanation } from '../../../src/cli/explain/format-explanation';
 
-/** Asks a daemon of samples. */
+/** Runs explain against a daemon with the sample status. */
 async function explain(...args: string[]) {
   let ended = { status: -1, stdout: '', stderr: '' };
   await withAdminRig(async ({ start, socketPath, backend }) => {
@@ -21,7 +21,7 @@ async function explain(...args: string[]) {
   return ended;
 }
 
-test('a pod: each container with its reason, place, steps and rules, then what has exited', async () => {
+test('a pod: each container with its reason, location, steps and rules, then the exited ones', async () => {
   expect(await explain('web', 'app')).toEqual({
     status: 0,
     stderr: '',
@@ -45,7 +45,7 @@ test('a pod: each container with its reason, place, steps and rules, then what h
   });
 });
 
-test('a container that follows NUMA nodes, chosen by its pod', async () => {
+test('a container with the policy numa, chosen by its pod', async () => {
   const { stdout } = await explain('default/far');
   expect(stdout).toContain('default/far numa: numa 0-1,6-7\n');
   expect(stdout).toContain('  follows: NUMA nodes 0-1\n');
@@ -54,7 +54,7 @@ test('a container that follows NUMA nodes, chosen by its pod', async () => {
   );
 });
 
-test('a refused container: reason, request, times, free CPUs of each node, and remedy', async () => {
+test('a refused container: reason, request, times, free CPUs per NUMA node, and remedy', async () => {
   expect(await explain('default/db')).toEqual({
     status: 0,
     stderr: '',
@@ -82,13 +82,13 @@ test.each`
   change                                                              | lines
   ${{ asked: 'change', times: 1, requested: 1, chosenBy: undefined }} | ${['default/db main: a change was refused', '  asked:   1 CPU, policy exclusive', '  when:    once, 2026-11-21T10:05:00Z']}
   ${{ requested: 0 }}                                                 | ${['  asked:   to share']}
-`('a refused container: $change', ({ change, lines }: { change: object; lines: string[] }) => {
+`('a refused container with $change', ({ change, lines }: { change: object; lines: string[] }) => {
   const refused = [{ ...sampleRefused, ...change }];
   const text = formatExplanation({ kind: 'containers', containers: [], idle: [], refused }, sampleTopology.topology, 0);
   expect(text.split('\n')).toEqual(expect.arrayContaining(lines));
 });
 
-test('a number of CPUs that would fit, and where', async () => {
+test('a number of CPUs that fits: the CPUs and their location', async () => {
   expect(await explain('--cpus', '2')).toEqual({
     status: 0,
     stderr: '',
@@ -102,7 +102,7 @@ test('a number of CPUs that would fit, and where', async () => {
   });
 });
 
-test('a number of CPUs that would not fit is exit 1, with the reason, in every format', async () => {
+test('a number of CPUs that does not fit: exit 1 with the reason, in every format', async () => {
   expect(await explain('--cpus', '5')).toEqual({
     status: 1,
     stderr: '',
@@ -152,7 +152,7 @@ test.each`
   ${['default/web', 'app']} | ${{ kind: 'pod', namespace: 'default', pod: 'web', container: 'app' }}
   ${['web']}                | ${{ kind: 'pod', namespace: '', pod: 'web', container: '' }}
   ${['--cpus', '2']}        | ${{ kind: 'cpus', count: 2 }}
-`('explain $given asks the daemon for that', async ({ given, query }: { given: string[]; query: object }) => {
+`('explain $given sends $query', async ({ given, query }: { given: string[]; query: object }) => {
   await withAdminRig(async ({ start, socketPath, backend }) => {
     await start();
     await runInProcess(['explain', ...given, '--admin-socket', socketPath]);
@@ -168,6 +168,6 @@ test.each`
   ${'0-15'}  | ${'8 whole cores, 4 uncore caches, NUMA nodes 0-3, sockets 0-1'}
   ${'0,99'}  | ${'1 part of a core, 1 uncore cache, NUMA node 0, socket 0'}
   ${'99'}    | ${''}
-`('CPUs $cpus lie in: $where', ({ cpus, where }: { cpus: string; where: string }) => {
+`('the location of CPUs $cpus: $where', ({ cpus, where }: { cpus: string; where: string }) => {
   expect(describeLocation(build(2, 2, 1, 2, 2), parseCpuList(cpus))).toBe(where);
 });

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-/** Runs one command line as a process would. */
+/** Runs one command line in this process. */
 async function cpusetd(...args: string[]) {
   const texts = { out: '', err: '' };
   const collect = (name: 'out' | 'err') =>
@@ -40,14 +40,14 @@ async function cpusetd(...args: string[]) {
 
 const state = (command: string, ...args: string[]) => cpusetd('state', command, ...args, '--state-dir', dir);
 
-/** On a machine of these CPUs. */
+/** Imports the file on a machine with CPUs 0-7. */
 function importKubelet(file: string, ...args: string[]) {
   mkdirSync(join(dir, 'sys/devices/system/cpu'), { recursive: true });
   writeFileSync(join(dir, 'sys/devices/system/cpu/online'), '0-7\n');
   return state('import-kubelet', file, '--sysfs-root', join(dir, 'sys'), ...args);
 }
 
-/** Without a pool of its own it has what is left of CPUs 0-7. */
+/** Writes a kubelet state file. The default pool is the rest of CPUs 0-7. */
 function kubeletFile(
   entries: Record<string, Record<string, string>>,
   {
@@ -69,7 +69,7 @@ function kubeletFile(
   return path;
 }
 
-const remembered = () => {
+const savedAssignments = () => {
   const found = inspectState({ dir });
   if (!('state' in found)) return found.kind;
   return found.state.assignments.map(
@@ -78,7 +78,7 @@ const remembered = () => {
 };
 
 describe('state show and verify', () => {
-  test('without a state both succeed', async () => {
+  test('without a state file both succeed', async () => {
     expect(await state('verify')).toMatchObject({ status: 0, out: expect.stringContaining('there is none yet') });
     const shown = await state('show');
     expect(shown).toMatchObject({ status: 0, out: 'No assignments.\n' });
@@ -88,7 +88,7 @@ describe('state show and verify', () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  test('a path that is no directory is named once, with one remedy', async () => {
+  test('a state directory that is a file: exit 1 with one remedy', async () => {
     const file = join(dir, 'file');
     writeFileSync(file, '');
     for (const command of ['verify', 'show'])
@@ -99,7 +99,7 @@ describe('state show and verify', () => {
     rmSync(file);
   });
 
-  test('a saved state is shown', async () => {
+  test('a state file is shown with its assignments', async () => {
     await importKubelet(kubeletFile({ 'uid-1': { app: '2-3' } }));
     expect(await state('verify')).toMatchObject({
       status: 0,
@@ -117,7 +117,7 @@ describe('state show and verify', () => {
   test.each([
     ['torn', '{"version":1,', /not JSON/],
     ['empty', '', /is empty/],
-    ["somebody else's", '{"a":1}', /not written by cpusetd/],
+    ['foreign', '{"a":1}', /not written by cpusetd/],
   ])('a file that is %s is reported and not changed', async (_name, text, message) => {
     writeFileSync(join(dir, 'state.json'), text);
     for (const command of ['verify', 'show']) {
@@ -131,13 +131,13 @@ describe('state show and verify', () => {
 });
 
 describe('state import-kubelet', () => {
-  test('every entry becomes idle CPUs of its pod', async () => {
+  test('each entry becomes idle CPUs of its pod', async () => {
     const file = kubeletFile({ 'uid-1': { app: '2-3', side: '4' }, 'uid-2': { db: '6-7' } });
     expect(await importKubelet(file)).toMatchObject({ status: 0, err: '' });
-    expect(remembered()).toEqual(['uid-1/app 2-3 idle', 'uid-1/side 4 idle', 'uid-2/db 6-7 idle']);
+    expect(savedAssignments()).toEqual(['uid-1/app 2-3 idle', 'uid-1/side 4 idle', 'uid-2/db 6-7 idle']);
   });
 
-  test('-o json prints the content of the file; a dry run writes nothing', async () => {
+  test('-o json prints the content of the file, and --dry-run writes nothing', async () => {
     const file = kubeletFile({ 'uid-1': { app: '2-3' } }, { defaultCpuSet: '0-1,4-7' });
     const { status, out } = await importKubelet(file, '--dry-run', '-o', 'json');
     expect(status).toBe(0);
@@ -146,19 +146,19 @@ describe('state import-kubelet', () => {
       defaultCpuSet: '0-1,4-7',
       entries: { 'uid-1': { app: '2-3' } },
     });
-    expect(remembered()).toBe('none');
+    expect(savedAssignments()).toBe('none');
   });
 
-  test('where containers of a pod overlap, whole sets are taken and parts are left to the runtime', async () => {
+  test('containers of a pod that overlap: whole sets are imported, and parts are left', async () => {
     const { out } = await importKubelet(kubeletFile({ uid: { app: '2-5', init: '2-3' } }));
-    expect(remembered()).toEqual(['uid/app 2-5 idle']);
+    expect(savedAssignments()).toEqual(['uid/app 2-5 idle']);
     expect(out).toMatch(/init +2-3 +left: /);
   });
 
   test.each([
     ['changed', (text: string) => text.replace('2-3', '2-4'), /corrupted/],
     ['cut off', (text: string) => text.slice(0, -20), /not JSON/],
-    ['no CPU list', () => '{"policyName":"static","defaultCpuSet":"1.3","checksum":0}', /1\.3/],
+    ['a bad CPU list', () => '{"policyName":"static","defaultCpuSet":"1.3","checksum":0}', /1\.3/],
     ['empty', () => '', /not JSON/],
   ])('a file that is %s is refused with the reason', async (_name, change, message) => {
     const file = kubeletFile({ uid: { app: '2-3' } });
@@ -168,18 +168,18 @@ describe('state import-kubelet', () => {
       expect({ status, out }).toEqual({ status: 1, out: '' });
       expect(err).toMatch(message);
     }
-    expect(remembered()).toBe('none');
+    expect(savedAssignments()).toBe('none');
   });
 
-  describe('a state with which a kubelet would not start is refused as a whole', () => {
+  describe('a state that a kubelet would refuse is refused as a whole:', () => {
     test.each`
-      what                              | entries                                                | pool           | message
-      ${'CPUs that are shared too'}     | ${{ 'uid-1': { app: '2-3' }, 'uid-2': { db: '6' } }}   | ${'0-1,3-5,7'} | ${/pod uid-1 container app: of its CPUs 2-3 others share 3: .*defaultCpuSet 0-1,3-5,7 too, .*delete the pod/}
-      ${'an empty pool beside entries'} | ${{ 'uid-1': { app: '0-7' } }}                         | ${''}          | ${/its defaultCpuSet is empty although there are entries.*delete the pod/}
-      ${'CPUs of two pods'}             | ${{ 'uid-1': { app: '2-3' }, 'uid-2': { db: '3-4' } }} | ${'0-1,5-7'}   | ${/pod uid-2 container db: its CPUs 3-4 overlap with 2-3 of pod uid-1 container app, .*delete the pod/}
-      ${'CPUs that are not online'}     | ${{ 'uid-1': { app: '2-3,9' } }}                       | ${'0-1,4-7'}   | ${/pod uid-1 container app: the CPUs 9 of the file are not online \(online are 0-7\); bring them/}
-      ${'a pool beyond the machine'}    | ${{ 'uid-1': { app: '2-3' } }}                         | ${'0-1,4-9'}   | ${/the defaultCpuSet: the CPUs 8-9 of the file are not online/}
-      ${'CPUs that nobody has'}         | ${{ 'uid-1': { app: '2-3' } }}                         | ${'0-1,4-6'}   | ${/the CPUs 7 are online and in no set of the file; .*--config/}
+      what                                      | entries                                                | pool           | message
+      ${'exclusive CPUs that are in the pool'}  | ${{ 'uid-1': { app: '2-3' }, 'uid-2': { db: '6' } }}   | ${'0-1,3-5,7'} | ${/pod uid-1 container app: of its CPUs 2-3 others share 3: .*defaultCpuSet 0-1,3-5,7 too, .*delete the pod/}
+      ${'an empty pool beside entries'}         | ${{ 'uid-1': { app: '0-7' } }}                         | ${''}          | ${/its defaultCpuSet is empty although there are entries.*delete the pod/}
+      ${'CPUs of two pods that overlap'}        | ${{ 'uid-1': { app: '2-3' }, 'uid-2': { db: '3-4' } }} | ${'0-1,5-7'}   | ${/pod uid-2 container db: its CPUs 3-4 overlap with 2-3 of pod uid-1 container app, .*delete the pod/}
+      ${'CPUs that are not online'}             | ${{ 'uid-1': { app: '2-3,9' } }}                       | ${'0-1,4-7'}   | ${/pod uid-1 container app: the CPUs 9 of the file are not online \(online are 0-7\); bring them/}
+      ${'a pool with CPUs that are not online'} | ${{ 'uid-1': { app: '2-3' } }}                         | ${'0-1,4-9'}   | ${/the defaultCpuSet: the CPUs 8-9 of the file are not online/}
+      ${'online CPUs in no set'}                | ${{ 'uid-1': { app: '2-3' } }}                         | ${'0-1,4-6'}   | ${/the CPUs 7 are online and in no set of the file; .*--config/}
     `('$what', async ({ entries, pool, message }) => {
       const file = kubeletFile(entries as Record<string, Record<string, string>>, { defaultCpuSet: String(pool) });
       for (const dryRun of [[], ['--dry-run']]) {
@@ -188,10 +188,10 @@ describe('state import-kubelet', () => {
         expect(err).toMatch(message as RegExp);
         expect(err).toMatch(/nothing of it is imported\n$/);
       }
-      expect(remembered()).toBe('none');
+      expect(savedAssignments()).toBe('none');
     });
 
-    test('every fault is reported, and of very many the first', async () => {
+    test('all faults are reported, and of 500 the first 20', async () => {
       const few = await importKubelet(kubeletFile({ a: { x: '2' }, b: { y: '3' } }, { defaultCpuSet: '0-7' }));
       expect(few.err).toMatch(/pod a container x: .*\n.*pod b container y: .*\n.*nothing of it is imported/);
       const names = Array.from({ length: 500 }, (_, i) => [`uid-${i}`, { app: '3' }]);
@@ -200,9 +200,9 @@ describe('state import-kubelet', () => {
     });
 
     test.each([
-      ['taken over', []],
-      ['looked at', ['--dry-run', '-o', 'json']],
-    ])('%s with a configuration that is wrong: exit 2, and a line for each fault', async (_what, options) => {
+      ['an import', []],
+      ['a dry run', ['--dry-run', '-o', 'json']],
+    ])('%s with a wrong config file: exit 2, and a line per fault', async (_what, options) => {
       const config = join(dir, 'cpusetd.yaml');
       writeFileSync(config, 'reserved-cpus: "0"\nnope: 1\nlog-level: loud\n');
       const file = kubeletFile({ uid: { app: '2' } }, { defaultCpuSet: '0-1,3-7' });
@@ -212,16 +212,16 @@ describe('state import-kubelet', () => {
       expect({ status, out, lines: err.trim().split('\n').length }).toEqual({ status: 2, out: '', lines: 2 });
       expect(err).toMatch(/cpusetd.yaml:2: nope: no such option/);
       expect(err).toMatch(/cpusetd.yaml:3: log-level: "loud" is not a known value/);
-      expect(remembered()).toEqual('none');
+      expect(savedAssignments()).toEqual('none');
     });
 
     test.each`
-      what                              | options                                                                            | entries                  | pool         | message
-      ${'reserved CPUs given away'}     | ${'reserved-cpus: "0,2"'}                                                          | ${{ uid: { app: '2' } }} | ${'0-1,3-7'} | ${/the reserved CPUs 2 are not in its defaultCpuSet 0-1,3-7; give cpusetd the reservation/}
-      ${'strictly reserved and shared'} | ${'reserved-cpus: "0-1"\ncpu-manager-policy-options: strict-cpu-reservation=true'} | ${{ uid: { app: '2' } }} | ${'1,3-7'}   | ${/the strictly reserved CPUs 1 are in its defaultCpuSet 1,3-7/}
-      ${'a strict reservation'}         | ${'reserved-cpus: "0-1"\ncpu-manager-policy-options: strict-cpu-reservation=true'} | ${{ uid: { app: '2' } }} | ${'3-7'}     | ${undefined}
-      ${'a reservation that fits'}      | ${'reserved-cpus: "0-1"'}                                                          | ${{ uid: { app: '2' } }} | ${'0-1,3-7'} | ${undefined}
-    `('held against the configuration: $what', async ({ options, entries, pool, message }) => {
+      what                                                | options                                                                            | entries                  | pool         | message
+      ${'reserved CPUs that are exclusive in the file'}   | ${'reserved-cpus: "0,2"'}                                                          | ${{ uid: { app: '2' } }} | ${'0-1,3-7'} | ${/the reserved CPUs 2 are not in its defaultCpuSet 0-1,3-7; give cpusetd the reservation/}
+      ${'strictly reserved CPUs in the pool of the file'} | ${'reserved-cpus: "0-1"\ncpu-manager-policy-options: strict-cpu-reservation=true'} | ${{ uid: { app: '2' } }} | ${'1,3-7'}   | ${/the strictly reserved CPUs 1 are in its defaultCpuSet 1,3-7/}
+      ${'a strict reservation that fits'}                 | ${'reserved-cpus: "0-1"\ncpu-manager-policy-options: strict-cpu-reservation=true'} | ${{ uid: { app: '2' } }} | ${'3-7'}     | ${undefined}
+      ${'a reservation that fits'}                        | ${'reserved-cpus: "0-1"'}                                                          | ${{ uid: { app: '2' } }} | ${'0-1,3-7'} | ${undefined}
+    `('compared with --config: $what', async ({ options, entries, pool, message }) => {
       const config = join(dir, 'cpusetd.yaml');
       writeFileSync(config, String(options));
       const file = kubeletFile(entries as Record<string, Record<string, string>>, { defaultCpuSet: String(pool) });
@@ -230,20 +230,20 @@ describe('state import-kubelet', () => {
       );
       if (message === undefined) expect({ status, err }).toEqual({ status: 0, err: '' });
       else expect(err).toMatch(message as RegExp);
-      expect(remembered()).toEqual(message === undefined ? ['uid/app 2 idle'] : 'none');
+      expect(savedAssignments()).toEqual(message === undefined ? ['uid/app 2 idle'] : 'none');
     });
 
     test.each([
       ['none', { uid: { app: '2' } }, /policyName is "none", and only the static policy/],
       ['toString', {}, /policyName is "toString"/],
       ['', { uid: { app: '2' } }, /policyName is ""/],
-    ])('the policy %j', async (policyName, entries, message) => {
+    ])('a file with the policy %j is refused', async (policyName, entries, message) => {
       const { status, err } = await importKubelet(kubeletFile(entries, { policyName }));
-      expect({ status, told: message.test(err) }).toEqual({ status: 1, told: true });
-      expect(remembered()).toBe('none');
+      expect({ status, matches: message.test(err) }).toEqual({ status: 1, matches: true });
+      expect(savedAssignments()).toBe('none');
     });
 
-    test('one of the policy none without entries has nothing to import', async () => {
+    test('a file with the policy none and no entries has nothing to import', async () => {
       const file = kubeletFile({}, { policyName: 'none', defaultCpuSet: '' });
       for (const options of [[], ['-o', 'json'], ['--dry-run'], ['--dry-run', '-o', 'json']]) {
         const { status, out, err } = await importKubelet(file, ...options);
@@ -254,11 +254,11 @@ describe('state import-kubelet', () => {
         expect(err).toMatch(
           /cpu_manager_state: there is nothing to import: its policyName is "none", so this kubelet gave/,
         );
-        expect(remembered()).toBe('none');
+        expect(savedAssignments()).toBe('none');
       }
     });
 
-    test('a dry run with -o json prints the content of the file all the same, with the same exit status', async () => {
+    test('a dry run with -o json of a refused file prints its content, and exits with 1', async () => {
       const file = kubeletFile({ uid: { app: '2' } }, { defaultCpuSet: '0-7' });
       const { status, out, err } = await importKubelet(file, '--dry-run', '-o', 'json');
       expect({ status, content: JSON.parse(out) as unknown }).toEqual({
@@ -272,14 +272,14 @@ describe('state import-kubelet', () => {
   test.each([
     ['by its name', { name: 'crane_cpu_manager_state' }],
     ['by its policy', { policyName: 'advanced-static' }],
-  ])('the state of crane-agent is recognized %s, and refused with the remedy', async (_how, options) => {
+  ])('a state file of crane-agent, recognized %s, is refused with the remedy', async (_how, options) => {
     const { status, err } = await importKubelet(kubeletFile({ uid: { app: '2-3', side: '2-3' } }, options));
     expect(status).toBe(1);
     expect(err).toMatch(/a state of crane-agent's CPU manager, not of a kubelet: .*stop crane-agent and start cpusetd/);
-    expect(remembered()).toBe('none');
+    expect(savedAssignments()).toBe('none');
   });
 
-  test('is refused beside a running daemon', async () => {
+  test('a running daemon: refused', async () => {
     const lock = acquireHostLock(join(dir, 'lock'));
     if (lock.kind !== 'acquired') throw new Error(lock.because);
     try {
@@ -291,7 +291,7 @@ describe('state import-kubelet', () => {
     }
   });
 
-  test('is refused over a state of cpusetd, readable or not', async () => {
+  test('an existing state of cpusetd, readable or not: refused', async () => {
     const file = kubeletFile({ uid: { app: '2-3' } });
     await importKubelet(file);
     expect(await importKubelet(file)).toMatchObject({
@@ -316,7 +316,7 @@ describe('state import-kubelet', () => {
   });
 });
 
-describe('state import-kubelet of format v1, which knows containers by their ids', () => {
+describe('state import-kubelet of format v1, which has container ids', () => {
   const v1 = (entries: Record<string, string>): string => {
     const path = join(dir, 'cpu_manager_state');
     const owned = CpuSet.unionOf(Object.values(entries).map((list) => parseCpuList(list)));
@@ -326,7 +326,7 @@ describe('state import-kubelet of format v1, which knows containers by their ids
     return path;
   };
 
-  test("the runtime's list has their names, exited ones included; unknown ids are dropped, as by a kubelet", async () => {
+  test('the names come from the runtime’s list, also of exited containers; unknown ids are dropped, as in the kubelet', async () => {
     const socket = join(dir, 'cri.sock');
     const server = await serveRuntime(socket, {
       ListContainers: (_call: unknown, reply: (error: null, answer: object) => void) =>
@@ -343,17 +343,17 @@ describe('state import-kubelet of format v1, which knows containers by their ids
     try {
       const file = v1({ c1: '2-3', c2: '4', c3: '5', nobody: '6' });
       expect(await importKubelet(file, '--cri-endpoint', socket)).toMatchObject({ status: 0, err: '' });
-      expect(remembered()).toEqual(['uid-1/app 2-3 idle', 'uid-1/init 4 idle']);
+      expect(savedAssignments()).toEqual(['uid-1/app 2-3 idle', 'uid-1/init 4 idle']);
     } finally {
       server.forceShutdown();
     }
   });
 
-  test('without a runtime nothing is imported, with an error', async () => {
+  test('without a runtime: exit 1, and nothing is imported', async () => {
     const { status, err } = await importKubelet(v1({ c1: '2-3' }), '--cri-endpoint', join(dir, 'no.sock'));
     expect(status).toBe(1);
     expect(err).toMatch(/format v1 .*no\.sock could not be asked whose they are.*--cri-endpoint/);
-    expect(remembered()).toBe('none');
+    expect(savedAssignments()).toBe('none');
   });
 
   test('a dry run does not call the runtime', async () => {
@@ -364,7 +364,7 @@ describe('state import-kubelet of format v1, which knows containers by their ids
     expect((await importKubelet(file, ...args)).out).toMatch(/c1 +2-3 +left: .*asks the runtime whose/);
   });
 
-  test('one without entries needs no runtime', async () => {
+  test('a file without entries needs no runtime', async () => {
     expect(await importKubelet(v1({}), '--cri-endpoint', join(dir, 'no.sock'))).toMatchObject({
       status: 0,
       out: 'No exclusive CPUs in it.\n',
@@ -377,7 +377,7 @@ describe('state export-kubelet', () => {
     withSysfs(loadMachine(machine), (root) => state('export-kubelet', '--sysfs-root', root, ...args));
 
   test.each(['v2', 'v3', 'v4'] as const)(
-    '%s: what is imported comes out again, with a pool that makes up the machine',
+    '%s: an imported state is exported again, with the rest of the machine as pool',
     async (format) => {
       await importKubelet(kubeletFile({ 'uid-1': { app: '2-3' }, 'uid-2': { db: '6' } }));
       const { status, out } = await exportFrom('1x4x2', '--format', format);
@@ -388,7 +388,7 @@ describe('state export-kubelet', () => {
     },
   );
 
-  test('under strict-cpu-reservation the pool is without the reserved CPUs, as the kubelet demands', async () => {
+  test('under strict-cpu-reservation the pool lacks the reserved CPUs, as the kubelet expects', async () => {
     const opened = openStateStore({ dir, version: '0.1.0' });
     if (!opened.ok) throw new Error(opened.because);
     const rules = { policy: 'static', options: ['strict-cpu-reservation'], reserved: parseCpuList('0') } as const;
@@ -400,7 +400,7 @@ describe('state export-kubelet', () => {
     expect(parseKubeletState((await exportFrom('1x4x2')).out)).toMatchObject({ state: { defaultCpuSet: '1,4-7' } });
   });
 
-  test('with a configuration its reservation counts, not that of the assignments', async () => {
+  test('--config overrides the reservation of the assignments', async () => {
     await importKubelet(kubeletFile({ uid: { app: '2-3' } }));
     const file = join(dir, 'config.yaml');
     const exported = async (strict: boolean) => {
@@ -416,7 +416,7 @@ describe('state export-kubelet', () => {
     });
   });
 
-  test('without a state there is nothing to export', async () => {
+  test('without a state: exit 1', async () => {
     expect(await exportFrom('1x4x2')).toMatchObject({
       status: 1,
       out: '',
@@ -424,7 +424,7 @@ describe('state export-kubelet', () => {
     });
   });
 
-  test('a missing machine is an error sentence, not a stack trace', async () => {
+  test('a missing sysfs: exit 1 with a message, and no stack trace', async () => {
     await importKubelet(kubeletFile({ uid: { app: '2' } }));
     const { status, err } = await state('export-kubelet', '--sysfs-root', join(dir, 'no'));
     expect(status).toBe(1);

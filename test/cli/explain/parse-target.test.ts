@@ -6,7 +6,7 @@ test.each`
   ${'a name with its namespace'} | ${{ pod: 'ns/p' }}              | ${{ kind: 'pod', namespace: 'ns', pod: 'p', container: '' }}
   ${'a name alone'}              | ${{ pod: 'p', container: 'c' }} | ${{ kind: 'pod', namespace: '', pod: 'p', container: 'c' }}
   ${'a number of CPUs'}          | ${{ cpus: '65535' }}            | ${{ kind: 'cpus', count: 65_535 }}
-`('$name is a query', ({ target, want }) => {
+`('$name gives $want', ({ target, want }) => {
   expect(parseTarget(target)).toEqual(want);
 });
 
@@ -20,7 +20,7 @@ test.each`
   ${'no CPUs'}                | ${{ cpus: '0' }}           | ${/from 1 to 65535/}
   ${'too many CPUs'}          | ${{ cpus: '65536' }}       | ${/from 1 to 65535/}
   ${'no number'}              | ${{ cpus: '1.5' }}         | ${/from 1 to 65535/}
-`('$name is wrong usage, with the rule', ({ target, rule }) => {
+`('$name is wrong usage, and the message has the rule', ({ target, rule }) => {
   expect(() => parseTarget(target)).toThrow(UsageError);
   expect(() => parseTarget(target)).toThrow(rule as RegExp);
 });

@@ -12,10 +12,10 @@ import { createRandom, type Random } from '../../support/random';
 import { runInProcess as cpusetd } from '../../support/run-cli';
 import { randomText, unsafeIn } from '../../support/unsafe-text';
 
-/** Thirteen columns, each of a text that is cut. */
+/** Thirteen columns, each with a text that is cut. */
 const LONGEST_LINE = 16_384;
 
-/** A copy in which every text of the keys is anything at all; half a million characters of it now and then. */
+/** A copy with a random text for each of these keys. A few texts have hundreds of thousands of characters. */
 function poison<T>(value: T, keys: ReadonlySet<string>, random: Random): T {
   const text = (): string => {
     const made = wellFormed(randomText(random, random.int(1, 40)));
@@ -30,7 +30,7 @@ function poison<T>(value: T, keys: ReadonlySet<string>, random: Random): T {
   return walk(value, false) as T;
 }
 
-/** Texts that a pod, a runtime, the API server or another peer has a say in. */
+/** Keys whose texts come from pods, the runtime, the API server or another peer. */
 const FOREIGN = new Set([
   ...['id', 'podUid', 'namespace', 'pod', 'container', 'because', 'reason', 'names', 'chosenBy', 'options', 'policy'],
   ...[
@@ -47,7 +47,7 @@ const FOREIGN = new Set([
   ],
 ]);
 
-/** Answers with these. */
+/** An explanation of all containers of this status. */
 function explanationOf({ containers, idle }: Status): Explanation {
   const step = { rule: 'a', took: containers[0]!.promise?.cpus ?? sampleStatus.node.online, because: 'b' };
   return {
@@ -67,7 +67,7 @@ function faultsOf(printed: string): string[] {
 }
 
 test.each(Array.from({ length: 8 }, (_, seed) => seed))(
-  'whatever names and reasons are, no command prints more than text (%i)',
+  'random names and reasons: no command prints control characters or too long lines (seed %i)',
   async (seed) => {
     const random = createRandom(seed);
     await withAdminRig(async ({ start, backend, health, socketPath, folder }) => {
@@ -113,7 +113,7 @@ test.each(Array.from({ length: 8 }, (_, seed) => seed))(
   },
 );
 
-test('JSON and YAML are the exact data, and harmless in a terminal', async () => {
+test('JSON and YAML have the exact data and are safe in a terminal', async () => {
   const random = createRandom(100);
   await withAdminRig(async ({ start, backend, socketPath }) => {
     backend.current = poison(sampleStatus, new Set([...FOREIGN].filter((key) => key !== 'id')), random);
@@ -130,7 +130,7 @@ test('JSON and YAML are the exact data, and harmless in a terminal', async () =>
   });
 });
 
-test('a newline in an argument can not look like another message', async () => {
+test('a line break in an argument is escaped, so that it can’t look like another message', async () => {
   const { stderr } = await cpusetd(['run', '--reserved-cpus', '0', '--log-level', 'x"\ncpusetd: all is well']);
   expect(stderr.split('\n')).not.toContain(expect.stringMatching(/^cpusetd: all is well/));
   expect(stderr).toContain('\\ncpusetd: all is well');

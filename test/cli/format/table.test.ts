@@ -24,7 +24,7 @@ test('an empty cell shows as -, and a column without any value is left out', () 
   ).toBe('A  C\nx  -\n-  z\n');
 });
 
-test('without rows there is the line of headers', () => {
+test('without rows only the headers are printed', () => {
   expect(formatTable(['A', 'B'], [])).toBe('A  B\n');
 });
 
@@ -35,6 +35,6 @@ test('control characters in a cell are escaped', () => {
 test.each([
   ['2026-01-02T03:04:05.678Z', '2026-01-02T03:04:05Z'],
   ['2026-01-02T03:04:05Z', '2026-01-02T03:04:05Z'],
-])('the time %s shows as %s', (time, shown) => {
+])('formatTime of %s is %s', (time, shown) => {
   expect(formatTime(time)).toBe(shown);
 });

@@ -25,7 +25,7 @@ test('a file with one machine gives that machine', () => {
 test.each([
   [0, []],
   [2, ['a', 'b']],
-])('a file with %d machines is refused by a sentence that names the option', (count, names) => {
+])('a file with %d machines is wrong usage, and the message names the option', (count, names) => {
   const path = fileOf(...names);
   expect(() => readMachine(path)).toThrow(UsageError);
   expect(() => readMachine(path)).toThrow(
@@ -33,11 +33,11 @@ test.each([
   );
 });
 
-test('a missing file is refused by a sentence that names the option', () => {
+test('a missing file is wrong usage, and the message names the option', () => {
   expect(() => readMachine(join(folder, 'absent'))).toThrow(/^--topology .*absent: no such file/);
 });
 
-test('live gives the machine of this process, or the reason why its sysfs can not be read', () => {
+test('live gives the machine of this process, or wrong usage if its sysfs can’t be read', () => {
   let outcome: string;
   try {
     outcome = `online ${readMachine('live').online.toString()}`;

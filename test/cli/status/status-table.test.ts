@@ -4,7 +4,7 @@ import { container, sampleStatus } from '../../admin/sample-status';
 
 const at = (second: number): string => `2026-11-21T10:00:0${second}.250Z`;
 
-/** The KERNEL column of a shared container, seen at that second on these CPUs. */
+/** The KERNEL column of a shared container that was read at this second on these CPUs. */
 function kernelColumn(seen: string, readAt: number, promise: { cpus: string; since?: string }): string {
   const cpus = parseCpuList(seen);
   const row = {
@@ -22,17 +22,17 @@ function kernelColumn(seen: string, readAt: number, promise: { cpus: string; sin
 }
 
 test.each`
-  what                                                | seen     | readAt | promise                          | kernel
-  ${'read after the promise was made'}                | ${'0'}   | ${3}   | ${{ cpus: '0', since: at(2) }}   | ${'0'}
-  ${'read at the same time'}                          | ${'0'}   | ${2}   | ${{ cpus: '0', since: at(2) }}   | ${'0'}
-  ${'read before it: with its time'}                  | ${'0-1'} | ${1}   | ${{ cpus: '0', since: at(2) }}   | ${'0-1 [read 2026-11-21T10:00:01Z]'}
-  ${'read before a promise of the same CPUs: also'}   | ${'0-1'} | ${1}   | ${{ cpus: '0-1', since: at(2) }} | ${'0-1 [read 2026-11-21T10:00:01Z]'}
-  ${'of a daemon that does not tell of its promises'} | ${'0-1'} | ${1}   | ${{ cpus: '0' }}                 | ${'0-1'}
+  what                                                                   | seen     | readAt | promise                          | kernel
+  ${'read after the promise'}                                            | ${'0'}   | ${3}   | ${{ cpus: '0', since: at(2) }}   | ${'0'}
+  ${'read at the time of the promise'}                                   | ${'0'}   | ${2}   | ${{ cpus: '0', since: at(2) }}   | ${'0'}
+  ${'read before the promise: with the time of the read'}                | ${'0-1'} | ${1}   | ${{ cpus: '0', since: at(2) }}   | ${'0-1 [read 2026-11-21T10:00:01Z]'}
+  ${'read before a promise of the same CPUs: with the time of the read'} | ${'0-1'} | ${1}   | ${{ cpus: '0-1', since: at(2) }} | ${'0-1 [read 2026-11-21T10:00:01Z]'}
+  ${'read, given a promise without time'}                                | ${'0-1'} | ${1}   | ${{ cpus: '0' }}                 | ${'0-1'}
 `('the observation, $what', ({ seen, readAt, promise, kernel }) => {
   expect(kernelColumn(seen as string, readAt as number, promise as { cpus: string })).toBe(kernel);
 });
 
-test('one CPU and one container are counted as one', () => {
+test('one CPU and one container are in the singular', () => {
   const gap = { from: at(1), to: at(2), containers: 1, names: ['ns/web/nginx'] };
   const node = { ...sampleStatus.node, free: parseCpuList('1'), gap };
   const lines = formatStatusTable({ ...sampleStatus, node }).split('\n');

@@ -5,7 +5,7 @@ import { listExamples, readPage, readTable } from '../../docs/markdown';
 import { build, statusOf } from './machines';
 import { SCENES } from './scenes';
 
-/** With UPDATE_DOCS=1 the pictures are written anew instead of being compared. */
+/** With UPDATE_DOCS=1 the pictures are written instead of compared. */
 const show = process.env['UPDATE_DOCS'] ? (name: string): string => draw(name).trimEnd() : undefined;
 const page = readPage('topology.md', show);
 const pictures = new Map([
@@ -17,7 +17,7 @@ function draw(name: string): string {
   return formatPicture(viewStatus(statusOf(SCENES[name]!)));
 }
 
-test.each(Object.keys(SCENES))('%s looks as in its picture', (name) => {
+test.each(Object.keys(SCENES))('the map of %s equals its picture', (name) => {
   expect(draw(name)).toBe(`${pictures.get(name)!}\n`);
 });
 
@@ -43,7 +43,7 @@ test('control characters in names are escaped', () => {
   expect(formatPicture(viewStatus(status))).toContain('default/a\\u001b[2Jb c');
 });
 
-test('the table has a row for each CPU, offline ones without a place', () => {
+test('the table has a row per CPU; offline CPUs have no location', () => {
   const status = statusOf({ ...SCENES['offline']!, owners: ['db/postgres 2,6', 'job/init 5 idle'] });
   expect(formatCpus(viewStatus(status)).split('\n')).toEqual([
     'CPU  CORE  SOCKET  NODE  CACHE  USE       POD          CONTAINER',
@@ -67,7 +67,7 @@ describe('json', () => {
   const describeAsJson = (view: Parameters<typeof describeMachine>[0]): Described =>
     JSON.parse(JSON.stringify(describeMachine(view))) as Described;
 
-  test('names each CPU’s owner, and each owner', () => {
+  test('names the owner of each CPU, and all owners', () => {
     const { cpus, owners } = describeAsJson(viewStatus(statusOf(SCENES['every-kind-of-owner']!)));
     expect(cpus[9]).toEqual({ id: 9, core: 1, socket: 0, numaNode: 0, uncoreCache: 0, use: 'static', owner: 'A' });
     expect(owners).toEqual([
@@ -79,13 +79,13 @@ describe('json', () => {
     ]);
   });
 
-  test('has the keys that the page names', () => {
+  test('has the keys that docs/topology.md lists', () => {
     const named = readTable(page, '## For programs').flatMap(([keys]) => keys!.split(', '));
     const described = describeAsJson(viewStatus(statusOf(SCENES['every-kind-of-owner']!)));
     expect(named.sort()).toEqual(Object.keys(described).sort());
   });
 
-  test('of the machine alone says nothing of use', () => {
+  test('has neither use nor owners for a machine without a status', () => {
     const described = describeAsJson(viewMachine(build(1, 1, 1, 2, 1)));
     expect(described.cpus[0]).toEqual({ id: 0, core: 0, socket: 0, numaNode: 0, uncoreCache: 0 });
     expect(described.owners).toBeUndefined();

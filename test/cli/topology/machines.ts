@@ -8,7 +8,10 @@ import { sampleStatus } from '../../admin/sample-status';
 
 const GIBIBYTE = 2 ** 30;
 
-/** Sockets, nodes in each, caches in each node, cores in each cache, threads of each core; siblings far apart in number. */
+/**
+ * A machine with this many sockets, NUMA nodes per socket, caches per node, cores per cache and threads per core. The numbers of
+ * siblings are far apart.
+ */
 export function build(
   sockets: number,
   nodes: number,
@@ -32,24 +35,24 @@ export function build(
   });
 }
 
-/** A machine that was recorded. */
+/** A machine of the fixtures. */
 export function recorded(name: string): Topology {
   return withSysfs(loadMachine(name), (sysfsRoot) => readTopology({ sysfsRoot }));
 }
 
-/** The machine without some of its CPUs, the kernel's ids of caches and nodes unchanged. */
+/** The machine without these CPUs. The ids of caches and nodes stay. */
 export function without(topology: Topology, offline: string): Topology {
   const gone = parseCpuList(offline);
   const cpus = topology.cpus.filter(({ id }) => !gone.has(id));
   const lowestOf = new Map<number, number>();
   for (const { id, core } of cpus) lowestOf.set(core, Math.min(id, lowestOf.get(core) ?? Infinity));
   return buildTopology({
-    cpus: cpus.map((cpu) => ({ ...cpu, core: lowestOf.get(cpu.core)! })), // as the reader of sysfs numbers cores
+    cpus: cpus.map((cpu) => ({ ...cpu, core: lowestOf.get(cpu.core)! })), // a core has the id of its lowest CPU, as in the sysfs reader
     memoryNodes: topology.memoryNodes,
   });
 }
 
-/** `db/postgres 1-2` runs, `db/init 3 idle` has exited; `numa` and `immovable` name the kind, `exclusive pod` a shared set. */
+/** `db/postgres 1-2` runs, `db/init 3 idle` has exited; a third word may be the kind, and `exclusive pod` is a set shared by the pod. */
 function assignmentOf(text: string): AssignmentStatus {
   const [name = '', list = '', word = 'static', scope] = text.split(' ');
   const [pod = '', container = ''] = name.split('/');
@@ -81,7 +84,7 @@ export interface Scene {
   readonly owners?: readonly string[];
 }
 
-/** What the daemon would tell of the scene. */
+/** The topology status of a daemon on this machine. */
 export function statusOf({
   topology,
   reserved = '',

@@ -7,10 +7,10 @@ import { buildTopology } from '../../../src/core/topology';
 import { build, statusOf, without } from './machines';
 import { SCENES } from './scenes';
 
-/** Numbers in front of a row of marks, then the row. */
+/** A row of the map: CPU numbers, then their marks. */
 const ROW = /(?<![\w.,#-])(\d+,\d+\.\.\d+|\d[\d,-]*) {2}([A-Za-z.# |]+)/g;
 
-/** What a reader of the map takes from it: the mark of each CPU. Throws where the map names one twice. */
+/** The mark of each CPU in the map. Throws if the map has a CPU twice. */
 function readMap(map: string, markLength: number): Map<number, string> {
   const marks = new Map<number, string>();
   const note = (cpu: number, mark: string): void => {
@@ -44,12 +44,12 @@ function expectExact(view: MachineView): void {
   const map = drawMap(view);
   expect(Math.max(...map.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(MAP_WIDTH);
   const marks = readMap(map, Math.max(1, ...view.owners.map(({ mark }) => mark.length)));
-  const told = new Map([...marks].filter(([cpu]) => view.topology.online.has(cpu)).sort(([a], [b]) => a - b));
-  expect(told).toEqual(new Map(view.topology.online.toArray().map((cpu) => [cpu, findUse(view, cpu).mark])));
+  const marked = new Map([...marks].filter(([cpu]) => view.topology.online.has(cpu)).sort(([a], [b]) => a - b));
+  expect(marked).toEqual(new Map(view.topology.online.toArray().map((cpu) => [cpu, findUse(view, cpu).mark])));
   for (const [cpu, mark] of marks) if (!view.topology.online.has(cpu)) expect([cpu, mark]).toEqual([cpu, 'x']);
 }
 
-test.each(Object.entries(SCENES))('the map of %s can be read back', (_name, scene) => {
+test.each(Object.entries(SCENES))('the map of %s has every CPU once, with its mark', (_name, scene) => {
   expectExact(viewStatus(statusOf(scene)));
 });
 
@@ -69,7 +69,7 @@ const anyScene = fc
     const size = regular.cpus.length;
     const numberOf = (id: number): number =>
       scatter === 'reversed' ? size - 1 - id : scatter === 'shuffled' ? (id * 7 + seed[0]!) % size : id;
-    // Times 7 is a permutation unless 7 divides the size.
+    // A multiplication by 7 is a permutation unless 7 divides the size.
     const whole =
       scatter === 'none' || size % 7 === 0
         ? regular
@@ -86,7 +86,7 @@ const anyScene = fc
     return { topology, offline: offline.join(), owners, reserved: '0' };
   });
 
-test('the map of any machine, with any owners, can be read back and fits the width', () => {
+test('the map of a random machine with random owners has every CPU once and fits the width', () => {
   fc.assert(
     fc.property(anyScene, (scene) => expectExact(viewStatus(statusOf(scene)))),
     { seed: 20_261_121, numRuns: 100 },

@@ -1,19 +1,19 @@
 import { buildTopology } from '../../../src/core/topology';
 import { build, recorded, without, type Scene } from './machines';
 
-/** 8 cores of 2 threads numbered side by side, then 8 cores of one. */
+/** 8 cores of two threads with adjacent numbers, then 8 cores of one thread. */
 const HYBRID = buildTopology({
   cpus: Array.from({ length: 24 }, (_, id) => {
     return { id, core: id < 16 ? id >> 1 : id, socket: 0, numaNode: 0, uncoreCache: 0 };
   }),
 });
 
-/** Containers of one CPU each, `a0/c 2`, from a CPU on. */
+/** Containers of one CPU each, beginning at this CPU. */
 function singles(from: number, count: number): string[] {
   return Array.from({ length: count }, (_, i) => `p${i}/c ${from + i}`);
 }
 
-/** Every kind of machine and of owner that looks different. */
+/** One scene for each kind of machine and of owner that looks different. */
 export const SCENES: Readonly<Record<string, Scene>> = {
   'eight-cpus': { topology: build(1, 1, 1, 4, 2, 16), reserved: '0', owners: ['db/postgres 1,5'] },
   'every-kind-of-owner': {

@@ -4,7 +4,7 @@ import { runCgroupParent, runCriNumbers, runEligible, runInference, runPodSum, r
 import { runOptions } from './options';
 import type { Runner } from './scenario';
 
-/** Which part of this project answers for an area of the scenarios. */
+/** The runner of each area of the scenarios. */
 export const AREAS: Readonly<Record<string, Runner>> = {
   affinity: runChoose,
   'assign-distributed': runAssign,

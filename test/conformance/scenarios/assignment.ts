@@ -10,7 +10,7 @@ import { keepWholeCores, type Topology } from '../../../src/core/topology';
 import { bareSnapshot } from '../../core/policy/bare-snapshot';
 import type { Runner, Scenario } from './scenario';
 
-/** Options of a scenario: kubelet names, true or false. */
+/** The policy options of a scenario, by kubelet names. */
 export function optionsOf(given: Readonly<Record<string, boolean>> = {}): StaticPolicyOptions {
   const parsed = parseStaticPolicyOptions(new Map(Object.entries(given).map(([name, on]) => [name, String(on)])));
   if (!parsed.ok) throw new Error(parsed.problem.because);
@@ -41,7 +41,7 @@ export const runAssign: Runner = (scenario, machines) => {
   }
 };
 
-/** What the kubelet does here must not happen: busy CPUs given out, or large cores passed over. */
+/** The kubelet's result is a fault here: busy CPUs are allocated, or large cores are skipped. */
 export const runHazard: Runner = (scenario, machines) => {
   const request = requestOf(scenario, machines);
   const got = allocate(request);
@@ -69,7 +69,7 @@ export const runReserved: Runner = ({ given, expect: want }, machines) => {
   expect(topology.online.minus(grantable).toString()).toBe(want.reservedPhysical);
 };
 
-/** Decisions of the static policy one after the other. Where a scenario names the NUMA nodes, they are taken as chosen. */
+/** Makes the allocations of the static policy one after the other. NUMA nodes of the scenario are taken as the hint. */
 export const runChoose: Runner = ({ given, steps = [], expect: want }, machines) => {
   const topology = machines.get(given.topology)!;
   const settings = {
@@ -92,7 +92,7 @@ export const runChoose: Runner = ({ given, steps = [], expect: want }, machines)
   if (want.uncoreCachesUsed) expect([...caches].sort((a, b) => a - b)).toEqual(want.uncoreCachesUsed);
 };
 
-/** The step of the policy after the topology manager has named the nodes. */
+/** Allocates as the policy does after the topology manager has chosen the nodes. */
 function allocateFrom(snapshot: Snapshot, count: number, nodes: CpuSet) {
   const sources = [snapshot.own, snapshot.idleInPod, snapshot.free].map((cpus) => ({ what: '', cpus }));
   return allocateOnNodes(snapshot, grantOptionsOf('static', snapshot.settings), sources, { count, nodes });

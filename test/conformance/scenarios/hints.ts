@@ -19,9 +19,9 @@ function rowOf(nodeIds: readonly number[], { mask, preferred }: TopologyHint): H
   return { numaNodes: mask === null ? null : nodeIds.filter((_, i) => (mask & (1 << i)) !== 0), preferred };
 }
 
-/** Scenarios in which the kubelet gives no hints at all, and the hints here. */
+/** Scenarios in which the kubelet gives no hints, with the hints of cpusetd. */
 const DIFFERENT: Readonly<Record<string, readonly HintRow[]>> = {
-  // A container that asks for another number of CPUs than it has fits nowhere there. Here its CPUs are taken over.
+  // In the kubelet, a container that requests another number of CPUs than it has fits nowhere. Here it keeps its CPUs.
   'hints-010': [{ numaNodes: [0, 1], preferred: false }],
   'hints-011': [{ numaNodes: [0, 1], preferred: true }],
 };
@@ -35,7 +35,7 @@ export const runHints: Runner = ({ id, given, steps = [], expect: want }, machin
     options: optionsOf(given.options),
     count: cpus,
     available: parseCpuList(given.state.defaultCpuSet).minus(parseCpuList(given.reserved)),
-    // As the policy asks: a container may take over what it has already.
+    // as in the policy, a container may reuse its own CPUs
     reusable: parseCpuList(given.reusable).union(parseCpuList(given.state.assignments[pod]?.[container] ?? '')),
   });
   const byNodes = (a: HintRow, b: HintRow) => String(a.numaNodes).localeCompare(String(b.numaNodes));

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildTopology, type Topology } from '../../../src/core/topology';
 
-/** A situation and its outcome; what `given`, `steps` and `expect` hold depends on the area. */
+/** A scenario with its outcome. The contents of `given`, `steps` and `expect` depend on the area. */
 export interface Scenario {
   readonly id: string;
   readonly area: string;
@@ -13,7 +13,7 @@ export interface Scenario {
   readonly expect: any;
 }
 
-/** Replays one scenario with what this project does and compares with what the scenario expects. */
+/** Runs one scenario in cpusetd and compares the result with the expected one. */
 export type Runner = (scenario: Scenario, machines: ReadonlyMap<string, Topology>) => void;
 
 export type CpuRow = readonly [cpu: number, core: number, socket: number, numaNode: number, uncoreCache: number];

@@ -29,36 +29,36 @@ test.each`
 });
 
 test.each`
-  name                            | cgroupsPath                     | why
-  ${'nothing'}                    | ${''}                           | ${'it is empty'}
-  ${'the root'}                   | ${'/'}                          | ${'it is the root of the hierarchy'}
-  ${'the root, doubled'}          | ${'///'}                        | ${'it is the root of the hierarchy'}
-  ${'a way up'}                   | ${'/kubepods/../../etc'}        | ${'"." or ".."'}
-  ${'a way up at the end'}        | ${'/kubepods/..'}               | ${'"." or ".."'}
-  ${'a way to itself'}            | ${'/kubepods/./c1'}             | ${'"." or ".."'}
-  ${'a relative path'}            | ${'kubepods/pod1/c1'}           | ${'neither an absolute path nor'}
-  ${'a name alone'}               | ${'c1'}                         | ${'neither an absolute path nor'}
-  ${'two parts'}                  | ${'kubepods.slice:c1'}          | ${'neither an absolute path nor'}
-  ${'four parts'}                 | ${'kubepods.slice:a:b:c'}       | ${'neither an absolute path nor'}
-  ${'a slice without .slice'}     | ${'kubepods:cri-containerd:c1'} | ${'"kubepods" is no name of a slice'}
-  ${'a slice of only .slice'}     | ${'.slice:cri-containerd:c1'}   | ${'".slice" is no name of a slice'}
-  ${'a slice with --'}            | ${'kubepods--podx.slice:p:c1'}  | ${'is no name of a slice'}
-  ${'a slice that begins with -'} | ${'-kubepods.slice:p:c1'}       | ${'is no name of a slice'}
-  ${'a slice that ends with -'}   | ${'kubepods-.slice:p:c1'}       | ${'is no name of a slice'}
-  ${'a slice that is a path'}     | ${'a/../b.slice:p:c1'}          | ${'names of systemd units have no slash'}
-  ${'a prefix that is a path'}    | ${'a.slice:../..:c1'}           | ${'names of systemd units have no slash'}
-  ${'a name that is a path'}      | ${'a.slice:p:../c1'}            | ${'names of systemd units have no slash'}
-  ${'no name'}                    | ${'a.slice:p:'}                 | ${'the name of the unit is empty'}
-  ${'a zero byte'}                | ${'/kubepods/c1\0'}             | ${'control characters'}
-  ${'a line end'}                 | ${'/kubepods/c1\n'}             | ${'control characters'}
-  ${'a very long text'}           | ${`/${'x'.repeat(5000)}`}       | ${'longer than 4096'}
+  name                                          | cgroupsPath                     | why
+  ${'an empty path'}                            | ${''}                           | ${'it is empty'}
+  ${'the root directory'}                       | ${'/'}                          | ${'it is the root of the hierarchy'}
+  ${'the root directory, with doubled slashes'} | ${'///'}                        | ${'it is the root of the hierarchy'}
+  ${'a path with ..'}                           | ${'/kubepods/../../etc'}        | ${'"." or ".."'}
+  ${'a path with .. at the end'}                | ${'/kubepods/..'}               | ${'"." or ".."'}
+  ${'a path with .'}                            | ${'/kubepods/./c1'}             | ${'"." or ".."'}
+  ${'a relative path'}                          | ${'kubepods/pod1/c1'}           | ${'neither an absolute path nor'}
+  ${'a name alone'}                             | ${'c1'}                         | ${'neither an absolute path nor'}
+  ${'two parts'}                                | ${'kubepods.slice:c1'}          | ${'neither an absolute path nor'}
+  ${'four parts'}                               | ${'kubepods.slice:a:b:c'}       | ${'neither an absolute path nor'}
+  ${'a slice without .slice'}                   | ${'kubepods:cri-containerd:c1'} | ${'"kubepods" is no name of a slice'}
+  ${'a slice of only .slice'}                   | ${'.slice:cri-containerd:c1'}   | ${'".slice" is no name of a slice'}
+  ${'a slice with --'}                          | ${'kubepods--podx.slice:p:c1'}  | ${'is no name of a slice'}
+  ${'a slice that begins with -'}               | ${'-kubepods.slice:p:c1'}       | ${'is no name of a slice'}
+  ${'a slice that ends with -'}                 | ${'kubepods-.slice:p:c1'}       | ${'is no name of a slice'}
+  ${'a slice with a slash'}                     | ${'a/../b.slice:p:c1'}          | ${'names of systemd units have no slash'}
+  ${'a prefix with a slash'}                    | ${'a.slice:../..:c1'}           | ${'names of systemd units have no slash'}
+  ${'a name with a slash'}                      | ${'a.slice:p:../c1'}            | ${'names of systemd units have no slash'}
+  ${'no name'}                                  | ${'a.slice:p:'}                 | ${'the name of the unit is empty'}
+  ${'a zero byte'}                              | ${'/kubepods/c1\0'}             | ${'control characters'}
+  ${'a line feed'}                              | ${'/kubepods/c1\n'}             | ${'control characters'}
+  ${'a very long text'}                         | ${`/${'x'.repeat(5000)}`}       | ${'longer than 4096'}
 `('$name is refused', ({ cgroupsPath, why }) => {
   expect(show(cgroupsPath)).toContain(`cannot be used: `);
   expect(show(cgroupsPath)).toContain(why);
   expect(show(cgroupsPath).length).toBeLessThan(320);
 });
 
-test('for any path the result stays below the root', () => {
+test('the result for a random path stays below the root', () => {
   const piece = fc.constantFrom('/', ':', '-', '.', '..', '.slice', 'a', 'pod1', '\0', ' ', '%2e');
   const text = fc
     .tuple(
@@ -86,19 +86,19 @@ test.each`
   ${'cgroupfs'}          | ${'/kubepods/burstable/pod1-2'}          | ${'/kubepods/burstable/pod1-2'}
   ${'systemd'}           | ${`kubepods-burstable-pod${POD}.slice`}  | ${`/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod${POD}.slice`}
   ${'a slice as a path'} | ${`/kubepods.slice/kubepods-podx.slice`} | ${`/kubepods.slice/kubepods-podx.slice`}
-`('the parent of a pod with $driver: $cgroupParent', ({ cgroupParent, path }) => {
+`('the parent of a pod, $driver: $cgroupParent', ({ cgroupParent, path }) => {
   expect(cgroupPathOfParent(cgroupParent as string)).toEqual({ kind: 'path', path });
 });
 
 test.each`
-  name                     | cgroupParent
-  ${'none'}                | ${''}
-  ${'the root'}            | ${'/'}
-  ${'a way up'}            | ${'/kubepods/../..'}
-  ${'a relative path'}     | ${'kubepods/pod1'}
-  ${'a slice with --'}     | ${'kubepods--pod1.slice'}
-  ${'more than a slice'}   | ${'a:b:c.slice'}
-  ${'a slice with a path'} | ${'../kubepods.slice'}
-`('the parent of a pod is refused where it is $name', ({ cgroupParent }) => {
+  name                      | cgroupParent
+  ${'empty'}                | ${''}
+  ${'the root'}             | ${'/'}
+  ${'a path with ..'}       | ${'/kubepods/../..'}
+  ${'a relative path'}      | ${'kubepods/pod1'}
+  ${'a slice with --'}      | ${'kubepods--pod1.slice'}
+  ${'more than a slice'}    | ${'a:b:c.slice'}
+  ${'a slice with a slash'} | ${'../kubepods.slice'}
+`('the parent of a pod is refused: $name', ({ cgroupParent }) => {
   expect(cgroupPathOfParent(cgroupParent as string).kind).toBe('refused');
 });

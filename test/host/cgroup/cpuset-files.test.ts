@@ -2,9 +2,9 @@ import { parseCpuList } from '../../../src/core/cpuset';
 import { CgroupFiles, CHANGED, type WriteOutcome } from '../../../src/host/cgroup/cgroup-file';
 import { CpusetFiles } from '../../../src/host/cgroup/cpuset-files';
 
-// What the kernel does between two steps of ours: no real cgroup can be made to do it in time.
+// Changes by the kernel between two of our steps, which real cgroups can't show at the right time.
 
-/** A cgroup whose file texts come from outside, read by read. */
+/** Cgroup files whose texts are given for each read. */
 class ScriptedFiles extends CgroupFiles {
   readonly reads: string[] = [];
   readonly writes: string[] = [];
@@ -31,13 +31,13 @@ class ScriptedFiles extends CgroupFiles {
 const cpusetFilesOf = (files: ScriptedFiles, version: 1 | 2): CpusetFiles =>
   new CpusetFiles(files, { version, cpusetRoot: '/cpuset' } as ConstructorParameters<typeof CpusetFiles>[1]);
 
-describe('configured and effective CPUs are of one moment', () => {
+describe('readCpus reads configured and effective CPUs of the same moment', () => {
   test.each`
-    name                                             | cpus                    | effective          | want
-    ${'nothing happens: two reads'}                  | ${['2-3']}              | ${['2-3']}         | ${{ cpus: '2-3', effectiveCpus: '2-3', reads: 2 }}
-    ${'they differ and stay so: a parent is narrow'} | ${['2-3', '2-3']}       | ${['0-1']}         | ${{ cpus: '2-3', effectiveCpus: '0-1', reads: 3 }}
-    ${'written between the two'}                     | ${['2-3', '0-1']}       | ${['0-1', '0-1']}  | ${{ cpus: '0-1', effectiveCpus: '0-1', reads: 4 }}
-    ${'written again and again: the last is told'}   | ${['0', '1', '2', '3']} | ${['5', '6', '7']} | ${{ cpus: '2', effectiveCpus: '7', reads: 6 }}
+    name                                                                 | cpus                    | effective          | want
+    ${'no write in between: two reads'}                                  | ${['2-3']}              | ${['2-3']}         | ${{ cpus: '2-3', effectiveCpus: '2-3', reads: 2 }}
+    ${'a lasting difference, because the parent has fewer: three reads'} | ${['2-3', '2-3']}       | ${['0-1']}         | ${{ cpus: '2-3', effectiveCpus: '0-1', reads: 3 }}
+    ${'a write in between: read again'}                                  | ${['2-3', '0-1']}       | ${['0-1', '0-1']}  | ${{ cpus: '0-1', effectiveCpus: '0-1', reads: 4 }}
+    ${'writes all the time: the last reading'}                           | ${['0', '1', '2', '3']} | ${['5', '6', '7']} | ${{ cpus: '2', effectiveCpus: '7', reads: 6 }}
   `('$name', ({ cpus, effective, want }) => {
     const files = new ScriptedFiles(cpus as string[], effective as string[]);
     const reading = cpusetFilesOf(files, 2).readCpus('/c1');
@@ -46,15 +46,15 @@ describe('configured and effective CPUs are of one moment', () => {
   });
 });
 
-describe('a CPU that has just come online', () => {
-  const refused = (errno: string): WriteOutcome => ({ kind: 'refused', errno, because: 'the kernel says so' });
+describe('writeList of a CPU that has just come online', () => {
+  const refused = (errno: string): WriteOutcome => ({ kind: 'refused', errno, because: 'refused by the kernel' });
 
   test.each`
-    name                                               | version | outcomes                                  | want         | writes
-    ${'version 1: refused once, then taken'}           | ${1}    | ${[refused('EACCES'), CHANGED]}           | ${'ok'}      | ${2}
-    ${'version 1: the parent lacks it, two writes'}    | ${1}    | ${[refused('EACCES'), refused('EACCES')]} | ${'refused'} | ${2}
-    ${'version 1: another refusal is not asked again'} | ${1}    | ${[refused('EBUSY')]}                     | ${'refused'} | ${1}
-    ${'version 2 has no such moment'}                  | ${2}    | ${[refused('EACCES')]}                    | ${'refused'} | ${1}
+    name                                                               | version | outcomes                                  | want         | writes
+    ${'version 1, refused once: the second write succeeds'}            | ${1}    | ${[refused('EACCES'), CHANGED]}           | ${'ok'}      | ${2}
+    ${'version 1, the parent lacks the CPU: refused after two writes'} | ${1}    | ${[refused('EACCES'), refused('EACCES')]} | ${'refused'} | ${2}
+    ${'version 1, another error: refused after one write'}             | ${1}    | ${[refused('EBUSY')]}                     | ${'refused'} | ${1}
+    ${'version 2: refused after one write'}                            | ${2}    | ${[refused('EACCES')]}                    | ${'refused'} | ${1}
   `('$name', ({ version, outcomes, want, writes }) => {
     const files = new ScriptedFiles([], [], outcomes as WriteOutcome[]);
     const cpusets = cpusetFilesOf(files, version as 1 | 2);

@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path';
 import { parseCpuList } from '../../../src/core/cpuset';
 import { CgroupError, openCgroups, type Cgroups } from '../../../src/host';
 
-// The files of both versions as the kernel shows them, in plain folders: what is read, and how it is understood.
-// What the kernel does with a write is tested on real cgroups.
+// The files of both cgroup versions in plain folders. real-cgroups.test.ts tests writes to the kernel.
 
 const DIR = '/kubepods.slice/kubepods-podx.slice/cri-containerd-c1.scope';
 const V2_ROOT = { 'cgroup.controllers': 'cpuset cpu io memory hugetlb pids rdma misc\n' };
@@ -61,16 +60,16 @@ describe('the version of the hierarchy', () => {
   });
 
   test.each`
-    name                                      | files                                            | says
-    ${'an empty folder'}                      | ${{}}                                            | ${/neither cpuset\/cpuset\.cpus \(cgroup version 1\) nor cgroup\.controllers .* --cgroup-root$/}
-    ${'only other controllers of version 1'}  | ${{ 'cpu/cpu.shares': '1024\n' }}                | ${/neither cpuset\/cpuset\.cpus/}
-    ${'version 2 only at unified, no cpuset'} | ${{ 'unified/cgroup.controllers': 'hugetlb\n' }} | ${/neither cpuset\/cpuset\.cpus/}
-    ${'version 2 without the controller'}     | ${{ 'cgroup.controllers': 'cpu memory\n' }}      | ${/cgroup\.controllers: read "cpu memory" without "cpuset"; .*mount the node's own/}
-    ${'version 2 without any controller'}     | ${{ 'cgroup.controllers': '\n' }}                | ${/read "" without "cpuset"/}
-    ${'a controller of a longer name'}        | ${{ 'cgroup.controllers': 'cpusets xcpuset\n' }} | ${/without "cpuset"/}
-  `('$name is refused', ({ files, says }) => {
+    name                                         | files                                            | want
+    ${'an empty folder'}                         | ${{}}                                            | ${/neither cpuset\/cpuset\.cpus \(cgroup version 1\) nor cgroup\.controllers .* --cgroup-root$/}
+    ${'version 1 without cpuset'}                | ${{ 'cpu/cpu.shares': '1024\n' }}                | ${/neither cpuset\/cpuset\.cpus/}
+    ${'hybrid without cpuset'}                   | ${{ 'unified/cgroup.controllers': 'hugetlb\n' }} | ${/neither cpuset\/cpuset\.cpus/}
+    ${'version 2 without the controller'}        | ${{ 'cgroup.controllers': 'cpu memory\n' }}      | ${/cgroup\.controllers: read "cpu memory" without "cpuset"; .*mount the node's own/}
+    ${'version 2 without any controller'}        | ${{ 'cgroup.controllers': '\n' }}                | ${/read "" without "cpuset"/}
+    ${'a controller whose name contains cpuset'} | ${{ 'cgroup.controllers': 'cpusets xcpuset\n' }} | ${/without "cpuset"/}
+  `('openCgroups refuses $name', ({ files, want }) => {
     expect(() => open(files)).toThrow(CgroupError);
-    expect(() => open(files)).toThrow(says);
+    expect(() => open(files)).toThrow(want);
   });
 });
 
@@ -91,15 +90,15 @@ describe('reading', () => {
   });
 
   test.each`
-    name                       | files                                                 | active
-    ${'version 2'}             | ${{ ...V2, 'cpuset.cpus.effective': '0-2,4-15\n' }}   | ${'0-2,4-15'}
-    ${'version 1'}             | ${{ ...V1, 'cpuset/cpuset.effective_cpus': '0-2\n' }} | ${'0-2'}
-    ${'a root that is hidden'} | ${V2}                                                 | ${undefined}
-  `('the root says what any cgroup can have: $name', ({ files, active }) => {
+    name                           | files                                                 | active
+    ${'version 2'}                 | ${{ ...V2, 'cpuset.cpus.effective': '0-2,4-15\n' }}   | ${'0-2,4-15'}
+    ${'version 1'}                 | ${{ ...V1, 'cpuset/cpuset.effective_cpus': '0-2\n' }} | ${'0-2'}
+    ${'a root that can’t be read'} | ${V2}                                                 | ${undefined}
+  `('readActive reads the root: $name', ({ files, active }) => {
     expect(open(files).readActive()?.toString()).toBe(active);
   });
 
-  test('version 1 has other names for the same', () => {
+  test('version 1: the same from files of other names', () => {
     expect(show(open(V1).readCpuset(DIR))).toEqual({
       kind: 'found',
       cpus: '2-3',
@@ -110,21 +109,21 @@ describe('reading', () => {
   });
 
   test.each`
-    name                  | files                                           | says
+    name                  | files                                           | want
     ${'garbage'}          | ${{ [`${DIR}/cpuset.cpus`]: 'all\n' }}          | ${/cpuset\.cpus: read "all"; a list like 0-3,8 is expected$/}
     ${'a reversed range'} | ${{ [`${DIR}/cpuset.cpus.effective`]: '3-2' }}  | ${/cpuset\.cpus\.effective: read "3-2"/}
     ${'a mask'}           | ${{ [`${DIR}/cpuset.mems`]: '00ff\n' }}         | ${/cpuset\.mems: read "00ff"/}
     ${'two lines'}        | ${{ [`${DIR}/cpuset.mems`]: '0\n1\n' }}         | ${/cpuset\.mems: read "0\n1"/}
-    ${'very much of it'}  | ${{ [`${DIR}/cpuset.cpus`]: '1,'.repeat(1e5) }} | ${/read "(1,)+1?\.\.\."/}
-  `('$name is an error value', ({ files, says }) => {
+    ${'a very long text'} | ${{ [`${DIR}/cpuset.cpus`]: '1,'.repeat(1e5) }} | ${/read "(1,)+1?\.\.\."/}
+  `('$name in a file is an error with the text that was read', ({ files, want }) => {
     expect(open({ ...V2, ...files }).readCpuset(DIR)).toEqual({
       kind: 'error',
       errno: 'EBADMSG',
-      because: expect.stringMatching(says),
+      because: expect.stringMatching(want),
     });
   });
 
-  test('a controller that is off is an error that names it, not a container that is gone', () => {
+  test('a disabled controller is an error with its name, and not a missing container', () => {
     const cgroups = open(V2_ROOT);
     mkdirSync(join(folder, DIR), { recursive: true });
     const because = expect.stringMatching(/cpuset\.cpus: reading failed: ENOENT, the controller is not enabled/);
@@ -138,14 +137,14 @@ describe('reading', () => {
 });
 
 describe('writing, version 2', () => {
-  test('the value goes into the file; children are left to the kernel', () => {
+  test('writes the value to the file, and leaves child cgroups to the kernel', () => {
     const cgroups = open({ ...V2, [`${DIR}/inner/cpuset.cpus`]: '2-3\n' });
     expect(cgroups.writeCpuset(DIR, { cpus: parseCpuList('0,7,9') })).toEqual({ kind: 'ok', changed: true });
     expect(readFileSync(join(folder, DIR, 'cpuset.cpus'), 'utf8')).toBe('0,7,9');
     expect(readFileSync(join(folder, DIR, 'inner/cpuset.cpus'), 'utf8')).toBe('2-3\n');
   });
 
-  test('widening writes nothing', () => {
+  test('does not widen', () => {
     expect(open(V2).widen(DIR, parseCpuList('0-9'))).toEqual({ kind: 'ok', changed: false });
   });
 });
@@ -169,14 +168,14 @@ describe('quota', () => {
     ${{ quotaUs: -1 }}                       | ${'max 100000'}
     ${{ quotaUs: 350000 }}                   | ${'350000 100000'}
     ${{ quotaUs: 350000, periodUs: 250000 }} | ${'350000 250000'}
-  `('version 2 takes $file for $wanted', ({ wanted, file }) => {
+  `('version 2 gets $file for $wanted', ({ wanted, file }) => {
     const cgroups = open({ ...V2, [`${DIR}/cpu.max`]: '1 100000' });
     expect(cgroups.writeQuota(DIR, wanted)).toEqual({ kind: 'ok', changed: true });
     expect(readFileSync(join(folder, DIR, 'cpu.max'), 'utf8')).toBe(file);
     expect(cgroups.writeQuota(DIR, wanted)).toEqual({ kind: 'ok', changed: false });
   });
 
-  test('on version 1 without the cpu controller the error names it', () => {
+  test('version 1 without the cpu controller: an error with its name', () => {
     const cgroups = open({ 'cpuset/cpuset.cpus': '0\n', 'cpuset/tasks': '' });
     const why = { errno: 'ENODEV', because: expect.stringContaining('the cpu controller is not mounted') };
     expect(cgroups.readQuota(DIR)).toEqual({ kind: 'error', ...why });
@@ -188,7 +187,7 @@ describe('threads', () => {
   test.each([
     ['version 2', V2],
     ['version 1', V1],
-  ])('%s: those that ended meanwhile are left out', (_, files) => {
+  ])('%s: threads that ended meanwhile are skipped', (_, files) => {
     const cgroups = open({ ...files, 'proc/11/status': STATUS, 'proc/12/status': STATUS });
     expect(show(cgroups.listThreads(DIR))).toEqual({
       kind: 'found',
@@ -201,12 +200,12 @@ describe('threads', () => {
     });
   });
 
-  test('threads of another PID namespace are counted', () => {
+  test('threads of another PID namespace are counted as hidden', () => {
     const cgroups = open({ ...V2, [`${DIR}/cgroup.threads`]: '0\n0\n11\n', 'proc/11/status': STATUS });
     expect(cgroups.listThreads(DIR)).toMatchObject({ kind: 'found', hidden: 2, threads: [{ tid: 11 }] });
   });
 
-  test('given a hundred thousand threads, memory stays bounded', () => {
+  test('of 100,000 threads only the requested number is read', () => {
     const all = Array.from({ length: 100_000 }, (_, i) => `${1_000_000 + i}\n`).join('');
     const cgroups = open({ ...V2, [`${DIR}/cgroup.threads`]: all, 'proc/1000002/status': STATUS });
     const reading = cgroups.listThreads(DIR, { maxThreads: 3 });
@@ -219,14 +218,14 @@ describe('threads', () => {
     ${'without a list'}     | ${'Tgid:\t11\n'}
     ${'with a broken list'} | ${'Tgid:\t11\nCpus_allowed_list:\tx\n'}
     ${'that is empty'}      | ${''}
-  `('a status $name is an error value', ({ status }) => {
+  `('a thread status $name is an error', ({ status }) => {
     const cgroups = open({ ...V2, 'proc/11/status': status });
     expect(cgroups.listThreads(DIR)).toMatchObject({ kind: 'error', errno: 'EBADMSG' });
   });
 });
 
 describe('probing', () => {
-  test('on a fresh node without any cgroup the root directory decides', () => {
+  test('a hierarchy without cgroups: the root directory decides', () => {
     expect(open(V2_ROOT).probeWritable()).toEqual({ writable: true });
   });
 
@@ -241,7 +240,7 @@ describe('probing', () => {
 
   test('the cgroup of the kubelet is tried first', () => {
     const cgroups = open({ ...V2_ROOT, 'a.slice/cpuset.cpus': '', 'z.slice/cpuset.cpus': '' });
-    mkdirSync(join(folder, 'kubepods.slice/cpuset.cpus'), { recursive: true }); // a folder cannot be opened for writing
+    mkdirSync(join(folder, 'kubepods.slice/cpuset.cpus'), { recursive: true }); // a folder can't be opened for writing
     expect(cgroups.probeWritable()).toEqual({
       writable: false,
       because: expect.stringMatching(/kubepods\.slice\/cpuset\.cpus cannot be opened for writing \(EISDIR\)/),

@@ -21,7 +21,7 @@ beforeEach(() => {
 afterEach(() => group.remove());
 
 describeOnKernel('cgroups of this kernel', 'any', () => {
-  test('a value that was written is in the file and moves the process', async () => {
+  test('a written cpuset is in the file and moves the process', async () => {
     const dir = group.make('/c1');
     const child = await group.run('/c1', 'sleep', '60');
     expect(allowed(cgroups.listThreads(dir))).toEqual(['0-1']);
@@ -35,7 +35,7 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
     });
   });
 
-  test('reading gives configured and effective sets', () => {
+  test('readCpuset has configured and effective sets', () => {
     const dir = group.make('/c1', '1');
     const show = (value: object): unknown => JSON.parse(JSON.stringify(value));
     expect(show(cgroups.readCpuset(dir))).toEqual({
@@ -52,7 +52,7 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
     expect(cgroups.readActive()?.toString()).toBe(readFileSync('/sys/devices/system/cpu/online', 'utf8').trim());
   });
 
-  test('the same value is not written again, and counts as unchanged', () => {
+  test('an unchanged value is not written', () => {
     const dir = group.make('/c1');
     expect(cgroups.writeCpuset(dir, cpus('1'))).toEqual(ok(true));
     expect(cgroups.writeCpuset(dir, cpus('1'))).toEqual(ok(false));
@@ -61,7 +61,7 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
     expect(cgroups.writeCpuset(dir, {})).toEqual(ok(false));
   });
 
-  test('an empty set is never written', () => {
+  test('an empty set is refused and not written', () => {
     const dir = group.make('/c1', '1');
     expect(cgroups.writeCpuset(dir, { cpus: CpuSet.empty })).toMatchObject({ kind: 'refused', errno: 'EINVAL' });
     expect(cgroups.writeCpuset(dir, { mems: CpuSet.empty })).toMatchObject({ kind: 'refused', errno: 'EINVAL' });
@@ -69,10 +69,10 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
   });
 
   test.each`
-    name                                 | change                             | errno
-    ${'a CPU that no kernel has'}        | ${cpus('60000')}                   | ${'ERANGE'}
-    ${'a memory node that is not there'} | ${{ mems: parseCpuList('60000') }} | ${'ERANGE'}
-  `('the kernel refuses $name, and the reason names file and value', ({ change, errno }) => {
+    name                                        | change                             | errno
+    ${'a CPU above the kernel’s limit'}         | ${cpus('60000')}                   | ${'ERANGE'}
+    ${'a memory node above the kernel’s limit'} | ${{ mems: parseCpuList('60000') }} | ${'ERANGE'}
+  `('the kernel refuses $name; the reason has file and value', ({ change, errno }) => {
     const dir = group.make('/c1', '1');
     expect(cgroups.writeCpuset(dir, change)).toEqual({
       kind: 'refused',
@@ -84,7 +84,7 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
     expect(group.text('/c1', 'cpuset.cpus')).toBe('1');
   });
 
-  test('a cgroup that is not there is gone, for reads and writes, and no error', () => {
+  test('a missing cgroup is gone for all reads and writes', () => {
     const dir = group.make('/c1');
     group.removeDir('/c1');
     expect(cgroups.readCpus(dir)).toEqual({ kind: 'gone' });
@@ -118,7 +118,7 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
     await waitUntil('taskset has set the affinity', () => allowed(cgroups.listThreads(dir)).join() === '1');
   });
 
-  test('the quota is lifted and set again, for container and pod', () => {
+  test('the quotas of a container and of its pod are lifted and set again', () => {
     const pod = group.make('/pod');
     const container = group.make('/pod/c1');
     const set = (quotaUs: number, periodUs?: number): WriteOutcome[] =>
@@ -134,8 +134,8 @@ describeOnKernel('cgroups of this kernel', 'any', () => {
 });
 
 describeOnKernel('nested cgroups of version 1', 1, () => {
-  // On version 2, with controllers on, a process is in a leaf only.
-  test('threads in cgroups below the container are listed too', async () => {
+  // In version 2 with controllers enabled, only leaf cgroups have processes.
+  test('threads in child cgroups are listed too', async () => {
     const dir = group.make('/c1');
     const child = await group.run('/c1', 'sleep', '60');
     group.make('/c1/inner');
@@ -145,17 +145,17 @@ describeOnKernel('nested cgroups of version 1', 1, () => {
   });
 
   test.each`
-    name                                            | before   | children                          | list     | after
-    ${'one that had all shrinks with it'}           | ${'0-1'} | ${{ '/a': '0-1' }}                | ${'0'}   | ${{ '/a': '0' }}
-    ${'one that had all grows with it'}             | ${'0'}   | ${{ '/a': '0' }}                  | ${'0-1'} | ${{ '/a': '0-1' }}
-    ${'one that had all moves to other CPUs'}       | ${'0'}   | ${{ '/a': '0' }}                  | ${'1'}   | ${{ '/a': '1' }}
-    ${'one with a part keeps it'}                   | ${'0-1'} | ${{ '/a': '1' }}                  | ${'1'}   | ${{ '/a': '1' }}
-    ${'one whose part is taken gets what there is'} | ${'0-1'} | ${{ '/a': '1' }}                  | ${'0'}   | ${{ '/a': '0' }}
-    ${'one that had all among others with a part'}  | ${'0-1'} | ${{ '/a': '0-1', '/b': '0' }}     | ${'1'}   | ${{ '/a': '1', '/b': '1' }}
-    ${'grandchildren shrink first'}                 | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '0-1' }} | ${'1'}   | ${{ '/a': '1', '/a/b': '1' }}
-    ${'grandchildren grow last'}                    | ${'0'}   | ${{ '/a': '0', '/a/b': '0' }}     | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '0-1' }}
-    ${'grandchildren with a part keep it'}          | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '1' }}   | ${'1'}   | ${{ '/a': '1', '/a/b': '1' }}
-    ${'one with a part does not grow'}              | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '1' }}   | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '1' }}
+    name                                                                           | before   | children                          | list     | after
+    ${'a child with all CPUs shrinks with its parent'}                             | ${'0-1'} | ${{ '/a': '0-1' }}                | ${'0'}   | ${{ '/a': '0' }}
+    ${'a child with all CPUs grows with its parent'}                               | ${'0'}   | ${{ '/a': '0' }}                  | ${'0-1'} | ${{ '/a': '0-1' }}
+    ${'a child with all CPUs moves with its parent'}                               | ${'0'}   | ${{ '/a': '0' }}                  | ${'1'}   | ${{ '/a': '1' }}
+    ${'a child with some of the CPUs keeps them'}                                  | ${'0-1'} | ${{ '/a': '1' }}                  | ${'1'}   | ${{ '/a': '1' }}
+    ${'a child whose CPUs are all removed gets those of its parent'}               | ${'0-1'} | ${{ '/a': '1' }}                  | ${'0'}   | ${{ '/a': '0' }}
+    ${'a child with all CPUs and one with removed CPUs get those of their parent'} | ${'0-1'} | ${{ '/a': '0-1', '/b': '0' }}     | ${'1'}   | ${{ '/a': '1', '/b': '1' }}
+    ${'grandchildren shrink before their parents'}                                 | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '0-1' }} | ${'1'}   | ${{ '/a': '1', '/a/b': '1' }}
+    ${'grandchildren grow after their parents'}                                    | ${'0'}   | ${{ '/a': '0', '/a/b': '0' }}     | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '0-1' }}
+    ${'grandchildren with some of the CPUs keep them'}                             | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '1' }}   | ${'1'}   | ${{ '/a': '1', '/a/b': '1' }}
+    ${'a child with some of the CPUs does not grow'}                               | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '1' }}   | ${'0-1'} | ${{ '/a': '0-1', '/a/b': '1' }}
   `('$name', async ({ before, children, list, after }) => {
     const dir = group.make('/c1', before);
     for (const [below, value] of Object.entries(children as Record<string, string>)) {
@@ -168,14 +168,14 @@ describeOnKernel('nested cgroups of version 1', 1, () => {
     expect(Object.fromEntries(now)).toEqual(after);
   });
 
-  test('a child that was never set up is left alone', () => {
+  test('a child without CPUs is not written', () => {
     const dir = group.make('/c1', '0');
     mkdirSync(group.file('/c1', 'new'));
     expect(cgroups.writeCpuset(dir, cpus('1'))).toEqual(ok(true));
     expect(group.text('/c1/new', 'cpuset.cpus')).toBe('');
   });
 
-  test('a CPU that the parent lacks is refused with its name, and accepted after widening the parent', () => {
+  test('a CPU that the parent lacks is refused with the parent’s name, and accepted after the parent is widened', () => {
     const pod = group.make('/pod', '0-1');
     const dir = group.make('/pod/c1', '0');
     writeFileSync(group.file('/pod', 'cpuset.cpus'), '0');
@@ -187,13 +187,13 @@ describeOnKernel('nested cgroups of version 1', 1, () => {
     expect(cgroups.writeCpuset(dir, cpus('0-1'))).toEqual(ok(true));
   });
 
-  test('widening begins at the top, and ends at the last existing cgroup', () => {
+  test('widen begins at the top and ends at the last existing cgroup', () => {
     group.make('/class', '0');
     expect(cgroups.widen(`${group.dir}/class/pod-to-come`, parseCpuList('1'))).toEqual({ kind: 'gone' });
     expect(group.text('/class', 'cpuset.cpus')).toBe('0-1');
   });
 
-  test('more cgroups below a container than the limit are a refusal, not a hang', () => {
+  test('more child cgroups than the limit are refused', () => {
     const dir = group.make('/c1', '0');
     for (let i = 0; i <= 1000; i++) mkdirSync(group.file('/c1', `n${i}`));
     expect(cgroups.writeCpuset(dir, cpus('0-1'))).toMatchObject({ kind: 'refused', errno: 'E2BIG' });
@@ -207,13 +207,13 @@ describeOnKernel('probing', 1, () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  test('a writable hierarchy is found writable, and nothing changes', () => {
+  test('a writable hierarchy is writable, and nothing changes', () => {
     group.make('/c1', '1');
     expect(cgroups.probeWritable()).toEqual({ writable: true });
     expect(group.text('/c1', 'cpuset.cpus')).toBe('1');
   });
 
-  test('a hierarchy that is mounted read-only is found not writable', () => {
+  test('a read-only mount is not writable', () => {
     mkdirSync(join(folder, 'cpuset'));
     const run = (command: string, ...args: string[]): void => {
       const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' });

@@ -8,10 +8,7 @@ import { waitUntil } from '../../support/wait-until';
 
 const CGROUP_ROOT = '/sys/fs/cgroup';
 
-/**
- * A cgroup of this machine's kernel, for one test: everything below it goes with `remove`.
- * On version 2 its children get the controllers too.
- */
+/** A cgroup of this kernel for one test; `remove` removes it with all below it. In version 2 its children get the controllers too. */
 export class TestCgroup {
   readonly cgroups: Cgroups = openCgroups({ cgroupRoot: CGROUP_ROOT });
   readonly dir: string;
@@ -26,7 +23,7 @@ export class TestCgroup {
     if (this.cgroups.version === 2) writeFileSync(this.file('', 'cgroup.subtree_control'), '+cpuset +cpu');
   }
 
-  /** Makes a cgroup below this one (`/a/b`, or empty for itself) and returns its dir. */
+  /** Makes a cgroup below this one (`/a/b`, or empty for this one) and returns its path. */
   make(below: string, cpus = '0-1'): string {
     const dir = this.dir + below;
     for (const root of this.roots) mkdirSync(root + dir);
@@ -63,7 +60,7 @@ export class TestCgroup {
       child.kill('SIGKILL');
       await once(child, 'exit');
     }
-    // A process is out of its cgroup a moment after its parent was told of its end.
+    // A process leaves its cgroup shortly after its parent gets the exit.
     await waitUntil('the test cgroup is empty', () => {
       try {
         this.removeDir('');
@@ -85,8 +82,8 @@ function removeTree(folder: string): void {
 }
 
 /**
- * `describe` for tests that need root, two CPUs and a cpuset hierarchy: where there is none they fail in CI, and are not run elsewhere.
- * Where the kernel has the other version of cgroups mounted, those of one version are not run in CI either.
+ * `describe` for tests that need root, two CPUs and a cpuset hierarchy. Without these the tests fail in CI and are skipped elsewhere.
+ * Tests of one cgroup version are skipped, also in CI, when the kernel has the other version mounted.
  */
 export function describeOnKernel(name: string, version: 'any' | 1, body: () => void): void {
   const found = readVersion();
@@ -102,7 +99,7 @@ function readVersion(): 1 | 2 | undefined {
   try {
     return openCgroups({ cgroupRoot: CGROUP_ROOT }).version;
   } catch {
-    return undefined; // findObstacle tells why
+    return undefined; // findObstacle gives the reason
   }
 }
 

@@ -19,7 +19,7 @@ const textOf = (folder: string): string => readFileSync(join(folder, 'cpuset.cpu
 const childrenOf = (folder: string): string[] =>
   readdirSync(folder, { withFileTypes: true }).flatMap((each) => (each.isDirectory() ? [join(folder, each.name)] : []));
 
-/** As version 1 has it: a parent may not give up what a child has. Each write takes a millisecond of the clock. */
+/** Behaves like version 1: a parent can't give up a CPU that a child has. Each write takes a millisecond of the clock. */
 class SlowKernel extends CgroupFiles {
   nowMs = 1_000;
 
@@ -42,7 +42,7 @@ function makeContainer(name: string): string {
   return folder;
 }
 
-test('given many cgroups below containers, moving them takes a bounded time each second, and all are moved in the end', () => {
+test('containers with 900 child cgroups each are moved within the time limit per second, and all in the end', () => {
   const kernel = new SlowKernel();
   const files = new CpusetFiles(kernel, { version: 1, cpusetRoot: root } as never, new TreeTime(() => kernel.nowMs));
   const containers = ['a', 'b', 'c'].map(makeContainer);

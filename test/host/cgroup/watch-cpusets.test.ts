@@ -13,13 +13,13 @@ import { describeOnKernel, TestCgroup } from './test-cgroup';
 describeOnKernel('watching cpusets', 'any', () => {
   let group: TestCgroup;
   let watch: CpusetWatch;
-  let told: string[];
+  let reported: string[];
   let warnings: string[];
   beforeEach(() => {
     group = new TestCgroup('watch');
-    told = [];
+    reported = [];
     warnings = [];
-    watch = group.cgroups.watch({ onChange: (dir) => told.push(dir), onLost: (dir) => warnings.push(dir) });
+    watch = group.cgroups.watch({ onChange: (dir) => reported.push(dir), onLost: (dir) => warnings.push(dir) });
   });
   afterEach(async () => {
     watch.close();
@@ -32,47 +32,47 @@ describeOnKernel('watching cpusets', 'any', () => {
     expect(watch.add(dir)).toEqual({ kind: 'watched' });
     const writer = spawn('sh', ['-c', `echo 1 > ${group.file('/c1', 'cpuset.cpus')}`], { stdio: 'ignore' });
     await once(writer, 'exit');
-    await waitUntil('the write is told', () => told.length > 0);
-    expect(new Set(told)).toEqual(new Set([dir])); // the shell truncates, then writes: once or twice
+    await waitUntil('the write is reported', () => reported.length > 0);
+    expect(new Set(reported)).toEqual(new Set([dir])); // the shell truncates and then writes: one or two events
   });
 
-  test('writes in one turn are reported once for each cgroup', async () => {
+  test('writes to two cgroups in one turn are reported once for each', async () => {
     const [a, b] = [group.make('/a'), group.make('/b')];
     for (const dir of [a, b]) watch.add(dir);
     for (const list of ['0', '1', '0']) {
       for (const dir of [a, b]) group.cgroups.writeCpuset(dir, { cpus: parseCpuList(list) });
     }
-    await waitUntil('both are told', () => told.length >= 2);
-    expect([...told].sort()).toEqual([a, b]);
+    await waitUntil('both are reported', () => reported.length >= 2);
+    expect([...reported].sort()).toEqual([a, b]);
   });
 
-  test('writes to a cgroup that is not watched are not reported', async () => {
+  test('writes to cgroups that are not watched are not reported', async () => {
     const [removed, kept, never] = [group.make('/removed'), group.make('/kept'), group.make('/never')];
     watch.add(removed);
     watch.add(kept);
     watch.remove(removed);
     watch.remove(never);
     for (const dir of [removed, never, kept]) group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
-    await waitUntil('the watched one is told', () => told.includes(kept));
-    expect(told).toEqual([kept]);
+    await waitUntil('the watched one is reported', () => reported.includes(kept));
+    expect(reported).toEqual([kept]);
   });
 
-  test('a cgroup that is removed between the event and its report is not reported', async () => {
+  test('a cgroup that is removed from the watch before its report is not reported', async () => {
     const [a, b] = [group.make('/a'), group.make('/b')];
     watch.close();
     watch = group.cgroups.watch({
       onChange: (dir) => {
-        told.push(dir);
+        reported.push(dir);
         for (const other of [a, b]) if (other !== dir) watch.remove(other);
       },
       onLost: (dir) => warnings.push(dir),
     });
     for (const dir of [a, b]) watch.add(dir);
     for (const dir of [a, b]) group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
-    await waitUntil('one is told', () => told.length > 0);
-    group.cgroups.writeCpuset(told[0]!, { cpus: parseCpuList('1') });
-    await waitUntil('it is told again', () => told.length > 1);
-    expect(told).toEqual([told[0], told[0]]);
+    await waitUntil('one is reported', () => reported.length > 0);
+    group.cgroups.writeCpuset(reported[0]!, { cpus: parseCpuList('1') });
+    await waitUntil('it is reported again', () => reported.length > 1);
+    expect(reported).toEqual([reported[0], reported[0]]);
   });
 
   test('adding a cgroup twice watches it once; adding a missing one gives gone', async () => {
@@ -83,11 +83,11 @@ describeOnKernel('watching cpusets', 'any', () => {
       { kind: 'gone' },
     ]);
     group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
-    await waitUntil('it is told', () => told.length > 0);
-    expect(told).toEqual([dir]);
+    await waitUntil('it is reported', () => reported.length > 0);
+    expect(reported).toEqual([dir]);
   });
 
-  test('a removed cgroup gives no error, and one of the same name can be watched anew', async () => {
+  test('a removed cgroup is no error, and can be watched again under the same name', async () => {
     const dir = group.make('/c1');
     watch.add(dir);
     group.removeDir('/c1');
@@ -97,11 +97,11 @@ describeOnKernel('watching cpusets', 'any', () => {
     group.make('/c1');
     expect(watch.add(dir)).toEqual({ kind: 'watched' });
     group.cgroups.writeCpuset(dir, { cpus: parseCpuList('1') });
-    await waitUntil('it is told', () => told.length > 0);
-    expect(told).toEqual([dir]);
+    await waitUntil('it is reported', () => reported.length > 0);
+    expect(reported).toEqual([dir]);
   });
 
-  test('after close nothing is reported; closing twice is harmless', async () => {
+  test('after close nothing is reported, and a second close does nothing', async () => {
     const dir = group.make('/c1');
     watch.add(dir);
     group.cgroups.writeCpuset(dir, { cpus: parseCpuList('0') });
@@ -111,15 +111,15 @@ describeOnKernel('watching cpusets', 'any', () => {
     const other = group.cgroups.watch({ onChange: (changed) => second.push(changed), onLost: () => undefined });
     other.add(dir);
     group.cgroups.writeCpuset(dir, { cpus: parseCpuList('1') });
-    await waitUntil('another watch is told', () => second.length > 0);
+    await waitUntil('the other watch reports', () => second.length > 0);
     other.close();
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 });
 
-describeOnKernel('watching beyond the limit of inotify', 'any', () => {
-  // The limit is lowered in a user namespace of its own: nobody else on the machine notices.
-  test('watches that there were go on, a freed one can be used again, and a limit that is raised helps at once', () => {
+describeOnKernel('at the inotify limit', 'any', () => {
+  // A user namespace of its own has the lowered limit, so that other processes keep theirs.
+  test('existing watches work, a freed watch can be used again, and a raised limit takes effect at once', () => {
     const folder = mkdtempSync(join(tmpdir(), 'watch-'));
     const bundle = bundleModule('cgroup/watch-cpusets.ts');
     try {
@@ -177,7 +177,7 @@ describeOnKernel('watching beyond the limit of inotify', 'any', () => {
 });
 
 describe('errors of a watch', () => {
-  /** Watchers that the test breaks. */
+  /** A watch whose watchers the test can break. */
   function breakable() {
     const watchers: (EventEmitter & { close(): void })[] = [];
     let refusal: string | undefined;
@@ -195,7 +195,7 @@ describe('errors of a watch', () => {
     return { watch, watchers, lost, refuse: (errno: string) => (refusal = errno) };
   }
 
-  test('a watch that breaks is reported once, and the cgroup can be watched again', () => {
+  test('a broken watch is reported once, and the cgroup can be watched again', () => {
     const { watch, watchers, lost } = breakable();
     watch.add('/a');
     watchers[0]!.emit('error', new Error('EIO'));
@@ -211,12 +211,9 @@ describe('errors of a watch', () => {
     ${'ENOSPC'} | ${true}  | ${/raise fs.inotify.max_user_watches$/}
     ${'EMFILE'} | ${true}  | ${/raise fs.inotify.max_user_instances, or the number of files/}
     ${'EACCES'} | ${false} | ${/^inotify: EACCES$/}
-  `(
-    '$errno: the remedy is its own',
-    ({ errno, isLimit, remedy }: { errno: string; isLimit: boolean; remedy: RegExp }) => {
-      const { watch, refuse } = breakable();
-      refuse(errno);
-      expect(watch.add('/a')).toEqual({ kind: 'unwatched', isLimit, because: expect.stringMatching(remedy) });
-    },
-  );
+  `('$errno has its own remedy', ({ errno, isLimit, remedy }: { errno: string; isLimit: boolean; remedy: RegExp }) => {
+    const { watch, refuse } = breakable();
+    refuse(errno);
+    expect(watch.add('/a')).toEqual({ kind: 'unwatched', isLimit, because: expect.stringMatching(remedy) });
+  });
 });

@@ -31,7 +31,7 @@ describe('captured machines', () => {
     ['4x8x2-4numa-64',               '0-63',               '0=0-15 1=16-31 2=32-47 3=48-63',            32, '0=0-15 1=16-31 2=32-47 3=48-63',            '0=0-15 1=16-31 2=32-47 3=48-63',            ''],
   ] as const;
 
-  test.each(MACHINES)('%s', (machine, online, sockets, cores, nodes, caches, isolated) => {
+  test.each(MACHINES)('the topology of %s', (machine, online, sockets, cores, nodes, caches, isolated) => {
     const topology = read(loadMachine(machine));
     expect({
       online: topology.online.toString(),
@@ -43,7 +43,7 @@ describe('captured machines', () => {
     }).toEqual({ online, sockets, cores, nodes, caches, isolated });
   });
 
-  test('the table names every captured machine', () => {
+  test('the table has each captured machine', () => {
     const files = readdirSync(join(__dirname, '../../fixtures/sysfs')).filter((file) => file.endsWith('.json'));
     expect(MACHINES.map(([machine]) => machine).sort()).toEqual(files.map((file) => file.replace('.json', '')).sort());
   });
@@ -58,11 +58,11 @@ describe('captured machines', () => {
     ${'2x4x2-2numa-interleaved'}      | ${'0=0,8 1=1,9 2=2,10 3=3,11 4=4,12 5=5,13 6=6,14 7=7,15'}
     ${'2x4x2-2numa-nosmt'}            | ${'0=0 2=2 4=4 6=6 8=8 10=10 12=12 14=14'}
     ${'2x4x2-2numa-offline'}          | ${'0=0-1 2=2 4=4-5 8=8-9 10=10-11 12=12-13 14=14'}
-  `('cores of $machine are named by their lowest online CPU', ({ machine, cores }) => {
+  `('the cores of $machine have the id of their lowest online CPU', ({ machine, cores }) => {
     expect(show(read(loadMachine(machine)).cores)).toBe(cores);
   });
 
-  test('every CPU agrees with its node link, its package and its core_id', () => {
+  test('each CPU has the node, package and core of its files', () => {
     for (const [machine] of MACHINES) {
       const tree = loadMachine(machine);
       const text = (cpu: number, file: string): string => tree[`/sys/devices/system/cpu/cpu${cpu}/${file}`]!.trim();
@@ -78,7 +78,7 @@ describe('captured machines', () => {
     }
   });
 
-  test('memory nodes: one without memory, one without CPUs, with distances', () => {
+  test('memory nodes may have no memory or no CPUs, and have distances', () => {
     const { memoryNodes } = read(loadMachine('2x4x1-memless-cpuless'));
     expect(
       memoryNodes.map(({ id, memoryBytes, distances }) => ({ id, memoryBytes, distances: [...distances] })),
@@ -113,7 +113,7 @@ describe('captured machines', () => {
     ]);
   });
 
-  test('memory nodes: sub-NUMA clusters keep their own distances', () => {
+  test('sub-NUMA clusters have their own distances', () => {
     const { memoryNodes } = read(loadMachine('2x8x2-4numa-snc'));
     expect(memoryNodes.map(({ distances }) => [...distances.values()].join(' '))).toEqual([
       '10 12 21 21',
@@ -135,19 +135,19 @@ describe('unusual machines', () => {
 
   test.each`
     name                                                | changes                                                                                         | part              | want
-    ${'ids of sockets may have gaps'}                   | ${sockets(8, 36)}                                                                               | ${'sockets'}      | ${'8=0-7 36=8-15'}
+    ${'socket ids with gaps are kept'}                  | ${sockets(8, 36)}                                                                               | ${'sockets'}      | ${'8=0-7 36=8-15'}
     ${'an unknown package (-1) is socket 0'}            | ${{ 'cpu/cpuN*/topology/physical_package_id': '-1\n' }}                                         | ${'sockets'}      | ${'0=0-15'}
-    ${'without NUMA support all CPUs are on node 0'}    | ${{ 'node/online': null }}                                                                      | ${'numaNodes'}    | ${'0=0-15'}
-    ${'a CPU on no node is on node 0'}                  | ${{ 'node/node1/cpulist': '8-14\n' }}                                                           | ${'numaNodes'}    | ${'0=0-7,15 1=8-14'}
-    ${'ids of nodes may have gaps'}                     | ${node1AsNode8}                                                                                 | ${'numaNodes'}    | ${'0=0-7 8=8-15'}
-    ${'without L3 the socket is the cache group'}       | ${{ 'cpu/cpuN*/cache/index3/level': null }}                                                     | ${'uncoreCaches'} | ${'0=0-7 1=8-15'}
-    ${'without any cache folder too'}                   | ${{ 'cpu/cpuN*/cache/indexN*/level': null }}                                                    | ${'uncoreCaches'} | ${'0=0-7 1=8-15'}
-    ${'cores without L3 beside others are a group'}     | ${{ ...withoutL3(4, 5, 6, 7), ...l3('0-3', 0, 1, 2, 3) }}                                       | ${'uncoreCaches'} | ${'0=0-3 4=4-7 8=8-15'}
+    ${'no NUMA support: all CPUs are on node 0'}        | ${{ 'node/online': null }}                                                                      | ${'numaNodes'}    | ${'0=0-15'}
+    ${'a CPU without node is on node 0'}                | ${{ 'node/node1/cpulist': '8-14\n' }}                                                           | ${'numaNodes'}    | ${'0=0-7,15 1=8-14'}
+    ${'node ids with gaps are kept'}                    | ${node1AsNode8}                                                                                 | ${'numaNodes'}    | ${'0=0-7 8=8-15'}
+    ${'no L3: the socket is the cache group'}           | ${{ 'cpu/cpuN*/cache/index3/level': null }}                                                     | ${'uncoreCaches'} | ${'0=0-7 1=8-15'}
+    ${'no cache folder: the socket is the cache group'} | ${{ 'cpu/cpuN*/cache/indexN*/level': null }}                                                    | ${'uncoreCaches'} | ${'0=0-7 1=8-15'}
+    ${'cores without L3 beside others are one group'}   | ${{ ...withoutL3(4, 5, 6, 7), ...l3('0-3', 0, 1, 2, 3) }}                                       | ${'uncoreCaches'} | ${'0=0-3 4=4-7 8=8-15'}
     ${'cache ids that repeat per socket are replaced'}  | ${{ 'cpu/cpuN*/cache/index3/id': '0\n' }}                                                       | ${'uncoreCaches'} | ${'0=0-7 8=8-15'}
-    ${'without cache ids the lowest CPU names a group'} | ${{ 'cpu/cpuN*/cache/index3/id': null }}                                                        | ${'uncoreCaches'} | ${'0=0-7 8=8-15'}
-    ${'the L3 may be at another index'}                 | ${{ 'cpu/cpuN*/cache/index3/level': null, 'cpu/cpuN*/cache/index2/level': '3\n', ...lists(2) }} | ${'uncoreCaches'} | ${'0=0-7 4=8-15'}
-    ${'old kernels say thread_siblings_list'}           | ${{ 'cpu/cpuN*/topology/core_cpus_list': null }}                                                | ${'cores'}        | ${'0=0-1 2=2-3 4=4-5 6=6-7 8=8-9 10=10-11 12=12-13 14=14-15'}
-    ${'lists may still name CPUs that are offline'}     | ${{ 'cpu/online': '0-1,3-15\n' }}                                                               | ${'cores'}        | ${'0=0-1 3=3 4=4-5 6=6-7 8=8-9 10=10-11 12=12-13 14=14-15'}
+    ${'no cache ids: the lowest CPU names the group'}   | ${{ 'cpu/cpuN*/cache/index3/id': null }}                                                        | ${'uncoreCaches'} | ${'0=0-7 8=8-15'}
+    ${'the L3 is found at another index'}               | ${{ 'cpu/cpuN*/cache/index3/level': null, 'cpu/cpuN*/cache/index2/level': '3\n', ...lists(2) }} | ${'uncoreCaches'} | ${'0=0-7 4=8-15'}
+    ${'an old kernel: thread_siblings_list is read'}    | ${{ 'cpu/cpuN*/topology/core_cpus_list': null }}                                                | ${'cores'}        | ${'0=0-1 2=2-3 4=4-5 6=6-7 8=8-9 10=10-11 12=12-13 14=14-15'}
+    ${'offline CPUs in the lists are ignored'}          | ${{ 'cpu/online': '0-1,3-15\n' }}                                                               | ${'cores'}        | ${'0=0-1 3=3 4=4-5 6=6-7 8=8-9 10=10-11 12=12-13 14=14-15'}
   `('$name', ({ changes, part, want }) => {
     const topology = read(changeTree(numa, changes));
     expect(show(topology[part as 'cores'])).toBe(want);
@@ -158,13 +158,13 @@ describe('unusual machines', () => {
     expect(show(without8.uncoreCaches)).toBe('0=0-7 1=9-15');
   });
 
-  test('"(null)" and a missing file of isolated CPUs are the empty set, offline ones are left out', () => {
+  test('"(null)" and a missing file of isolated CPUs are the empty set, and offline CPUs are left out', () => {
     const isolated = (text: string | null): string =>
       read(changeTree(numa, { 'cpu/isolated': text })).isolated.toString();
     expect([isolated('  (null)\n'), isolated(null), isolated('3,14-99\n')]).toEqual(['', '', '3,14-15']);
   });
 
-  test('siblings and caches are told apart in sets that do not depend on ids', () => {
+  test('siblings and caches with equal ids are distinguished by their CPUs', () => {
     const topology = read(
       changeTree(numa, { 'cpu/cpuN*/topology/core_id': '0\n', 'cpu/cpuN*/cache/index3/id': '7\n' }),
     );
@@ -173,11 +173,11 @@ describe('unusual machines', () => {
   });
 });
 
-describe('broken sysfs is refused with path, content, rule and remedy', () => {
+describe('broken sysfs is refused with path, content, rule and remedy:', () => {
   const numa = loadMachine('2x4x2-2numa');
 
   test.each`
-    name                                  | changes                                                  | path                                         | says
+    name                                  | changes                                                  | path                                         | want
     ${'no cpu/online'}                    | ${{ 'cpu/online': null }}                                | ${'cpu/online'}                              | ${'no such file; every online CPU and node has it; check that --sysfs-root'}
     ${'an empty cpu/online'}              | ${{ 'cpu/online': '\n' }}                                | ${'cpu/online'}                              | ${'the list is empty; at least one CPU is online'}
     ${'"(null)" as cpu/online'}           | ${{ 'cpu/online': '(null)\n' }}                          | ${'cpu/online'}                              | ${'the list is empty'}
@@ -206,18 +206,18 @@ describe('broken sysfs is refused with path, content, rule and remedy', () => {
     ${'L3s that overlap'}                 | ${{ 'cpu/cpu8/cache/index3/shared_cpu_list': '7-15\n' }} | ${'cpu/cpu8/cache/index3/shared_cpu_list'}   | ${'CPU 7 shares another L3 that CPU 8 is not part of'}
     ${'an L3 without its list'}           | ${{ 'cpu/cpu0/cache/index3/shared_cpu_list': null }}     | ${'cpu/cpu0/cache/index3/shared_cpu_list'}   | ${'no such file'}
     ${'a cache id that is no number'}     | ${{ 'cpu/cpu0/cache/index3/id': '0x1\n' }}               | ${'cpu/cpu0/cache/index3/id'}                | ${'read "0x1"'}
-  `('$name', ({ changes, path, says }) => {
+  `('$name', ({ changes, path, want }) => {
     withSysfs(changeTree(numa, changes), (sysfsRoot) => {
       const error = caught(() => readTopology({ sysfsRoot }));
       expect(error).toBeInstanceOf(SysfsError);
       expect(error).toMatchObject({ path: join(sysfsRoot, 'devices/system', path) });
       expect(error.message).toContain(`${path}: `);
-      expect(error.message).toContain(says);
+      expect(error.message).toContain(want);
       expect(error.message).toContain('--sysfs-root');
     });
   });
 
-  test('a folder where a file should be', () => {
+  test('a folder in place of a file', () => {
     withSysfs(changeTree(numa, { 'cpu/isolated': null, 'cpu/isolated/x': '1\n' }), (sysfsRoot) => {
       expect(caught(() => readTopology({ sysfsRoot })).message).toMatch(
         /cpu\/isolated: is a folder, not a file; a small file is expected here;/,
@@ -225,14 +225,14 @@ describe('broken sysfs is refused with path, content, rule and remedy', () => {
     });
   });
 
-  test('a FIFO in place of a file does not hang the reader', () => {
+  test('a FIFO in place of a file, without a hang', () => {
     withSysfs(changeTree(numa, { 'cpu/isolated': null }), (sysfsRoot) => {
       spawnSync('mkfifo', [join(sysfsRoot, 'devices/system/cpu/isolated')]);
       expect(caught(() => readTopology({ sysfsRoot })).message).toMatch(/cpu\/isolated: is not a regular file;/);
     });
   });
 
-  test('a file that no kernel writes is refused by its size', () => {
+  test('a file larger than the kernel writes', () => {
     withSysfs(changeTree(numa, { 'cpu/online': `0${',0'.repeat(40_000)}` }), (sysfsRoot) => {
       expect(caught(() => readOnline(sysfsRoot)).message).toMatch(/cpu\/online: is larger than 64 KiB;/);
     });
@@ -245,7 +245,7 @@ describe('broken sysfs is refused with path, content, rule and remedy', () => {
     );
   });
 
-  test('long contents are cut in the message', () => {
+  test('a long content, which is cut in the message', () => {
     withSysfs(changeTree(numa, { 'cpu/online': 'x'.repeat(5000) }), (sysfsRoot) => {
       expect(caught(() => readOnline(sysfsRoot)).message.length).toBeLessThan(sysfsRoot.length + 250);
     });
@@ -259,7 +259,7 @@ test('a machine that loses CPUs while it is read is read again', () => {
     const open = fs.openSync;
     let left = false;
     const opening = jest.spyOn(fs, 'openSync').mockImplementation((path, ...how) => {
-      // CPUs 8-15 go when the reader has come to cpu/isolated, and not before.
+      // CPUs 8-15 go offline when the reader opens cpu/isolated.
       if (path === join(cpuRoot, 'isolated') && !left) {
         left = true;
         fs.writeFileSync(join(cpuRoot, 'online'), '0-7\n');
@@ -277,7 +277,7 @@ test('a machine that loses CPUs while it is read is read again', () => {
   });
 });
 
-test('readOnline sees CPUs come and go', () => {
+test('readOnline follows CPUs that go offline and come back', () => {
   const numa = loadMachine('2x4x2-2numa');
   const online = (text: string): string =>
     withSysfs(changeTree(numa, { 'cpu/online': text }), (sysfsRoot) => readOnline(sysfsRoot).toString());

@@ -4,11 +4,11 @@ import { MAX_KUBELET_STATE_BYTES, formatKubeletState, parseKubeletState } from '
 import { leastCpuMs } from '../../support/cpu-time';
 import { stateOf } from './vectors';
 
-/** At most 100 ms on a machine of today; the rest is room for a slow one. */
+/** A fast machine needs at most 100 ms; the rest is for slow ones. */
 const MOST_MS = 500;
 const HEAD = '"policyName":"static","defaultCpuSet":"0-1"';
 
-/** As many copies as fit into the largest file. */
+/** A text with as many parts as fit into the largest file. */
 function filled(before: string, part: (i: number) => string, after: string): string {
   const parts: string[] = [before];
   let length = before.length + after.length;
@@ -25,28 +25,28 @@ const WHOLE_LISTS = Array.from({ length: 3500 }, () => '0-65535').join(',');
 
 test.each`
   name                                            | text                                                                                                                         | problem
-  ${'28 KB of whole ranges, in one list'}         | ${`{${HEAD},"podEntries":{"p":{"cpuSet":"${WHOLE_LISTS}"}},"checksum":1}`}                                                    | ${'corrupted'}
-  ${'28 KB of whole ranges, each of a pod'}       | ${`{${HEAD},"podEntries":{${Array.from({ length: 1100 }, (_, i) => podEntry(i)).join(',')}},"checksum":1}`}                   | ${'too-large'}
-  ${'as many pods as fit'}                        | ${filled(`{${HEAD},"checksum":1,"podEntries":{`, podEntry, '}}')}                                                             | ${'too-large'}
-  ${'as many containers as fit'}                  | ${filled(`{${HEAD},"checksum":1,"entries":{"p":{`, (i) => `"${i}":""`, '}}}')}                                                | ${'too-large'}
-  ${'as many unknown keys as fit'}                | ${filled(`{${HEAD},"checksum":1,`, (i) => `"${i}":0`, '}')}                                                                   | ${'too-large'}
-  ${'as many keys beyond ASCII as fit'}           | ${filled(`{${HEAD},"checksum":1,"entries":{`, (i) => `"\u{1f4a1}${i}":{}`, '}}')}                                             | ${'too-large'}
-  ${'one list as long as the file'}               | ${filled(`{${HEAD},"checksum":1,"entries":{"p":{"c":"`, (i) => `${i % 8192}`, '"}}}')}                                        | ${'corrupted'}
-  ${'one name as long as the file'}               | ${`{${HEAD},"checksum":1,"entries":{"${'n'.repeat(MAX_KUBELET_STATE_BYTES - 100)}":{"c":"x"}}}`}                              | ${'corrupted'}
-  ${'one name beyond ASCII as long as the file'}  | ${`{${HEAD},"checksum":1,"entries":{"${'\u00fc'.repeat(MAX_KUBELET_STATE_BYTES - 100)}":{"c":"x"}}}`}                         | ${'corrupted'}
-  ${'the most that is within all bounds'}         | ${`{${HEAD},"checksum":1,"podEntries":{"p":{"cpuSet":"0-65535"}}}`} | ${'corrupted'}
-  ${'as many whole ranges as fit, as data of v4'} | ${JSON.stringify({ data: `{${HEAD},"podEntries":{"p":{"cpuSet":"${WHOLE_LISTS}"}}}`, dataChecksum: 1 })}                      | ${'corrupted'}
-  ${'lists nested as deep as fits'}               | ${'['.repeat(MAX_KUBELET_STATE_BYTES)}                                                                                       | ${'not-json'}
-  ${'lists nested deep, and closed'}              | ${'['.repeat(250_000) + ']'.repeat(250_000)}                                                                                 | ${'shape'}
-  ${'objects nested deep, and closed'}            | ${`{${HEAD},"entries":` + '{"a":'.repeat(150_000) + '1' + '}'.repeat(150_001)}                                               | ${'shape'}
-`('$name: refused in bounded time, in few words', ({ text, problem }: Record<string, string>) => {
+  ${'28 KB of full ranges in one list'}         | ${`{${HEAD},"podEntries":{"p":{"cpuSet":"${WHOLE_LISTS}"}},"checksum":1}`}                                                    | ${'corrupted'}
+  ${'28 KB of full ranges, one per pod'}       | ${`{${HEAD},"podEntries":{${Array.from({ length: 1100 }, (_, i) => podEntry(i)).join(',')}},"checksum":1}`}                   | ${'too-large'}
+  ${'the maximum number of pods in the file size'}                        | ${filled(`{${HEAD},"checksum":1,"podEntries":{`, podEntry, '}}')}                                                             | ${'too-large'}
+  ${'the maximum number of containers in the file size'}                  | ${filled(`{${HEAD},"checksum":1,"entries":{"p":{`, (i) => `"${i}":""`, '}}}')}                                                | ${'too-large'}
+  ${'the maximum number of unknown keys in the file size'}                | ${filled(`{${HEAD},"checksum":1,`, (i) => `"${i}":0`, '}')}                                                                   | ${'too-large'}
+  ${'the maximum number of non-ASCII keys in the file size'}           | ${filled(`{${HEAD},"checksum":1,"entries":{`, (i) => `"\u{1f4a1}${i}":{}`, '}}')}                                             | ${'too-large'}
+  ${'a list as long as the file'}               | ${filled(`{${HEAD},"checksum":1,"entries":{"p":{"c":"`, (i) => `${i % 8192}`, '"}}}')}                                        | ${'corrupted'}
+  ${'a name as long as the file'}               | ${`{${HEAD},"checksum":1,"entries":{"${'n'.repeat(MAX_KUBELET_STATE_BYTES - 100)}":{"c":"x"}}}`}                              | ${'corrupted'}
+  ${'a non-ASCII name as long as the file'}  | ${`{${HEAD},"checksum":1,"entries":{"${'\u00fc'.repeat(MAX_KUBELET_STATE_BYTES - 100)}":{"c":"x"}}}`}                         | ${'corrupted'}
+  ${'the largest text within all limits'}         | ${`{${HEAD},"checksum":1,"podEntries":{"p":{"cpuSet":"0-65535"}}}`} | ${'corrupted'}
+  ${'full ranges in the data of v4'} | ${JSON.stringify({ data: `{${HEAD},"podEntries":{"p":{"cpuSet":"${WHOLE_LISTS}"}}}`, dataChecksum: 1 })}                      | ${'corrupted'}
+  ${'unclosed lists nested as deep as the file size allows'}               | ${'['.repeat(MAX_KUBELET_STATE_BYTES)}                                                                                       | ${'not-json'}
+  ${'deeply nested lists'}              | ${'['.repeat(250_000) + ']'.repeat(250_000)}                                                                                 | ${'shape'}
+  ${'deeply nested objects'}            | ${`{${HEAD},"entries":` + '{"a":'.repeat(150_000) + '1' + '}'.repeat(150_001)}                                               | ${'shape'}
+`('$name: refused in bounded time with a short reason', ({ text, problem }: Record<string, string>) => {
   const parsed = parseKubeletState(text!);
   expect(parsed).toMatchObject({ ok: false, problem });
   expect('because' in parsed && parsed.because.length).toBeLessThan(400);
   expect(leastCpuMs(() => parseKubeletState(text!))).toBeLessThan(MOST_MS);
 }); // prettier-ignore
 
-test('a node with 4,096 CPUs, a container on each, is within the bounds in every format', () => {
+test('a node with 4,096 CPUs and a container on each is within the limits in every format', () => {
   const entries = Object.fromEntries(
     Array.from({ length: 4096 }, (_, cpu) => [
       `8f3c1f60-54be-4a4c-9f4d-${String(cpu).padStart(12, '0')}`,
@@ -67,7 +67,7 @@ test('a node with 4,096 CPUs, a container on each, is within the bounds in every
   }
 });
 
-describe('any text gives a state or a problem', () => {
+describe('a random text gives a state or a problem:', () => {
   const parts = fc.constantFrom(
     ...[
       '{',
@@ -117,7 +117,7 @@ describe('any text gives a state or a problem', () => {
 
   test.each([
     ['bytes', fc.uint8Array({ maxLength: 4096 }).map((bytes) => Buffer.from(bytes).toString('utf8'))],
-    ['pieces of such files', fc.array(parts, { maxLength: 40 }).map((pieces) => pieces.join(''))],
+    ['pieces of checkpoint files', fc.array(parts, { maxLength: 40 }).map((pieces) => pieces.join(''))],
     ['JSON', json],
   ])('%s', (_name, texts) => {
     fc.assert(

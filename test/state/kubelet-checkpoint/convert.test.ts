@@ -16,7 +16,7 @@ const since = '2026-11-21T09:30:00Z';
 const running: KnownContainer = { podNamespace: 'ns', podName: 'pod', containerId: 'id' };
 const exited: KnownContainer = { ...running, containerId: null };
 
-/** What becomes of entries `pod/container: list`, given what the runtime knows. */
+/** The result for entries `pod/container: list`, given the containers that the runtime knows. */
 function takeOver(entries: Record<string, string>, known: Record<string, KnownContainer>): Record<string, string> {
   const byPod: Record<string, Record<string, string>> = {};
   for (const [key, list] of Object.entries(entries)) {
@@ -34,7 +34,7 @@ function takeOver(entries: Record<string, string>, known: Record<string, KnownCo
 }
 
 describe('assignmentsFromKubelet', () => {
-  test("an entry becomes an assignment with the runtime's data", () => {
+  test('an entry becomes an assignment with the names and ids of the runtime', () => {
     const state = stateOf({ policyName: 'static', defaultCpuSet: '0-1', entries: { uid: { main: '2-3' } } });
     const { assignments, notTaken } = assignmentsFromKubelet(state, { find: () => running, rules, since });
     expect(notTaken).toEqual([]);
@@ -58,20 +58,20 @@ describe('assignmentsFromKubelet', () => {
   });
 
   test.each`
-    name                                                         | entries                                     | known                                                | outcome
-    ${'a pod that is gone gives up its CPUs'}                    | ${{ 'p/a': '1', 'q/a': '2' }}               | ${{ 'q/a': running }}                                | ${{ 'p/a': 'it is not on this node any more', 'q/a': '2' }}
-    ${'an empty set is none'}                                    | ${{ 'p/a': '' }}                            | ${{ 'p/a': running }}                                | ${{ 'p/a': 'its set is empty' }}
-    ${'an exited container keeps its CPUs idle'}                 | ${{ 'p/a': '1-2' }}                         | ${{ 'p/a': exited }}                                 | ${{ 'p/a': '1-2' }}
-    ${'an ended init container gives up what the app took over'} | ${{ 'p/init': '1-4', 'p/app': '1-2' }}      | ${{ 'p/init': exited, 'p/app': running }}            | ${{ 'p/init': '3-4', 'p/app': '1-2' }}
-    ${'an ended init container may be left with nothing'}        | ${{ 'p/init': '1', 'p/app': '1-2' }}        | ${{ 'p/init': exited, 'p/app': running }}            | ${{ 'p/init': 'it does not run, and others have all of its CPUs', 'p/app': '1-2' }}
-    ${'of two that ended the first in the file keeps the CPUs'}  | ${{ 'p/a': '1-2', 'p/b': '2-3' }}           | ${{ 'p/a': exited, 'p/b': exited }}                  | ${{ 'p/a': '1-2', 'p/b': '3' }}
-    ${'two that run on the same CPU are both refused'}           | ${{ 'p/a': '1-2', 'q/a': '2-3' }}           | ${{ 'p/a': running, 'q/a': running }}                | ${{ 'p/a': 'it overlaps with q/a, and both run', 'q/a': 'it overlaps with p/a, and both run' }}
-    ${'CPUs that are in dispute are not idle either'}            | ${{ 'p/a': '1', 'q/a': '1', 'r/a': '1-2' }} | ${{ 'p/a': running, 'q/a': running, 'r/a': exited }} | ${{ 'p/a': 'it overlaps with q/a, and both run', 'q/a': 'it overlaps with p/a, and both run', 'r/a': '2' }}
+    name                                                                                  | entries                                     | known                                                | outcome
+    ${'a pod that is gone: not taken'}                                                    | ${{ 'p/a': '1', 'q/a': '2' }}               | ${{ 'q/a': running }}                                | ${{ 'p/a': 'it is not on this node any more', 'q/a': '2' }}
+    ${'an empty set: not taken'}                                                          | ${{ 'p/a': '' }}                            | ${{ 'p/a': running }}                                | ${{ 'p/a': 'its set is empty' }}
+    ${'an exited container: its CPUs become idle'}                                        | ${{ 'p/a': '1-2' }}                         | ${{ 'p/a': exited }}                                 | ${{ 'p/a': '1-2' }}
+    ${'an exited init container: it keeps the CPUs that the app container does not have'} | ${{ 'p/init': '1-4', 'p/app': '1-2' }}      | ${{ 'p/init': exited, 'p/app': running }}            | ${{ 'p/init': '3-4', 'p/app': '1-2' }}
+    ${'an exited init container whose CPUs are all taken over: not taken'}                | ${{ 'p/init': '1', 'p/app': '1-2' }}        | ${{ 'p/init': exited, 'p/app': running }}            | ${{ 'p/init': 'it does not run, and others have all of its CPUs', 'p/app': '1-2' }}
+    ${'two exited containers that overlap: the first in the file keeps the CPUs'}         | ${{ 'p/a': '1-2', 'p/b': '2-3' }}           | ${{ 'p/a': exited, 'p/b': exited }}                  | ${{ 'p/a': '1-2', 'p/b': '3' }}
+    ${'two running containers that overlap: neither is taken'}                            | ${{ 'p/a': '1-2', 'q/a': '2-3' }}           | ${{ 'p/a': running, 'q/a': running }}                | ${{ 'p/a': 'it overlaps with q/a, and both run', 'q/a': 'it overlaps with p/a, and both run' }}
+    ${'an exited container keeps only CPUs that no running one claims'}                   | ${{ 'p/a': '1', 'q/a': '1', 'r/a': '1-2' }} | ${{ 'p/a': running, 'q/a': running, 'r/a': exited }} | ${{ 'p/a': 'it overlaps with q/a, and both run', 'q/a': 'it overlaps with p/a, and both run', 'r/a': '2' }}
   `('$name', ({ entries, known, outcome }: Record<string, Record<string, never>>) => {
     expect(takeOver(entries!, known!)).toEqual(outcome);
   });
 
-  test('CPUs of a pod as a whole are listed as not taken', () => {
+  test('CPUs of a whole pod are listed as not taken', () => {
     const state = stateOf({ policyName: 'static', defaultCpuSet: '0', podEntries: { p: { cpuSet: '4-7' } } });
     expect(assignmentsFromKubelet(state, { find: () => running, rules, since })).toEqual({
       assignments: [],
@@ -79,7 +79,7 @@ describe('assignmentsFromKubelet', () => {
     });
   });
 
-  test('for any file, assignments are disjoint and each entry is an assignment or listed as not taken', () => {
+  test('for a random file, assignments are disjoint, and each entry is an assignment or not taken', () => {
     const anySet = fc.uniqueArray(fc.nat(24), { maxLength: 6 }).map((ids) => CpuSet.of(ids).toString());
     const anyEntries = fc.dictionary(
       fc.constantFrom('p', 'q', 'r'),
@@ -106,7 +106,7 @@ describe('assignmentsFromKubelet', () => {
 });
 
 describe('toKubeletState', () => {
-  test('writes a state that the kubelet reads, idle CPUs included', () => {
+  test('writes a state that parseKubeletState reads, with idle CPUs', () => {
     const assignments = [
       assignmentOf('a', '2-3', { podUid: 'p' }),
       assignmentOf('b', '4', { podUid: 'p', containerId: null }),
@@ -124,7 +124,7 @@ describe('toKubeletState', () => {
     });
   });
 
-  test("converting to the kubelet's state and back changes no CPUs", () => {
+  test('followed by assignmentsFromKubelet changes no CPUs', () => {
     const before = [assignmentOf('a', '2-3'), assignmentOf('b', '8,10')];
     const state = toKubeletState(before, { policyName: 'static', defaultCpuSet: parseCpuList('0-1') });
     const { assignments } = assignmentsFromKubelet(state, { find: () => running, rules, since });

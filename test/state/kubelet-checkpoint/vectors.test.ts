@@ -30,7 +30,7 @@ test('there are 40 vectors of all four formats', () => {
 
 const rows = VECTORS.map((vector) => [vector.id, vector.format, vector.note ?? '', vector] as const);
 
-test.each(rows)('%s (%s %s): printed and hashed as the kubelet does', (_id, format, note, vector) => {
+test.each(rows)('%s (%s %s): the printed form and hash of the kubelet', (_id, format, note, vector) => {
   expect([...print(vector)].join('')).toBe(vector.printed);
   const stored = format === 'v4' ? vector.dataChecksum : vector.checksum;
   expect(hashFnv1a(print(vector))).toBe(hashFnv1a([vector.printed]));
@@ -38,15 +38,15 @@ test.each(rows)('%s (%s %s): printed and hashed as the kubelet does', (_id, form
   else expect(hashFnv1a(print(vector))).not.toBe(stored);
 });
 
-test.each(rows)('%s (%s %s): read as the kubelet does', (_id, format, _note, vector) => {
+test.each(rows)('%s (%s %s): the parsed state of the kubelet', (_id, format, _note, vector) => {
   const parsed = parseKubeletState(vector.file);
   if (!vector.valid) expect(parsed).toMatchObject({ ok: false, problem: 'corrupted' });
   else expect(parsed).toEqual({ ok: true, format, state: format === 'v1' ? stateV1Of(vector) : stateOf(vector) });
 });
 
-test.each(rows)('%s (%s %s): written byte for byte', (_id, format, _note, vector) => {
+test.each(rows)('%s (%s %s): the written file, byte for byte', (_id, format, _note, vector) => {
   const text = format === 'v1' ? formatKubeletStateV1(stateV1Of(vector)) : formatKubeletState(stateOf(vector), format);
-  // In some vectors the stored checksum was changed on purpose: then the right one stands in its place.
+  // Some vectors have a wrong stored checksum on purpose. The right one is expected instead.
   const right = hashFnv1a([vector.printed]);
   const stored = format === 'v4' || right === vector.checksum;
   expect(text).toBe(stored ? vector.file : vector.file.replace(/\d+}$/, `${right}}`));

@@ -1,7 +1,7 @@
 import { parseCpuList } from '../../../src/core/cpuset';
 import type { Assignment } from '../../../src/core/model/assignment';
 
-/** An assignment as the daemon makes them; the container and its CPUs are what tests look at. */
+/** An assignment like those of the daemon, with this container and these CPUs. */
 export function assignmentOf(containerName: string, cpus: string, more: Partial<Assignment> = {}): Assignment {
   return {
     podUid: '7d5c9a52-1a63-4a71-9f3e-6f0f5f1f2b11',

@@ -1,4 +1,4 @@
-// Opens the state directory, saves, and kills itself in front of the operation whose number is given.
+// Opens the state directory, saves, and kills itself before the operation with the given number.
 import { openStateStore } from '../../../src/state';
 import { assignmentOf } from './assignments';
 import { inShortWrites, watchOps } from './fs-doubles';

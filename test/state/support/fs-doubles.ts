@@ -5,7 +5,7 @@ export function fsError(code: string): Error {
   return Object.assign(new Error(`${code}: made by the test`), { code });
 }
 
-/** Passes everything on to `inner` after `before` has seen the name and the place of the operation (from 0). */
+/** Calls `before` with the name and the index (from 0) of each operation, and then `inner`. */
 export function watchOps(before: (op: keyof FsOps, index: number) => void, inner: FsOps = nodeFsOps): FsOps {
   const count = { value: 0 };
   const seen =
@@ -31,14 +31,14 @@ export function watchOps(before: (op: keyof FsOps, index: number) => void, inner
   };
 }
 
-/** A process that dies in front of operation number `index`: neither that one nor any later one happens. */
+/** Fails at operation number `index` and all later ones, as if the process had died before it. */
 export function dieBefore(index: number, inner?: FsOps): FsOps {
   return watchOps((_op, at) => {
     if (at >= index) throw fsError('EDEAD');
   }, inner);
 }
 
-/** Writes go a few bytes at a time, so that there are boundaries inside the text. */
+/** Writes a few bytes at a time, so that a text has several writes. */
 export function inShortWrites(bytes: number, inner: FsOps = nodeFsOps): FsOps {
   return { ...inner, write: (fd, data, offset) => inner.write(fd, data.subarray(0, offset + bytes), offset) };
 }

@@ -3,15 +3,15 @@ import { fsError } from './fs-doubles';
 
 interface Inode {
   text: string;
-  /** What a power cut leaves for certain; undefined while nothing was synced. */
+  /** The text that surely remains after a power cut; undefined before the first sync. */
   synced: string | undefined;
 }
 
 type Names = ReadonlyMap<string, Inode>;
 
 /**
- * A directory on a disk which keeps, at a power cut, no more than POSIX promises: content that was not synced may be
- * missing, cut or there; changes of names that were not synced may have happened in any combination, each one atomic.
+ * A directory on a disk that guarantees no more than POSIX after a power cut. Unsynced content may be missing, cut or present. Unsynced
+ * changes of names may have happened in any combination, each one atomically.
  */
 export class PowerCutDisk {
   private names: Names = new Map();
@@ -26,13 +26,13 @@ export class PowerCutDisk {
     return disk;
   }
 
-  /** Every content the directory may have after a power cut now, name by name. */
+  /** Returns all contents that the directory may have after a power cut now. */
   afterPowerCut(): ReadonlyMap<string, string>[] {
     const outcomes: ReadonlyMap<string, string>[] = [];
     for (let mask = 0; mask < 1 << this.pending.length; mask++) {
       const names = this.pending.reduce((left, change, i) => (mask & (1 << i) ? change(left) : left), this.syncedNames);
       for (const share of [0, 0.5, 1]) {
-        outcomes.push(new Map([...names].map(([name, inode]) => [name, textLeftOf(inode, share)])));
+        outcomes.push(new Map([...names].map(([name, inode]) => [name, remainingText(inode, share)])));
       }
     }
     return outcomes;
@@ -48,9 +48,9 @@ export class PowerCutDisk {
       const inode = this.names.get(path) ?? { text: '', synced: undefined };
       inode.text = '';
       if (!this.names.has(path)) this.change((names) => new Map(names).set(path, inode));
-      return this.remember(inode);
+      return this.openFd(inode);
     },
-    openDirectory: () => this.remember('directory'),
+    openDirectory: () => this.openFd('directory'),
     write: (fd, bytes, offset) => {
       const inode = this.open.get(fd) as Inode;
       inode.text += Buffer.from(bytes.subarray(offset)).toString('utf8');
@@ -89,12 +89,12 @@ export class PowerCutDisk {
     this.pending.push(change);
   }
 
-  private remember(target: Inode | 'directory'): number {
+  private openFd(target: Inode | 'directory'): number {
     this.open.set(this.nextFd, target);
     return this.nextFd++;
   }
 }
 
-function textLeftOf({ text, synced }: Inode, share: number): string {
+function remainingText({ text, synced }: Inode, share: number): string {
   return synced === text ? text : text.slice(0, Math.floor(text.length * share));
 }

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { RecordSync } from '../../../src/app/runtime/record-sync';
+import { RecordWriter } from '../../../src/app/runtime/record-writer';
 import { parseCpuList } from '../../../src/core/cpuset';
 import { CpusetdError } from '../../../src/core/errors';
 import type { Container } from '../../../src/core/model/container';
@@ -9,22 +9,25 @@ import { recorderOf } from '../../support/recorder-of';
 
 const promiseOf = (cpus: string) => ({ cpus: parseCpuList(cpus), mems: parseCpuList('') });
 
-/** A record sync whose writes end when the test says so. */
+/** A writer whose updates end when the test ends them. */
 class Stage {
   readonly model = new NodeModel(EIGHT_CPUS, settingsWith());
   readonly stop = new AbortController();
   readonly writes: string[] = [];
   readonly open: { resolve: () => void; reject: (error: unknown) => void }[] = [];
-  readonly records = new RecordSync({
-    model: this.model,
-    transactor: recorderOf(this.model),
-    log: pino({ level: 'silent' }),
-    signal: this.stop.signal,
-    update: (id, { cpus }) => {
-      this.writes.push(`${id} ${cpus.toString()}`);
-      return new Promise((resolve, reject) => this.open.push({ resolve, reject }));
+  readonly writer = new RecordWriter(
+    {
+      model: this.model,
+      transactor: recorderOf(this.model),
+      log: pino({ level: 'silent' }),
+      signal: this.stop.signal,
+      update: (id, { cpus }) => {
+        this.writes.push(`${id} ${cpus.toString()}`);
+        return new Promise((resolve, reject) => this.open.push({ resolve, reject }));
+      },
     },
-  });
+    () => undefined,
+  );
 
   promise(id: string, cpus: string, has: string): void {
     const container = {
@@ -42,24 +45,24 @@ afterEach(() => stage.stop.abort());
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('has the runtime write what is promised, and waits for it', async () => {
+test('flush has the runtime write the promise, and resolves after that', async () => {
   stage.promise('a', '0', '0-7');
-  const settled = stage.records.flush(['a']);
+  const settled = stage.writer.flush(['a']);
   expect(stage.writes).toEqual(['a 0']);
   stage.open[0]!.resolve();
   expect(await settled).toBeUndefined();
   expect(stage.model.containers.get('a')?.applied?.cpus.toString()).toBe('0');
 });
 
-test('costs nothing where everything is as promised, or the container is not known', async () => {
+test('flush of a container that is up to date or unknown writes nothing', async () => {
   stage.promise('a', '0', '0');
-  expect(await stage.records.flush(['a', 'b'])).toBeUndefined();
+  expect(await stage.writer.flush(['a', 'b'])).toBeUndefined();
   expect(stage.writes).toEqual([]);
 });
 
-test('writes again when the promise changed meanwhile', async () => {
+test('flush writes again when the promise changed during the update', async () => {
   stage.promise('a', '0-3', '0-7');
-  const settled = stage.records.flush(['a']);
+  const settled = stage.writer.flush(['a']);
   stage.promise('a', '0', '0-7');
   stage.open[0]!.resolve();
   await turn();
@@ -68,12 +71,12 @@ test('writes again when the promise changed meanwhile', async () => {
   expect(await settled).toBeUndefined();
 });
 
-test('waits for a write under way that is older than the promise, whoever began it', async () => {
+test('flush waits for an outdated update in flight, also of another caller', async () => {
   stage.promise('a', '0-3', '0-7');
-  const first = stage.records.flush(['a']);
+  const first = stage.writer.flush(['a']);
   stage.promise('a', '0', '0');
   let isSettled = false;
-  const other = stage.records.flush([]).then(() => (isSettled = true));
+  const other = stage.writer.flush([]).then(() => (isSettled = true));
   await turn();
   expect(isSettled).toBe(false);
   stage.open[0]!.resolve();
@@ -83,20 +86,20 @@ test('waits for a write under way that is older than the promise, whoever began 
   expect(stage.writes.at(-1)).toBe('a 0');
 });
 
-test('tells the first failure; that a container is gone is none', async () => {
+test('flush returns the first failure; NOT_FOUND is none', async () => {
   stage.promise('a', '0', '0-7');
   stage.promise('b', '0', '0-7');
-  const settled = stage.records.flush(['a', 'b']);
+  const settled = stage.writer.flush(['a', 'b']);
   stage.open[0]!.reject(new CpusetdError('NOT_FOUND', 'no such container'));
   stage.open[1]!.reject(new CpusetdError('UNAVAILABLE', 'away'));
   expect(await settled).toMatchObject({ code: 'UNAVAILABLE' });
 });
 
-test('tells nothing of a failure about a container that nobody asked for', async () => {
+test('flush ignores failures of containers that it was not asked about', async () => {
   stage.promise('a', '0-3', '0-7');
-  const first = stage.records.flush(['a']);
+  const first = stage.writer.flush(['a']);
   stage.promise('a', '0', '0-7');
-  const other = stage.records.flush(['b']);
+  const other = stage.writer.flush(['b']);
   for (let n = 0; n < 2; n++) {
     stage.open[n]!.reject(new CpusetdError('UNAVAILABLE', 'away'));
     await turn();

@@ -9,7 +9,7 @@ import { openCgroups, type Cgroups } from '../../../src/host';
 import { cpus, NodeDriver } from '../../core/transition/node-driver';
 import { containerCgroups } from '../../support/container-cgroups';
 
-/** A cgroup v2 tree of plain files with a pinned container in it, whose quota was lifted with its CPUs. */
+/** A cgroup v2 tree of plain files, and a node with one pinned container whose quota is to be lifted. */
 let root: string;
 let node: NodeDriver;
 let logged: { readonly level: number; readonly of: string; readonly msg: string }[];
@@ -22,15 +22,15 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true }));
 
 const LIMIT = '200000 100000';
-const LIFTED = /^max 100000/; // a plain file keeps what a shorter text leaves
+const LIFTED = /^max 100000/; // a plain file keeps the rest of a longer text
 
-function place(dir: string, quota: string): () => string {
+function createQuotaFile(dir: string, quota: string): () => string {
   mkdirSync(join(root, dir), { recursive: true });
   writeFileSync(join(root, dir, 'cpu.max'), quota);
   return () => readFileSync(join(root, dir, 'cpu.max'), 'utf8');
 }
 
-/** As the reconciler does it: with what it has seen of the container, a limit unless told otherwise. */
+/** Plans and writes the quota steps as the reconciler does, for a container and a pod that have these quotas. */
 function lift(more: Partial<Container> = {}, quotas = { own: 200_000, pod: 200_000 }): boolean {
   const log = pino(
     { level: 'debug' },
@@ -45,8 +45,8 @@ function lift(more: Partial<Container> = {}, quotas = { own: 200_000, pod: 200_0
   return steps.map((step) => writer.writeQuota(step)).includes(true);
 }
 
-test('the quota of the container and that of its pod are lifted, each in its own cgroup, and each is told', () => {
-  const [pod, own] = [place('kubepods/podp', LIMIT), place('kubepods/podp/a', LIMIT)];
+test('the quotas of a container and of its pod are lifted, each in its own cgroup, and both are logged', () => {
+  const [pod, own] = [createQuotaFile('kubepods/podp', LIMIT), createQuotaFile('kubepods/podp/a', LIMIT)];
   expect(lift({ cgroupsPath: '/kubepods/podp/a' })).toBe(true);
   expect(own()).toMatch(LIFTED);
   expect(pod()).toMatch(LIFTED);
@@ -57,46 +57,46 @@ test('the quota of the container and that of its pod are lifted, each in its own
 });
 
 test.each`
-  name                        | quotas                       | own       | pod
-  ${'only the container has'} | ${{ own: 200_000, pod: -1 }} | ${LIFTED} | ${LIMIT}
-  ${'only the pod has'}       | ${{ own: -1, pod: 200_000 }} | ${LIMIT}  | ${LIFTED}
-  ${'neither has'}            | ${{ own: -1, pod: -1 }}      | ${LIMIT}  | ${LIMIT}
-`('a quota that $name is what is written', ({ quotas, own, pod }) => {
-  const files = [place('kubepods/podp/a', LIMIT), place('kubepods/podp', LIMIT)];
+  name                                                   | quotas                       | own       | pod
+  ${'only the container has a quota: only it is lifted'} | ${{ own: 200_000, pod: -1 }} | ${LIFTED} | ${LIMIT}
+  ${'only the pod has a quota: only it is lifted'}       | ${{ own: -1, pod: 200_000 }} | ${LIMIT}  | ${LIFTED}
+  ${'neither has a quota: nothing is written'}           | ${{ own: -1, pod: -1 }}      | ${LIMIT}  | ${LIMIT}
+`('$name', ({ quotas, own, pod }) => {
+  const files = [createQuotaFile('kubepods/podp/a', LIMIT), createQuotaFile('kubepods/podp', LIMIT)];
   expect(lift({ cgroupsPath: '/kubepods/podp/a' }, quotas)).toBe(own === LIFTED || pod === LIFTED);
   expect(files.map((read) => read())).toEqual(
     [own, pod].map((text) => (text === LIFTED ? expect.stringMatching(LIFTED) : text)),
   );
 });
 
-test('what was lifted meanwhile by somebody else is nothing that was written', () => {
-  place('kubepods/podp', 'max 100000');
-  place('kubepods/podp/a', 'max 100000');
+test('a quota that was lifted by another process meanwhile: nothing is written or logged', () => {
+  createQuotaFile('kubepods/podp', 'max 100000');
+  createQuotaFile('kubepods/podp/a', 'max 100000');
   expect(lift({ cgroupsPath: '/kubepods/podp/a' })).toBe(false);
   expect(logged).toEqual([]);
 });
 
-test('a parent that is not this pod’s is left alone', () => {
-  const [parent, own] = [place('kubepods/podother', LIMIT), place('kubepods/podother/a', LIMIT)];
+test('a parent cgroup of another pod is not written', () => {
+  const [parent, own] = [createQuotaFile('kubepods/podother', LIMIT), createQuotaFile('kubepods/podother/a', LIMIT)];
   expect(lift({ cgroupsPath: '/kubepods/podother/a' })).toBe(true);
   expect(own()).toMatch(LIFTED);
   expect(parent()).toBe(LIMIT);
 });
 
-test('a container that is gone, or whose path is none of a cgroup, is passed over', () => {
+test('a container that is gone, or whose path is no cgroup path, is skipped', () => {
   expect(lift({ cgroupsPath: '/kubepods/podp/gone' })).toBe(false);
   expect(lift({ cgroupsPath: '/../etc' })).toBe(false);
   expect(logged.filter(({ level }) => level >= 30)).toEqual([]);
 });
 
-test('where quotas are not lifted by choice nothing is written', () => {
-  const own = place('kubepods/podp/a', LIMIT);
+test('without the option to lift quotas nothing is written', () => {
+  const own = createQuotaFile('kubepods/podp/a', LIMIT);
   node = new NodeDriver().run('make p/a 2');
   expect(lift({ cgroupsPath: '/kubepods/podp/a' })).toBe(false);
   expect(own()).toBe(LIMIT);
 });
 
-describe('what the kernel refuses', () => {
+describe('a quota that the kernel refuses', () => {
   let because: string | undefined;
   let writer: ContainerCgroups;
   const step = {
@@ -116,29 +116,29 @@ describe('what the kernel refuses', () => {
     writer = containerCgroups(cgroups, node.model, { log });
   });
 
-  const told = () => logged.filter(({ level }) => level >= 30).map(({ msg }) => msg);
+  const messages = () => logged.filter(({ level }) => level >= 30).map(({ msg }) => msg);
 
-  test('is said once, however often it is tried and for however many containers of the pod', () => {
+  test('is logged once for all attempts and all containers of the pod', () => {
     for (let i = 0; i < 100; i++) expect(writer.writeQuota({ ...step, containerId: `p/a#${i}` })).toBe(false);
-    expect(told()).toEqual(['quota not written']);
+    expect(messages()).toEqual(['quota not written']);
   });
 
-  test('is said again with another reason, and when it could be written', () => {
+  test('is logged again when the reason changes, and when it could be written', () => {
     writer.writeQuota(step);
     because = 'EBUSY';
     writer.writeQuota(step);
     because = undefined;
     expect(writer.writeQuota(step)).toBe(true);
-    expect(told()).toEqual(['quota not written', 'quota not written', 'quota set again']);
+    expect(messages()).toEqual(['quota not written', 'quota not written', 'quota set again']);
   });
 
-  test('is forgotten with its container', () => {
+  test('is forgotten with its container, and then logged again', () => {
     writer.writeQuota(step);
     writer.keepOnly(new Set(['p/a#1']));
     writer.writeQuota(step);
-    expect(told()).toHaveLength(1);
+    expect(messages()).toHaveLength(1);
     writer.keepOnly(new Set());
     writer.writeQuota(step);
-    expect(told()).toHaveLength(2);
+    expect(messages()).toHaveLength(2);
   });
 });

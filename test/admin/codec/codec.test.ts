@@ -1,0 +1,71 @@
+import * as pb from '../../../gen/cpusetd/v1/cpusetd';
+import { decodeAssignment, encodeAssignment } from '../../../src/admin/codec/assignment';
+import { decodeContainer, encodeContainer } from '../../../src/admin/codec/container';
+import {
+  decodeExplainQuery,
+  decodeExplanation,
+  encodeExplainQuery,
+  encodeExplanation,
+} from '../../../src/admin/codec/explain';
+import { decodeNode, encodeNode } from '../../../src/admin/codec/node';
+import { decodeChange, decodeStatus, encodeChange, encodeStatus } from '../../../src/admin/codec/status';
+import { decodeTopology, encodeMachine } from '../../../src/admin/codec/topology';
+import type { StatusChange } from '../../../src/admin/model/status';
+import { sampleRefused, sampleStatus, sampleTopology } from '../sample-status';
+
+const { node, containers, idle } = sampleStatus;
+
+test('node, containers and assignments are the same after encoding and decoding', () => {
+  expect(decodeNode(encodeNode(node))).toEqual(node);
+  expect(containers.map((container) => decodeContainer(encodeContainer(container)))).toEqual(containers);
+  const { assignments } = sampleTopology;
+  expect(assignments.map((each) => decodeAssignment(encodeAssignment(each)))).toEqual(assignments);
+});
+
+test('the status and each kind of change are the same after encoding and decoding', () => {
+  expect(decodeStatus(encodeStatus(sampleStatus))).toEqual(sampleStatus);
+  const changes: StatusChange[] = [
+    { kind: 'full', status: sampleStatus },
+    { kind: 'node', node },
+    { kind: 'container', container: containers[1]! },
+    { kind: 'container-removed', id: 'a' },
+    { kind: 'idle', idle },
+  ];
+  expect(changes.map((change) => decodeChange(encodeChange(change)))).toEqual(changes);
+});
+
+test('a change of a newer version is undefined', () => {
+  expect(decodeChange(pb.WatchStatusResponse.create())).toBeUndefined();
+});
+
+test('the topology is the same after encoding and decoding, and an answer without a machine is DATA_LOSS', () => {
+  const answer = pb.GetTopologyResponse.create({
+    machine: encodeMachine(sampleTopology.topology, sampleTopology.offline),
+    node: encodeNode(node),
+    assignments: sampleTopology.assignments.map(encodeAssignment),
+  });
+  expect(decodeTopology(answer)).toEqual(sampleTopology);
+  expect(() => decodeTopology(pb.GetTopologyResponse.create())).toThrow(expect.objectContaining({ code: 'DATA_LOSS' }));
+});
+
+test('queries and explanations are the same after encoding and decoding', () => {
+  const queries = [
+    { kind: 'pod', namespace: 'ns', pod: 'p', container: '' },
+    { kind: 'cpus', count: 3 },
+  ] as const;
+  expect(queries.map((query) => decodeExplainQuery(encodeExplainQuery(query)))).toEqual(queries);
+  expect(decodeExplainQuery(pb.ExplainRequest.create())).toBeUndefined();
+
+  const steps = [{ rule: 'whole-core', took: node.free, because: 'free' }];
+  const explanations = [
+    { kind: 'containers', containers: [{ container: containers[0]!, steps }], idle, refused: [sampleRefused] },
+    { kind: 'what-if', fits: true, cpus: node.free, because: 'free', steps },
+  ] as const;
+  expect(explanations.map((each) => decodeExplanation(encodeExplanation(each)))).toEqual(explanations);
+});
+
+test('values of a newer version have the safe meaning', () => {
+  const container = pb.ContainerStatus.create({ placement: pb.Placement.UNRECOGNIZED });
+  expect(decodeContainer(container)).toMatchObject({ placement: 'left-alone', verdict: { kind: 'unknown' } });
+  expect(decodeNode(pb.NodeStatus.create({ nri: { state: pb.ConnectionState.UNRECOGNIZED } })).nri.state).toBe('off');
+});

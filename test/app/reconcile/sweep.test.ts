@@ -1,0 +1,82 @@
+import { DriftDiagnosis } from '../../../src/app/reconcile/drift-diagnosis';
+import { Sweep } from '../../../src/app/reconcile/sweep';
+import { VerdictStore } from '../../../src/app/status/verdict-store';
+import { Transactor } from '../../../src/app/transaction/transactor';
+import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
+import type { Cgroups } from '../../../src/host';
+import { NodeDriver } from '../../core/transition/node-driver';
+import { contextOf } from '../../support/daemon-context';
+
+/** A container with CPUs 1 and 5, on a kernel whose cpusets the test sets. */
+class Stage {
+  readonly node = new NodeDriver().run('make p/a 2');
+  readonly verdicts = new VerdictStore();
+  readonly end = new AbortController();
+  kernel = '1,5';
+  reads = 0;
+  readonly drifts: string[] = [];
+  readonly sweep: Sweep;
+
+  constructor() {
+    const { model } = this.node;
+    const cgroups = {
+      version: 2,
+      readCpuset: () => {
+        this.reads++;
+        const cpus = parseCpuList(this.kernel);
+        return { kind: 'found', cpus, effectiveCpus: cpus, mems: CpuSet.empty };
+      },
+      writeCpuset: (_dir: string, { cpus }: { cpus: CpuSet }) => {
+        this.kernel = cpus.toString();
+        return { kind: 'ok', changed: true };
+      },
+      readActive: () => undefined,
+      readCpus: () => ({ kind: 'gone' }),
+      readQuota: () => ({ kind: 'gone' }),
+      listThreads: () => ({ kind: 'gone' }),
+    } as unknown as Cgroups;
+    const context = contextOf({ model, cgroups, signal: this.end.signal });
+    context.events.on('drifted', 'counting', ({ action }) => this.drifts.push(action));
+    const transactor = new Transactor({ ...context, model, save: () => undefined, mover: context.cgroups });
+    const diagnosis = new DriftDiagnosis({
+      ...context,
+      hasStaticKubelet: () => false,
+      listProcessNames: () => new Set(),
+    });
+    this.sweep = new Sweep({ context, transactor, verdicts: this.verdicts, diagnosis });
+  }
+
+  get verdict(): string | undefined {
+    return this.verdicts.get('p/a#1')?.verdict.kind;
+  }
+}
+
+let stage: Stage;
+beforeEach(() => (stage = new Stage()));
+
+test('a container with its promised cpuset is kept', () => {
+  stage.sweep.run(['p/a#1']);
+  expect([stage.verdict, stage.drifts]).toEqual(['kept', []]);
+});
+
+test('a container that drifted is repaired, read again and kept', () => {
+  stage.kernel = '0-7';
+  stage.sweep.run(['p/a#1']);
+  expect([stage.kernel, stage.verdict, stage.drifts, stage.reads]).toEqual(['1,5', 'kept', ['repair'], 2]);
+});
+
+test('an unknown container is skipped, and after abort nothing is read', () => {
+  stage.sweep.run(['other']);
+  stage.end.abort();
+  stage.sweep.run(['p/a#1']);
+  expect(stage.reads).toBe(0);
+});
+
+test('readBack reads a container once unless always is set, and leaves a drift to a sweep', () => {
+  const request = { containerId: 'p/a#1', always: false };
+  expect(stage.sweep.readBack([request])).toEqual({ read: 1, unsettled: [] });
+  expect(stage.sweep.readBack([request])).toEqual({ read: 0, unsettled: [] });
+  stage.kernel = '0-7';
+  expect(stage.sweep.readBack([{ ...request, always: true }])).toEqual({ read: 1, unsettled: ['p/a#1'] });
+  expect(stage.kernel).toBe('0-7');
+});

@@ -1,0 +1,63 @@
+import { explainRefusal } from '../../../src/app/status/explain-refusal';
+import type { Refusal } from '../../../src/core/model/refusal';
+import { NodeDriver, without } from '../../core/transition/node-driver';
+
+const REFUSAL: Refusal = {
+  podUid: 'p',
+  podNamespace: 'ns',
+  podName: 'p',
+  containerName: 'app',
+  asked: 'creation',
+  requested: 4,
+  policy: 'static',
+  code: 'RESOURCE_EXHAUSTED',
+  because: 'asked for 4 exclusive CPUs, 1 can be given now',
+  zones: [{ node: 0, allocatable: 7, free: 1 }],
+  firstAt: '2026-11-22T10:00:00.000Z',
+  lastAt: '2026-11-22T10:00:00.000Z',
+  times: 1,
+};
+
+function explain(history: string, change: Partial<Refusal> = {}) {
+  return explainRefusal(new NodeDriver().run(history).model, { ...REFUSAL, ...change });
+}
+
+test('a request that fits now has its CPUs and needs no remedy', () => {
+  expect(explain('make q/a 2')).toMatchObject({
+    now: expect.stringMatching(/^4 CPUs would fit: /),
+    fitsNow: true,
+    remedy: 'none is needed any more: the kubelet tries again by itself',
+    zones: [{ node: 0, allocatable: 7, free: 1, freeNow: 5, podsNow: 1 }],
+  });
+});
+
+test('a request that does not fit names the number of missing CPUs', () => {
+  expect(explain('make q/a 6')).toMatchObject({
+    now: expect.stringMatching(/^it would be refused: /),
+    fitsNow: false,
+    remedy: expect.stringMatching(/^3 more CPUs have to come free: /),
+  });
+});
+
+test('a NUMA node that is gone has no free CPUs', () => {
+  const node = new NodeDriver();
+  node.setTopology(without(node.model.topology, '7'));
+  const zones = [{ node: 5, allocatable: 4, free: 1 }];
+  expect(explainRefusal(node.model, { ...REFUSAL, zones }).zones).toEqual([
+    { node: 5, allocatable: 4, free: 1, freeNow: 0, podsNow: 0 },
+  ]);
+});
+
+test.each<[string, Partial<Refusal>, RegExp]>([
+  ['more CPUs than the node has', { requested: 9 }, /^this node has 7 CPUs to give out, and never 9/],
+  ['a failed precondition', { code: 'FAILED_PRECONDITION' }, /^ask for what the reason says/],
+  ['an invalid argument', { code: 'INVALID_ARGUMENT' }, /^correct the pod as the reason says/],
+  ['an internal fault', { code: 'INTERNAL' }, /^look at the log of cpusetd/],
+  ['a change while unavailable', { code: 'UNAVAILABLE', asked: 'change' }, /the change has to be asked for again when/],
+])('%s has its own remedy', (_name, change, remedy) => {
+  expect(explain('', change).remedy).toMatch(remedy);
+});
+
+test('a request to share has no decision', () => {
+  expect(explain('', { requested: 0, code: 'UNAVAILABLE' })).toMatchObject({ now: '', fitsNow: false });
+});

@@ -1,0 +1,115 @@
+import { parse } from 'yaml';
+
+import { parseCpuList } from '../../../src/core/cpuset';
+import { container, sampleStatus } from '../../admin/sample-status';
+import { withAdminRig } from '../../admin/with-admin-server';
+import { runInProcess as cpusetd } from '../../support/run-cli';
+import { startBundle } from '../run-bundle';
+
+interface Shown {
+  readonly node: { readonly sharedPool: string };
+  readonly containers: readonly unknown[];
+}
+
+test('the table is aligned and has exclusive containers first, with the reasons', async () => {
+  await withAdminRig(async ({ start, socketPath }) => {
+    await start();
+    const { status, stdout } = await cpusetd(['status', '--admin-socket', socketPath]);
+    expect(status).toBe(0);
+    const lines = stdout.split('\n');
+    expect(lines).toContain('shared pool: 0-1,6-7');
+    expect(lines).toContain('free:        1,6-7 (3 CPUs)');
+    expect(lines).toContain('cri:         connecting since 2026-11-21T10:00:00Z: connection refused');
+
+    const top = lines.findIndex((line) => line.startsWith('POD '));
+    const header = lines[top]!;
+    const rows = lines.slice(top + 1, top + 6);
+    const column = (row: string, name: string): string => row.slice(header.indexOf(name)).split('  ')[0]!;
+    expect(
+      rows.map((row) => [
+        column(row, 'CONTAINER'),
+        column(row, 'PLACEMENT'),
+        column(row, 'POLICY'),
+        column(row, 'NODES'),
+        column(row, 'PROMISED'),
+        column(row, 'VERDICT'),
+        column(row, 'BECAUSE'),
+        column(row, 'POD UID'),
+      ]),
+    ).toEqual([
+      ['app', 'exclusive', 'static', '-', '2-3', 'violated', 'CPU 3 is offline', 'uid-web'],
+      [
+        'numa',
+        'numa',
+        'numa, by topology.crane.io/cpu-policy',
+        '0-1',
+        '0-1,6-7',
+        'unknown',
+        'not a whole number of CPUs',
+        'uid-far',
+      ],
+      ['sidecar', 'shared', '-', '-', '0-1,6-7', 'kept', 'not a whole number of CPUs', 'uid-web'],
+      ['x', 'left-alone', '-', '-', '-', 'unknown', 'policy none', 'uid-old'],
+      ['(pause)', 'shared', '-', '-', '0-1,6-7', 'kept', 'not a whole number of CPUs', 'uid-far'],
+    ]);
+    expect(stdout).toContain('default/job  init       static  4-5');
+  });
+});
+
+test('-o json prints the status, with CPU sets as texts', async () => {
+  await withAdminRig(async ({ start, socketPath }) => {
+    await start();
+    const { stdout } = await cpusetd(['status', '-o', 'json', '--admin-socket', socketPath]);
+    expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(sampleStatus)));
+  });
+});
+
+test('-o yaml has the same data', async () => {
+  await withAdminRig(async ({ start, socketPath }) => {
+    await start();
+    const { stdout } = await cpusetd(['status', '-o', 'yaml', '--admin-socket', socketPath]);
+    expect(parse(stdout)).toEqual(JSON.parse(JSON.stringify(sampleStatus)));
+  });
+});
+
+test('control characters in names are escaped', async () => {
+  await withAdminRig(async ({ start, backend, socketPath }) => {
+    const evil = {
+      ...container({ id: 'e', pod: 'a\u001b[2Jb\nc', container: 'x', placement: 'shared', requested: 0 }),
+    };
+    backend.current = { ...sampleStatus, containers: [evil], idle: [] };
+    await start();
+    const { stdout } = await cpusetd(['status', '--admin-socket', socketPath]);
+    expect(stdout).toContain('default/a\\u001b[2Jb\\u000ac');
+    expect(stdout).not.toContain('\u001b');
+  });
+});
+
+test('--watch prints the whole status at each change, and exits with 0 on SIGINT', async () => {
+  await withAdminRig(async ({ start, backend, socketPath }) => {
+    await start();
+    const watch = startBundle(['status', '--watch', '-o', 'json', '--admin-socket', socketPath]);
+    const next = async () => JSON.parse((await watch.nextLine()) as string) as Shown;
+
+    expect(await next()).toEqual(JSON.parse(JSON.stringify(sampleStatus)));
+    backend.emit({ kind: 'container-removed', id: 'c' });
+    expect((await next()).containers).toHaveLength(sampleStatus.containers.length - 1);
+    backend.emit({ kind: 'node', node: { ...sampleStatus.node, sharedPool: parseCpuList('0') } });
+    expect((await next()).node.sharedPool).toBe('0');
+    watch.kill('SIGINT');
+    expect(await watch.ended).toEqual({ status: 0, stderr: '' });
+  });
+});
+
+test('--watch exits with 1 and the reason when the daemon ends', async () => {
+  await withAdminRig(async ({ start, socketPath }) => {
+    const server = await start();
+    const watch = startBundle(['status', '-w', '--admin-socket', socketPath]);
+    await watch.nextLine();
+    await server.close();
+    expect(await watch.ended).toEqual({
+      status: 1,
+      stderr: 'cpusetd: cpusetd ended the watch: it is shutting down\n',
+    });
+  });
+});

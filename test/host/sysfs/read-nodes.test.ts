@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+
+import { SysfsError } from '../../../src/host/sysfs/read-file';
+import { readNodes, type Nodes } from '../../../src/host/sysfs/read-nodes';
+import { withSysfs } from '../../support/sysfs-tree';
+
+/** Two nodes, of which the second has no CPU. */
+const TWO_NODES = {
+  online: '0,2\n',
+  'node0/cpulist': '0-1\n',
+  'node0/meminfo': 'Node 0 MemTotal:  2048 kB\n',
+  'node0/distance': '10 21\n',
+  'node2/cpulist': '\n',
+  'node2/meminfo': 'Node 2 MemTotal:  1024 kB\n',
+  'node2/distance': '21 10\n',
+};
+
+function read(files: Readonly<Record<string, string>>): Nodes {
+  const tree = Object.fromEntries(
+    Object.entries(files).map(([name, text]) => [`/sys/devices/system/node/${name}`, text]),
+  );
+  return withSysfs(tree, (root) => readNodes(join(root, 'devices/system/node')));
+}
+
+test('each node has its CPUs, memory and distances by node id', () => {
+  const { nodeOf, memoryNodes } = read(TWO_NODES);
+  expect([...nodeOf]).toEqual([
+    [0, 0],
+    [1, 0],
+  ]);
+  expect(memoryNodes.map(({ id, memoryBytes, distances }) => ({ id, memoryBytes, distances: [...distances] }))).toEqual(
+    [
+      { id: 0, memoryBytes: 2 ** 21, distances: [[0, 10], [2, 21]] },
+      { id: 2, memoryBytes: 2 ** 20, distances: [[0, 21], [2, 10]] },
+    ],
+  ); // prettier-ignore
+});
+
+test('without NUMA support there are no nodes', () => {
+  expect(read({})).toEqual({ nodeOf: new Map(), memoryNodes: [] });
+});
+
+test.each([
+  ['a CPU on two nodes', { 'node2/cpulist': '1\n' }, /CPU 1 is listed, and on node 0 too/],
+  ['no MemTotal', { 'node0/meminfo': 'x\n' }, /MemTotal: ... kB" is expected/],
+  ['a missing distance', { 'node0/distance': '10\n' }, /one distance for each of the 2 online nodes/],
+])('%s is an error', (_name, change, message) => {
+  expect(() => read({ ...TWO_NODES, ...change })).toThrow(SysfsError);
+  expect(() => read({ ...TWO_NODES, ...change })).toThrow(message);
+});
