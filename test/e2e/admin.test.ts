@@ -1,12 +1,10 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { promisify } from 'node:util';
 import { parseCpuList } from '../../src/core/cpuset';
 import { callUnary, loadProtoClient } from '../admin/load-proto-client';
 import {
-  bundle,
+  askDaemon,
   type Daemon,
   onEachRuntime,
+  onlineCpus,
   readStatus,
   type RunningContainer,
   type Runtime,
@@ -16,8 +14,7 @@ import {
 
 jest.setTimeout(300_000);
 
-const run = promisify(execFile);
-const machine = parseCpuList(readFileSync('/sys/devices/system/cpu/online', 'utf8').trim());
+const machine = parseCpuList(onlineCpus);
 const reserved = String(machine.first);
 
 interface Told {
@@ -55,7 +52,7 @@ onEachRuntime('what the admin socket tells', (suite) => {
     await runtime?.stop();
   });
 
-  const cpusetd = (...args: string[]) => run(process.execPath, [bundle, ...args, '--admin-socket', daemon.adminSocket]);
+  const cpusetd = (...args: string[]) => askDaemon(daemon, ...args);
 
   test('PodResources names the exclusive CPUs that the kernel has for the container, and none of the shared one', async () => {
     const client = loadProtoClient(
@@ -83,7 +80,7 @@ onEachRuntime('what the admin socket tells', (suite) => {
   });
 
   test('topology draws the container on the CPU that the kernel has for it', async () => {
-    const { stdout } = await cpusetd('topology');
+    const stdout = await cpusetd('topology');
     const own = db.cpuset().cpus;
     expect(stdout).toMatch(new RegExp(`(^|[ ])${own}A`, 'm'));
     expect(stdout).toMatch(new RegExp(`(^|[ ])${reserved}#`, 'm'));
@@ -91,7 +88,7 @@ onEachRuntime('what the admin socket tells', (suite) => {
   });
 
   test('explain tells why, with the steps of the allocation', async () => {
-    const { stdout } = await cpusetd('explain', `${namespace}/${podName}`, 'db', '-o', 'json');
+    const stdout = await cpusetd('explain', `${namespace}/${podName}`, 'db', '-o', 'json');
     const { containers } = JSON.parse(stdout) as {
       containers: { container: object; steps: { took: string }[] }[];
     };
@@ -116,9 +113,7 @@ onEachRuntime('what the admin socket tells', (suite) => {
   });
 
   test('status tells the kind; health of nri exits 0', async () => {
-    const { containers } = (await readStatus(daemon)) as {
-      containers: { container: string; kind?: string; rules?: object }[];
-    };
+    const { containers } = await readStatus(daemon);
     expect(new Map(containers.map(({ container, kind }) => [container, kind]))).toEqual(
       new Map([
         ['(pause)', undefined],
@@ -126,6 +121,6 @@ onEachRuntime('what the admin socket tells', (suite) => {
         ['side', undefined],
       ]),
     );
-    expect((await cpusetd('health', 'nri')).stdout).toContain('SERVING');
+    expect(await cpusetd('health', 'nri')).toContain('SERVING');
   });
 });

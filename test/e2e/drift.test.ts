@@ -1,21 +1,25 @@
-import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
-import { promisify } from 'node:util';
 import { MAX_REPAIRS } from '../../src/core/verdict/repair-backoff';
 import { formatKubeletState } from '../../src/state/kubelet-checkpoint';
 import {
-  bundle,
+  askDaemon,
   type Daemon,
+  exclusiveList,
   findFreePort,
+  lastCpu,
   type LogLine,
+  onlineCpus,
   poll,
+  quotaFileOf,
+  readQuotaUs,
   readStatus,
   replaceFile,
   onEachRuntime,
   type Runtime,
   type RunningContainer,
+  type ShownContainer,
   startDaemon,
   startRuntime,
   waitUntil,
@@ -23,54 +27,12 @@ import {
 
 jest.setTimeout(300_000);
 
-const run = promisify(execFile);
-const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
-const lastCpu = Number(machine.split(/[-,]/).pop());
-const exclusiveList = lastCpu === 1 ? '1' : `1-${lastCpu}`;
-
 const shared = { name: 'web', cpuRequestMilli: 100 };
 const pinned = { name: 'db', cpus: lastCpu };
 
-/** As printed: what these tests look at. */
-interface ShownStatus {
-  readonly node: {
-    readonly alarms: readonly { readonly kind: string; readonly subject: string }[];
-    readonly gap: { readonly from: string; readonly to: string; readonly containers: number; readonly names: string[] };
-  };
-  readonly containers: readonly ShownContainer[];
-}
-
-interface ShownContainer {
-  readonly id: string;
-  readonly verdict: { readonly kind: string; readonly reason: string };
-  readonly promise?: { readonly cpus: string };
-  readonly observation?: {
-    readonly cpus: string;
-    readonly quotaUs?: number;
-    readonly podQuotaUs?: number;
-    readonly threads?: { readonly looked: number; readonly narrower: number };
-  };
-}
-
-async function cpusetd(daemon: Daemon, ...args: string[]): Promise<string> {
-  const { stdout } = await run(process.execPath, [bundle, ...args, '--admin-socket', daemon.adminSocket]);
-  return stdout;
-}
-
-async function statusOf(daemon: Daemon) {
-  return (await readStatus(daemon)) as ShownStatus;
-}
-
 async function containerOf(daemon: Daemon, { id }: RunningContainer): Promise<ShownContainer> {
-  return (await statusOf(daemon)).containers.find((container) => container.id === id)!;
+  return (await readStatus(daemon)).containers.find((container) => container.id === id)!;
 }
-
-/** The CFS quota of a cgroup: µs, -1 = none. */
-const quotaFile = (cgroupPath: string): string =>
-  existsSync('/sys/fs/cgroup/cgroup.controllers')
-    ? join('/sys/fs/cgroup', cgroupPath, 'cpu.max')
-    : join('/sys/fs/cgroup/cpu', cgroupPath, 'cpu.cfs_quota_us');
-const hasNoQuota = (cgroupPath: string): boolean => /^(-1|max )/.test(readFileSync(quotaFile(cgroupPath), 'utf8'));
 
 /** Somebody who wants another cpuset, and writes it all the time. */
 function fight(container: RunningContainer, cpus: string): { readonly writes: () => number; stop(): void } {
@@ -125,7 +87,7 @@ onEachRuntime('drift', (suite) => {
     web.writeCpuset('0');
     await daemon.waitForLog('repaired');
     await web.update({ cpuShares: 512n });
-    expect(web.cpuset().cpus).toBe(machine);
+    expect(web.cpuset().cpus).toBe(onlineCpus);
     await pod.remove();
   });
 
@@ -142,12 +104,12 @@ onEachRuntime('drift', (suite) => {
           expect([observation?.cpus, web.cpuset().cpus]).toEqual([cpus, cpus]);
           return true;
         });
-      await keptOn(machine);
+      await keptOn(onlineCpus);
       const rival = await runtime.kubelet.runPod({ containers: [pinned] });
       await rival.startContainer('db');
       await keptOn('0');
       await rival.remove();
-      await keptOn(machine);
+      await keptOn(onlineCpus);
       expect(daemon.log.lines.filter(({ msg }) => msg === 'drifted')).toEqual([]);
       await pod.remove();
     },
@@ -169,14 +131,14 @@ onEachRuntime('drift', (suite) => {
       expect(repairs()).toBe(MAX_REPAIRS);
       // While the fight goes on: what the runtime may still write in our name, late, is undone in its turn.
       const { node, verdict } = await poll('the verdict on what was written last', async () => {
-        const status = await statusOf(daemon);
+        const status = await readStatus(daemon);
         const given = status.containers.find(({ id }) => id === web.id)!.verdict;
         return given.kind === 'drifted' ? { node: status.node, verdict: given } : undefined;
       });
       expect(node.alarms).toMatchObject([{ kind: 'repairs-stopped', subject: web.id }]);
       expect(verdict.reason).toMatch(/repairs have stopped/);
       await waitUntil('health to tell of it', async () =>
-        (await cpusetd(daemon, 'health')).includes('repairs-stopped'),
+        (await askDaemon(daemon, 'health')).includes('repairs-stopped'),
       );
     } finally {
       fighter.stop();
@@ -185,7 +147,7 @@ onEachRuntime('drift', (suite) => {
     const rival = await runtime.kubelet.runPod({ containers: [pinned] });
     await rival.startContainer('db'); // the pool shrinks: another promise
     expect(web.cpuset().cpus).toBe('0');
-    await waitUntil('the alarm to be over', async () => (await statusOf(daemon)).node.alarms.length === 0);
+    await waitUntil('the alarm to be over', async () => (await readStatus(daemon)).node.alarms.length === 0);
     await rival.remove();
     await pod.remove();
   });
@@ -194,13 +156,13 @@ onEachRuntime('drift', (suite) => {
     await start('--reconcile-period', '200ms');
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const podCgroup = pod.cgroupParent;
-    writeFileSync(quotaFile(podCgroup), '100000'); // as the kubelet does when it makes the pod's cgroup
+    writeFileSync(quotaFileOf(podCgroup), '100000'); // as the kubelet does when it makes the pod's cgroup
     const db = await pod.startContainer('db');
     expect(posix.dirname(db.cgroupPath)).toBe(podCgroup);
-    await poll("the pod's quota to be lifted", () => hasNoQuota(podCgroup) || undefined);
-    await poll('the quota to be lifted', () => hasNoQuota(db.cgroupPath) || undefined);
-    writeFileSync(quotaFile(db.cgroupPath), '50000');
-    await poll('the quota to be lifted again', () => hasNoQuota(db.cgroupPath) || undefined);
+    await poll("the pod's quota to be lifted", () => readQuotaUs(podCgroup) < 0 || undefined);
+    await poll('the quota to be lifted', () => readQuotaUs(db.cgroupPath) < 0 || undefined);
+    writeFileSync(quotaFileOf(db.cgroupPath), '50000');
+    await poll('the quota to be lifted again', () => readQuotaUs(db.cgroupPath) < 0 || undefined);
     const { observation, verdict } = await containerOf(daemon, db);
     expect(observation).toMatchObject({ quotaUs: -1, podQuotaUs: -1 });
     expect(verdict.kind).toBe('kept');
@@ -247,7 +209,7 @@ onEachRuntime('drift', (suite) => {
         'v2',
       );
     try {
-      writeFileSync(file, stateOf(machine));
+      writeFileSync(file, stateOf(onlineCpus));
       await start('--kubelet-root-dir', dir, '--reconcile-period', '200ms');
       expect((await daemon.waitForLog('alarm')).because).toMatch(/is, or was, static.*cpuManagerPolicy to none/s);
       let mark = daemon.mark();
@@ -269,7 +231,7 @@ onEachRuntime('drift', (suite) => {
     const db = await pod.startContainer('db');
     const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await sharedPod.startContainer('web');
-    expect(db.cpuset().cpus).toBe(machine);
+    expect(db.cpuset().cpus).toBe(onlineCpus);
     const mark = daemon.mark();
     daemon.start();
     const closed = await daemon.waitForLog((line) => /^the gap is closed/.test(line.msg ?? ''), { from: mark });
@@ -277,10 +239,10 @@ onEachRuntime('drift', (suite) => {
     expect(db.cpuset().cpus).toBe(exclusiveList);
     expect(web.cpuset().cpus).toBe('0');
     await daemon.waitForLog('started', { from: mark });
-    const { gap } = (await statusOf(daemon)).node;
+    const { gap } = (await readStatus(daemon)).node;
     expect(gap.containers).toBe(2);
-    expect(gap.names.sort()).toEqual([`default/${pod.name}/db`, `default/${sharedPod.name}/web`]);
-    expect(Date.parse(gap.to) - Date.parse(gap.from)).toBeCloseTo(Number(closed['seconds']) * 1000, -1);
+    expect([...gap.names].sort()).toEqual([`default/${pod.name}/db`, `default/${sharedPod.name}/web`]);
+    expect(Date.parse(gap.to!) - Date.parse(gap.from)).toBeCloseTo(Number(closed['seconds']) * 1000, -1);
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     expect(metrics).toContain('cpusetd_gap_containers_total 2\n');
     await pod.remove();

@@ -1,16 +1,19 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseCpuList } from '../../src/core/cpuset';
 import { percentile } from '../support/percentile';
-import { statusOf } from './faults/daemon-view';
 import { FakeApiServer, type Json } from '../support/kube/api-server';
 import {
   type ContainerSpec,
   type Daemon,
+  exclusiveList,
+  lastCpu,
   onEachRuntime,
+  onlineCpus,
   printMaskThenSleep,
   readQuotaUs,
+  readStatus,
   type Runtime,
   type RunningContainer,
   type RunningPod,
@@ -28,16 +31,10 @@ const NODES = '/api/v1/nodes';
 const TOPOLOGIES = '/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies';
 const POLICY = 'topology.crane.io/cpu-policy';
 
-/** CPU 0 is reserved; on the smallest machine there is one more. */
-const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
-const lastCpu = Number(machine.split(/[-,]/).pop());
-const count = lastCpu;
-const list = count === 1 ? '1' : `1-${lastCpu}`;
-
 const whole = (name: string): ContainerSpec => ({
   name,
-  cpuRequestMilli: count * 1000,
-  cpuLimitMilli: count * 1000,
+  cpuRequestMilli: lastCpu * 1000,
+  cpuLimitMilli: lastCpu * 1000,
   command: printMaskThenSleep,
 });
 const shared: ContainerSpec = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
@@ -122,12 +119,12 @@ onEachRuntime('With an API server', (suite) => {
     await connected();
     const web = await run(shared);
     const main = await run(whole('main'), { [POLICY]: 'none' });
-    await waitUntil('both share', () => cpusOf(main.container) === machine && cpusOf(web.container) === machine);
+    await waitUntil('both share', () => cpusOf(main.container) === onlineCpus && cpusOf(web.container) === onlineCpus);
     const available = () =>
       (api.get(TOPOLOGIES, 'n1') as { zones: { resources: { available: string }[] }[] } | undefined)?.zones
         .map(({ resources }) => Number(resources[0]?.available))
         .reduce((sum, one) => sum + one, 0);
-    await waitUntil('all is left', () => available() === count);
+    await waitUntil('all is left', () => available() === lastCpu);
 
     const switchTo = async (policy: string, mains: string, webs: string): Promise<number> => {
       const begunMs = performance.now();
@@ -135,7 +132,7 @@ onEachRuntime('With an API server', (suite) => {
       await waitUntil(policy, () => cpusOf(main.container) === mains && cpusOf(web.container) === webs);
       return performance.now() - begunMs;
     };
-    const tookMs = [await switchTo('exclusive', list, '0')];
+    const tookMs = [await switchTo('exclusive', exclusiveList, '0')];
     await waitUntil('nothing is left', () => available() === 0);
     await waitUntil('the event', () => api.listAll(EVENTS).length > 0);
     expect(api.listAll(EVENTS)).toMatchObject([
@@ -148,8 +145,8 @@ onEachRuntime('With an API server', (suite) => {
 
     // The machine has other things to do, but waiting for a period of ours would be in more than one of ten.
     for (let round = 0; round < 10; round++) {
-      tookMs.push(await switchTo('none', machine, machine));
-      tookMs.push(await switchTo('exclusive', list, '0'));
+      tookMs.push(await switchTo('none', onlineCpus, onlineCpus));
+      tookMs.push(await switchTo('exclusive', exclusiveList, '0'));
     }
     expect(percentile(tookMs, 50)).toBeLessThan(250);
     expect(percentile(tookMs, 90)).toBeLessThan(1_000);
@@ -159,7 +156,7 @@ onEachRuntime('With an API server', (suite) => {
     await start('--memory-nodes', 'follow');
     await connected();
     const { pod, container } = await run(whole('main'), { [POLICY]: 'none' });
-    const limitUs = count * 100_000;
+    const limitUs = lastCpu * 100_000;
     const podCgroup = dirname(container.cgroupPath);
     const quotas = () => [readQuotaUs(container.cgroupPath), readQuotaUs(podCgroup)];
     /** The runtime's own record follows in the background, and then it writes all of it to the cgroup. */
@@ -168,24 +165,27 @@ onEachRuntime('With an API server', (suite) => {
         const { resources } = await container.status();
         return resources?.linux?.cpusetCpus === cpus;
       });
-    const promise = async () => (await statusOf(daemon)).containers.find(({ id }) => id === container.id)?.promise;
-    await waitUntil('it shares', () => cpusOf(container) === machine);
+    const promise = async () => (await readStatus(daemon)).containers.find(({ id }) => id === container.id)?.promise;
+    await waitUntil('it shares', () => cpusOf(container) === onlineCpus);
     expect(readQuotaUs(container.cgroupPath)).toBe(limitUs);
     expect((await promise())?.mems ?? '').toBe('');
 
     api.put(PODS, objectOf(pod, whole('main'), { [POLICY]: 'exclusive' }));
-    await waitUntil('it is alone, without quotas', () => cpusOf(container) === list && quotas().every((us) => us < 0));
+    await waitUntil(
+      'it is alone, without quotas',
+      () => cpusOf(container) === exclusiveList && quotas().every((us) => us < 0),
+    );
     expect(container.cpuset().mems).toBe(nodesOf(1, lastCpu));
     expect((await promise())?.mems).toBe(nodesOf(1, lastCpu));
-    await recorded(list);
-    expect([cpusOf(container), ...quotas()]).toEqual([list, -1, -1]);
+    await recorded(exclusiveList);
+    expect([cpusOf(container), ...quotas()]).toEqual([exclusiveList, -1, -1]);
 
     api.put(PODS, objectOf(pod, whole('main'), { [POLICY]: 'none' }));
-    const isBack = () => cpusOf(container) === machine && quotas().every((us) => us === limitUs);
+    const isBack = () => cpusOf(container) === onlineCpus && quotas().every((us) => us === limitUs);
     await waitUntil('it shares, with its quota and that of its pod', isBack);
     expect(container.cpuset().mems).toBe(nodesOf(0, lastCpu));
-    await recorded(machine);
-    expect([cpusOf(container), ...quotas()]).toEqual([machine, limitUs, limitUs]);
+    await recorded(onlineCpus);
+    expect([cpusOf(container), ...quotas()]).toEqual([onlineCpus, limitUs, limitUs]);
   });
 
   test('an API server that is away, or silent, delays no container', async () => {
@@ -194,7 +194,7 @@ onEachRuntime('With an API server', (suite) => {
     const timeCreation = async (name: string): Promise<number> => {
       const begunMs = performance.now();
       const { container, pod } = await run(whole(name), { [POLICY]: 'exclusive' });
-      expect(await container.firstLine()).toBe(list);
+      expect(await container.firstLine()).toBe(exclusiveList);
       const tookMs = performance.now() - begunMs;
       await pod.remove();
       api.remove(PODS, objectOf(pod, whole(name), {})); // else its CPUs stay with it
@@ -225,7 +225,7 @@ onEachRuntime('With an API server', (suite) => {
     await connected();
     const exclusive = { [POLICY]: 'exclusive' };
     const shown = async () => {
-      const { idle, node } = await statusOf(daemon);
+      const { idle, node } = await readStatus(daemon);
       return [...idle.map(({ cpus, planned }) => `${cpus}${planned ? ' planned' : ''}`), `free ${node.free}`];
     };
     // Bound, and its image is being pulled: the runtime does not know it.
@@ -233,7 +233,10 @@ onEachRuntime('With an API server', (suite) => {
     pods.push(pod);
     await pod.remove();
     api.put(PODS, objectOf(pod, whole('main'), exclusive));
-    await waitUntil('it is planned', async () => (await shown()).join() === [`${list} planned`, 'free '].join());
+    await waitUntil(
+      'it is planned',
+      async () => (await shown()).join() === [`${exclusiveList} planned`, 'free '].join(),
+    );
 
     const rival = await runtime.kubelet.runPod({ annotations: exclusive, containers: [whole('rival')] });
     pods.push(rival);
@@ -241,20 +244,20 @@ onEachRuntime('With an API server', (suite) => {
     await rivalIsRefused();
     let made = await pod.inNewSandbox();
     pods[0] = made;
-    expect(await (await made.startContainer('main')).firstLine()).toBe(list);
+    expect(await (await made.startContainer('main')).firstLine()).toBe(exclusiveList);
     for (const end of [() => made.stop(), () => made.remove()]) {
       await end();
       await rivalIsRefused();
       made = await made.inNewSandbox();
       pods.push(made);
-      expect(await (await made.startContainer('main')).firstLine()).toBe(list);
+      expect(await (await made.startContainer('main')).firstLine()).toBe(exclusiveList);
     }
     await made.remove();
     await rivalIsRefused();
-    expect(await shown()).toEqual([list, 'free ']);
+    expect(await shown()).toEqual([exclusiveList, 'free ']);
     api.remove(PODS, objectOf(made, whole('main'), exclusive));
-    await waitUntil('it is gone', async () => (await shown()).join() === `free ${list}`);
-    expect(await (await rival.startContainer('rival')).firstLine()).toBe(list);
+    await waitUntil('it is gone', async () => (await shown()).join() === `free ${exclusiveList}`);
+    expect(await (await rival.startContainer('rival')).firstLine()).toBe(exclusiveList);
   });
 
   test('started again while the API server is away and no sandbox is left, cpusetd keeps CPUs until it is back', async () => {
@@ -278,7 +281,7 @@ onEachRuntime('With an API server', (suite) => {
     await expect(late.startContainer('rival')).rejects.toThrow(/0 can be given now/);
     const made = await staying.pod.inNewSandbox();
     pods.push(made);
-    expect(await (await made.startContainer('main')).firstLine()).toBe(list);
+    expect(await (await made.startContainer('main')).firstLine()).toBe(exclusiveList);
   });
 
   test('containers of a pod that do not fit together are refused together, in whatever order they are made', async () => {
@@ -290,15 +293,15 @@ onEachRuntime('With an API server', (suite) => {
     pods.push(pod);
     const object = objectOf(pod, a, exclusive);
     const containers = [a, b].map(({ name }) => {
-      const cpu = `${count * 1000}m`;
+      const cpu = `${lastCpu * 1000}m`;
       return { name, resources: { requests: { cpu }, limits: { cpu } } };
     });
     api.put(PODS, { ...object, spec: { nodeName: 'n1', restartPolicy: 'Always', containers } });
-    await waitUntil('it is told', async () => (await statusOf(daemon)).node.kube?.pods === 1);
+    await waitUntil('it is told', async () => (await readStatus(daemon)).node.kube?.pods === 1);
     for (const name of ['a', 'b', 'a'])
       await expect(pod.startContainer(name)).rejects.toThrow(/container b of this one does not fit beside the others/);
     const { container } = await run(whole('other'), exclusive);
-    expect(await container.firstLine()).toBe(list);
+    expect(await container.firstLine()).toBe(exclusiveList);
   });
 
   test('a refusal and a repair are told to the pod, and the Node says that pinning goes on', async () => {
@@ -309,7 +312,7 @@ onEachRuntime('With an API server', (suite) => {
     pods.push(late);
     for (let tries = 0; tries < 3; tries++) await expect(late.startContainer('late')).rejects.toThrow(/exclusive CPU/);
     container.writeCpuset('0');
-    await waitUntil('repaired', () => cpusOf(container) === list);
+    await waitUntil('repaired', () => cpusOf(container) === exclusiveList);
     const tell = () =>
       api.listAll(EVENTS).map((event) => {
         const {
@@ -346,7 +349,7 @@ onEachRuntime('With an API server', (suite) => {
     await daemon.ready();
     await waitUntil('it to be remembered', () => existsSync(join(daemon.stateDir, 'kubelet-config.json')));
     const { container } = await run(whole('main'), { [POLICY]: 'exclusive' });
-    expect(await container.firstLine()).toBe(list);
+    expect(await container.firstLine()).toBe(exclusiveList);
     api.put('configz', {
       metadata: { name: 'n1' },
       kubeletconfig: { cpuManagerPolicy: 'static', reservedSystemCPUs: '0' },

@@ -1,18 +1,17 @@
-import { execFile } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import {
-  bundle,
-  cpusetDirOf,
   type Daemon,
+  exclusiveList,
+  isHealthy,
+  lastCpu,
+  onlineCpus,
   onEachRuntime,
   waitUntil,
   printMaskThenExit,
   printMaskThenSleep,
   readStatus,
   type Runtime,
-  type RunningContainer,
   startDaemon,
   startRuntime,
 } from './rig';
@@ -21,49 +20,12 @@ jest.setTimeout(300_000);
 
 /** CPU 0 is reserved: on the smallest machine there is one exclusive CPU, and that is enough to prove all of this. */
 const RESERVED = ['--reserved-cpus', '0'];
-const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
-const lastCpu = Number(machine.split(/[-,]/).pop());
-/** How many CPUs can be exclusive here: all but CPU 0. */
-const exclusiveCpus = lastCpu;
-const exclusiveList = exclusiveCpus === 1 ? '1' : `1-${lastCpu}`;
 
 const shared = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
-const pinned = { name: 'db', cpus: exclusiveCpus, command: printMaskThenSleep };
-
-const run = promisify(execFile);
-
-/** The allowed CPUs of every process in the container's cgroup, as the kernel says. */
-function masksOf(container: RunningContainer): string[] {
-  const pids = readFileSync(join(cpusetDirOf(container.cgroupPath), 'cgroup.procs'), 'utf8')
-    .trim()
-    .split('\n');
-  return pids.map((pid) => /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!);
-}
-
-async function isHealthy(daemon: Daemon, service: string): Promise<boolean> {
-  try {
-    await run(process.execPath, [bundle, 'health', service, '--admin-socket', daemon.adminSocket]);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-interface ShownStatus {
-  readonly node: { readonly sharedPool: string };
-  readonly containers: readonly {
-    readonly id: string;
-    readonly container: string;
-    readonly verdict: { readonly kind: string };
-  }[];
-}
+const pinned = { name: 'db', cpus: lastCpu, command: printMaskThenSleep };
 
 async function verdictsOf(daemon: Daemon, id: string): Promise<string[]> {
-  return (await statusOf(daemon)).containers.flatMap((each) => (each.id === id ? [each.verdict.kind] : []));
-}
-
-async function statusOf(daemon: Daemon): Promise<ShownStatus> {
-  return (await readStatus(daemon)) as ShownStatus;
+  return (await readStatus(daemon)).containers.flatMap((each) => (each.id === id ? [each.verdict.kind] : []));
 }
 
 onEachRuntime('cpusetd as an NRI plugin', (suite) => {
@@ -88,13 +50,13 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await start();
     const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await sharedPod.startContainer('web');
-    expect(await web.firstLine()).toBe(machine);
+    expect(await web.firstLine()).toBe(onlineCpus);
 
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.createContainer('db');
     // Created, not started: no process of it exists yet, and the CPUs are already free for it.
     expect(web.cpuset().cpus).toBe('0');
-    expect(masksOf(web)).toEqual(['0']);
+    expect(web.masks()).toEqual(['0']);
     await db.start();
     expect(await db.firstLine()).toBe(exclusiveList);
     expect(db.cpuset().cpus).toBe(exclusiveList);
@@ -103,37 +65,37 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     );
 
     await pod.remove();
-    await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
+    await waitUntil('the pool to grow again', () => web.cpuset().cpus === onlineCpus);
     await sharedPod.remove();
   });
 
   test('pause containers are off the CPUs that others own: old and new ones, after a restart, after a foreign write', async () => {
     await start();
     const old = await runtime.kubelet.runPod({ containers: [shared] });
-    expect(masksOf(old.pause)).toEqual(['0']); // the reserved CPU, which nobody is ever given
+    expect(old.pause.masks()).toEqual(['0']); // the reserved CPU, which nobody is ever given
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.createContainer('db');
-    for (const { pause } of [old, pod]) expect(masksOf(pause)).toEqual(['0']);
+    for (const { pause } of [old, pod]) expect(pause.masks()).toEqual(['0']);
     await db.start();
     const young = await runtime.kubelet.runPod({ containers: [shared] });
-    expect(masksOf(young.pause)).toEqual(['0']); // when RunPodSandbox is answered
+    expect(young.pause.masks()).toEqual(['0']); // when RunPodSandbox is answered
 
-    old.pause.writeCpuset(machine);
-    await waitUntil('the pause container to be moved back', () => masksOf(old.pause).every((mask) => mask === '0'));
-    const [shown] = (await statusOf(daemon)).containers.filter(({ id }) => id === old.id);
+    old.pause.writeCpuset(onlineCpus);
+    await waitUntil('the pause container to be moved back', () => old.pause.masks().every((mask) => mask === '0'));
+    const [shown] = (await readStatus(daemon)).containers.filter(({ id }) => id === old.id);
     expect(shown).toMatchObject({ container: '(pause)', pause: true, placement: 'shared', promise: { cpus: '0' } });
 
     await daemon.kill();
     const unseen = await runtime.kubelet.runPod({ containers: [shared] });
-    expect(masksOf(unseen.pause)).toEqual([machine]); // nobody kept it off
+    expect(unseen.pause.masks()).toEqual([onlineCpus]); // nobody kept it off
     const mark = daemon.mark();
     daemon.start();
     await daemon.ready(mark);
-    await waitUntil('the pause container to be found', () => masksOf(unseen.pause).every((mask) => mask === '0'));
+    await waitUntil('the pause container to be found', () => unseen.pause.masks().every((mask) => mask === '0'));
     await waitUntil('its verdict', async () => (await verdictsOf(daemon, unseen.id)).join() === 'kept');
 
     await pod.remove();
-    expect((await statusOf(daemon)).containers.map(({ id }) => id)).not.toContain(pod.id);
+    expect((await readStatus(daemon)).containers.map(({ id }) => id)).not.toContain(pod.id);
     for (const each of [old, young, unseen]) await each.remove();
   });
 
@@ -141,8 +103,8 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await start('--cgroup-writes', 'off');
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     await pod.startContainer('db');
-    expect(masksOf(pod.pause)).toEqual([machine]);
-    const [shown] = (await statusOf(daemon)).containers.filter(({ id }) => id === pod.id);
+    expect(pod.pause.masks()).toEqual([onlineCpus]);
+    const [shown] = (await readStatus(daemon)).containers.filter(({ id }) => id === pod.id);
     expect(shown).toMatchObject({ placement: 'left-alone', because: expect.stringContaining('cgroup-writes is off') });
     await pod.remove();
   });
@@ -160,7 +122,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
 
     await db.update({ cpuShares: 2048n });
     expect(db.cpuset().cpus).toBe(exclusiveList);
-    await web.update({ cpuShares: 512n, cpusetCpus: machine }); // someone who knows nothing of us
+    await web.update({ cpuShares: 512n, cpusetCpus: onlineCpus }); // someone who knows nothing of us
     expect(web.cpuset().cpus).toBe('0');
     await pod.remove();
     await sharedPod.remove();
@@ -175,7 +137,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     expect(noticed).toMatchObject({ promised: exclusiveList, found: '0', container: 'db' });
     await daemon.waitForLog('repaired');
     expect(db.cpuset().cpus).toBe(exclusiveList);
-    const status = await statusOf(daemon);
+    const status = await readStatus(daemon);
     expect(status.containers.find((c) => c.container === 'db')?.verdict.kind).toBe('kept');
     await pod.remove();
   });
@@ -186,7 +148,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await first.startContainer('db');
     const second = await runtime.kubelet.runPod({ containers: [pinned] });
     await expect(second.startContainer('db')).rejects.toThrow(
-      new RegExp(`asked for ${exclusiveCpus} exclusive CPUs?, 0 can be given now: 0 of ${exclusiveCpus} allocatable`),
+      new RegExp(`asked for ${lastCpu} exclusive CPUs?, 0 can be given now: 0 of ${lastCpu} allocatable`),
     );
     await first.remove();
     const db = await second.startContainer('db');
@@ -202,13 +164,13 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     expect(db.cpuset().cpus).toBe(exclusiveList);
     const strangerPod = await runtime.kubelet.runPod({ containers: [shared] });
     const stranger = await strangerPod.startContainer('web');
-    expect(await stranger.firstLine()).toBe(machine); // nobody kept it off: that is the gap
+    expect(await stranger.firstLine()).toBe(onlineCpus); // nobody kept it off: that is the gap
     const mark = daemon.mark();
     daemon.start();
     await daemon.waitForLog((line) => line.msg === 'found unpinned' && line.container === 'web', { from: mark });
     await synchronized(mark);
     expect(stranger.cpuset().cpus).toBe('0');
-    expect(masksOf(stranger)).toEqual(['0']);
+    expect(stranger.masks()).toEqual(['0']);
     expect(db.cpuset().cpus).toBe(exclusiveList);
     await strangerPod.remove();
     await pod.remove();
@@ -245,13 +207,13 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     // The runtime tells nothing of the end of pods that are older than itself.
     await pod.remove();
     await daemon.waitForLog('released', { from: mark });
-    expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+    expect((await readStatus(daemon)).node.sharedPool).toBe(onlineCpus);
   });
 
   test('a container that restarts keeps its CPUs, and an app container takes over those of its init container', async () => {
     await start();
     const pod = await runtime.kubelet.runPod({
-      containers: [{ name: 'init', cpus: exclusiveCpus, command: printMaskThenExit }, pinned],
+      containers: [{ name: 'init', cpus: lastCpu, command: printMaskThenExit }, pinned],
     });
     const init = await pod.startContainer('init');
     expect(await init.firstLine()).toBe(exclusiveList);
@@ -292,7 +254,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await db.start();
     expect(await db.firstLine()).toBe(exclusiveList);
     await pod.remove();
-    await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
+    await waitUntil('the pool to grow again', () => web.cpuset().cpus === onlineCpus);
     await sharedPod.remove();
   });
 

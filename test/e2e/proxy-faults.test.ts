@@ -7,11 +7,14 @@ import { CLIENT_PREFACE, Flag, formatFrame, formatWindowUpdate, FrameType } from
 import { encodeHeaders } from '../../src/cri/proxy/http2/hpack-encoder';
 import { readCriTable } from '../cri/every-method/cri-table';
 import { collect, TestClient } from '../cri/proxy/harness';
-import { exclusiveCpus, exclusiveList, machine, pinned, PROXY, shared, statusOf } from './proxy-node';
+import { pinned, PROXY, readProxyStatus, shared } from './proxy-node';
 import { openTap, type Tap } from './proxy-tap';
 import {
   type Daemon,
+  exclusiveList,
   type Kubelet,
+  lastCpu,
+  onlineCpus,
   requireRuntime,
   type Runtime,
   type RunningPod,
@@ -116,8 +119,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     };
     /** Nobody is known any more, and nothing is kept for anybody. */
     const isEmpty = async (): Promise<boolean> => {
-      const { containers, idle, node } = await statusOf(daemon);
-      return containers.length === 0 && idle.length === 0 && node.sharedPool === machine;
+      const { containers, idle, node } = await readProxyStatus(daemon);
+      return containers.length === 0 && idle.length === 0 && node.sharedPool === onlineCpus;
     };
 
     test('containerd is killed in mid-call and in mid-stream: both end UNAVAILABLE in our name, and the same client goes on', async () => {
@@ -138,11 +141,11 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(await call).toMatchObject(lost);
       expect(await eventsEnd).toMatchObject(lost);
       expect(db.cpuset().cpus).toBe(exclusiveList);
-      await waitUntil('the gap to begin', async () => (await statusOf(daemon)).node.gap.to === undefined);
+      await waitUntil('the gap to begin', async () => (await readProxyStatus(daemon)).node.gap.to === undefined);
       await runtime.start();
       await daemon.waitForLog('synchronized with the runtime', { from: mark });
       // As long as the runtime was away nobody could ask us; whoever was quicker than we after its return is found.
-      const { from, to } = (await statusOf(daemon)).node.gap;
+      const { from, to } = (await readProxyStatus(daemon)).node.gap;
       expect(Date.parse(from)).toBeGreaterThan(killedAtMs - 2_000); // a stall of a machine under load may come before it
       expect(Date.parse(to!)).toBeGreaterThan(Date.parse(from));
       await waitUntil(
@@ -279,7 +282,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
               { filter: { id: '', podSandboxId: pod.id, state: undefined, labelSelector: {} } },
               { waitForReady: true },
             );
-            const known = await statusOf(daemon);
+            const known = await readProxyStatus(daemon);
             const ids = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id).join();
             const alive = had.filter(({ state }) => state !== ContainerState.CONTAINER_EXITED);
             return ids(alive) === ids(known.containers) ? ([had, known] as const) : undefined;
@@ -308,18 +311,18 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const db = await pod.startContainer('db');
       const whole = {
         cpuPeriod: 100_000n,
-        cpuQuota: BigInt(exclusiveCpus * 100_000),
-        cpuShares: BigInt(exclusiveCpus * 1024),
+        cpuQuota: BigInt(lastCpu * 100_000),
+        cpuShares: BigInt(lastCpu * 1024),
       };
       const half = { cpuPeriod: 100_000n, cpuQuota: 50_000n, cpuShares: 512n };
       await expect(db.update({ ...half, memoryLimitInBytes: 4096n })).rejects.toMatchObject({
         message: expect.not.stringContaining('cpusetd: ') as string,
       });
-      expect((await statusOf(daemon)).node.sharedPool).toBe('0');
+      expect((await readProxyStatus(daemon)).node.sharedPool).toBe('0');
       await waitUntil('its CPUs to be there', () => db.cpuset().cpus === exclusiveList && web.cpuset().cpus === '0');
 
       await db.update(half);
-      expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([machine, machine]);
+      expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([onlineCpus, onlineCpus]);
       await db.update(whole);
       expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
     });
@@ -356,8 +359,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         const db = await pod.startContainer('db');
         expect([await db.firstLine(), web.cpuset().cpus]).toEqual([exclusiveList, '0']);
       } else {
-        expect(await (await creating).firstLine()).toBe(machine);
-        expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+        expect(await (await creating).firstLine()).toBe(onlineCpus);
+        expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
       }
     });
 

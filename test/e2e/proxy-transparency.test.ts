@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateContainerRequest, UpdateContainerResourcesRequest } from '../../gen/cri/v1/cri';
@@ -9,6 +9,8 @@ import { INVENTED, runSession } from './proxy-session';
 import { openTap, type Tap, type TappedCall } from './proxy-tap';
 import {
   type Daemon,
+  exclusiveList,
+  lastCpu,
   printMaskThenSleep,
   requireRuntime,
   type Runtime,
@@ -20,8 +22,6 @@ import {
 
 jest.setTimeout(300_000);
 
-const lastCpu = Number(readFileSync('/sys/devices/system/cpu/online', 'utf8').trim().split(/[-,]/).pop());
-const exclusive = lastCpu === 1 ? '1' : `1-${lastCpu}`;
 const container = { name: 'db', cpus: lastCpu, command: printMaskThenSleep };
 const paths = [...readCriTable().methods.map(({ path }) => path), ...INVENTED];
 
@@ -95,7 +95,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         return asDigests({ ...call, requests: call.requests.map((request) => request.subarray(0, own.length)) });
       });
       expect(passed).toEqual(before.calls.map(asDigests));
-      const resources = { cpusetCpus: exclusive };
+      const resources = { cpusetCpus: exclusiveList };
       expect(added).toEqual([
         CreateContainerRequest.fromPartial({ config: { linux: { resources: { ...resources, cpuQuota: -1n } } } }),
         UpdateContainerResourcesRequest.fromPartial({ linux: resources }),

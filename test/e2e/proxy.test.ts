@@ -16,15 +16,17 @@ import { openChannel } from '../../src/cri/client';
 import { readCriTable } from '../cri/every-method/cri-table';
 import {
   bundle,
-  cpusetDirOf,
   type Daemon,
+  exclusiveList,
+  isHealthy,
   type Kubelet,
   type LogLine,
+  lastCpu,
+  onlineCpus,
   poll,
   printMaskThenExit,
   requireRuntime,
   type Runtime,
-  type RunningContainer,
   type RunningPod,
   startDaemon,
   startRuntime,
@@ -32,21 +34,13 @@ import {
   waitUntil,
 } from './rig';
 import { LineLog } from './rig/line-log';
-import { exclusiveCpus, exclusiveList, isHealthy, machine, pinned, PROXY, shared, statusOf } from './proxy-node';
+import { pinned, PROXY, readProxyStatus, shared } from './proxy-node';
 import { openTap } from './proxy-tap';
 
 jest.setTimeout(300_000);
 
 const { methods } = RuntimeServiceDefinition;
 const paths = readCriTable().methods.map(({ path }) => path);
-
-/** The allowed CPUs of every process in the container's cgroup, as the kernel says. */
-function masksOf(container: RunningContainer): string[] {
-  const pids = readFileSync(join(cpusetDirOf(container.cgroupPath), 'cgroup.procs'), 'utf8')
-    .trim()
-    .split('\n');
-  return pids.map((pid) => /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!);
-}
 
 /** Removes a pod that was made through a proxy which is gone. */
 async function removeDirectly({ kubelet }: Runtime, podSandboxId: string): Promise<void> {
@@ -167,27 +161,27 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(statSync(daemon.criListen).mode & 0o777).toBe(0o600);
       const sharedPod = await kubelet.runPod({ containers: [shared] });
       const web = await sharedPod.startContainer('web');
-      expect(await web.firstLine()).toBe(machine);
+      expect(await web.firstLine()).toBe(onlineCpus);
 
       const pod = await kubelet.runPod({ containers: [pinned] });
       const db = await pod.createContainer('db');
       // Created, not started: no process of it exists yet, and the CPUs are already free for it.
       expect(web.cpuset().cpus).toBe('0');
-      expect(masksOf(web)).toEqual(['0']);
+      expect(web.masks()).toEqual(['0']);
       await db.start();
       expect(await db.firstLine()).toBe(exclusiveList);
       expect(db.cpuset().cpus).toBe(exclusiveList);
       await waitUntil('the verdict', async () => {
-        const { containers } = await statusOf(daemon);
+        const { containers } = await readProxyStatus(daemon);
         return containers.some(({ id, verdict }) => id === db.id && verdict.kind === 'kept');
       });
-      const status = await statusOf(daemon);
+      const status = await readProxyStatus(daemon);
       expect(status.node).toMatchObject({ mode: 'cri-proxy', sharedPool: '0', nri: { state: 'off' } });
       expect(await isHealthy(daemon, 'cri')).toBe(true);
       expect(await isHealthy(daemon, 'nri')).toBe(false);
 
       await pod.remove();
-      expect(web.cpuset().cpus).toBe(machine); // before the kubelet had its answer
+      expect(web.cpuset().cpus).toBe(onlineCpus); // before the kubelet had its answer
       await sharedPod.remove();
     });
 
@@ -207,28 +201,28 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
     test('pause containers are off the CPUs that others own: old and new ones, after a restart, after a foreign write', async () => {
       await start();
       const isOff = (pod: RunningPod) =>
-        waitUntil('the pause container to be moved', () => masksOf(pod.pause).every((mask) => mask === '0'));
+        waitUntil('the pause container to be moved', () => pod.pause.masks().every((mask) => mask === '0'));
       const old = await kubelet.runPod({ containers: [shared] });
       await waitUntil('the pause container to be known', async () =>
-        (await statusOf(daemon)).pauses.some(({ id, container }) => id === old.id && container === '(pause)'),
+        (await readProxyStatus(daemon)).pauses.some(({ id, container }) => id === old.id && container === '(pause)'),
       );
       const pod = await kubelet.runPod({ containers: [pinned] });
       const db = await pod.createContainer('db');
-      expect(masksOf(old.pause)).toEqual(['0']); // before its process exists
+      expect(old.pause.masks()).toEqual(['0']); // before its process exists
       await db.start();
       const young = await kubelet.runPod({ containers: [shared] });
       for (const each of [pod, young]) await isOff(each);
-      young.pause.writeCpuset(machine);
+      young.pause.writeCpuset(onlineCpus);
       await isOff(young);
 
       await daemon.kill();
-      old.pause.writeCpuset(machine); // which nobody sees
+      old.pause.writeCpuset(onlineCpus); // which nobody sees
       const mark = daemon.mark();
       daemon.start();
       await daemon.ready(mark);
       await isOff(old);
       await waitUntil('its verdict', async () => {
-        const { pauses } = await statusOf(daemon);
+        const { pauses } = await readProxyStatus(daemon);
         return pauses.some(({ id, verdict }) => id === old.id && verdict.kind === 'kept');
       });
       await kubelet.channel.call(methods.version, { version: 'v1' }, { waitForReady: true });
@@ -246,7 +240,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(db.cpuset().cpus).toBe(exclusiveList);
       await db.update({ cpusetCpus: '0' });
       expect(db.cpuset().cpus).toBe(exclusiveList);
-      await web.update({ cpuShares: 512n, cpusetCpus: machine });
+      await web.update({ cpuShares: 512n, cpusetCpus: onlineCpus });
       expect(web.cpuset().cpus).toBe('0');
       await pod.remove();
       await sharedPod.remove();
@@ -272,9 +266,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await expect(second.startContainer('db')).rejects.toMatchObject({
         code: 'RESOURCE_EXHAUSTED',
         message: expect.stringMatching(
-          new RegExp(
-            `cpusetd: .*asked for ${exclusiveCpus} exclusive CPUs?, 0 can be given now: 0 of ${exclusiveCpus}`,
-          ),
+          new RegExp(`cpusetd: .*asked for ${lastCpu} exclusive CPUs?, 0 can be given now: 0 of ${lastCpu}`),
         ) as string,
       });
       await first.remove();
@@ -293,8 +285,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const failure = await pod.createContainer('db').catch((error: unknown) => error as Error);
       expect(failure).toMatchObject({ message: expect.stringMatching(/sandbox/) as string });
       expect((failure as Error).message).not.toMatch(/cpusetd: /);
-      expect(web.cpuset().cpus).toBe(machine);
-      expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+      expect(web.cpuset().cpus).toBe(onlineCpus);
+      expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
       await sharedPod.remove();
     });
 
@@ -302,7 +294,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await start();
       const pod = await kubelet.runPod({
         containers: [
-          { name: 'init', cpus: exclusiveCpus, command: printMaskThenExit },
+          { name: 'init', cpus: lastCpu, command: printMaskThenExit },
           pinned,
           { ...pinned, name: 'broken', command: ['/no/such/file'] },
         ],
@@ -319,7 +311,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const again = await pod.startContainer('db');
       expect(await again.firstLine()).toBe(exclusiveList);
       await pod.remove();
-      expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+      expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
     });
 
     test('SIGKILL: nothing moves, nothing can start meanwhile, nothing is lost', async () => {
@@ -340,7 +332,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(db.cpuset().cpus).toBe(exclusiveList);
       expect(web.cpuset().cpus).toBe('0');
       await pod.remove();
-      await waitUntil('the pool to grow', () => web.cpuset().cpus === machine);
+      await waitUntil('the pool to grow', () => web.cpuset().cpus === onlineCpus);
       await sharedPod.remove();
     });
 
@@ -383,7 +375,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
           const db = await pod.startContainer('db');
           expect(await db.firstLine()).toBe(exclusiveList);
           await pod.remove();
-          expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+          expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
         } finally {
           tap.close();
           await daemon.dispose();
@@ -412,7 +404,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await db.update({ cpuShares: 2048n });
       expect(db.cpuset().cpus).toBe(exclusiveList);
       await pod.remove();
-      expect((await statusOf(daemon)).node.sharedPool).toBe(machine);
+      expect((await readProxyStatus(daemon)).node.sharedPool).toBe(onlineCpus);
     });
 
     test('it does not listen before the runtime has told what runs', async () => {
@@ -436,14 +428,14 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const crowd = await kubelet.runPod({ containers: many });
       const made = await Promise.all(many.map(({ name }) => crowd.createContainer(name)));
       expect(new Set(made.map(({ id }) => id)).size).toBe(50);
-      const { containers } = await statusOf(daemon);
+      const { containers } = await readProxyStatus(daemon);
       const promised = new Map(containers.map(({ id, promise }) => [id, promise?.cpus]));
       expect(made.map(({ id }) => promised.get(id))).toEqual(made.map(() => '0'));
       expect(containers).toHaveLength(51); // no temporary one is left
       await crowd.remove();
       await pod.remove();
-      const after = await statusOf(daemon);
-      expect([after.containers.length, after.idle.length, after.node.sharedPool]).toEqual([0, 0, machine]);
+      const after = await readProxyStatus(daemon);
+      expect([after.containers.length, after.idle.length, after.node.sharedPool]).toEqual([0, 0, onlineCpus]);
     });
 
     test('what is not ours passes: exec, stats, log paths, URLs, images, events', async () => {
@@ -490,7 +482,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await db.start();
       expect(await db.firstLine()).toBe(exclusiveList);
       await pod.remove();
-      await waitUntil('the pool to grow again', () => web.cpuset().cpus === machine);
+      await waitUntil('the pool to grow again', () => web.cpuset().cpus === onlineCpus);
       await sharedPod.remove();
     });
 
@@ -600,7 +592,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         await asProxy.ready();
         expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
         const kubelet = runtime.kubeletAt(asProxy.criListen);
-        const status = await statusOf(asProxy);
+        const status = await readProxyStatus(asProxy);
         expect(status.containers.find(({ id }) => id === db.id)?.promise?.cpus).toBe(exclusiveList);
         const latePod = await kubelet.runPod({ containers: [shared] });
         const late = await latePod.startContainer('web');
@@ -612,7 +604,10 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
         await again.ready();
         expect([db, web, late].map((container) => container.cpuset().cpus)).toEqual([exclusiveList, '0', '0']);
         await pod.remove();
-        await waitUntil('the pool to grow', () => late.cpuset().cpus === machine && web.cpuset().cpus === machine);
+        await waitUntil(
+          'the pool to grow',
+          () => late.cpuset().cpus === onlineCpus && web.cpuset().cpus === onlineCpus,
+        );
         await removeDirectly(runtime, latePod.id);
         await sharedPod.remove();
       } finally {

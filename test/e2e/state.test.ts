@@ -1,17 +1,14 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { formatKubeletState, parseKubeletState } from '../../src/state/kubelet-checkpoint';
-import { bundle, type Daemon, onEachRuntime, type Runtime, startDaemon, startRuntime } from './rig';
+import { bundle, type Daemon, lastCpu, onEachRuntime, type Runtime, startDaemon, startRuntime } from './rig';
 
 jest.setTimeout(300_000);
 
 const run = promisify(execFile);
-const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
-const lastCpu = Number(machine.split(/[-,]/).pop());
-
 /** A node whose kubelet had the static policy moves over to cpusetd and back, with its containers running. */
 onEachRuntime('moving over from the kubelet', (suite) => {
   let runtime: Runtime;

@@ -1,7 +1,14 @@
-import { readFileSync } from 'node:fs';
 import { parseCpuList } from '../../src/core/cpuset';
 import { IMMEDIATE_REPAIRS } from '../../src/core/verdict/repair-backoff';
-import { poll, printMaskThenSleep, type RunningContainer, type RunningPod, type Runtime } from '../e2e/rig';
+import {
+  onlineCpus,
+  poll,
+  printMaskThenSleep,
+  readMask,
+  type RunningContainer,
+  type RunningPod,
+  type Runtime,
+} from '../e2e/rig';
 import type { Random } from '../support/random';
 
 const MAX_PODS = 8;
@@ -23,7 +30,6 @@ export class Churn {
   readonly counts = { created: 0, refused: 0, removed: 0, restarted: 0, died: 0, tampered: 0 };
   private live: Live[] = [];
   private readonly tamperedWith = new Map<string, number>();
-  private readonly machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
 
   constructor(
     private readonly runtime: Runtime,
@@ -61,7 +67,7 @@ export class Churn {
       if (times > MAX_TAMPERING) return;
       this.tamperedWith.set(id, times);
       this.counts.tampered++;
-      one.container.writeCpuset(random.pick(['0', '1', this.machine]));
+      one.container.writeCpuset(random.pick(['0', '1', onlineCpus]));
       return;
     }
     if (action === 'restart') {
@@ -135,7 +141,7 @@ export class Churn {
     const owned = owners.reduce((all, { cpus }) => all.union(cpus), parseCpuList(''));
     if (owned.size !== owners.length) wrong.push('two containers have the same CPU for their own');
     // Only who started while cpusetd was away may be left without, and only as long as there is none for him.
-    const pool = parseCpuList(this.machine).minus(owned);
+    const pool = parseCpuList(onlineCpus).minus(owned);
     if (pool.minus(parseCpuList('0')).size > 0)
       for (const one of seen)
         if (one.kind === 'exclusive' && !owners.includes(one))
@@ -144,7 +150,7 @@ export class Churn {
       const expected = owners.some((owner) => owner.container === container) ? cpus : pool;
       if (!cpus.equals(expected)) wrong.push(`${container.id} is on ${cpus.toString()}, not on ${expected.toString()}`);
       for (const pid of container.pids()) {
-        const mask = /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+        const mask = readMask(pid);
         if (mask !== cpus.toString())
           wrong.push(`process ${pid} of ${container.id} may run on ${mask}, not ${cpus.toString()}`);
       }

@@ -6,8 +6,8 @@ import { CpuSet, parseCpuList } from '../../../src/core/cpuset';
 import { NriRuntime } from '../../support/nri-runtime';
 import { NriRuntimePeer } from '../../support/nri-runtime-peer';
 import { loadMachine, withSysfs } from '../../support/sysfs-tree';
-import { startDaemon, waitUntil } from '../rig';
-import { patience, type ShownStatus, statusOf } from './daemon-view';
+import { readStatus, type ShownStatus, startDaemon, waitUntil } from '../rig';
+import { patience } from './patience';
 
 jest.setTimeout(1_800_000);
 
@@ -170,11 +170,11 @@ async function live(at: number, death: Death): Promise<{ broken: string[]; asked
         node.writeCgroups();
       }
       await daemon.waitForLog('started', { ...patience, from: life });
-      const broken = findBroken(node, await statusOf(daemon));
+      const broken = findBroken(node, await readStatus(daemon));
       await node.run('late', 1);
-      broken.push(...findBroken(node, await statusOf(daemon)));
+      broken.push(...findBroken(node, await readStatus(daemon)));
       for (const name of [...node.running.keys()]) await node.remove(name);
-      const { containers, node: shown } = await statusOf(daemon);
+      const { containers, node: shown } = await readStatus(daemon);
       if (containers.length > 0 || shown.sharedPool !== '0-7') broken.push(`at the end: pool ${shown.sharedPool}`);
       return { broken, asked };
     } finally {

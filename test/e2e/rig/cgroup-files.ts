@@ -36,15 +36,23 @@ export const readPids = (cgroupPath: string): number[] =>
     .filter((line) => line !== '')
     .map(Number);
 
+/** The file with the CFS quota of a cgroup. */
+export const quotaFileOf = (cgroupPath: string): string =>
+  existsSync('/sys/fs/cgroup/cgroup.controllers')
+    ? join('/sys/fs/cgroup', cgroupPath, 'cpu.max')
+    : join('/sys/fs/cgroup/cpu', cgroupPath, 'cpu.cfs_quota_us');
+
 /** The CFS quota of a cgroup in µs per period; -1 = none. @throws ENOENT when the cgroup does not exist */
 export function readQuotaUs(cgroupPath: string): number {
-  const isV2 = existsSync('/sys/fs/cgroup/cgroup.controllers');
-  const file = isV2 ? join('/sys/fs/cgroup', cgroupPath, 'cpu.max') : join('/sys/fs/cgroup/cpu', cgroupPath, 'cpu.cfs_quota_us'); // prettier-ignore
-  const [quota = ''] = readFileSync(file, 'utf8').trim().split(' ');
+  const [quota = ''] = readFileSync(quotaFileOf(cgroupPath), 'utf8').trim().split(' ');
   return quota === 'max' ? -1 : Number(quota);
 }
 
-/** Writes as a stranger would: what cpusetd has to notice and repair. */
+/** The CPUs that a process may run on. */
+export const readMask = (pid: number): string =>
+  /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!;
+
+/** Writes the cpuset of a cgroup behind the back of cpusetd. */
 export function writeCpuset(cgroupPath: string, cpus: string): void {
   writeFileSync(join(cpusetDirOf(cgroupPath), 'cpuset.cpus'), cpus);
 }

@@ -7,7 +7,7 @@ import {
   RuntimeServiceDefinition,
 } from '../../../gen/cri/v1/cri';
 import type { Channel } from '../../../src/cri/client';
-import { type CpusetFiles, readCpuset, readPids, writeCpuset } from './cgroup-files';
+import { type CpusetFiles, readCpuset, readMask, readPids, writeCpuset } from './cgroup-files';
 import { readContainerLog, waitForLogLines } from './container-log';
 import { patienceMs, poll, waitUntil } from '../../support/wait-until';
 
@@ -112,7 +112,14 @@ export class RunningContainer {
     return readPids(this.cgroupPath);
   }
 
-  /** Makes drift: writes its cgroup behind everybody's back. */
+  /** The allowed CPUs of each of its processes. @throws when it has no process */
+  masks(): string[] {
+    const pids = this.pids();
+    if (pids.length === 0) throw new Error(`container ${this.name} has no process`);
+    return pids.map(readMask);
+  }
+
+  /** Causes drift: writes the cpuset of its cgroup, past cpusetd and the runtime. */
   writeCpuset(cpus: string): void {
     writeCpuset(this.cgroupPath, cpus);
   }

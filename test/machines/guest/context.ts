@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { type AdminClient, connectAdmin } from '../../../src/admin/client/admin-client';
 import type { ContainerStatus, Status, Verdict } from '../../../src/admin/model/status';
 import { CpusetdError } from '../../../src/core/errors';
 import type { Topology } from '../../../src/core/topology';
 import type { VerdictKind } from '../../../src/core/verdict/judge';
 import { readTopology } from '../../../src/host';
-import { cpusetDirOf } from '../../e2e/rig/cgroup-files';
 import type { RunningContainer } from '../../e2e/rig/container';
 import { Daemon, type LogLine } from '../../e2e/rig/daemon';
 import { poll } from '../../support/wait-until';
@@ -184,14 +181,8 @@ export class GuestContext {
   }
 
   /** The allowed CPUs of every process in the container's cgroup, as the kernel says, each value once. */
-  masksOf({ cgroupPath }: RunningContainer): string[] {
-    const pids = readFileSync(join(cpusetDirOf(cgroupPath), 'cgroup.procs'), 'utf8')
-      .split('\n')
-      .filter((pid) => pid !== '');
-    const masks = pids.map(
-      (pid) => /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1],
-    );
-    return [...new Set(masks.map((mask) => mask ?? ''))];
+  masksOf(container: RunningContainer): string[] {
+    return container.pids().length === 0 ? [] : [...new Set(container.masks())];
   }
 
   /**
