@@ -3,7 +3,7 @@ interface Listed {
   toString(): string;
 }
 
-/** A container as status shows it, as an object of the daemon or as JSON of its command. */
+/** A container in the status, as an object of the daemon or as JSON of `cpusetd status`. */
 export interface ShownRow {
   readonly id: string;
   readonly promise?: { readonly cpus: Listed; readonly mems?: Listed; readonly since?: string };
@@ -20,14 +20,16 @@ export interface ShownRow {
 type Clock = 'steady' | 'stepped';
 
 /**
- * Rows that contradict themselves. Who says that a promise is kept has read the kernel after the promise was made, and found exactly
- * that. Containers without a promise are left alone.
+ * Finds containers whose status contradicts itself. A verdict of "kept" needs an observation that is later than the promise and equal to
+ * it. Containers without a promise are left out.
  */
 export function findContradictions(
   rows: readonly ShownRow[],
   { clock = 'steady' }: { readonly clock?: Clock } = {},
 ): string[] {
-  return rows.flatMap((row) => contradictionsIn(row, clock).map((what) => `${row.id} is ${row.verdict.kind}: ${what}`));
+  return rows.flatMap((row) =>
+    contradictionsIn(row, clock).map((problem) => `${row.id} is ${row.verdict.kind}: ${problem}`),
+  );
 }
 
 function contradictionsIn({ promise, observation, verdict }: ShownRow, clock: Clock): string[] {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { projectRoot } from '../../e2e/rig/project-root';
 
-/** What a request asks of RBAC: `group/resource`, as in `/pods` or `/nodes/status`, and a verb. */
+/** The right that a request needs by RBAC: `group/resource`, as in `/pods` or `/nodes/status`, and a verb. */
 export interface Asked {
   readonly resource: string;
   readonly verb: string;
@@ -17,7 +17,7 @@ interface Rule {
 
 const VERBS: Readonly<Record<string, string>> = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
 
-/** How the API server reads a request (k8s.io/apiserver, RequestInfo). Undefined for what is no resource. */
+/** Reads a request as the API server does (k8s.io/apiserver, RequestInfo). Undefined when it is for no resource. */
 export function readRequest(
   method: string,
   path: string,
@@ -34,8 +34,8 @@ export function readRequest(
 }
 
 /**
- * Every right of the ClusterRole in deploy/rbac.yaml, as `group/resource verb`. `withOptional`: also of the rule that is there as
- * a comment, for who wants it.
+ * Every right of the ClusterRole in deploy/rbac.yaml, as `group/resource verb`. `withOptional`: also of the optional rule, which
+ * is there as a comment.
  */
 export function readRights({ withOptional }: { readonly withOptional: boolean }): Set<string> {
   const text = readFileSync(join(projectRoot(), 'deploy/rbac.yaml'), 'utf8');
