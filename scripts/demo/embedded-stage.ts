@@ -11,7 +11,7 @@ import type { Beginning, Stage } from './stage';
 /**
  * A runtime in this process that speaks the real NRI wire protocol over a real unix socket, for machines where no
  * containerd can be had. Its cgroups are plain files in a folder, laid out as on cgroup v2; its containers are entries
- * in a table without processes. What it can see is its own table and these files.
+ * in a table without processes. It observes only its own table and these files.
  */
 export async function openEmbeddedStage(): Promise<Stage> {
   const folder = mkdtempSync(join(tmpdir(), 'cpusetd-demo-'));
@@ -45,7 +45,7 @@ export async function openEmbeddedStage(): Promise<Stage> {
       const milliCpu = cpus === 0 ? 100 : cpus * 1000;
       const container = await runtime.createContainer(pod, { name, milliCpu, memoryBytes: 1 << 26 });
       const cgroup = join(cgroupRoot, container.linux?.cgroupsPath ?? '');
-      // A cgroup without a cpuset of its own has its parent's: here, the machine's.
+      // A cgroup without a cpuset of its own has that of its parent: here, all CPUs.
       makeCgroup(cgroup, runtime.cpusOf(container) || machine);
       let beginning: Beginning | undefined;
       const begin = (): void => {
@@ -83,7 +83,7 @@ function makeCgroup(folder: string, cpus: string): void {
 
 const readCpuset = (folder: string): string => readFileSync(join(folder, 'cpuset.cpus'), 'utf8').trim();
 
-/** In one write, as into a kernel file: nobody ever reads it empty. */
+/** Overwrites the cpuset in one write, as in the kernel: no reader ever finds it empty. */
 function overwriteCpuset(folder: string, cpus: string): void {
   const path = join(folder, 'cpuset.cpus');
   const text = `${cpus}\n`.padEnd(readFileSync(path).length, '\n');

@@ -1,7 +1,7 @@
-// Bundles src/main.ts with ports that throw when they are told to: node build-faulty-daemon.mjs OUT
+// Bundles src/main.ts with ports that a test can make throw: node build-faulty-daemon.mjs OUT
 //
-// Everything is the real daemon but for these modules, of which some functions first ask whether they are to be broken. The
-// parent process says so over IPC ({ port, isBroken }), and is told of each blow ({ struck: port }).
+// All is the real daemon, except that some functions of these modules throw while their port is broken. The parent process breaks
+// and mends ports over IPC ({ port, isBroken }), and receives a message for each exception ({ struck: port }).
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** By file: the exports that are replaced, where `real` is the module as it is. */
+/** The exports that are replaced, by file; `real` is the unchanged module. */
 const PORTS = {
   'src/host/index.ts': `
     export const openCgroups = (options) => {
@@ -67,7 +67,7 @@ const SWITCH = `
   export function strike(port) {
     if (!broken.has(port)) return;
     process.send?.({ struck: port });
-    throw new TypeError('a fault of our own: ' + port);
+    throw new TypeError('an injected fault: ' + port);
   }
   export const breakFunction = (work, port) => (...args) => { strike(port); return work(...args); };
   export const breakMethods = (object, ports) => ({
@@ -75,7 +75,7 @@ const SWITCH = `
     ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, breakFunction((...args) => object[name](...args), port)])),
   });
   const held = new Map();
-  /** Waits for as long as the port is broken, past every deadline. */
+  /** Waits as long as the port is broken, past every deadline. */
   export async function hold(port) {
     if (!broken.has(port)) return;
     process.send?.({ struck: port });
@@ -92,7 +92,7 @@ const SWITCH = `
   const { toISOString } = Date.prototype;
   Date.prototype.toISOString = function () { strike('clock'); return toISOString.call(this); };
   const { openSync, writeSync } = fs;
-  // A cgroup's file has what was written last; a plain file would keep the rest of what it had.
+  // A write to a plain file would keep the rest of a longer old value; a cgroup file does not.
   fs.openSync = (path, flags, ...rest) => {
     const fd = openSync(path, flags, ...rest);
     if (flags === 'r+' && String(path).includes('/cgroup/')) fs.ftruncateSync(fd);

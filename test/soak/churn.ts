@@ -22,10 +22,10 @@ interface Live {
   container: RunningContainer;
 }
 
-/** Who is clumsy, not who fights: that is refused a repair after a while, which is proven elsewhere. */
+/** Maximum number of foreign writes to a container: after more of them, repairs stop. */
 const MAX_TAMPERING = IMMEDIATE_REPAIRS;
 
-/** Pods that come and go, somebody who tampers, and an observer who asks nobody but the kernel. */
+/** Starts and removes pods, writes their cpusets directly, and checks the kernel. */
 export class Churn {
   readonly counts = { created: 0, refused: 0, removed: 0, restarted: 0, died: 0, tampered: 0 };
   private live: Live[] = [];
@@ -36,12 +36,12 @@ export class Churn {
     private readonly random: Random,
   ) {}
 
-  /** Containers that run. */
+  /** Number of running containers. */
   get size(): number {
     return this.live.length;
   }
 
-  /** One thing happens. */
+  /** Does one random action. */
   async step(): Promise<void> {
     const { random, live } = this;
     const action = random.pick([
@@ -78,13 +78,13 @@ export class Churn {
       for (const pid of one.container.pids()) process.kill(pid, 'SIGKILL');
       await one.container.exitCode(QUIET_WITHIN_MS);
     }
-    // Who started unpinned while cpusetd was away may meet another on his CPUs, and be refused now.
+    // A container that started unpinned while cpusetd was away may now be refused, because its CPUs are taken.
     await this.orRefused(one.pod, async () => {
       one.container = await one.pod.startContainer('main');
     });
   }
 
-  /** What is wrong by the kernel's word, once it is the same for a while; nothing, as soon as nothing is. */
+  /** Waits until the kernel shows no violation. Gives the last violations at the deadline. */
   async findViolations(): Promise<readonly string[]> {
     let last: readonly string[] = [];
     const look = () => {
@@ -140,7 +140,7 @@ export class Churn {
     const owners = seen.filter(({ kind, cpus }) => kind === 'exclusive' && cpus.size === 1 && !cpus.has(0));
     const owned = owners.reduce((all, { cpus }) => all.union(cpus), parseCpuList(''));
     if (owned.size !== owners.length) wrong.push('two containers have the same CPU for their own');
-    // Only who started while cpusetd was away may be left without, and only as long as there is none for him.
+    // An exclusive container may lack a CPU only if it started while cpusetd was away, and only while none is free.
     const pool = parseCpuList(onlineCpus).minus(owned);
     if (pool.minus(parseCpuList('0')).size > 0)
       for (const one of seen)
