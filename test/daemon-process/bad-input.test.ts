@@ -43,7 +43,7 @@ afterAll(() => {
 
 /** Valid arguments for a daemon, changed by these options; undefined removes an argument. */
 function argumentsWith(options: Readonly<Record<string, string | undefined>>): string[] {
-  const sound = {
+  const valid = {
     'reserved-cpus': '0',
     'sysfs-root': join(folder, 'sys'),
     'cgroup-root': join(folder, 'cgroup'),
@@ -54,7 +54,7 @@ function argumentsWith(options: Readonly<Record<string, string | undefined>>): s
     'nri-socket': join(folder, 'nri.sock'),
     'cri-endpoint': 'off',
   };
-  return Object.entries({ ...sound, ...options }).flatMap(([name, value]) =>
+  return Object.entries({ ...valid, ...options }).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}`, value],
   );
 }

@@ -60,7 +60,7 @@ class Node {
   runtime!: NriRuntime;
   log = '';
   stderr = '';
-  private readonly struck = new Map<string, number>();
+  private readonly thrown = new Map<string, number>();
   private count = 0;
 
   constructor({ stdout = 'pipe', args: more = [], watches }: NodeOptions = {}) {
@@ -92,8 +92,8 @@ class Node {
     });
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.log += text));
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
-    this.child.on('message', ({ struck }: { struck: string }) =>
-      this.struck.set(struck, (this.struck.get(struck) ?? 0) + 1),
+    this.child.on('message', ({ thrown }: { thrown: string }) =>
+      this.thrown.set(thrown, (this.thrown.get(thrown) ?? 0) + 1),
     );
     this.ended = once(this.child, 'close').then(([status]) => status as number | null);
   }
@@ -112,8 +112,8 @@ class Node {
     this.child.send({ port, isBroken });
   }
 
-  blows(port: string): number {
-    return this.struck.get(port) ?? 0;
+  countThrown(port: string): number {
+    return this.thrown.get(port) ?? 0;
   }
 
   ask(...command: string[]) {
@@ -230,10 +230,10 @@ test('each port in turn throws: the daemon goes on, answers and raises alarms as
   for (const [port, creation, alarm] of PORTS) {
     node.breakPort(port);
     const answers = new Set<string>();
-    await node.until(`${port} is struck`, async () => {
+    await node.until(`${port} throws`, async () => {
       await node.clear(); // the last container stays, for rounds of the reconciler
       answers.add((await node.run(1000)).replace(/^[1-7]$/, '1'));
-      return node.blows(port) >= 3;
+      return node.countThrown(port) >= 3;
     });
     expect([port, [...answers]]).toEqual([port, [expect.stringMatching(creation)]]);
     // The admin socket works meanwhile, except without a clock: its answers have times in them.
@@ -277,7 +277,7 @@ defineAsRoot(() =>
 test('a round that hangs: health is NOT_SERVING, an alarm is raised, containers are still pinned, and all is well when it ends', async () => {
   node = await new Node().start();
   node.breakPort('CRI answers');
-  await node.until('it hangs', () => node.blows('CRI answers') > 0);
+  await node.until('it hangs', () => node.countThrown('CRI answers') > 0);
   await node.until('it is noticed', async () => (await node.ask('health')).status === 1); // after 30 s, with any period
   expect(await node.alarms()).toContainEqual(expect.objectContaining({ kind: 'rounds-stuck' }));
   expect((await node.ask('health', 'nri')).status).toBe(0);
@@ -286,7 +286,7 @@ test('a round that hangs: health is NOT_SERVING, an alarm is raised, containers 
   await node.until('it serves again', async () => (await node.ask('health')).status === 0);
   expect((await node.alarms()).map(({ kind }) => kind)).not.toContain('rounds-stuck');
   node.breakPort('CRI answers');
-  await node.until('it hangs again', () => node.blows('CRI answers') > 1);
+  await node.until('it hangs again', () => node.countThrown('CRI answers') > 1);
   expect(await node.stop()).toEqual({ status: 0, stderr: '' }); // a round that hangs does not delay the end
 });
 

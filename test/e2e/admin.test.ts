@@ -17,7 +17,7 @@ jest.setTimeout(300_000);
 const machine = parseCpuList(onlineCpus);
 const reserved = String(machine.first);
 
-interface Told {
+interface ListAnswer {
   readonly podResources: readonly {
     readonly name: string;
     readonly namespace: string;
@@ -25,8 +25,7 @@ interface Told {
   }[];
 }
 
-/** What the daemon tells of real containers is what the kernel has. */
-onEachRuntime('what the admin socket tells', (suite) => {
+onEachRuntime('answers of the admin socket about real containers', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
   let db: RunningContainer;
@@ -60,10 +59,10 @@ onEachRuntime('what the admin socket tells', (suite) => {
       'v1.PodResourcesLister',
       `unix:${daemon.adminSocket}`,
     );
-    const { podResources } = (await callUnary(client, 'List', {})) as Told;
+    const { podResources } = (await callUnary(client, 'List', {})) as ListAnswer;
     const { cpuIds } = (await callUnary(client, 'GetAllocatableResources', {})) as { cpuIds: number[] };
     const { podResources: one } = (await callUnary(client, 'Get', { podName, podNamespace: namespace })) as {
-      podResources: Told['podResources'][number];
+      podResources: ListAnswer['podResources'][number];
     };
     client.close();
     expect(podResources).toHaveLength(1);
@@ -87,7 +86,7 @@ onEachRuntime('what the admin socket tells', (suite) => {
     expect(stdout).toMatch(new RegExp(`^A  static +${own} +${namespace}/${podName} db$`, 'm'));
   });
 
-  test('explain tells why, with the steps of the allocation', async () => {
+  test('explain prints the reason and the steps of the allocation', async () => {
     const stdout = await cpusetd('explain', `${namespace}/${podName}`, 'db', '-o', 'json');
     const { containers } = JSON.parse(stdout) as {
       containers: { container: object; steps: { took: string }[] }[];
@@ -105,14 +104,14 @@ onEachRuntime('what the admin socket tells', (suite) => {
     ]);
   });
 
-  test('explain --cpus of more than there is exits 1 and says how many could be given', async () => {
+  test('explain --cpus with more CPUs than there are: exit status 1, and the number that can be given', async () => {
     await expect(cpusetd('explain', '--cpus', String(machine.size))).rejects.toMatchObject({
       code: 1,
       stdout: expect.stringContaining('can be given now') as string,
     });
   });
 
-  test('status tells the kind; health of nri exits 0', async () => {
+  test('status has the kind of each container; health of nri exits with 0', async () => {
     const { containers } = await readStatus(daemon);
     expect(new Map(containers.map(({ container, kind }) => [container, kind]))).toEqual(
       new Map([

@@ -22,12 +22,12 @@ import {
 
 jest.setTimeout(300_000);
 
-/** CPU 0 is reserved, pods may choose: on the smallest machine there is one CPU to choose for. */
+/** CPU 0 is reserved, and pods may choose their policies. On the smallest machine there is one more CPU. */
 const ARGS = ['--reserved-cpus', '0', '--pod-policies', 'all'];
 
 const POLICY = 'topology.crane.io/cpu-policy';
 const shared: ContainerSpec = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
-/** Whole CPUs, request and limit, but no memory: its pod is Burstable, which the kubelet's policy would not pin. */
+/** A container with whole CPUs but without memory: its pod is Burstable, which the kubelet's policy would not pin. */
 const whole = (name: string, cpus = lastCpu): ContainerSpec => ({
   name,
   cpuRequestMilli: cpus * 1000,
@@ -72,7 +72,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await pods.pop()!.remove();
     };
 
-    test('exclusive, immovable, numa, none: each has what it was promised at its first instruction', async () => {
+    test('exclusive, immovable, numa, none: each has its CPUs at its first instruction', async () => {
       await start();
       const exclusive = await run('exclusive', { [POLICY]: 'exclusive' });
       expect(await exclusive.firstLine()).toBe(exclusiveList);
@@ -88,7 +88,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await expect(run('second', { [POLICY]: 'exclusive' })).rejects.toThrow(/exclusive CPUs?, 0 can be given now/);
       await remove();
 
-      // Beside the immovable one, since both share; but it keeps off what is reserved.
+      // The immovable one shares its CPUs with it; but reserved CPUs are left out.
       const numa = await run('numa', { [POLICY]: 'numa' });
       expect(await numa.firstLine()).toBe(exclusiveList);
       expect(web.cpuset().cpus).toBe(onlineCpus);
@@ -107,7 +107,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       );
     });
 
-    test('what is said of one container comes before what is said of its pod', async () => {
+    test('an annotation for one container wins over that of its pod', async () => {
       await start();
       const annotations = { [POLICY]: 'none', 'policy.cpusetd.io/container.db': 'exclusive' };
       const db = await run('db', annotations, [whole('db'), whole('log', 1)]);
@@ -116,7 +116,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(await log.firstLine()).toBe('0');
     });
 
-    test("the containers of a pod share what Crane's scheduler chose for it", async () => {
+    test("the containers of a pod share the CPUs that Crane's scheduler chose for it", async () => {
       await start();
       const result = [{ name: 'node0', type: 'Node', resources: { capacity: { cpu: '1' } } }];
       const annotations = { [POLICY]: 'exclusive', 'topology.crane.io/topology-result': JSON.stringify(result) };
@@ -128,11 +128,11 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
 
     test.each`
       name                                 | result
-      ${'it is no exclusiveList of zones'} | ${'{"name":"node0"'}
+      ${'it is no list of zones'}          | ${'{"name":"node0"'}
       ${'there is no such node'}           | ${'[{"name":"node9","type":"Node","resources":{"capacity":{"cpu":"1"}}}]'}
-      ${'it names more than it may'}       | ${'[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"999"}}}]'}
+      ${'it names more CPUs than allowed'} | ${'[{"name":"node0","type":"Node","resources":{"capacity":{"cpu":"999"}}}]'}
     `(
-      'a choice of the scheduler is not followed where $name: CPUs are chosen here',
+      "a result of Crane's scheduler is not followed when $name: cpusetd chooses the CPUs",
       async ({ result }: { result: string }) => {
         await start();
         const db = await run('db', { [POLICY]: 'exclusive', 'topology.crane.io/topology-result': result });
@@ -144,10 +144,10 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       },
     );
 
-    // Of a set of one CPU nothing can be taken: see the greedy one above.
+    // A numa set of one CPU can't become smaller: see the test of the last shared CPU above.
     const tooSmall = `3 CPUs are needed; emulated machine 2x4x2-2numa proves it: claim "Crane's policies"`;
     defineUnless(lastCpu < 2 ? tooSmall : undefined, () =>
-      test('an exclusive one makes a numa set smaller, and gives it back', async () => {
+      test('an exclusive container makes a numa set smaller until it is removed', async () => {
         await start();
         const numa = await run('numa', { [POLICY]: 'numa' }, [whole('numa', 1)]);
         expect(await numa.firstLine()).toBe(exclusiveList);
@@ -158,7 +158,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       }),
     );
 
-    test("Crane's policy as that of the node: for pods that choose nothing, and kept when it changes", async () => {
+    test('a Crane policy as policy of the node: it is for pods without a choice, and running pods keep it when it changes', async () => {
       await start(['--reserved-cpus', '0', '--cpu-manager-policy', 'exclusive']);
       const db = await run('db', {}); // Burstable
       expect(await db.firstLine()).toBe(exclusiveList);
@@ -180,7 +180,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       }
     });
 
-    test('reserved CPUs are left out where the pod asks for it', async () => {
+    test('exclude-reserved-cpus: the pod does not run on reserved CPUs', async () => {
       await start();
       const other = await run('other', { 'topology.crane.io/exclude-reserved-cpus': 'true' }, [
         { ...shared, name: 'other' },
@@ -188,7 +188,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect(await other.firstLine()).toBe(exclusiveList);
     });
 
-    test('SIGKILL and a new start: immovable and numa are what they were', async () => {
+    test('SIGKILL and a new start: immovable and numa containers keep their CPUs', async () => {
       await start();
       const immovable = await run('immovable', { [POLICY]: 'immovable' });
       const numa = await run('numa', { [POLICY]: 'numa' });
@@ -204,7 +204,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       await expect(run('second', { [POLICY]: 'exclusive' })).rejects.toThrow(/0 can be given now/);
     });
 
-    test('state that was lost: who is exclusive by annotation stays where it is', async () => {
+    test('lost state: a container that is exclusive by annotation keeps its CPUs', async () => {
       await start();
       const db = await run('db', { [POLICY]: 'exclusive' });
       await daemon.kill();
@@ -215,7 +215,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       expect([db.cpuset().cpus, web.cpuset().cpus]).toEqual([exclusiveList, '0']);
     });
 
-    test('as long as the operator does not let pods choose, they do not, and it is said so', async () => {
+    test('without --pod-policies the annotation is ignored, and the log says so', async () => {
       await start(['--reserved-cpus', '0']);
       const db = await run('db', { [POLICY]: 'exclusive' });
       expect(await db.firstLine()).toBe(onlineCpus);

@@ -34,7 +34,7 @@ async function containerOf(daemon: Daemon, { id }: RunningContainer): Promise<Sh
   return (await readStatus(daemon)).containers.find((container) => container.id === id)!;
 }
 
-/** Somebody who wants another cpuset, and writes it all the time. */
+/** Writes another cpuset into the cgroup of a container all the time. */
 function fight(container: RunningContainer, cpus: string): { readonly writes: () => number; stop(): void } {
   let writes = 0;
   const timer = setInterval(() => {
@@ -58,7 +58,7 @@ onEachRuntime('drift', (suite) => {
     await daemon.ready();
   };
 
-  test('a foreign write is noticed without waiting for the round, repaired, explained and counted', async () => {
+  test('a foreign write is detected before the next round, repaired, explained and counted', async () => {
     const port = await findFreePort();
     await start('--reconcile-period', '1h', '--metrics-address', `127.0.0.1:${port}`);
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
@@ -80,7 +80,7 @@ onEachRuntime('drift', (suite) => {
     await pod.remove();
   });
 
-  test("the runtime's own record is written again after a repair, so that its next update brings nothing back", async () => {
+  test("a repair also renews the runtime's record: the next update of the runtime does not undo it", async () => {
     await start('--reconcile-period', '1h');
     const pod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await pod.startContainer('web');
@@ -92,7 +92,7 @@ onEachRuntime('drift', (suite) => {
   });
 
   test.each(['on', 'off'])(
-    'who is moved is kept again without waiting for the round, and not before it is read back; cgroup-writes %s',
+    'a moved container has the verdict "kept" before the next round, but not before it is read back; cgroup-writes %s',
     async (writes) => {
       await start('--reconcile-period', '1h', '--cgroup-writes', writes);
       const pod = await runtime.kubelet.runPod({ containers: [shared] });
@@ -115,21 +115,21 @@ onEachRuntime('drift', (suite) => {
     },
   );
 
-  test('who fights back meets a bounded number of repairs, then an alarm; a new promise makes a new beginning', async () => {
+  test('a writer that undoes every repair: repairs stop with an alarm; a new promise ends the alarm', async () => {
     await start('--reconcile-period', '500ms');
     const pod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await pod.startContainer('web');
     const fighter = fight(web, '1');
     try {
-      const isOurs = (line: LogLine): boolean => line.msg === 'alarm' && line.alarm === 'repairs-stopped';
-      const alarm = await daemon.waitForLog(isOurs, { deadlineMs: 60_000 });
+      const isRepairAlarm = (line: LogLine): boolean => line.msg === 'alarm' && line.alarm === 'repairs-stopped';
+      const alarm = await daemon.waitForLog(isRepairAlarm, { deadlineMs: 60_000 });
       expect(alarm).toMatchObject({ level: 'error', subject: web.id });
       const repairs = () => daemon.log.lines.filter(({ msg }) => msg === 'drifted').length;
       expect(repairs()).toBe(MAX_REPAIRS);
       const before = fighter.writes();
       await poll('many more writes', () => (fighter.writes() > before + 100 ? true : undefined));
       expect(repairs()).toBe(MAX_REPAIRS);
-      // While the fight goes on: what the runtime may still write in our name, late, is undone in its turn.
+      // While the writer goes on: it also overwrites late updates of the runtime.
       const { node, verdict } = await poll('the verdict on what was written last', async () => {
         const status = await readStatus(daemon);
         const given = status.containers.find(({ id }) => id === web.id)!.verdict;
@@ -137,9 +137,7 @@ onEachRuntime('drift', (suite) => {
       });
       expect(node.alarms).toMatchObject([{ kind: 'repairs-stopped', subject: web.id }]);
       expect(verdict.reason).toMatch(/repairs have stopped/);
-      await waitUntil('health to tell of it', async () =>
-        (await askDaemon(daemon, 'health')).includes('repairs-stopped'),
-      );
+      await waitUntil('health to have it', async () => (await askDaemon(daemon, 'health')).includes('repairs-stopped'));
     } finally {
       fighter.stop();
     }
@@ -152,7 +150,7 @@ onEachRuntime('drift', (suite) => {
     await pod.remove();
   });
 
-  test('the CFS quotas of a pinned container and of its pod are lifted, also when somebody sets them again', async () => {
+  test('the CFS quotas of a pinned container and of its pod are lifted, also when they are set again', async () => {
     await start('--reconcile-period', '200ms');
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const podCgroup = pod.cgroupParent;
@@ -169,7 +167,7 @@ onEachRuntime('drift', (suite) => {
     await pod.remove();
   });
 
-  test('quotas that stay by choice are told', async () => {
+  test('quotas with --lift-cpu-quota off: the verdict names them', async () => {
     await start('--reconcile-period', '200ms', '--lift-cpu-quota', 'off');
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.startContainer('db');
@@ -184,14 +182,14 @@ onEachRuntime('drift', (suite) => {
     await pod.remove();
   });
 
-  test('threads that keep to less than the cpuset are shown, and are no drift', async () => {
+  test('threads on fewer CPUs than the cpuset: they are shown, and are no drift', async () => {
     await start('--reconcile-period', '200ms');
     const command = ['sh', '-c', 'taskset -p 1 $$ && exec sleep 2147483647'];
     const pod = await runtime.kubelet.runPod({ containers: [{ ...shared, command }] });
     const web = await pod.startContainer('web');
     const container = await poll('the sample', async () => {
       const found = await containerOf(daemon, web);
-      // Not while taskset, which has done it, is still there.
+      // Only after taskset has ended.
       return found.observation?.threads?.looked === 1 && found.observation.threads.narrower > 0 ? found : undefined;
     });
     expect(container.observation?.threads).toMatchObject({ narrowerCpus: '0', outside: '' });
@@ -200,7 +198,7 @@ onEachRuntime('drift', (suite) => {
     await pod.remove();
   });
 
-  test('a kubelet with a CPU manager of its own is told at the start, and once more when it writes', async () => {
+  test('a kubelet with a static CPU manager: an alarm at the start, and another when the kubelet writes its state', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'kubelet-'));
     const file = join(dir, 'cpu_manager_state');
     const stateOf = (pool: string) =>
@@ -223,7 +221,7 @@ onEachRuntime('drift', (suite) => {
     }
   });
 
-  test('the gap: who started without us is counted, named and put right; the time is told', async () => {
+  test('containers that started while cpusetd was away: the gap has their number, their names and its times, and they are moved', async () => {
     const port = await findFreePort();
     await start('--metrics-address', `127.0.0.1:${port}`);
     await daemon.kill();

@@ -20,7 +20,7 @@ jest.setTimeout(300_000);
 const listTo = (last: number): string => (last === 0 ? '0' : `0-${last}`);
 const exclusiveTo = (last: number): string => (last === 1 ? '1' : `1-${last}`);
 
-/** This machine as sysfs tells of it, in plain files: so that a CPU can go without taking it from everyone here. */
+/** The sysfs of this machine as plain files, so that a CPU can go offline only for the daemon. */
 function describeMachine(): Record<string, string> {
   const files: Record<string, string> = {
     'node/online': '0',
@@ -40,7 +40,7 @@ function describeMachine(): Record<string, string> {
   );
 }
 
-/** What the kernel itself does to cgroups when a CPU goes is proven on machines of their own: test/machines. */
+// The kernel's own changes of cgroups are tested in test/machines.
 onEachRuntime('a CPU goes offline and comes back', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon;
@@ -58,7 +58,7 @@ onEachRuntime('a CPU goes offline and comes back', (suite) => {
 
   const setOnline = (list: string) => replaceFile(join(folder, 'sys/devices/system/cpu/online'), `${list}\n`);
 
-  test('it leaves pool and promises, nobody gets it, and whoever owned it has it again; no restart', async () => {
+  test('it leaves pool and promises, no container gets it, and its owner has it again afterwards, without a restart', async () => {
     const args = ['--reserved-cpus', '0', '--sysfs-root', join(folder, 'sys'), '--reconcile-period', '1h'];
     daemon = startDaemon({ runtime, args });
     await daemon.ready();

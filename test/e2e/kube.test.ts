@@ -22,7 +22,7 @@ import {
   waitUntil,
 } from './rig';
 
-// containerd and the daemon are real; the API server is the stand-in of test/support/kube, over real HTTP.
+// containerd and the daemon are real; the API server is the fake one of test/support/kube, over real HTTP.
 jest.setTimeout(300_000);
 
 const PODS = '/api/v1/pods';
@@ -90,7 +90,7 @@ onEachRuntime('With an API server', (suite) => {
   };
   const connected = (from = 0) => daemon.waitForLog('connected to the API server', { from });
 
-  /** As the API server would have it. */
+  /** The pod as an object of the API server. */
   const objectOf = (pod: RunningPod, spec: ContainerSpec, annotations: Readonly<Record<string, string>>): Json => {
     const cpu = `${spec.cpuRequestMilli ?? 0}m`;
     return {
@@ -114,7 +114,7 @@ onEachRuntime('With an API server', (suite) => {
   };
   const cpusOf = (container: RunningContainer) => container.cpuset().cpus;
 
-  test('a changed annotation moves a running container within a second, and the pod and schedulers hear of it', async () => {
+  test('a changed annotation: a running container moves within a second, with an Event and a new topology', async () => {
     await start('--kube-events', 'on', '--node-resource-topology', 'community');
     await connected();
     const web = await run(shared);
@@ -143,7 +143,7 @@ onEachRuntime('With an API server', (suite) => {
       },
     ]);
 
-    // The machine has other things to do, but waiting for a period of ours would be in more than one of ten.
+    // Other load on the machine may delay one of ten; waiting for a period of cpusetd would delay more.
     for (let round = 0; round < 10; round++) {
       tookMs.push(await switchTo('none', onlineCpus, onlineCpus));
       tookMs.push(await switchTo('exclusive', exclusiveList, '0'));
@@ -152,14 +152,14 @@ onEachRuntime('With an API server', (suite) => {
     expect(percentile(tookMs, 90)).toBeLessThan(1_000);
   });
 
-  test('quota and memory nodes go with a switch: in the kernel, and in what the runtime writes there later', async () => {
+  test('a switch of policy changes quota and memory nodes, in the cgroup and in the record of the runtime', async () => {
     await start('--memory-nodes', 'follow');
     await connected();
     const { pod, container } = await run(whole('main'), { [POLICY]: 'none' });
     const limitUs = lastCpu * 100_000;
     const podCgroup = dirname(container.cgroupPath);
     const quotas = () => [readQuotaUs(container.cgroupPath), readQuotaUs(podCgroup)];
-    /** The runtime's own record follows in the background, and then it writes all of it to the cgroup. */
+    /** The runtime's record follows in the background; the runtime then writes all of it to the cgroup. */
     const recorded = (cpus: string) =>
       waitUntil(`the runtime to have written ${cpus}`, async () => {
         const { resources } = await container.status();
@@ -188,7 +188,7 @@ onEachRuntime('With an API server', (suite) => {
     expect([cpusOf(container), ...quotas()]).toEqual([onlineCpus, limitUs, limitUs]);
   });
 
-  test('an API server that is away, or silent, delays no container', async () => {
+  test('an API server that is away, or silent: no container is delayed', async () => {
     await api.stop();
     await start('--kube-events', 'on', '--node-resource-topology', 'both', '--node-condition', 'on');
     const timeCreation = async (name: string): Promise<number> => {
@@ -201,7 +201,7 @@ onEachRuntime('With an API server', (suite) => {
       pods = pods.filter((one) => one !== pod);
       return tookMs;
     };
-    /** The median: a slow disk is no delay of ours, and what is waited for now and then is in more than half of them. */
+    /** The median: a slow disk delays few of them, and a wait of cpusetd would delay more than half. */
     const timeCreations = async (name: string): Promise<number> => {
       const tookMs: number[] = [];
       for (let n = 0; n < 7; n++) tookMs.push(await timeCreation(`${name}-${n}`));
@@ -216,11 +216,11 @@ onEachRuntime('With an API server', (suite) => {
     api.cutConnections();
     await connected();
     const thereMs = await timeCreations('there');
-    // The shortest that could be waited for is the first pause before asking again: half a second.
+    // The shortest wait of cpusetd is its first pause before a retry: half a second.
     for (const tookMs of [awayMs, silentMs]) expect(tookMs).toBeLessThan(1.5 * thereMs + 250);
   });
 
-  test('a pod has its CPUs from when it is told until it is gone, its sandbox made anew beside a competitor', async () => {
+  test('a pod keeps its CPUs from its object until the end of it, also when its sandbox is made again and another pod wants them', async () => {
     await start();
     await connected();
     const exclusive = { [POLICY]: 'exclusive' };
@@ -228,7 +228,7 @@ onEachRuntime('With an API server', (suite) => {
       const { idle, node } = await readStatus(daemon);
       return [...idle.map(({ cpus, planned }) => `${cpus}${planned ? ' planned' : ''}`), `free ${node.free}`];
     };
-    // Bound, and its image is being pulled: the runtime does not know it.
+    // The pod is bound, and the runtime does not know it yet, as while its image is pulled.
     const pod = await runtime.kubelet.runPod({ annotations: exclusive, containers: [whole('main')] });
     pods.push(pod);
     await pod.remove();
@@ -260,7 +260,7 @@ onEachRuntime('With an API server', (suite) => {
     expect(await (await rival.startContainer('rival')).firstLine()).toBe(exclusiveList);
   });
 
-  test('started again while the API server is away and no sandbox is left, cpusetd keeps CPUs until it is back', async () => {
+  test('a restart without API server and sandbox: CPUs of pods are kept until the API server is back', async () => {
     await start();
     await connected();
     const exclusive = { [POLICY]: 'exclusive' };
@@ -284,7 +284,7 @@ onEachRuntime('With an API server', (suite) => {
     expect(await (await made.startContainer('main')).firstLine()).toBe(exclusiveList);
   });
 
-  test('containers of a pod that do not fit together are refused together, in whatever order they are made', async () => {
+  test('containers of a pod that do not fit together: all are refused, in any order', async () => {
     await start();
     await connected();
     const exclusive = { [POLICY]: 'exclusive' };
@@ -297,14 +297,14 @@ onEachRuntime('With an API server', (suite) => {
       return { name, resources: { requests: { cpu }, limits: { cpu } } };
     });
     api.put(PODS, { ...object, spec: { nodeName: 'n1', restartPolicy: 'Always', containers } });
-    await waitUntil('it is told', async () => (await readStatus(daemon)).node.kube?.pods === 1);
+    await waitUntil('the pod is known', async () => (await readStatus(daemon)).node.kube?.pods === 1);
     for (const name of ['a', 'b', 'a'])
       await expect(pod.startContainer(name)).rejects.toThrow(/container b of this one does not fit beside the others/);
     const { container } = await run(whole('other'), exclusive);
     expect(await container.firstLine()).toBe(exclusiveList);
   });
 
-  test('a refusal and a repair are told to the pod, and the Node says that pinning goes on', async () => {
+  test('a refusal and a repair: the pods have Events, and the Node has its condition', async () => {
     await start('--kube-events', 'on', '--node-condition', 'on');
     await connected();
     const { container, pod } = await run(whole('main'), { [POLICY]: 'exclusive' });
@@ -313,7 +313,7 @@ onEachRuntime('With an API server', (suite) => {
     for (let tries = 0; tries < 3; tries++) await expect(late.startContainer('late')).rejects.toThrow(/exclusive CPU/);
     container.writeCpuset('0');
     await waitUntil('repaired', () => cpusOf(container) === exclusiveList);
-    const tell = () =>
+    const events = () =>
       api.listAll(EVENTS).map((event) => {
         const {
           reason,
@@ -322,15 +322,15 @@ onEachRuntime('With an API server', (suite) => {
         } = event as { reason: string; count: number; involvedObject: { uid: string } };
         return `${reason} ${times} ${involvedObject.uid === pod.uid ? 'main' : involvedObject.uid === late.uid ? 'late' : '?'}`;
       });
-    await waitUntil('all three are told', () => tell().length === 3 && tell().some((one) => one.endsWith('3 late')));
-    expect(tell().sort()).toEqual(['CpusRefused 3 late', 'CpusetDrifted 1 main', 'CpusetRepaired 1 main']);
+    await waitUntil('all three Events', () => events().length === 3 && events().some((one) => one.endsWith('3 late')));
+    expect(events().sort()).toEqual(['CpusRefused 3 late', 'CpusetDrifted 1 main', 'CpusetRepaired 1 main']);
     await waitUntil('the condition', () => JSON.stringify(api.get(NODES, 'n1')).includes('"Pinning"'));
     expect(api.get(NODES, 'n1')).toMatchObject({
       status: { conditions: [{ type: 'CpusetdReady', status: 'True', reason: 'Pinning' }] },
     });
   });
 
-  test('the kubelet says through configz what is reserved; it is taken over, remembered, and compared', async () => {
+  test('reserved CPUs in configz of the kubelet: they are used, saved, and compared at the next start', async () => {
     api.put('configz', {
       metadata: { name: 'n1' },
       kubeletconfig: { cpuManagerPolicy: 'none', kubeReserved: { cpu: '500m' }, systemReserved: { cpu: '200m' } },

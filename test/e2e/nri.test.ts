@@ -18,7 +18,7 @@ import {
 
 jest.setTimeout(300_000);
 
-/** CPU 0 is reserved: on the smallest machine there is one exclusive CPU, and that is enough to prove all of this. */
+/** CPU 0 is reserved. On the smallest machine there is one more CPU, which is enough for all tests here. */
 const RESERVED = ['--reserved-cpus', '0'];
 
 const shared = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };
@@ -46,7 +46,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
   const synchronized = (from = 0) =>
     daemon.waitForLog((line) => line.msg === 'synchronized with the runtime', { from });
 
-  test('the first process runs on the promised CPUs, and the shared container has left them before it exists', async () => {
+  test('the first process of a pinned container: it runs on the promised CPUs, and shared containers have left them before', async () => {
     await start();
     const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await sharedPod.startContainer('web');
@@ -54,7 +54,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
 
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.createContainer('db');
-    // Created, not started: no process of it exists yet, and the CPUs are already free for it.
+    // The container is created and not started: it has no process yet, and its CPUs are already free.
     expect(web.cpuset().cpus).toBe('0');
     expect(web.masks()).toEqual(['0']);
     await db.start();
@@ -69,10 +69,10 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await sharedPod.remove();
   });
 
-  test('pause containers are off the CPUs that others own: old and new ones, after a restart, after a foreign write', async () => {
+  test('pause containers, old and new, after a restart and after a foreign write: they are not on exclusive CPUs', async () => {
     await start();
     const old = await runtime.kubelet.runPod({ containers: [shared] });
-    expect(old.pause.masks()).toEqual(['0']); // the reserved CPU, which nobody is ever given
+    expect(old.pause.masks()).toEqual(['0']); // the reserved CPU
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.createContainer('db');
     for (const { pause } of [old, pod]) expect(pause.masks()).toEqual(['0']);
@@ -87,7 +87,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
 
     await daemon.kill();
     const unseen = await runtime.kubelet.runPod({ containers: [shared] });
-    expect(unseen.pause.masks()).toEqual([onlineCpus]); // nobody kept it off
+    expect(unseen.pause.masks()).toEqual([onlineCpus]); // cpusetd is away
     const mark = daemon.mark();
     daemon.start();
     await daemon.ready(mark);
@@ -99,7 +99,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     for (const each of [old, young, unseen]) await each.remove();
   });
 
-  test('without writes to cgroups pause containers stay where they are, and status says so', async () => {
+  test('pause containers without cgroup writes: they are not moved, and the status has the reason', async () => {
     await start('--cgroup-writes', 'off');
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     await pod.startContainer('db');
@@ -109,7 +109,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await pod.remove();
   });
 
-  test("the runtime's own record follows in the background, and an update without a cpuset loses nothing", async () => {
+  test("the runtime's record follows in the background, and an update without a cpuset changes no CPUs", async () => {
     await start();
     const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await sharedPod.startContainer('web');
@@ -122,13 +122,13 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
 
     await db.update({ cpuShares: 2048n });
     expect(db.cpuset().cpus).toBe(exclusiveList);
-    await web.update({ cpuShares: 512n, cpusetCpus: onlineCpus }); // someone who knows nothing of us
+    await web.update({ cpuShares: 512n, cpusetCpus: onlineCpus }); // an update by another client
     expect(web.cpuset().cpus).toBe('0');
     await pod.remove();
     await sharedPod.remove();
   });
 
-  test('drift by hand is repaired', async () => {
+  test('a foreign write to a cgroup is repaired', async () => {
     await start('--reconcile-period', '500ms');
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.startContainer('db');
@@ -142,7 +142,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await pod.remove();
   });
 
-  test('a pod that does not fit is refused with numbers and a reason, and starts when there is room', async () => {
+  test('a pod that does not fit: it is refused with numbers and a reason, and starts when CPUs are free', async () => {
     await start();
     const first = await runtime.kubelet.runPod({ containers: [pinned] });
     await first.startContainer('db');
@@ -156,27 +156,27 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await second.remove();
   });
 
-  test('SIGKILL: nothing moves; what was created meanwhile is found and put right; nothing is lost', async () => {
+  test('SIGKILL: no container moves, and one that was created meanwhile is found and moved at the next start', async () => {
     await start();
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.startContainer('db');
     await daemon.kill();
     expect(db.cpuset().cpus).toBe(exclusiveList);
-    const strangerPod = await runtime.kubelet.runPod({ containers: [shared] });
-    const stranger = await strangerPod.startContainer('web');
-    expect(await stranger.firstLine()).toBe(onlineCpus); // nobody kept it off: that is the gap
+    const unseenPod = await runtime.kubelet.runPod({ containers: [shared] });
+    const unseen = await unseenPod.startContainer('web');
+    expect(await unseen.firstLine()).toBe(onlineCpus); // cpusetd is away: this is the gap
     const mark = daemon.mark();
     daemon.start();
     await daemon.waitForLog((line) => line.msg === 'found unpinned' && line.container === 'web', { from: mark });
     await synchronized(mark);
-    expect(stranger.cpuset().cpus).toBe('0');
-    expect(stranger.masks()).toEqual(['0']);
+    expect(unseen.cpuset().cpus).toBe('0');
+    expect(unseen.masks()).toEqual(['0']);
     expect(db.cpuset().cpus).toBe(exclusiveList);
-    await strangerPod.remove();
+    await unseenPod.remove();
     await pod.remove();
   });
 
-  test('state that was lost is rebuilt from the runtime: who runs pinned stays where he is', async () => {
+  test('a damaged state file: the state is rebuilt from the runtime, and pinned containers keep their CPUs', async () => {
     await start();
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
     const db = await pod.startContainer('db');
@@ -190,7 +190,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await pod.remove();
   });
 
-  test('containerd restarts: health goes and comes back, promises stay, and pods that end later are released', async () => {
+  test('containerd is killed and started: health changes, promises stay, and pods that end later are released', async () => {
     await start('--reconcile-period', '500ms');
     expect(await isHealthy(daemon, 'nri')).toBe(true);
     const pod = await runtime.kubelet.runPod({ containers: [pinned] });
@@ -204,7 +204,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await synchronized(mark);
     await waitUntil('health to be back', () => isHealthy(daemon, 'nri'));
     expect(db.cpuset().cpus).toBe(exclusiveList);
-    // The runtime tells nothing of the end of pods that are older than itself.
+    // The runtime does not report the end of pods that are older than itself.
     await pod.remove();
     await daemon.waitForLog('released', { from: mark });
     expect((await readStatus(daemon)).node.sharedPool).toBe(onlineCpus);
@@ -218,7 +218,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     const init = await pod.startContainer('init');
     expect(await init.firstLine()).toBe(exclusiveList);
     await init.exitCode();
-    // The runtime's status comes before it tells us.
+    // The status of the runtime changes before its event.
     await daemon.waitForLog((line) => line.msg === 'idle' && line.container === 'init');
     const db = await pod.startContainer('db');
     expect(await db.firstLine()).toBe(exclusiveList);
@@ -228,7 +228,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await pod.remove();
   });
 
-  test('a creation that the runtime fails after our answer gives its CPUs back', async () => {
+  test('a creation that the runtime fails after the answer: its CPUs are released', async () => {
     await start();
     const pod = await runtime.kubelet.runPod({
       containers: [
@@ -244,7 +244,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await pod.remove();
   });
 
-  test('without writes to cgroups the runtime moves the shared containers, before the creation goes on', async () => {
+  test('without cgroup writes: the runtime moves shared containers before the creation goes on', async () => {
     await start('--cgroup-writes', 'off');
     const sharedPod = await runtime.kubelet.runPod({ containers: [shared] });
     const web = await sharedPod.startContainer('web');
@@ -258,7 +258,7 @@ onEachRuntime('cpusetd as an NRI plugin', (suite) => {
     await sharedPod.remove();
   });
 
-  test('SIGTERM ends cleanly, and a second instance is refused, wherever its state is and whatever its mode', async () => {
+  test('SIGTERM ends with status 0, and a second instance with any state and mode is refused', async () => {
     await start();
     const asProxy = ['--mode', 'cri-proxy', ...RESERVED];
     for (const [args, stateDir, because] of [

@@ -8,7 +8,7 @@ import {
   type ShownStatus,
 } from './rig';
 
-/** CPU 0 is reserved: on the smallest machine there is one exclusive CPU, and that is enough to prove all of this. */
+/** CPU 0 is reserved. On the smallest machine there is one more CPU, which is enough for all tests of the proxy. */
 export const PROXY = ['--mode', 'cri-proxy', '--reserved-cpus', '0'];
 
 export const shared: ContainerSpec = { name: 'web', cpuRequestMilli: 100, command: printMaskThenSleep };

@@ -26,8 +26,7 @@ interface Refused {
   readonly remedy: string;
 }
 
-/** A pod that does not fit is refused by a real runtime on our word, and the operator asks why. */
-onEachRuntime('who is refused is explained', (suite) => {
+onEachRuntime('explain of a refused container', (suite) => {
   let runtime: Runtime;
   let daemon: Daemon | undefined;
   beforeAll(async () => {
@@ -43,7 +42,7 @@ onEachRuntime('who is refused is explained', (suite) => {
     return (JSON.parse(stdout) as { refused: Refused[] }).refused;
   };
 
-  test('from memory, after an orderly restart and after a crash, until it is served', async () => {
+  test('the refusal is there at once, after an orderly restart, after a crash, and after another container starts', async () => {
     daemon = startDaemon({ runtime, args: ['--reserved-cpus', String(machine.first)] });
     await daemon.ready();
     const pod = await runtime.kubelet.runPod({

@@ -19,7 +19,7 @@ jest.setTimeout(300_000);
 const machine = parseCpuList(onlineCpus);
 
 for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
-  requireRuntime(suite)(`a pod on the real containerd of Debian ${suite}, nobody interfering`, () => {
+  requireRuntime(suite)(`a pod on the real containerd of Debian ${suite}, without cpusetd`, () => {
     let runtime: Runtime;
     beforeAll(async () => {
       runtime = await startRuntime({ suite, nri: false });
@@ -54,7 +54,7 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const second = await pod.startContainer('job');
       expect(await second.exitCode()).toBe(0);
       expect(second.logFile).not.toBe(first.logFile);
-      // The runtime may tell of the end before it has written down the last words.
+      // The runtime may report the end before it has written the last lines.
       expect(await second.firstLine()).toBe(await first.firstLine());
       expect([first.lines().length, second.lines().length]).toEqual([1, 1]);
       await pod.remove();
@@ -125,8 +125,8 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       }
     });
 
-    test('what a test leaves running is ended with the runtime', async () => {
-      // Left on purpose: afterAll fails when a process, cgroup, mount or folder of it outlives the runtime.
+    test('a container that a test leaves running is ended with the runtime', async () => {
+      // afterAll fails when a process, cgroup, mount or folder of it is left.
       const pod = await runtime.kubelet.runPod({ containers: [{ name: 'main', command: printMaskThenSleep }] });
       const container = await pod.startContainer('main');
       expect(await container.firstLine()).not.toBe('');

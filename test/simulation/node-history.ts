@@ -113,7 +113,10 @@ export const HISTORY: readonly (readonly [name: string, act: (context: HistoryCo
   ['one that does not fit', (s) => s.create('a', 'giant', 7)],
   ['the exclusive one is resized', (s) => s.with('db', (id) => s.node.update(id, resourcesFor(3)))],
   ['the shared one is resized', (s) => s.with('web', (id) => s.node.update(id, { shares: 512 }))],
-  ['somebody gives it all CPUs through the runtime', (s) => s.with('web', (id) => s.node.update(id, { cpus: '0-7' }))],
+  [
+    'another client gives it all CPUs through the runtime',
+    (s) => s.with('web', (id) => s.node.update(id, { cpus: '0-7' })),
+  ],
   ['drift of an exclusive one, and a round', (s) => s.tamper('db', 0)],
   ['drift of a shared one, and a round', (s) => s.tamper('web', 7)],
   ['the runtime reconnects', (s) => s.reconnect()],

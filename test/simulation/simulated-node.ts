@@ -94,7 +94,7 @@ export class SimulatedNode {
   start(): void {
     const model = new WatchedModel(this.topology, this.settings);
     model.onRead = () => {
-      if (this.isDeciding) this.strike('decide');
+      if (this.isDeciding) this.throwIfInjected('decide');
     };
     if (this.disk !== undefined) {
       const decoded = decodeState(this.disk);
@@ -114,12 +114,12 @@ export class SimulatedNode {
       move: ({ containerId, to }) => {
         if (!isAlive()) return undefined;
         if (!this.kernel.has(containerId)) return { kind: 'gone', because: 'gone' };
-        this.strike('move', containerId);
+        this.throwIfInjected('move', containerId);
         this.kernel.set(containerId, to.cpus);
-        this.strike('moved', containerId);
+        this.throwIfInjected('moved', containerId);
         return undefined;
       },
-      widenPod: () => this.strike('widen'),
+      widenPod: () => this.throwIfInjected('widen'),
     };
     const transactor = new Transactor({
       model,
@@ -127,17 +127,17 @@ export class SimulatedNode {
       save: (assignments, pods) => {
         if (!isAlive()) return { because: 'dead', onDisk: 'old' };
         this.saves++;
-        this.strike('save');
+        this.throwIfInjected('save');
         if (this.diskIsFull) return { because: 'ENOSPC', onDisk: 'old' };
         const text = encodeState({ writtenBy: 'test', generation: 1, assignments: [...assignments], pods });
         this.disk = text;
         isAlive(); // saved, not yet answered
-        this.strike('saved');
+        this.throwIfInjected('saved');
         return undefined;
       },
       now: () => {
         this.isDeciding = true;
-        this.strike('decide');
+        this.throwIfInjected('decide');
         return this.tick();
       },
       log: this.lines.log,
@@ -145,7 +145,7 @@ export class SimulatedNode {
         onTransaction: (done) => {
           const { reported } = done;
           logEvents(this.lines.log, reported);
-          this.strike('report');
+          this.throwIfInjected('report');
           this.daemon?.observers?.begin(done);
           this.switches += reported.filter(({ kind }) => kind === 'switched').length;
         },
@@ -356,7 +356,7 @@ export class SimulatedNode {
     }
   }
 
-  private strike(place: FaultPlace, containerId?: string): void {
+  private throwIfInjected(place: FaultPlace, containerId?: string): void {
     if (place !== 'decide') this.isDeciding = false;
     try {
       this.faultAt(place, containerId);

@@ -34,7 +34,7 @@ export function findContradictions(
 
 function contradictionsIn({ promise, observation, verdict }: ShownRow, clock: Clock): string[] {
   if (!promise || !['kept', 'held-under-old-rules'].includes(verdict.kind)) return [];
-  if (!observation) return ['nobody has read what the kernel has'];
+  if (!observation) return ['there is no observation'];
   const broken: string[] = [];
   const differs = (what: string, seen: Listed = '', promised: Listed): void => {
     if (seen.toString() !== promised.toString())
@@ -43,7 +43,7 @@ function contradictionsIn({ promise, observation, verdict }: ShownRow, clock: Cl
   differs('cpuset.cpus', observation.cpus, promise.cpus);
   differs('effective CPUs', observation.effectiveCpus, promise.cpus);
   if (promise.mems && promise.mems.toString() !== '') differs('memory nodes', observation.mems, promise.mems);
-  if (promise.since === undefined) broken.push('nobody knows since when it is promised');
+  if (promise.since === undefined) broken.push('the promise has no time');
   else if (clock === 'steady') {
     if (Date.parse(observation.at) < Date.parse(promise.since))
       broken.push(`read at ${observation.at}, promised at ${promise.since}`);

@@ -86,7 +86,7 @@ function finishedPodsHoldNothingIdle({ assignments, podSpecs, containers }: Node
       return containerId === null && !living.has(key) && podSpecs.get(podUid)?.finished === true;
     })
     .map(([, assignment]) => assignment)
-    .map(({ podUid, containerName }) => `idle: ${podUid}/${containerName} has CPUs that nobody can need`);
+    .map(({ podUid, containerName }) => `idle: ${podUid}/${containerName} has idle CPUs in a finished pod`);
 }
 
 /** 9: a numa container is promised the shared CPUs of its nodes that are not reserved, if there are any. */

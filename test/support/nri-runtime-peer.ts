@@ -106,7 +106,7 @@ export class NriRuntimePeer {
   }
 
   /** Sends an event by the method that this release has for it. Resolves with the bytes of the answer. */
-  async tell(event: Event, method: string, request: Uint8Array, subject: StateChangeSubject): Promise<Uint8Array> {
+  async sendEvent(event: Event, method: string, request: Uint8Array, subject: StateChangeSubject): Promise<Uint8Array> {
     if (!this.isUsable || (this.events & (1 << (event - 1))) === 0) return new Uint8Array(0);
     const isOfAllReleases = ['CreateContainer', 'UpdateContainer', 'StopContainer'].includes(method);
     if (!isOfAllReleases && !this.options.hasDedicatedMethods) return this.tellStateChange(event, subject);

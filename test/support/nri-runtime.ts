@@ -114,7 +114,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
   async runPod(spec: PodSpec): Promise<PodSandbox> {
     return this.inTurn(async () => {
       const pod = makePod(spec);
-      await this.tell(Event.RUN_POD_SANDBOX, 'RunPodSandbox', { pod });
+      await this.sendEvent(Event.RUN_POD_SANDBOX, 'RunPodSandbox', { pod });
       this.pods.set(pod.id, pod);
       return pod;
     });
@@ -130,13 +130,13 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
       try {
         await this.askForAdjustment({ pod, container });
       } catch (error) {
-        await this.tellIgnoringErrors(Event.STOP_CONTAINER, 'StopContainer', { pod, container });
-        await this.tellIgnoringErrors(Event.REMOVE_CONTAINER, 'RemoveContainer', { pod, container });
+        await this.sendIgnoringErrors(Event.STOP_CONTAINER, 'StopContainer', { pod, container });
+        await this.sendIgnoringErrors(Event.REMOVE_CONTAINER, 'RemoveContainer', { pod, container });
         throw error;
       }
       container.state = ContainerState.CONTAINER_CREATED;
       this.containers.set(container.id, container);
-      await this.tellIgnoringErrors(Event.POST_CREATE_CONTAINER, 'PostCreateContainer', { pod, container });
+      await this.sendIgnoringErrors(Event.POST_CREATE_CONTAINER, 'PostCreateContainer', { pod, container });
       return container;
     });
   }
@@ -150,7 +150,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
       this.checkCpuset(container);
       const subject = this.subjectOf(container);
       try {
-        await this.tell(Event.START_CONTAINER, 'StartContainer', subject);
+        await this.sendEvent(Event.START_CONTAINER, 'StartContainer', subject);
       } catch (error) {
         await this.endContainer(container);
         throw error;
@@ -158,7 +158,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
       begin?.();
       container.state = ContainerState.CONTAINER_RUNNING;
       container.pid = 4242;
-      await this.tellIgnoringErrors(Event.POST_START_CONTAINER, 'PostStartContainer', subject);
+      await this.sendIgnoringErrors(Event.POST_START_CONTAINER, 'PostStartContainer', subject);
     });
   }
 
@@ -179,7 +179,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
       const answers = await this.tellAll(Event.UPDATE_CONTAINER, 'UpdateContainer', payload, subject);
       mergeCpu(container, linuxResources);
       for (const answer of answers) applyUpdates(this.containers, UpdateContainerResponse.decode(answer).update);
-      await this.tellIgnoringErrors(Event.POST_UPDATE_CONTAINER, 'PostUpdateContainer', subject);
+      await this.sendIgnoringErrors(Event.POST_UPDATE_CONTAINER, 'PostUpdateContainer', subject);
     });
   }
 
@@ -191,7 +191,7 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
   async removeContainer(container: Container): Promise<void> {
     return this.inTurn(async () => {
       if (isListed(container)) await this.endContainer(container);
-      await this.tellIgnoringErrors(Event.REMOVE_CONTAINER, 'RemoveContainer', this.subjectOf(container));
+      await this.sendIgnoringErrors(Event.REMOVE_CONTAINER, 'RemoveContainer', this.subjectOf(container));
       this.containers.delete(container.id);
     });
   }
@@ -200,9 +200,9 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
   async removePod(pod: PodSandbox): Promise<void> {
     const containers = [...this.containers.values()].filter(({ podSandboxId }) => podSandboxId === pod.id);
     for (const container of containers) if (isListed(container)) await this.stopContainer(container);
-    await this.inTurn(() => this.tellIgnoringErrors(Event.STOP_POD_SANDBOX, 'StopPodSandbox', { pod }));
+    await this.inTurn(() => this.sendIgnoringErrors(Event.STOP_POD_SANDBOX, 'StopPodSandbox', { pod }));
     for (const container of containers) await this.removeContainer(container);
-    await this.inTurn(() => this.tellIgnoringErrors(Event.REMOVE_POD_SANDBOX, 'RemovePodSandbox', { pod }));
+    await this.inTurn(() => this.sendIgnoringErrors(Event.REMOVE_POD_SANDBOX, 'RemovePodSandbox', { pod }));
     this.pods.delete(pod.id);
   }
 
@@ -252,18 +252,18 @@ export class NriRuntime extends EventEmitter<{ synchronized: [NriRuntimePeer]; d
     for (const answer of answers) applyUpdates(this.containers, StopContainerResponse.decode(answer).update);
   }
 
-  private async tell(event: Event, method: string, subject: StateChangeSubject): Promise<void> {
+  private async sendEvent(event: Event, method: string, subject: StateChangeSubject): Promise<void> {
     await this.tellAll(event, method, encodeSubject(subject), subject);
   }
 
   /** Sends an event about something that has happened already: runtimes log its errors, and nothing changes. */
-  private async tellIgnoringErrors(event: Event, method: string, subject: StateChangeSubject): Promise<void> {
-    await this.tell(event, method, subject).catch(() => undefined);
+  private async sendIgnoringErrors(event: Event, method: string, subject: StateChangeSubject): Promise<void> {
+    await this.sendEvent(event, method, subject).catch(() => undefined);
   }
 
   private async tellAll(event: Event, method: string, payload: Uint8Array, subject: StateChangeSubject) {
     const answers: Uint8Array[] = [];
-    for (const peer of this.served()) answers.push(await peer.tell(event, method, payload, subject));
+    for (const peer of this.served()) answers.push(await peer.sendEvent(event, method, payload, subject));
     return answers;
   }
 

@@ -54,7 +54,7 @@ onEachRuntime('faults', (suite) => {
     await daemon.waitForLog('started', patience);
   };
   const synchronized = (from = 0) => daemon.waitForLog('synchronized with the runtime', { ...patience, from });
-  /** Starts it again, and waits until it is what it was. */
+  /** Starts the daemon again, and waits until it is synchronized. */
   const startAgain = async (): Promise<void> => {
     const mark = daemon.mark();
     daemon.start();
@@ -66,7 +66,7 @@ onEachRuntime('faults', (suite) => {
     pods.push(pod);
     return pod.startContainer(spec.name);
   };
-  /** What comes of an attempt to start one: where it runs, or the words that say why not. */
+  /** Tries to start a container. Gives its CPUs, or the part of the error that matches. */
   const attempt = async (spec: typeof shared | typeof pinned, whyNot: RegExp): Promise<string> => {
     try {
       return `runs on ${await (await run(spec)).firstLine()}`;
@@ -355,7 +355,7 @@ onEachRuntime('faults', (suite) => {
       process.kill(daemon.pid, 'SIGSTOP');
       let web: RunningContainer;
       try {
-        // containerd waits 2 s for an answer to the pod and to the container, then goes on without.
+        // containerd waits 2 s for each of the two answers, for the pod and for the container, and then goes on.
         web = await run(shared);
         await web.firstLine();
       } finally {
@@ -371,7 +371,7 @@ onEachRuntime('faults', (suite) => {
         'pinned container': on(db),
         'one created meanwhile': meanwhile,
         afterwards: await settlesOn(web, '0'),
-        // A beat comes before every stop; on a machine under load it may be some time before.
+        // The last heartbeat comes before the stop; on a machine under load it may come some time before.
         'gap begins': earlyMs >= -50 && earlyMs < 2_000 ? 'with the stop' : `${earlyMs} ms before the stop`,
         'gap ends': lateMs >= 0 ? 'after it' : `${-lateMs} ms before the process went on`,
         'its containers': gap.names.join() === `default/${pods[1]!.name}/web` ? 'the one' : gap.names.join(),
@@ -401,9 +401,9 @@ onEachRuntime('faults', (suite) => {
         kept.push(await shownOn(db));
       }
       const refused = await attempt(pinned, /0 can be given now/);
-      // Its last sign of life then lies a day ahead of the clock that it starts with.
+      // Its last heartbeat is then a day ahead of the clock at its next start.
       const lifeMs = () => statSync(join(daemon.stateDir, 'lock')).mtimeMs;
-      await waitUntil('a sign of life', () => lifeMs() > Date.now(), patience.deadlineMs);
+      await waitUntil('a heartbeat', () => lifeMs() > Date.now(), patience.deadlineMs);
       await daemon.kill();
       await startAgain();
       const { gap } = (await readStatus(daemon)).node;
@@ -467,7 +467,7 @@ onEachRuntime('faults', (suite) => {
       await start();
       const [web, other] = [await run(shared), await run(shared)];
       const folder = cpusetDirOf(web.cgroupPath);
-      // Our view of it only: the runtime has mounts of its own.
+      // Only for this process and the daemon: the runtime has mounts of its own.
       execFileSync('mount', ['--bind', folder, folder]);
       try {
         execFileSync('mount', ['-o', 'remount,bind,ro', folder]);
@@ -483,7 +483,7 @@ onEachRuntime('faults', (suite) => {
     },
   );
 
-  // Only version 1 has a way to make it fail.
+  // Only cgroup version 1 has a way to make the update fail.
   const isVersion1 = !existsSync('/sys/fs/cgroup/cgroup.controllers');
   defineUnless(isVersion1 ? undefined : 'cgroup version 1 is needed', () =>
     table.row(

@@ -1,15 +1,15 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where the hierarchy with the cpuset controller is mounted: cgroup v1 has one of its own, v2 one for all. */
+/** The mount point of the hierarchy with the cpuset controller: cgroup v1 has a hierarchy for it, v2 has one for all controllers. */
 const cpusetMount = (): string =>
   existsSync('/sys/fs/cgroup/cgroup.controllers') ? '/sys/fs/cgroup' : '/sys/fs/cgroup/cpuset';
 
-/** The kernel's word on a cgroup's CPUs. */
+/** The cpuset files of a cgroup. */
 export interface CpusetFiles {
-  /** `cpuset.cpus`: what was written; on v2 empty means as the parent. */
+  /** `cpuset.cpus`, as written; on v2 an empty one means that of the parent. */
   readonly cpus: string;
-  /** What its processes can really run on. */
+  /** The CPUs that its processes can use. */
   readonly effectiveCpus: string;
   readonly mems: string;
 }
@@ -29,7 +29,7 @@ export function readCpuset(cgroupPath: string): CpusetFiles {
   };
 }
 
-/** Processes that are in the cgroup itself. */
+/** The processes of the cgroup, without those of cgroups below it. */
 export const readPids = (cgroupPath: string): number[] =>
   readFileSync(join(cpusetDirOf(cgroupPath), 'cgroup.procs'), 'utf8')
     .split('\n')
@@ -52,7 +52,7 @@ export function readQuotaUs(cgroupPath: string): number {
 export const readMask = (pid: number): string =>
   /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!;
 
-/** Writes the cpuset of a cgroup behind the back of cpusetd. */
+/** Writes the cpuset of a cgroup, past cpusetd and the runtime. */
 export function writeCpuset(cgroupPath: string, cpus: string): void {
   writeFileSync(join(cpusetDirOf(cgroupPath), 'cpuset.cpus'), cpus);
 }

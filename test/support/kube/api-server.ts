@@ -109,7 +109,7 @@ export class FakeApiServer {
     return this.watchers.size;
   }
 
-  /** Stores an object and tells the watchers. `collection`: like `/api/v1/pods`. */
+  /** Stores an object and sends it to the watchers. `collection`: like `/api/v1/pods`. */
   put(collection: string, object: Json): Json {
     const key = keyOf(collection, object);
     const version = ++this.version;

@@ -4,7 +4,7 @@ import { parseAllDocuments } from 'yaml';
 import { projectRoot } from '../../e2e/rig/project-root';
 
 /** The right that a request needs by RBAC: `group/resource`, as in `/pods` or `/nodes/status`, and a verb. */
-export interface Asked {
+export interface RequestedRight {
   readonly resource: string;
   readonly verb: string;
 }
@@ -22,7 +22,7 @@ export function readRequest(
   method: string,
   path: string,
   query: Readonly<Record<string, string>> = {},
-): Asked | undefined {
+): RequestedRight | undefined {
   const match =
     /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)(?:\/namespaces\/[^/]+(?=\/))?\/([^/]+)(?:\/([^/]+)(?:\/([^/]+).*)?)?$/.exec(
       path,
@@ -51,4 +51,4 @@ export function readRights({ withOptional }: { readonly withOptional: boolean })
   );
 }
 
-export const rightOf = ({ resource, verb }: Asked): string => `${resource} ${verb}`;
+export const rightOf = ({ resource, verb }: RequestedRight): string => `${resource} ${verb}`;
