@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Container, PodSandbox } from '../../gen/nri/v1alpha1/nri';
-import { type Daemon, startDaemon } from '../../test/e2e/rig';
+import { type Daemon, onlineCpus, startDaemon } from '../../test/e2e/rig';
 import { projectRoot } from '../../test/e2e/rig/project-root';
 import { NriRuntime } from '../../test/support/nri-runtime';
 import { endDaemon, listThere, watchDaemon } from './cpusetd';
@@ -15,17 +15,16 @@ import type { Beginning, Stage } from './stage';
  */
 export async function openEmbeddedStage(): Promise<Stage> {
   const folder = mkdtempSync(join(tmpdir(), 'cpusetd-demo-'));
-  const machine = readFileSync('/sys/devices/system/cpu/online', 'utf8').trim();
   const cgroupRoot = join(folder, 'cgroup');
-  makeCgroup(cgroupRoot, machine);
+  makeCgroup(cgroupRoot, onlineCpus);
   writeFileSync(join(cgroupRoot, 'cgroup.controllers'), 'cpuset cpu\n');
   const socketPath = join(folder, 'nri.sock');
-  const runtime = await NriRuntime.listen({ socketPath, onlineCpus: machine });
+  const runtime = await NriRuntime.listen({ socketPath, onlineCpus });
   const pods = new Map<string, { pod: PodSandbox; container: Container; folder: string }>();
   let daemon: Daemon | undefined;
   return {
     what: 'an embedded runtime: real NRI messages over a real socket; no containers, and plain files as cgroups',
-    machine,
+    machine: onlineCpus,
     words: {
       cpuset: 'the file cpuset.cpus',
       own: 'the runtime was to start it with cpuset',
@@ -46,7 +45,7 @@ export async function openEmbeddedStage(): Promise<Stage> {
       const container = await runtime.createContainer(pod, { name, milliCpu, memoryBytes: 1 << 26 });
       const cgroup = join(cgroupRoot, container.linux?.cgroupsPath ?? '');
       // A cgroup without a cpuset of its own has that of its parent: here, all CPUs.
-      makeCgroup(cgroup, runtime.cpusOf(container) || machine);
+      makeCgroup(cgroup, runtime.cpusOf(container) || onlineCpus);
       let beginning: Beginning | undefined;
       const begin = (): void => {
         beginning = { own: readCpuset(cgroup), ...(beside && { neighbour: readCpuset(beside.folder) }) };

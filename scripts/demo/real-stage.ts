@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import {
   cpusetDirOf,
   type Daemon,
+  onlineCpus,
   printMaskThenSleep,
   type RunningContainer,
   type RunningPod,
@@ -11,7 +11,7 @@ import {
 import { endDaemon, listThere, watchDaemon } from './cpusetd';
 import type { Actor, Stage } from './stage';
 
-/** Prints the cpuset of the other container, read by its own first process, and then its own mask. */
+/** Prints the cpuset of the other container before anything else, and then its own mask. */
 const printNeighbourThenMask = [
   'sh',
   '-c',
@@ -33,7 +33,7 @@ export async function openRealStage(): Promise<Stage> {
   let daemon: Daemon | undefined;
   return {
     what: `containerd ${containerd ?? '?'} and runc ${runc ?? '?'}, real cgroups, a private folder that is removed at the end`,
-    machine: readFileSync('/sys/devices/system/cpu/online', 'utf8').trim(),
+    machine: onlineCpus,
     words: REAL_WORDS,
     startDaemon(reserved) {
       const args = ['--reserved-cpus', reserved, '--reconcile-period', '2s'];

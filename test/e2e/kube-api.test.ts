@@ -150,7 +150,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
       /404/.test(because!),
     );
     expect(missing).toHaveLength(1);
-    await waitUntil('its end to be said', () => logLines('node topology is published again').length > 0);
+    await waitUntil('the end of the problem in the log', () => logLines('node topology is published again').length > 0);
     expect(logLines('node topology is published again')).toHaveLength(1);
   });
 
@@ -395,7 +395,7 @@ requireApiServer()('NodeResourceTopology on a real API server', () => {
     let calls = 0;
     const nobody = client(api.kubeconfigs.nobody);
     publish(communityTopology, 'forbidden', { as: { send: (call) => (calls++, nobody.send(call)) } });
-    await waitUntil('it tried thrice', () => calls >= 3);
+    await waitUntil('three tries', () => calls >= 3);
     const problems = logLines('a right is missing, see deploy/rbac.yaml; this is not said again');
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatchObject({

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { CLIENT_PREFACE, Flag, formatFrame, formatWindowUpdate, FrameType } from
 import { encodeHeaders } from '../../src/cri/proxy/http2/hpack-encoder';
 import { readCriTable } from '../cri/every-method/cri-table';
 import { collect, TestClient } from '../cri/proxy/harness';
+import { readPeakMiB } from '../support/peak-memory';
 import { pinned, PROXY, readProxyStatus, shared } from './proxy-node';
 import { openTap, type Tap } from './proxy-tap';
 import {
@@ -32,11 +33,6 @@ const RUNTIME = '/runtime.v1.RuntimeService/';
 const MEBIBYTE = 1_048_576;
 const { methods } = RuntimeServiceDefinition;
 const paths = readCriTable().methods.map(({ path }) => path);
-
-/** Peak resident memory of a process, in MiB. */
-function peakMiB(pid: number): number {
-  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
-}
 
 /** A client that makes one call, lets the server send everything at once, and reads nothing until it is resumed. */
 function callWithoutReading(socketPath: string, path: string, message: Uint8Array): Socket {
@@ -202,12 +198,12 @@ for (const suite of ['trixie', 'sid'] satisfies Suite[]) {
       const hasEnded = (n: number) => existsSync(`/proc/${db.pids()[0]}/root/tmp/ended-${n}`);
       const callers = Array.from({ length: 8 }, (_, n) => n);
       for (let n = 0; n < 50; n++) await client.run(`${RUNTIME}Version`, [Buffer.from([10, 2, 118, 49])]);
-      const before = peakMiB(daemon.pid);
+      const before = readPeakMiB(daemon.pid);
       for (const n of callers) slow.push(callWithoutReading(daemon.criListen, `${RUNTIME}ExecSync`, messageOf(n)));
       await waitUntil('the commands to end', () => callers.every(hasEnded));
       for (let n = 0; n < 200; n++)
         expect((await client.run(`${RUNTIME}Version`, [Buffer.from([10, 2, 118, 49])])).code).toBe(0);
-      const grown = peakMiB(daemon.pid) - before;
+      const grown = readPeakMiB(daemon.pid) - before;
       console.info(`8 unread answers of 12 MiB each: the proxy grew by ${grown.toFixed(1)} MiB`);
       expect(grown).toBeLessThan(24);
 

@@ -71,12 +71,6 @@ export class Adversary {
   }
 }
 
-/** Peak memory of the process, in MiB. */
-export function readPeakMiB(pid: number): number {
-  const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return Math.round(Number(kib) / 1024);
-}
-
 function hostilePod(index: number, revision: number): Json {
   const containers = Array.from({ length: CONTAINERS_PER_POD }, (_, i) => {
     return { name: `c${i}`, resources: { requests: { cpu: '1m' } } };

@@ -2,9 +2,10 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { withClosers, type OnClose } from '../../src/app/lifecycle/closers';
+import { readPeakMiB } from '../support/peak-memory';
 import { createRandom } from '../support/random';
 import { startDaemon, startRuntime, type Suite } from '../e2e/rig';
-import { Adversary, MEMORY_LIMIT_MIB, readPeakMiB } from './adversary';
+import { Adversary, MEMORY_LIMIT_MIB } from './adversary';
 import { Churn } from './churn';
 import { environmentOf, Footprint } from './footprint';
 
@@ -61,7 +62,7 @@ async function soak(onClose: OnClose): Promise<number> {
       await runtime.start();
       await ready(mark);
     } else await churn.step();
-    const peakMiB = readPeakMiB(daemon.pid);
+    const peakMiB = Math.round(readPeakMiB(daemon.pid));
     most.peakMiB = Math.max(most.peakMiB, peakMiB);
     if (peakMiB > MEMORY_LIMIT_MIB) violations.push(`${peakMiB} MiB of memory; the limit is ${MEMORY_LIMIT_MIB} MiB`);
     violations.push(...(await churn.findViolations()).map((what) => `round ${counts.rounds}: ${what}`));

@@ -160,7 +160,7 @@ async function runHistory(at: number, killPoint: KillPoint): Promise<{ broken: s
     let life = 0;
     let synchronized = 0;
     node.runtime.on('synchronized', () => synchronized++);
-    const started = () => waitUntil('life', () => synchronized > 0 || dead, patience.deadlineMs);
+    const started = () => waitUntil('the start of the daemon', () => synchronized > 0 || dead, patience.deadlineMs);
     try {
       await started();
       await play(node);
