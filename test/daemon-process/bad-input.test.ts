@@ -107,7 +107,7 @@ describe('wrong usage: exit status 2', () => {
     ${'a policy that does not exist'}           | ${{ 'cpu-manager-policy': 'dynamic' }}                                                 | ${/--cpu-manager-policy: "dynamic" .*choose one of/}
     ${'a policy option that does not exist'}    | ${{ 'cpu-manager-policy-options': 'full-cpus=true' }}                                  | ${/--cpu-manager-policy-options.*full-cpus/}
     ${'a policy option that is not yes or no'}  | ${{ 'cpu-manager-policy-options': 'full-pcpus-only=maybe' }}                           | ${/full-pcpus-only.*maybe/}
-    ${'no shared CPUs left'}                    | ${{ 'min-shared-cpus': '0' }}                                                          | ${/--min-shared-cpus: "0"/}
+    ${'a minimum of 0 shared CPUs'}             | ${{ 'min-shared-cpus': '0' }}                                                          | ${/--min-shared-cpus: "0"/}
     ${'a socket that is not absolute'}          | ${{ 'cri-endpoint': '/c.sock', mode: 'cri-proxy', 'cri-listen': 'l.sock' }}            | ${/--cri-listen: "l\.sock" is not an absolute path; write/}
     ${'a state folder that is not absolute'}    | ${{ 'state-dir': 'state' }}                                                            | ${/--state-dir: "state"/}
   `('$name', async ({ options, message }: { options: Record<string, string>; message: RegExp }) => {

@@ -124,7 +124,7 @@ onEachRuntime('faults', (suite) => {
   );
 
   table.row(
-    'cpusetd killed; a container starts that there is no CPU for',
+    'cpusetd killed; a container starts without a free CPU',
     {
       'at the return': '0 pending',
       'the one that has it': `${exclusiveList} kept`,
@@ -181,7 +181,7 @@ onEachRuntime('faults', (suite) => {
   );
 
   table.row(
-    'both killed; a pod goes and one comes before cpusetd is back',
+    'cpusetd and containerd killed; a pod is removed and another starts before cpusetd is back',
     {
       'new one at first': onlineCpus,
       'after the start': exclusiveList,
@@ -418,7 +418,7 @@ onEachRuntime('faults', (suite) => {
   );
 
   table.row(
-    'container killed behind its back',
+    'container killed past cpusetd',
     {
       'shared one while the pod is there': '0',
       'started again in its pod': exclusiveList,
